@@ -1,0 +1,29 @@
+export type Status = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 502 | 503 | 504
+
+export interface AppErrorOptions extends ErrorOptions {
+  /** Machine-readable second member of the error body. */
+  readonly code?: string
+  /** Seconds for the `Retry-After` header. */
+  readonly retryAfter?: number
+}
+
+/** A failure the caller can act on; its message is written for the caller. Anything else is a bug and becomes a 500. */
+export class AppError extends Error {
+  readonly statusCode: Status
+  readonly code: string | undefined
+  readonly retryAfter: number | undefined
+
+  constructor(statusCode: Status, message: string, options: AppErrorOptions = {}) {
+    super(message, options)
+    this.name = 'AppError'
+    this.statusCode = statusCode
+    this.code = options.code
+    this.retryAfter = options.retryAfter
+  }
+}
+
+export const invalid = (message: string) => new AppError(400, message)
+export const forbidden = (message: string) => new AppError(403, message)
+export const notFound = (what: string, name: string) => new AppError(404, `${what} "${name}" does not exist`)
+export const conflict = (what: string, name: string) => new AppError(409, `${what} "${name}" already exists`)
+export const unavailable = (message: string, retryAfter = 1) => new AppError(503, message, { retryAfter })

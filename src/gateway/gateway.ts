@@ -1,0 +1,68 @@
+import type { ItemKind, ServerConfig } from '../registry/model.ts'
+
+/** Who is asking. Development mode knows one caller. */
+export interface Caller {
+  readonly kind: 'development' | 'admin' | 'user' | 'client'
+  readonly name: string
+}
+export const developmentCaller: Caller = { kind: 'development', name: 'development' }
+
+/** A server as REST shows it (contract 2.1 plus `enabled`). */
+export interface ServerRecord {
+  readonly name: string
+  readonly transport: string
+  readonly description?: string
+  readonly url?: string
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly session_mode: string
+  readonly enabled: boolean
+}
+
+/** What a re-read of an upstream's lists changed: qualified names, URIs for resources and templates. */
+export interface RefreshResult {
+  readonly name: string
+  readonly added: string[]
+  readonly removed: string[]
+  readonly changed: string[]
+}
+
+/** Contract 2.6. */
+export interface ServerStateResult {
+  readonly name: string
+  readonly tools_affected: string[]
+  readonly prompts_affected: string[]
+}
+
+/** The data plane: what routes ask for. JSON texts are ready to be sent as they are. Throws AppError. */
+export interface Gateway {
+  /** True once a catalog is served. */
+  readonly ready: boolean
+  servers(caller: Caller): ServerRecord[]
+  server(caller: Caller, name: string): ServerRecord
+  /** Connects, reads the lists, then stores all or nothing. `force` replaces a server of that name (decisions "Servers"). */
+  register(caller: Caller, config: ServerConfig, options: { force: boolean }): Promise<ServerRecord>
+  /** As `register` with force for a server that exists; items that stay keep their enabled flags, as does the server. */
+  replace(caller: Caller, name: string, config: ServerConfig): Promise<ServerRecord>
+  remove(caller: Caller, name: string): Promise<void>
+  refresh(caller: Caller, name: string): Promise<RefreshResult>
+  setServerEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>
+  /** JSON text: array of records of the enabled servers' items; 404 for an unknown `server`, `[]` for a disabled one. */
+  list(caller: Caller, kind: ItemKind, server?: string): string
+  /** JSON text of one record, also of a disabled server's item; 404. `name`: qualified name, or URI of a resource. */
+  find(caller: Caller, kind: ItemKind, name: string): string
+  /** All names that the entity (item or server) stands for; 404. */
+  setItemsEnabled(caller: Caller, kind: ItemKind, entity: string, enabled: boolean): Promise<string[]>
+  /**
+   * Contract 2.4. `args` is the JSON text of the arguments object, or undefined where the caller gave none.
+   * Resolves with the JSON text of the result. `signal` aborts when the caller has left.
+   */
+  invoke(caller: Caller, name: string, args: string | undefined, signal: AbortSignal): Promise<Buffer | string>
+  /** Contract 2.5: `{description?, messages, meta?}`. */
+  render(caller: Caller, name: string, args: Record<string, string>, signal: AbortSignal): Promise<Buffer | string>
+  /** `{contents: […]}`. */
+  read(caller: Caller, uri: string, signal: AbortSignal): Promise<Buffer | string>
+  /** Whether the tool's own schema declares a property of that name (decisions: a lone `arguments` member). */
+  hasToolProperty(name: string, property: string): boolean
+}

@@ -1,0 +1,216 @@
+/**
+ * Reads the structure of JSON text without building values: where members and elements begin and end, so that what is
+ * not ours passes byte for byte (architecture, ideas 1 and 4). Offsets are into the text given; on the `latin1Slice()` of
+ * UTF-8 bytes they are byte offsets, since all JSON punctuation is ASCII. Grammar is strict outside of strings; what
+ * stands inside a string is not looked at.
+ */
+
+export interface Span {
+  readonly start: number
+  /** Offset behind the last character. */
+  readonly end: number
+}
+
+export interface Member extends Span {
+  readonly key: string
+  /** Offset of the key's opening quote; start and end are the value's. */
+  readonly keyStart: number
+}
+
+export interface JsonLimits {
+  readonly depth: number
+  readonly elements: number
+}
+
+export type JsonProblem = 'syntax' | 'depth' | 'elements' | 'duplicate'
+
+export class JsonError extends Error {
+  readonly problem: JsonProblem
+
+  constructor(problem: JsonProblem, message: string) {
+    super(message)
+    this.name = 'JsonError'
+    this.problem = problem
+  }
+}
+
+/** Nesting that no text may pass, ours or an upstream's (decisions "Limits"). */
+export const MAX_DEPTH = 64
+const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
+
+const QUOTE = 34
+const COMMA = 44
+const COLON = 58
+const OPEN_ARRAY = 91
+const BACKSLASH = 92
+const CLOSE_ARRAY = 93
+const OPEN_OBJECT = 123
+const CLOSE_OBJECT = 125
+
+const syntax = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
+
+/** Offset of the next character that is not white space. */
+export function skipSpace(text: string, at: number): number {
+  let i = at
+  for (;;) {
+    const code = text.charCodeAt(i)
+    if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return i
+    i++
+  }
+}
+
+function skipString(text: string, at: number): number {
+  if (text.charCodeAt(at) !== QUOTE) throw syntax(at)
+  for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (text.charCodeAt(before) === BACKSLASH) before--
+    if (((end - before) & 1) === 1) return end + 1
+  }
+  throw syntax(text.length)
+}
+
+/** Digits, signs, point and exponent: 0-9 + - . E e. */
+const isNumeric = (code: number) =>
+  (code >= 48 && code <= 57) || code === 45 || code === 46 || code === 43 || code === 69 || code === 101
+
+function skipScalar(text: string, at: number): number {
+  const code = text.charCodeAt(at)
+  if (code === QUOTE) return skipString(text, at)
+  if (code === 45 || (code >= 48 && code <= 57)) {
+    let i = at + 1
+    while (isNumeric(text.charCodeAt(i))) i++
+    return i
+  }
+  for (const word of ['true', 'false', 'null']) if (text.startsWith(word, at)) return at + word.length
+  throw syntax(at)
+}
+
+/** Behind the key and its colon, at the value. */
+function skipKey(text: string, at: number): number {
+  const colon = skipSpace(text, skipString(text, at))
+  if (text.charCodeAt(colon) !== COLON) throw syntax(colon)
+  return skipSpace(text, colon + 1)
+}
+
+/** Offset behind the value that begins at `at`. Throws JsonError. */
+export function skipValue(text: string, at: number, limits: JsonLimits = unbounded): number {
+  const open: number[] = []
+  let elements = 0
+  let i = at
+  for (;;) {
+    const code = text.charCodeAt(i)
+    if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      if (open.length === limits.depth)
+        throw new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+      const first = skipSpace(text, i + 1)
+      if (text.charCodeAt(first) !== code + 2) {
+        open.push(code + 2)
+        i = code === OPEN_OBJECT ? skipKey(text, first) : first
+        continue
+      }
+      i = first + 1
+    } else {
+      i = skipScalar(text, i)
+    }
+    // behind a value: close what ends here, or go to the next element
+    for (;;) {
+      if (open.length === 0) return i
+      i = skipSpace(text, i)
+      const next = text.charCodeAt(i)
+      if (next === open[open.length - 1]) {
+        open.pop()
+        i++
+        continue
+      }
+      if (next !== COMMA) throw syntax(i)
+      if (++elements > limits.elements) {
+        throw new JsonError('elements', `JSON holds more than ${limits.elements} elements`)
+      }
+      i = skipSpace(text, i + 1)
+      if (open[open.length - 1] === CLOSE_OBJECT) i = skipKey(text, i)
+      break
+    }
+  }
+}
+
+/** Checks that the text is one value and nothing else, within the limits. Throws JsonError. */
+export function checkJson(text: string, limits: JsonLimits): void {
+  const end = skipSpace(text, skipValue(text, skipSpace(text, 0), limits))
+  if (end !== text.length) throw syntax(end)
+}
+
+const readKey = (text: string, start: number, end: number): string => {
+  const key = text.slice(start + 1, end - 1)
+  return key.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : key
+}
+
+/** The members of the object at `at` (white space allowed before it), values unread. Throws JsonError. */
+export function members(text: string, at = 0): Member[] {
+  let i = skipSpace(text, at)
+  if (text.charCodeAt(i) !== OPEN_OBJECT) throw syntax(i)
+  const found: Member[] = []
+  i = skipSpace(text, i + 1)
+  if (text.charCodeAt(i) === CLOSE_OBJECT) return found
+  for (;;) {
+    const keyStart = i
+    const start = skipKey(text, i)
+    const end = skipValue(text, start)
+    found.push({ key: readKey(text, keyStart, skipString(text, keyStart)), keyStart, start, end })
+    i = skipSpace(text, end)
+    if (text.charCodeAt(i) === CLOSE_OBJECT) return found
+    if (text.charCodeAt(i) !== COMMA) throw syntax(i)
+    i = skipSpace(text, i + 1)
+  }
+}
+
+/** As `members`, for objects that decide something: a repeated key is refused, so that nobody can read another value. */
+export function uniqueMembers(text: string, at = 0): Member[] {
+  const found = members(text, at)
+  for (let i = 1; i < found.length; i++) {
+    const { key } = found[i]!
+    for (let j = 0; j < i; j++) {
+      if (found[j]!.key === key) throw new JsonError('duplicate', `member "${key.slice(0, 40)}" is given twice`)
+    }
+  }
+  return found
+}
+
+/** The elements of the array at `at`. Throws JsonError. */
+export function elements(text: string, at = 0): Span[] {
+  let i = skipSpace(text, at)
+  if (text.charCodeAt(i) !== OPEN_ARRAY) throw syntax(i)
+  const found: Span[] = []
+  i = skipSpace(text, i + 1)
+  if (text.charCodeAt(i) === CLOSE_ARRAY) return found
+  for (;;) {
+    const end = skipValue(text, i)
+    found.push({ start: i, end })
+    i = skipSpace(text, end)
+    if (text.charCodeAt(i) === CLOSE_ARRAY) return found
+    if (text.charCodeAt(i) !== COMMA) throw syntax(i)
+    i = skipSpace(text, i + 1)
+  }
+}
+
+/** The value of a member as text, undefined where there is none. The last wins, as with JSON.parse. */
+export function valueOf(text: string, found: readonly Member[], key: string): string | undefined {
+  for (let i = found.length - 1; i >= 0; i--) {
+    const member = found[i]!
+    if (member.key === key) return text.slice(member.start, member.end)
+  }
+  return undefined
+}
+
+/**
+ * The object at `at` as text with some members' values replaced (string) or taken out (null); everything else, order and
+ * white space of the values included, stays as it is. Members that are not there are not added.
+ */
+export function withMembers(text: string, changes: Readonly<Record<string, string | null>>, at = 0): string {
+  const parts: string[] = []
+  for (const { key, keyStart, start, end } of members(text, at)) {
+    const change = Object.hasOwn(changes, key) ? changes[key] : undefined
+    if (change === null) continue
+    parts.push(change === undefined ? text.slice(keyStart, end) : `${text.slice(keyStart, start)}${change}`)
+  }
+  return `{${parts.join(',')}}`
+}

@@ -1,0 +1,75 @@
+import { UpstreamFailure } from './failure.ts'
+
+/** A request on its way to an upstream, in the parts that hops touch; everything else is JSON text, passed as it is. */
+export interface Outgoing {
+  readonly method: string
+  /** Members of `params` without `_meta`, as JSON text without the braces (`"name":"echo","arguments":{…}`); may be empty. */
+  readonly members: string
+  /** Members of `params._meta` that are passed on, as JSON text without the braces, hop keys taken out; may be empty. */
+  readonly meta: string
+  /** Plain value for `Mcp-Name` towards a modern upstream: the tool's or prompt's own name, or the resource's URI. */
+  readonly name?: string
+}
+
+/** What came back: the JSON text of `result` or of `error`, byte for byte. */
+export interface Answer {
+  readonly kind: 'result' | 'error'
+  readonly body: Buffer
+}
+
+/** The caller's side of a call: what it can take before the answer (architecture, idea 3). */
+export interface Sink {
+  /** JSON text of the client capabilities that the caller declared, `{}` for none. Declared upstream as they are. */
+  readonly capabilities: string
+  /** Whether the caller asked for progress: then the transport sends a token of its own upstream. */
+  readonly wantsProgress: boolean
+  /** A notification that belongs to this call. `params` is JSON text; of `notifications/progress` without its token. */
+  notify(method: string, params: string): void
+  /** A request from the upstream that belongs to this call; answers JSON text of result or error. */
+  request(method: string, params: string): Promise<Answer>
+}
+
+/** For callers that declare no capability and want nothing but the answer (REST). */
+export const silentSink: Sink = {
+  capabilities: '{}',
+  wantsProgress: false,
+  notify() {},
+  request: async () => ({ kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') })
+}
+
+/**
+ * One request under way, shared by the gateway, which may stop it, and the transport, which carries it.
+ * Not an AbortSignal: this costs one object and no listeners on the hot path.
+ */
+export class Call {
+  readonly request: Outgoing
+  readonly sink: Sink
+  /** Set by the transport while the request is under way: tell the upstream and let go of the connection. */
+  onStop: ((failure: UpstreamFailure) => void) | null = null
+  /** Time (`performance.now()`) after which the call is stopped unless there is progress before. Kept by Deadlines. */
+  idleDeadline = Infinity
+  /** Time after which the call is stopped in any case. */
+  totalDeadline = Infinity
+  /** Milliseconds that each progress adds. */
+  idleMs = Infinity
+  stopped: UpstreamFailure | null = null
+
+  constructor(request: Outgoing, sink: Sink) {
+    this.request = request
+    this.sink = sink
+  }
+
+  /** Ends the call: `timeout` or `cancelled`. The first wins; stopping an ended call does nothing. */
+  stop(failure: UpstreamFailure): void {
+    if (this.stopped) return
+    this.stopped = failure
+    const stop = this.onStop
+    this.onStop = null
+    stop?.(failure)
+  }
+
+  /** Progress counts as life (proxy page 3.9); the total limit stays. */
+  touch(now: number): void {
+    this.idleDeadline = now + this.idleMs
+  }
+}

@@ -1,0 +1,53 @@
+import type { Answer, Call } from './call.ts'
+
+export type Era = 'legacy' | 'modern'
+
+/** What an opened connection told about its other side. */
+export interface Greeting {
+  /** Revision in use on this connection. */
+  readonly version: string
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly serverInfo: Readonly<Record<string, unknown>> | null
+  readonly instructions: string | null
+}
+
+/**
+ * An opened way to an upstream, ready for requests: a session, a process, an event stream, or (modern, and legacy without
+ * session ids) nothing but a pool. Made by a transport, owned and reused by `sessions.ts`.
+ */
+export interface Connection {
+  readonly era: Era
+  readonly greeting: Greeting
+  /** True once it can carry nothing more; calls under way have been failed by then. */
+  readonly closed: boolean
+  /**
+   * Sends one request and waits for its answer. Rejects with UpstreamFailure, and with the failure of `call.stop`.
+   * A stopped call is cancelled upstream: modern HTTP by closing its POST, else by `notifications/cancelled`.
+   */
+  send(call: Call): Promise<Answer>
+  /** `params` is JSON text with braces, or empty. Never throws. */
+  notify(method: string, params: string): void
+  /** Lets go of everything it holds, in the background. Calls under way fail. Idempotent, never throws. */
+  close(): void
+  /** Called once when it ends by itself or by `close`. */
+  onClose: (() => void) | null
+  /** Notifications that belong to no call, `notifications/tools/list_changed` for example. */
+  onNotification: ((method: string, params: string) => void) | null
+}
+
+/** What every transport is told to open a connection with. */
+export interface OpenOptions {
+  readonly era: Era
+  /** JSON text of the client capabilities to declare (proxy page 4.3). */
+  readonly capabilities: string
+  /** `performance.now()` time by which it must be open; past it the attempt fails with `timeout`. */
+  readonly deadline: number
+}
+
+/** One transport of one registered server. Holds pools and configuration, no caller's state. */
+export interface TransportClient {
+  /** Connects and completes the opening (`initialize` + `initialized`; modern: nothing is sent). */
+  open(options: OpenOptions): Promise<Connection>
+  /** Closes pools and whatever is still open, in the background. */
+  close(): void
+}

@@ -1,0 +1,106 @@
+/** The registry's shapes: what is stored, and what the gateway is handed to serve from. */
+
+export type Transport = 'stdio' | 'streamable_http' | 'sse'
+export type SessionMode = 'stateless' | 'stateful'
+export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template'
+
+/** Parts of a server's configuration that are sealed at rest (security page 7.1). Opened only where they are used. */
+export interface ServerSecrets {
+  readonly bearer_token?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>>
+  readonly oauth_client_secret?: string
+}
+
+/** Parts of a server's configuration that are stored readable. */
+export interface ServerSettings {
+  readonly url?: string
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly oauth_redirect_uri?: string
+  readonly oauth_client_id?: string
+  readonly oauth_scopes?: readonly string[]
+}
+
+/** A validated registration (contract 2.2), defaults filled in. */
+export interface ServerConfig extends ServerSettings, ServerSecrets {
+  readonly name: string
+  readonly transport: Transport
+  readonly description?: string
+  readonly session_mode: SessionMode
+}
+
+/** What an upstream was found to speak (proxy page 4.1); stored with the server. */
+export interface Verdict {
+  /** Modern revision in use (2026-07-28), null where the upstream has none. */
+  readonly modern: string | null
+  /** Legacy revision that `initialize` agreed on, null where the upstream has none. */
+  readonly legacy: string | null
+  /** Whether the legacy wire issues an `Mcp-Session-Id` (always true for stdio and SSE: a connection is a session). */
+  readonly hasSessions: boolean
+  /** `capabilities` of the wire that the lists are read over, as the upstream sent them. */
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly serverInfo: Readonly<Record<string, unknown>> | null
+  readonly instructions: string | null
+  /** ISO time of the check. */
+  readonly checkedAt: string
+}
+
+/** One tool, prompt, resource or template as an upstream lists it. */
+export interface OfferedItem {
+  readonly kind: ItemKind
+  /** Own name of the tool or prompt, `uri` of the resource, `uriTemplate` of the template; unique per kind. */
+  readonly name: string
+  /** JSON text of the definition exactly as the upstream sent it. */
+  readonly definition: string
+}
+
+/** What contacting an upstream yields: stored together with its server in one transaction. Order is the upstream's. */
+export interface Offer {
+  readonly verdict: Verdict
+  readonly items: readonly OfferedItem[]
+}
+
+export interface StoredItem extends OfferedItem {
+  readonly enabled: boolean
+  /** SHA-256 of the definition, hexadecimal. */
+  readonly fingerprint: string
+  /** ISO time of the last change of the definition. */
+  readonly changedAt: string
+}
+
+/** A server with everything it offers. Immutable: a replica reuses the same object until the revision differs. */
+export interface StoredServer {
+  readonly id: string
+  readonly name: string
+  readonly transport: Transport
+  readonly description: string | null
+  readonly session_mode: SessionMode
+  readonly settings: ServerSettings
+  /** Sealed ServerSecrets, null where there are none. */
+  readonly sealed: Uint8Array | null
+  readonly enabled: boolean
+  /** Registry version of the last change, as text. */
+  readonly revision: string
+  /** ISO time. */
+  readonly registeredAt: string
+  readonly verdict: Verdict | null
+  /** By kind, then in the upstream's order. Items that the upstream no longer offers are not here. */
+  readonly items: readonly StoredItem[]
+}
+
+/** Everything that the data plane serves from, at one version of the registry. Servers in order of name (byte order). */
+export interface RegistryState {
+  readonly version: string
+  readonly servers: readonly StoredServer[]
+}
+
+/** Who changes what; becomes the audit row of the same transaction. */
+export interface Change {
+  /** Name of the principal; `development` where there are none. */
+  readonly actor: string
+  /** Verb with its subject, for example `server.create`. */
+  readonly action: string
+  /** Name of the thing that is changed. */
+  readonly target: string
+}
