@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { test } from 'node:test'
+
+const root = new URL('../../', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
+
+interface Locked {
+  readonly optionalDependencies?: Record<string, string>
+  readonly resolved?: string
+  readonly integrity?: string
+}
+
+/** Node's own look-up: the package's own `node_modules` first, then those of the folders above. */
+function isLocked(packages: Record<string, Locked>, path: string, dependency: string): boolean {
+  const own = `${path}/node_modules/${dependency}`.replace(/^\//, '')
+  if (own in packages) return true
+  const above = path.lastIndexOf('/node_modules/')
+  if (above >= 0) return isLocked(packages, path.slice(0, above), dependency)
+  return path !== '' && isLocked(packages, '', dependency)
+}
+
+// npm 10 installs a lock file without some platforms' binaries without a word; npm 11 and 12 refuse it.
+test('the lock file holds the binaries of every platform', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> }
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies)
+      .filter((dependency) => !isLocked(packages, path, dependency))
+      .map((dependency) => `${path} -> ${dependency}`)
+  )
+  assert.deepEqual(missing, [])
+})
+
+test('every locked package comes from the public registry and has a checksum', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> }
+  for (const [path, { resolved, integrity }] of Object.entries(packages)) {
+    if (path === '' || resolved === undefined) continue
+    assert.match(resolved, /^https:\/\/registry\.npmjs\.org\//, path)
+    assert.match(integrity ?? '', /^sha512-/, path)
+  }
+})
+
+test('every dependency is pinned to one version', () => {
+  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, Record<string, string>>
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name)
+  }
+})
+
+test('the licence is the one that package.json names, and names who holds the copyright', () => {
+  assert.equal(JSON.parse(read('package.json')).license, 'Apache-2.0')
+  assert.match(read('LICENSE'), /Apache License\s+Version 2\.0, January 2004/)
+  assert.match(read('LICENSE'), /^ {3}Copyright Towpath contributors$/m)
+})
+
+for (const page of pages) {
+  test(`${page} links only to files that exist and names only scripts that exist`, () => {
+    const text = read(page)
+    for (const [, target = ''] of text.matchAll(/\]\(([^)#:]+)\)/g)) {
+      assert.ok(existsSync(new URL(target, root)), target)
+    }
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    for (const [, script = ''] of text.matchAll(/npm run ([\w:]+)/g)) assert.ok(script in scripts, script)
+  })
+}
+
+test('the compose file has no password of its own and opens its port on loopback only', () => {
+  const compose = read('docker-compose.yml')
+  for (const [, value = ''] of compose.matchAll(/PASSWORD: (.*)/g)) assert.match(value, /^\$\{[A-Z_]+:\?.+\}$/)
+  for (const [, port = ''] of compose.matchAll(/- '([\d.:]+:\d+)'/g)) assert.match(port, /^127\.0\.0\.1:/)
+})
+
+test("the checks of a change can be executed and end with the README's test command", () => {
+  assert.ok(statSync(new URL('.ci/run', root)).mode & 0o100)
+  const last = read('.ci/run').trimEnd().split('\n').at(-1)
+  assert.equal(last, 'step npm test')
+  assert.match(read('README.md'), /^npm test$/m)
+})
