@@ -1,0 +1,34 @@
+/**
+ * Gathers chunks of bytes. One chunk stays what it is; from the second on they are copied into a buffer that grows, so that
+ * an upstream that sends its answer in crumbs costs no more memory than the answer.
+ */
+export class Bytes {
+  #first: Buffer | null = null
+  #buffer: Buffer | null = null
+  length = 0
+
+  /** `expected`: how many bytes there will be in all, where that is known. */
+  add(chunk: Buffer, expected = 0): void {
+    const length = this.length + chunk.length
+    if (this.#first === null) {
+      this.#first = chunk
+    } else {
+      if (this.#buffer === null || this.#buffer.length < length) {
+        const grown = Buffer.allocUnsafeSlow(Math.max(expected, 2 * length, 4096))
+        grown.set(this.#buffer === null ? this.#first : this.#buffer.subarray(0, this.length))
+        this.#buffer = grown
+      }
+      this.#buffer.set(chunk, this.length)
+    }
+    this.length = length
+  }
+
+  /** Everything so far; begins anew. */
+  take(): Buffer {
+    const all = this.#buffer?.subarray(0, this.length) ?? this.#first ?? Buffer.alloc(0)
+    this.#first = null
+    this.#buffer = null
+    this.length = 0
+    return all
+  }
+}
