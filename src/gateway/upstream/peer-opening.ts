@@ -1,0 +1,76 @@
+import { PRODUCT } from '../../domain/product.ts'
+import { silentSink, Call } from './call.ts'
+import type { Outgoing } from './call.ts'
+import type { Greeting, OpenOptions } from './connection.ts'
+import { UpstreamFailure } from './failure.ts'
+import { MODERN_VERSION } from './peer.ts'
+import type { Peer } from './peer.ts'
+
+/** Revisions of the legacy era, newest first; the first is offered, any is accepted back (proxy page 4.1). */
+export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
+const LONGEST_TIMER = 2 ** 31 - 1
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** JSON text of what we call ourselves towards upstreams. */
+export const clientInfo = (version: string): string => JSON.stringify({ name: PRODUCT, version })
+
+const objectOr = <T extends JsonObject | null>(value: unknown, other: T): JsonObject | T =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : other
+
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+const plain = (value: unknown): string =>
+  String(value)
+    .replace(/\p{Cc}+/gu, ' ')
+    .slice(0, 200)
+
+async function ask(peer: Peer, request: Outgoing, { capabilities, deadline }: OpenOptions): Promise<JsonObject> {
+  const call = new Call(request, { ...silentSink, capabilities })
+  const expire = () => call.stop(new UpstreamFailure('timeout', `no answer to ${request.method} in time`))
+  const timer = setTimeout(expire, Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER))
+  try {
+    const { kind, body } = await peer.send(call)
+    const value = JSON.parse(body.toString()) as JsonObject
+    if (kind === 'result') return value
+    throw new UpstreamFailure('bad_response', `refused ${request.method}: ${plain(value.message)}`)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The legacy opening: `initialize`, `notifications/initialized`. Rejects with UpstreamFailure. */
+export async function initialize(peer: Peer, info: string, options: OpenOptions): Promise<Greeting> {
+  const members = `"protocolVersion":"${LEGACY_VERSIONS[0]}","capabilities":${options.capabilities},"clientInfo":${info}`
+  const { protocolVersion, capabilities, serverInfo, instructions } = await ask(
+    peer,
+    { method: 'initialize', members, meta: '' },
+    options
+  )
+  const version = textOrNull(protocolVersion)
+  if (version === null || !LEGACY_VERSIONS.includes(version)) {
+    throw new UpstreamFailure('bad_response', `speaks an unknown protocol version (${plain(protocolVersion)})`)
+  }
+  peer.notify('notifications/initialized', '')
+  return {
+    version,
+    capabilities: objectOr(capabilities, {}),
+    serverInfo: objectOr(serverInfo, null),
+    instructions: textOrNull(instructions)
+  }
+}
+
+/** What a modern server tells about itself; the peer must be a modern one. Rejects with UpstreamFailure. */
+export async function discover(peer: Peer, options: OpenOptions): Promise<Greeting> {
+  const result = await ask(peer, { method: 'server/discover', members: '', meta: '' }, options)
+  const { supportedVersions, capabilities, instructions, _meta } = result
+  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(MODERN_VERSION)) {
+    throw new UpstreamFailure('bad_response', `does not speak protocol version ${MODERN_VERSION}`)
+  }
+  return {
+    version: MODERN_VERSION,
+    capabilities: objectOr(capabilities, {}),
+    serverInfo: objectOr(objectOr<JsonObject>(_meta, {})['io.modelcontextprotocol/serverInfo'], null),
+    instructions: textOrNull(instructions)
+  }
+}

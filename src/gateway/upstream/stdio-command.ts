@@ -1,0 +1,84 @@
+import { access, chmod, chown, constants, mkdtemp, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { PRODUCT } from '../../domain/product.ts'
+import { UpstreamFailure } from './failure.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const inheritedNames = new Set(['HOME', 'PATH', 'SHELL', 'TERM', 'USER', 'LOGNAME', 'LANG'])
+const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
+const SETPRIV = '/usr/bin/setpriv'
+
+/** A start that failed before anything ran. */
+export const notStarted = (message: string, cause?: unknown) =>
+  new UpstreamFailure('unreachable', message, { taken: false, cause })
+
+/** All that a child gets to see of our environment, and what was declared for it (security page 7.3, SE-10). */
+export function childEnvironment(gateway: Environment, declared: Readonly<Record<string, string>>) {
+  const env: Record<string, string> = { PATH: DEFAULT_PATH }
+  for (const [name, value] of Object.entries(gateway)) {
+    if (value !== undefined && (inheritedNames.has(name) || name.startsWith('LC_'))) env[name] = value
+  }
+  for (const [name, value] of Object.entries(declared)) {
+    if (!/^[^=\0]+$/.test(name) || value.includes('\0')) throw notStarted('env holds an invalid name or value')
+    env[name] = value
+  }
+  return env
+}
+
+async function problemOf(file: string): Promise<string | null> {
+  try {
+    if ((await stat(file)).isDirectory()) return 'is a directory'
+  } catch {
+    return 'was not found'
+  }
+  return access(file, constants.X_OK).then(
+    () => null,
+    () => 'is not executable'
+  )
+}
+
+/** Absolute path of what a command names, by the child's own PATH and folder. Rejects naming what is wrong with it. */
+export async function findExecutable(command: string, path: string, cwd: string): Promise<string> {
+  const folders = command.includes('/') ? [cwd] : path.split(':')
+  let problem = 'was not found'
+  for (const folder of command === '' ? [] : folders) {
+    const file = resolve(cwd, folder, command)
+    const found = await problemOf(file)
+    if (found === null) return file
+    if (found !== 'was not found') problem = found
+  }
+  throw notStarted(`command "${command}" ${problem}`)
+}
+
+export interface Identity {
+  readonly uid: number | undefined
+  readonly gid: number | undefined
+}
+
+/** A fresh folder that only the child's user can enter. */
+export async function createFolder({ uid, gid }: Identity): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `${PRODUCT}-`))
+  if (uid === undefined) return folder
+  // without the right to give it away, as open as the folder it lies in
+  await chown(folder, uid, gid ?? uid).catch(() => chmod(folder, 0o1777))
+  return folder
+}
+
+export interface Start {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly uid?: number
+  readonly gid?: number
+}
+
+/** A second user's process keeps no capability of ours; Node's own `uid` leaves the ambient ones (security page 7.3). */
+export async function asIdentity(file: string, args: readonly string[], { uid, gid }: Identity): Promise<Start> {
+  if (uid === undefined && gid === undefined) return { file, args }
+  const user = uid === undefined ? [] : [`--reuid=${uid}`]
+  const group = gid ?? uid!
+  if ((await problemOf(SETPRIV)) !== null) return { file, args, gid: group, ...(uid === undefined ? {} : { uid }) }
+  const drop = ['--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs']
+  return { file: SETPRIV, args: [...user, `--regid=${group}`, ...drop, file, ...args] }
+}

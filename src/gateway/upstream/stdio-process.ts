@@ -1,0 +1,185 @@
+import { isUtf8 } from 'node:buffer'
+import { spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { rm, stat } from 'node:fs/promises'
+import { UpstreamFailure } from './failure.ts'
+import type { Children } from './stdio-children.ts'
+import { asIdentity, childEnvironment, createFolder, findExecutable, notStarted } from './stdio-command.ts'
+import { createLineReader } from './stdio-lines.ts'
+import { createRedactor, createStderrTail, printable } from './stdio-tail.ts'
+import type { StderrTail } from './stdio-tail.ts'
+
+/** What of a logger is used here. */
+export interface Log {
+  warn(fields: object, message: string): void
+}
+
+export interface ProcessSettings {
+  /** Name of the registered server, for logs. */
+  readonly server: string
+  readonly command: string
+  readonly args: readonly string[]
+  /** Declared for the child. Its values are taken out of everything that is logged or told. */
+  readonly env: Readonly<Record<string, string>>
+  /** The gateway's own environment, of which a child gets seven names and `LC_*`. */
+  readonly gatewayEnv: Readonly<Record<string, string | undefined>>
+  /** undefined: a fresh empty folder, removed at the end. */
+  readonly cwd: string | undefined
+  readonly uid: number | undefined
+  readonly gid: number | undefined
+  readonly limits: { readonly maxLineBytes: number }
+  readonly log: Log
+  /** stderr of all processes of this server. */
+  readonly tail: StderrTail
+  readonly children: Children
+}
+
+export interface ProcessEvents {
+  /** One line of stdout that is valid UTF-8. False: it is noise. */
+  readonly onLine: (line: Buffer) => boolean
+  /** It can carry nothing more. Called once, not after `close`. */
+  readonly onEnd: (failure: UpstreamFailure) => void
+}
+
+export interface StdioProcess {
+  readonly pid: number
+  /** Its exit has been seen; the last of its output may still come. */
+  readonly hasExited: boolean
+  /** Writes one line. `refuse` is called at once where too much lies unread already. */
+  write(text: string, refuse: (failure: UpstreamFailure) => void): void
+  /** Returns at once; the tree is ended in the background. Idempotent. */
+  close(): void
+  /** Resolves when nothing of its process tree is left. Never rejects. */
+  readonly ended: Promise<void>
+}
+
+/** Bytes that may wait for a child that does not read; a single longer message still passes. */
+const MAX_UNREAD_BYTES = 8 * 1024 * 1024
+/** Time for the last output after the exit; a grandchild may hold the pipes open for ever. */
+const LAST_OUTPUT_MS = 200
+const JUNK_PER_MINUTE = 20
+
+/** Counts per child and minute, so that a chatty server fills no disk (security page 2). */
+function createJunkLog({ server, log }: ProcessSettings, redact: (text: string) => string) {
+  let minute = -1
+  let count = 0
+  return (line: Buffer) => {
+    const now = Math.floor(performance.now() / 60_000)
+    count = now === minute ? count + 1 : 1
+    minute = now
+    if (count > JUNK_PER_MINUTE) return
+    log.warn({ server, line: printable(redact(line.toString('utf8', 0, 4_000)), 500) }, 'no JSON-RPC message on stdout')
+  }
+}
+
+async function spawnChild(settings: ProcessSettings, cwd: string): Promise<ChildProcessWithoutNullStreams> {
+  const env = childEnvironment(settings.gatewayEnv, settings.env)
+  const isFolder = await stat(cwd)
+    .then((entry) => entry.isDirectory())
+    .catch(() => false)
+  if (!isFolder) throw notStarted('the working folder does not exist')
+  const found = await findExecutable(settings.command, env.PATH ?? '', cwd)
+  const { file, args, ...identity } = await asIdentity(found, settings.args, settings)
+  settings.children.prepare()
+  const child = spawn(file, args, { ...identity, cwd, env, shell: false, detached: true, stdio: 'pipe' })
+  if (child.pid !== undefined) return child
+  const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.once('error', resolve))
+  throw error
+}
+
+const startError = (command: string, error: unknown): UpstreamFailure => {
+  if (error instanceof UpstreamFailure) return error
+  const code = (error as NodeJS.ErrnoException).code
+  return notStarted(`command "${command}" could not be started${code ? ` (${code})` : ''}`, error)
+}
+
+/** Starts the server's command. Rejects with UpstreamFailure `unreachable` naming the cause. */
+export async function startProcess(settings: ProcessSettings, events: ProcessEvents): Promise<StdioProcess> {
+  const folder = settings.cwd === undefined ? await createFolder(settings) : undefined
+  const removeFolder = async () => {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {})
+  }
+  try {
+    const child = await spawnChild(settings, folder ?? settings.cwd!)
+    return watch(child, settings, events, removeFolder)
+  } catch (error) {
+    await removeFolder()
+    throw startError(settings.command, error)
+  }
+}
+
+function watch(
+  child: ChildProcessWithoutNullStreams,
+  settings: ProcessSettings,
+  { onLine, onEnd }: ProcessEvents,
+  removeFolder: () => Promise<void>
+): StdioProcess {
+  const tree = settings.children.adopt(child, removeFolder)
+  const redact = createRedactor(settings.env)
+  const junk = createJunkLog(settings, redact)
+  // its own, besides the server's: another caller's process must not show in this one's failure
+  const ownTail = createStderrTail(4_096)
+  let isOver = false
+
+  const finish = (failure: UpstreamFailure, isPatient = true) => {
+    if (isOver) return
+    isOver = true
+    onEnd(failure)
+    tree.end(isPatient)
+  }
+
+  const cause = () => {
+    const { exitCode, signalCode } = child
+    const last = printable(redact(ownTail.lines().at(-1) ?? ''), 200)
+    const what =
+      signalCode !== null
+        ? `the process was ended by signal ${signalCode}`
+        : exitCode !== null
+          ? `the process exited with code ${exitCode}`
+          : 'the process closed its pipes'
+    return new UpstreamFailure('crashed', last === '' ? what : `${what}: ${last}`)
+  }
+  const crash = () => finish(cause())
+  const crashSoon = () => void setTimeout(crash, LAST_OUTPUT_MS)
+
+  const tooLong = () => {
+    const message = `sent a line of more than ${settings.limits.maxLineBytes} bytes`
+    finish(new UpstreamFailure('too_large', message), false)
+  }
+  const lines = createLineReader({
+    maxBytes: settings.limits.maxLineBytes,
+    onTooLong: tooLong,
+    onLine: (line) => {
+      if (!isOver && !(isUtf8(line) && onLine(line))) junk(line)
+    }
+  })
+  child.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => {
+    ownTail.append(chunk)
+    settings.tail.append(Buffer.from(redact(chunk.toString())))
+  })
+  child.once('close', crash)
+  child.once('exit', crashSoon)
+  child.stdout.once('end', crashSoon)
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', crashSoon)
+
+  return {
+    pid: child.pid!,
+    get hasExited() {
+      return child.exitCode !== null || child.signalCode !== null
+    },
+    write(text, refuse) {
+      if (child.stdin.writableLength > MAX_UNREAD_BYTES) {
+        refuse(new UpstreamFailure('overloaded', 'the process does not read its input', { taken: false }))
+      } else if (child.stdin.writable) {
+        child.stdin.write(`${text}\n`)
+      }
+    },
+    close() {
+      if (isOver) return
+      isOver = true
+      tree.end(true)
+    },
+    ended: tree.ended
+  }
+}

@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+
+/** Outlives the gateway by a second to end what a killed gateway leaves behind (security page 7.3, LC-04). */
+export interface Watchdog {
+  /** Starts it if it does not run; called before a child is started so that no child is ever without it. */
+  ready(): void
+  add(group: number): void
+  remove(group: number): void
+  /** Lets it go; it ends the groups that it still knows. */
+  close(): void
+}
+
+/**
+ * Reads `+ group` and `- group` lines. When the pipe ends, however the gateway died, it ends the groups that are left:
+ * TERM, a second, KILL. Its own session keeps a terminal's Ctrl-C away, the trap any signal meant for the gateway.
+ */
+const script = `
+trap '' HUP INT QUIT TERM
+groups=' '
+while read -r sign group; do
+  case "$sign$groups" in
+    +*) groups="$groups$group " ;;
+    -*" $group "*) groups="\${groups%%" $group "*} \${groups#*" $group "}" ;;
+  esac
+done
+[ "$groups" = ' ' ] && exit 0
+for group in $groups; do kill -TERM "-$group"; done
+sleep 1
+for group in $groups; do kill -KILL "-$group"; done
+`
+
+/** One small shell per gateway, started with its first child and started again should somebody kill it. */
+export function createWatchdog(): Watchdog {
+  const groups = new Set<number>()
+  let shell: ChildProcess | null = null
+
+  const tell = (line: string) => shell?.stdin?.write(line)
+
+  const start = () => {
+    const started = spawn('/bin/sh', ['-c', script], {
+      detached: true,
+      env: { PATH: '/usr/bin:/bin' },
+      cwd: '/',
+      stdio: ['pipe', 'ignore', 'ignore']
+    })
+    const forget = () => {
+      if (shell === started) shell = null
+    }
+    started.once('error', forget)
+    started.once('exit', forget)
+    started.stdin.on('error', forget)
+    started.unref()
+    // the pipe must not keep the gateway's event loop alive
+    ;(started.stdin as unknown as { unref(): void }).unref()
+    shell = started
+    for (const group of groups) tell(`+ ${group}\n`)
+  }
+
+  return {
+    ready() {
+      if (!shell) start()
+    },
+    add(group) {
+      groups.add(group)
+      tell(`+ ${group}\n`)
+    },
+    remove(group) {
+      if (groups.delete(group)) tell(`- ${group}\n`)
+    },
+    close() {
+      shell?.stdin?.end()
+      shell = null
+    }
+  }
+}
