@@ -1,0 +1,19 @@
+import { notFound } from '../errors.ts'
+import type { Db } from './tables.ts'
+
+/** One writing transaction. */
+export interface WriteContext {
+  readonly db: Db
+  readonly master: Buffer
+  /** The registry's version once this commits, as text; becomes the revision of each server that is touched. */
+  readonly version: string
+  /** Says that something differs now: without it the write leaves no audit row and the version stays. */
+  readonly touch: () => void
+}
+
+/** 404 AppError when there is none. */
+export async function findServer(db: Db, name: string): Promise<{ id: string; enabled: boolean }> {
+  const row = await db.selectFrom('servers').select(['id', 'enabled']).where('name', '=', name).executeTakeFirst()
+  if (!row) throw notFound('server', name)
+  return row
+}

@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { findServer, type WriteContext } from './context.ts'
+import type { ItemKind, OfferedItem } from './model.ts'
+import type { Db } from './tables.ts'
+
+/** One item of a server: own name of a tool or prompt, `uri` of a resource, `uriTemplate` of a template. */
+export interface ItemRef {
+  readonly kind: ItemKind
+  readonly name: string
+}
+
+/** How an offer differs from what is stored, in the upstream's order; `unchanged` also says that no item has moved. */
+export interface Difference {
+  readonly added: readonly ItemRef[]
+  readonly removed: readonly ItemRef[]
+  readonly changed: readonly ItemRef[]
+  readonly unchanged: boolean
+}
+
+interface Placed extends OfferedItem {
+  readonly position: number
+  readonly fingerprint: string
+}
+
+type Known = Awaited<ReturnType<typeof readKnown>>[number]
+
+/** Makes a server's stored items those of the offer. Items that stay keep their switch, as does a disabled one that goes. */
+export async function storeItems(db: Db, serverId: string, offered: readonly OfferedItem[]): Promise<Difference> {
+  const known = new Map((await readKnown(db, serverId)).map((item) => [keyOf(item), item]))
+  const placed = place(offered)
+  const isHere = (item: Known | undefined) => item !== undefined && item.position !== null
+  const before = (item: Placed) => known.get(keyOf(item))
+
+  const removed = [...known.values()].filter((item) => isHere(item) && !placed.has(keyOf(item)))
+  const added = [...placed.values()].filter((item) => !isHere(before(item)))
+  const changed = [...placed.values()].filter((item) => isHere(before(item)) && isAltered(before(item)!, item))
+  const moved = [...placed.values()].filter((item) => isMoved(before(item), item))
+
+  await forget(db, serverId, removed)
+  await upsert(db, serverId, [...added, ...changed, ...moved])
+  const count = removed.length + added.length + changed.length + moved.length
+  return { added: refs(added), removed: refs(removed), changed: refs(changed), unchanged: count === 0 }
+}
+
+/** What a write may do to the items of a server. */
+export function createItems({ db, version, touch }: WriteContext) {
+  return {
+    /**
+     * Switches the named items, or all of a kind (null). Returns own names of those that the server offers at present,
+     * in the upstream's order, whether or not their switch differed. 404 AppError for an unknown server.
+     */
+    async setEnabled(serverName: string, kind: ItemKind, names: string[] | null, enabled: boolean): Promise<string[]> {
+      const { id } = await findServer(db, serverName)
+      const affected = await readSwitches(db, id, kind, names)
+      const differing = affected.filter((item) => item.enabled !== enabled).map((item) => item.name)
+      await setSwitches(db, id, kind, differing, enabled)
+      const dropped = names === null && enabled ? await dropAbsent(db, id, kind) : 0n
+      if (differing.length > 0 || dropped > 0n) {
+        await db.updateTable('servers').set({ revision: version }).where('id', '=', id).execute()
+        touch()
+      }
+      return affected.map((item) => item.name)
+    }
+  }
+}
+
+/** Names of the enabled items that a server offers, in the upstream's order. */
+export async function enabledNames(db: Db, serverId: string, kind: ItemKind): Promise<string[]> {
+  const rows = await db
+    .selectFrom('items')
+    .select('name')
+    .where('server_id', '=', serverId)
+    .where('kind', '=', kind)
+    .where('position', 'is not', null)
+    .where('enabled', '=', true)
+    .orderBy('position')
+    .execute()
+  return rows.map((row) => row.name)
+}
+
+const readSwitches = (db: Db, serverId: string, kind: ItemKind, names: string[] | null) =>
+  db
+    .selectFrom('items')
+    .select(['name', 'enabled'])
+    .where('server_id', '=', serverId)
+    .where('kind', '=', kind)
+    .where('position', 'is not', null)
+    .$if(names !== null, (query) => query.where(sql<boolean>`name = any(${names}::text[])`))
+    .orderBy('position')
+    .execute()
+
+async function setSwitches(db: Db, serverId: string, kind: ItemKind, names: string[], enabled: boolean): Promise<void> {
+  if (names.length === 0) return
+  await sql`update items set enabled = ${enabled}
+    where server_id = ${serverId} and kind = ${kind} and name = any(${names}::text[])`.execute(db)
+}
+
+/** Enabling everything ends the remembered choices about items that are away. */
+async function dropAbsent(db: Db, serverId: string, kind: ItemKind): Promise<bigint> {
+  const { numDeletedRows } = await db
+    .deleteFrom('items')
+    .where('server_id', '=', serverId)
+    .where('kind', '=', kind)
+    .where('position', 'is', null)
+    .executeTakeFirstOrThrow()
+  return numDeletedRows
+}
+
+const readKnown = (db: Db, serverId: string) =>
+  db
+    .selectFrom('items')
+    .select(['kind', 'name', 'position', 'enabled', 'fingerprint'])
+    .where('server_id', '=', serverId)
+    .orderBy('kind')
+    .orderBy('position')
+    .execute()
+
+/** Positions count per kind. Of two items of one kind and name the first counts. */
+function place(offered: readonly OfferedItem[]): Map<string, Placed> {
+  const placed = new Map<string, Placed>()
+  const counts = new Map<ItemKind, number>()
+  for (const item of offered) {
+    if (placed.has(keyOf(item))) continue
+    const position = counts.get(item.kind) ?? 0
+    counts.set(item.kind, position + 1)
+    const fingerprint = createHash('sha256').update(item.definition).digest('hex')
+    placed.set(keyOf(item), { ...item, position, fingerprint })
+  }
+  return placed
+}
+
+const keyOf = ({ kind, name }: ItemRef) => `${kind} ${name}`
+const isAltered = (known: Known, item: Placed) => known.fingerprint !== item.fingerprint
+const isMoved = (known: Known | undefined, item: Placed) =>
+  known !== undefined && known.position !== null && known.position !== item.position && !isAltered(known, item)
+const refs = (items: readonly ItemRef[]): ItemRef[] => items.map(({ kind, name }) => ({ kind, name }))
+
+async function forget(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
+  if (items.length === 0) return
+  const gone = sql`unnest(${items.map((item) => item.kind)}::text[], ${items.map((item) => item.name)}::text[]) as gone (kind, name)`
+  const these = sql`items.server_id = ${serverId} and items.kind = gone.kind and items.name = gone.name`
+  await sql`delete from items using ${gone} where ${these} and items.enabled`.execute(db)
+  await sql`update items set position = null from ${gone} where ${these}`.execute(db)
+}
+
+/** One array a column: a statement takes at most 65,535 parameters. */
+async function upsert(db: Db, serverId: string, items: readonly Placed[]): Promise<void> {
+  if (items.length === 0) return
+  await sql`
+    insert into items (server_id, kind, name, position, definition, fingerprint)
+    select ${serverId}::uuid, offered.* from unnest(
+      ${items.map((item) => item.kind)}::text[],
+      ${items.map((item) => item.name)}::text[],
+      ${items.map((item) => item.position)}::integer[],
+      ${items.map((item) => item.definition)}::text[],
+      ${items.map((item) => item.fingerprint)}::text[]
+    ) as offered
+    on conflict (server_id, kind, name) do update set
+      position = excluded.position,
+      definition = excluded.definition,
+      fingerprint = excluded.fingerprint,
+      changed_at = case when items.fingerprint = excluded.fingerprint then items.changed_at else now() end
+  `.execute(db)
+}

@@ -1,0 +1,40 @@
+import { hkdfSync, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { createWhole, makePrivate, readIfThere } from './files.ts'
+import { StartRefusal } from './refusal.ts'
+
+const KEY_BYTES = 32
+
+export interface KeyOptions {
+  /** The configured key, 32 bytes. */
+  readonly encryptionKey?: Buffer | undefined
+  readonly dataDir: string
+  /** Whether the database was used before: then its key exists somewhere, and a new one would not open it. */
+  readonly inUse: boolean
+}
+
+/** The master key: the configured one, or that of the key file, which is created beside a store that is still empty. */
+export async function loadKey({ encryptionKey, dataDir, inUse }: KeyOptions): Promise<Buffer> {
+  if (encryptionKey) return checked(encryptionKey, 'the encryption key')
+  const path = join(dataDir, 'encryption.key')
+  if (!inUse && (await readIfThere(path)) === undefined) {
+    await makePrivate(dataDir)
+    await createWhole(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
+  }
+  const text = await readIfThere(path)
+  if (text === undefined) {
+    throw new StartRefusal(
+      `the encryption key file ${path} is missing, and the database holds values sealed with it: put the file back`
+    )
+  }
+  return checked(Buffer.from(text.trim(), 'base64'), `the encryption key file ${path}`)
+}
+
+/** A key for one purpose; knowing it reveals neither the master key nor those of other labels. 32 bytes. */
+export const deriveKey = (master: Buffer, label: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', master, Buffer.alloc(0), label, KEY_BYTES))
+
+function checked(key: Buffer, what: string): Buffer {
+  if (key.length !== KEY_BYTES) throw new StartRefusal(`${what} must hold ${KEY_BYTES} bytes, it has ${key.length}`)
+  return key
+}

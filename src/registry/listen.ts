@@ -1,0 +1,64 @@
+import type pg from 'pg'
+
+/** NOTIFY channel; the payload is the new version. */
+export const CHANNEL = 'registry'
+
+const FIRST_WAIT_MS = 20
+const LONGEST_WAIT_MS = 2_000
+
+export interface ListenOptions {
+  readonly connect: () => pg.Client
+  /** At each notice, with the version; after each (re)connect without: nobody knows what was missed in between. */
+  readonly onChange: (version?: string) => void
+  /** Told once per outage. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Holds a LISTEN connection and makes it anew whenever it is lost. Returns the function that ends it. */
+export function listenForChanges({ connect, onChange, onError }: ListenOptions): () => void {
+  let stopped = false
+  let client: pg.Client | undefined
+  let retry: NodeJS.Timeout | undefined
+  let failures = 0
+
+  const attempt = async () => {
+    const own = connect()
+    client = own
+    const loss = lossOf(own)
+    own.on('notification', ({ payload }) => onChange(payload))
+    try {
+      await own.connect()
+      await own.query(`listen ${CHANNEL}`)
+      failures = 0
+      onChange()
+      throw await loss
+    } catch (error) {
+      leave(own)
+      if (!stopped) again(error)
+    }
+  }
+  const again = (error: unknown) => {
+    if (failures === 0) onError(error)
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
+    retry = setTimeout(() => void attempt(), wait * (0.5 + Math.random() / 2)).unref()
+  }
+
+  void attempt()
+  return () => {
+    stopped = true
+    clearTimeout(retry)
+    if (client) leave(client)
+  }
+}
+
+const lossOf = (client: pg.Client) =>
+  new Promise<Error>((resolve) => {
+    client.on('error', resolve)
+    client.on('end', () => resolve(new Error('the connection that listens for changes has ended')))
+  })
+
+/** Not waited for: a frozen database would not answer, and an unref'd socket holds no process. */
+function leave(client: pg.Client & { unref?: () => void }): void {
+  client.unref?.()
+  void client.end().catch(() => {})
+}

@@ -1,0 +1,108 @@
+import { rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { PGlite } from '@electric-sql/pglite'
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import { refuseUnstorable, STORE_BUSY } from './failures.ts'
+import { makePrivate } from './files.ts'
+import { checkFormat } from './format.ts'
+import { takeLock } from './lock.ts'
+
+const INT8 = 20
+
+/** The embedded PostgreSQL of a data directory as a pool of one connection. Throws StartRefusal. */
+export async function openEmbedded(dataDir: string, connectTimeoutMs: number): Promise<PostgresPool> {
+  await makePrivate(dataDir)
+  const lock = await takeLock(dataDir, () => {
+    process.stderr.write(`data directory ${dataDir} was taken over by another process\n`)
+    process.exit(1)
+  })
+  try {
+    const pglite = await openOrCreate(dataDir)
+    return poolOfOne(pglite, connectTimeoutMs, async () => {
+      await pglite.close()
+      await lock.release()
+    })
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+/** A first start that is killed half-way must not leave a folder that never opens: it is made aside and then moved. */
+async function openOrCreate(dataDir: string): Promise<PGlite> {
+  const folder = join(dataDir, 'postgres')
+  if (!(await checkFormat(folder))) {
+    const draft = `${folder}.new`
+    await rm(draft, { recursive: true, force: true })
+    const first = await open(draft)
+    await first.close()
+    await rename(draft, folder)
+  }
+  return open(folder)
+}
+
+async function open(folder: string): Promise<PGlite> {
+  const { PGlite } = await import('@electric-sql/pglite')
+  return PGlite.create({ dataDir: folder, parsers: { [INT8]: (value) => value } })
+}
+
+function poolOfOne(pglite: PGlite, connectTimeoutMs: number, close: () => Promise<void>): PostgresPool {
+  const turns = createTurns(connectTimeoutMs)
+
+  const query = async (text: string, parameters: readonly unknown[]) => {
+    refuseUnstorable(parameters)
+    const { command, rowCount, rows } = await pglite.query(text, parameters as unknown[])
+    return { command, rowCount: rowCount ?? 0, rows }
+  }
+  return {
+    async connect() {
+      const release = await turns.take()
+      return { query: query as PostgresPoolClient['query'], release }
+    },
+    async end() {
+      const release = await turns.take()
+      try {
+        await close()
+      } finally {
+        release()
+      }
+    }
+  }
+}
+
+/** First come, first served; gives up after the limit, because a query outside its own transaction waits for itself. */
+function createTurns(limitMs: number) {
+  const waiting: (() => void)[] = []
+  let taken = false
+
+  const releaseOnce = () => {
+    let released = false
+    return () => {
+      if (released) return
+      released = true
+      const next = waiting.shift()
+      if (next) next()
+      else taken = false
+    }
+  }
+  const wait = () =>
+    new Promise<void>((resolve, reject) => {
+      const turn = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(turn), 1)
+        const message = `the embedded store gave no connection within ${limitMs} ms: a transaction holds it`
+        reject(Object.assign(new Error(message), { code: STORE_BUSY }))
+      }, limitMs)
+      waiting.push(turn)
+    })
+  return {
+    async take(): Promise<() => void> {
+      if (taken) await wait()
+      taken = true
+      return releaseOnce()
+    }
+  }
+}

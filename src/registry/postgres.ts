@@ -1,0 +1,73 @@
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import type pg from 'pg'
+import { PRODUCT } from '../domain/product.ts'
+import { isConnectionLoss, refuseUnstorable } from './failures.ts'
+
+export interface PoolOptions {
+  readonly connectTimeoutMs: number
+  /** Limit of one statement; 0: none. */
+  readonly queryTimeoutMs: number
+  readonly max: number
+  /** A transaction-mode pooler refuses session settings at connect. */
+  readonly sessionLimits: boolean
+  readonly onIdleError: (error: Error) => void
+}
+
+/** A `pg.Pool` for Kysely that never hands out a connection again which failed or still has a transaction open. */
+export async function openPool(url: string, options: PoolOptions): Promise<PostgresPool> {
+  const { default: driver } = await import('pg')
+  const pool = new driver.Pool({
+    connectionString: url,
+    application_name: PRODUCT,
+    max: options.max,
+    keepAlive: true,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    query_timeout: options.queryTimeoutMs,
+    ...(options.sessionLimits && {
+      statement_timeout: options.queryTimeoutMs,
+      idle_in_transaction_session_timeout: 2 * options.queryTimeoutMs
+    })
+  })
+  pool.on('error', options.onIdleError)
+  return { connect: async () => guarded(await pool.connect()), end: () => pool.end() }
+}
+
+/** Makes clients for LISTEN, past the pool and any pooler. */
+export async function listenerFactory(url: string, connectTimeoutMs: number): Promise<() => pg.Client> {
+  const { default: driver } = await import('pg')
+  return () =>
+    new driver.Client({
+      connectionString: url,
+      application_name: `${PRODUCT} listener`,
+      keepAlive: true,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: connectTimeoutMs
+    })
+}
+
+function guarded(client: pg.PoolClient): PostgresPoolClient {
+  let broken: Error | undefined
+  // Between two statements of a transaction nobody else listens: without this a database restart ends the process.
+  const onError = (error: Error) => {
+    broken ??= error
+  }
+  client.on('error', onError)
+
+  const query = async (text: string, parameters: readonly unknown[]) => {
+    // A statement on a frozen connection has waited its time-out once; the roll-back behind it need not wait again.
+    if (broken) throw broken
+    refuseUnstorable(parameters)
+    try {
+      const { command, rowCount, rows } = await client.query(text, parameters as unknown[])
+      return { command, rowCount: rowCount ?? 0, rows }
+    } catch (error) {
+      if (isConnectionLoss(error)) broken ??= error as Error
+      throw error
+    }
+  }
+  const release = () => {
+    client.off('error', onError)
+    client.release(broken ?? client.getTransactionStatus() !== 'I')
+  }
+  return { query: query as PostgresPoolClient['query'], release }
+}

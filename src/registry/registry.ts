@@ -1,0 +1,131 @@
+import { sql } from 'kysely'
+import { claim, type ClaimOptions } from './claim.ts'
+import type { WriteContext } from './context.ts'
+import { translating } from './failures.ts'
+import { createItems, type Difference } from './items.ts'
+import { deriveKey } from './key.ts'
+import { CHANNEL } from './listen.ts'
+import { migrateToLatest } from './migrate.ts'
+import type { Change, Offer, RegistryState, ServerConfig, ServerSecrets, StoredServer } from './model.ts'
+import { openSecrets } from './secrets.ts'
+import { createServers, readConfigs, type Configured } from './servers.ts'
+import { openStore, type Store, type StoreOptions } from './store.ts'
+import { createSync } from './sync.ts'
+import type { Db } from './tables.ts'
+
+/** How long an answered write may wait for its own process; what is committed is answered as done. */
+const READ_YOUR_WRITES_MS = 2_000
+
+/** What the work of a write gets. Only this may touch the database inside it. */
+export interface Transaction {
+  readonly servers: ReturnType<typeof createServers>
+  readonly items: ReturnType<typeof createItems>
+}
+
+/** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
+export interface Registry {
+  /**
+   * Change, audit row, version and NOTIFY in one transaction, one writer at a time; resolves when this process's
+   * follower has the new version (at most 2 s later). If `work` throws, nothing has happened; if it changes nothing,
+   * there is no audit row and no new version.
+   */
+  write<T>(change: Change, work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** `tx.servers.refresh` in a write of its own. */
+  refresh(change: Change, id: string, offer: Offer, seen?: Configured): Promise<Difference>
+  /** Hands the state to `apply`, now and at each change from anywhere. One follower; it must not throw. */
+  follow(apply: (state: RegistryState) => void): Promise<void>
+  /** Opens a server's sealed part. 503 AppError (`secrets_unreadable`) when it does not open. */
+  secrets(server: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets
+  /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
+  configs(reader?: Change): Promise<ServerConfig[]>
+  /** A key of 32 bytes for one purpose, the same in every replica. */
+  deriveKey(label: string): Buffer
+  /** Resolves when the database answers. */
+  ping(): Promise<void>
+  /** Ends listening and polling, then closes the database. */
+  close(): Promise<void>
+}
+
+export interface RegistryOptions extends StoreOptions, ClaimOptions {
+  /** Told once per outage of the database or of following it. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Opens the database, migrates it, checks mode and key. Throws StartRefusal for what the operator has to settle. */
+export async function openRegistry(options: RegistryOptions): Promise<Registry> {
+  const store = await openStore(options)
+  try {
+    await migrateToLatest(store)
+    const master = await claim(store.db, options)
+    return createRegistry(store, master, options.onError)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+function createRegistry(store: Store, master: Buffer, onError: (error: unknown) => void): Registry {
+  const { db } = store
+  const sync = createSync({ store, onError })
+
+  const write: Registry['write'] = async (change, work) => {
+    const { result, version } = await translating(() => commit(db, master, change, work))
+    if (version !== undefined) await sync.reached(version, READ_YOUR_WRITES_MS)
+    return result
+  }
+  return {
+    write,
+    refresh: (change, id, offer, seen) => write(change, (tx) => tx.servers.refresh(id, offer, seen)),
+    follow: (apply) => translating(() => sync.follow(apply)),
+    secrets: (server) => openSecrets(master, server),
+    configs: (reader) =>
+      translating(async () => {
+        if (reader) await audit(db, reader)
+        return readConfigs(db, master)
+      }),
+    deriveKey: (label) => deriveKey(master, label),
+    ping: () =>
+      translating(async () => {
+        await sql`select 1`.execute(db)
+      }),
+    async close() {
+      await sync.close()
+      await store.close()
+    }
+  }
+}
+
+async function commit<T>(db: Db, master: Buffer, change: Change, work: (tx: Transaction) => Promise<T>) {
+  return db.transaction().execute(async (trx) => {
+    const version = await lockVersion(trx)
+    let touched = false
+    const touch = () => {
+      touched = true
+    }
+    const context: WriteContext = { db: trx, master, version, touch }
+    const result = await work({ servers: createServers(context), items: createItems(context) })
+    if (!touched) return { result, version: undefined }
+    await audit(trx, change, version)
+    await trx.updateTable('gateway').set({ version }).execute()
+    await sql`select pg_notify(${CHANNEL}, ${version})`.execute(trx)
+    return { result, version }
+  })
+}
+
+/** The row lock serialises writers, so versions and revisions appear in the order of their numbers. */
+async function lockVersion(db: Db): Promise<string> {
+  const { next } = await db
+    .selectFrom('gateway')
+    .select(sql<string>`(version + 1)::text`.as('next'))
+    .where('id', '=', 1)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  return next
+}
+
+async function audit(db: Db, { actor, action, target }: Change, version?: string): Promise<void> {
+  await db
+    .insertInto('audit_log')
+    .values({ actor, action, target, version: version ?? null })
+    .execute()
+}

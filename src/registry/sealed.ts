@@ -1,0 +1,101 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+
+/** Where a sealed value lives. A value moved to another table, row or column does not open. */
+export interface Place {
+  readonly table: string
+  readonly row: string
+  readonly column: string
+}
+
+/** The value was sealed with another key, moved or altered. */
+export class SealError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options)
+    this.name = 'SealError'
+  }
+}
+
+const FORMAT = 1
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const KEY_ID_BYTES = 8
+const WRAP_AT = 1 + KEY_ID_BYTES
+const WRAP_BYTES = NONCE_BYTES + KEY_BYTES + TAG_BYTES
+const PAYLOAD_AT = WRAP_AT + WRAP_BYTES
+
+/** Names a master key without revealing it: 16 hexadecimal digits. */
+export const keyId = (master: Buffer): string => idBytes(master).toString('hex')
+
+/** Id of the key that a value was sealed with. Throws SealError when the value is no envelope. */
+export function sealedKeyId(sealed: Uint8Array): string {
+  return checked(sealed).subarray(1, WRAP_AT).toString('hex')
+}
+
+/**
+ * Envelope encryption (security page 7.1): format version, key id, wrap nonce, wrapped data key and tag,
+ * payload nonce, payload and tag.
+ */
+export function seal(master: Buffer, plain: Buffer, place: Place): Buffer {
+  const id = idBytes(master)
+  const dataKey = randomBytes(KEY_BYTES)
+  const wrapped = encrypt(master, dataKey, wrapAad(place, id))
+  return Buffer.concat([Buffer.of(FORMAT), id, wrapped, encrypt(dataKey, plain, payloadAad(place))])
+}
+
+/** Opens what `seal` made for the same place. Throws SealError. */
+export function open(master: Buffer, sealed: Uint8Array, place: Place): Buffer {
+  const bytes = checked(sealed)
+  const id = bytes.subarray(1, WRAP_AT)
+  if (!id.equals(idBytes(master))) {
+    throw new SealError(`sealed with another key (key id ${id.toString('hex')}, ours is ${keyId(master)})`)
+  }
+  try {
+    const dataKey = decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(place, id))
+    return decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(place))
+  } catch (cause) {
+    throw new SealError('the sealed value was altered or moved', { cause })
+  }
+}
+
+const idBytes = (master: Buffer) =>
+  createHmac('sha256', master).update('towpath key id').digest().subarray(0, KEY_ID_BYTES)
+
+function checked(sealed: Uint8Array): Buffer {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
+  if (bytes[0] !== FORMAT || bytes.length < PAYLOAD_AT + NONCE_BYTES + TAG_BYTES) {
+    throw new SealError('the sealed value has an unknown format')
+  }
+  return bytes
+}
+
+/** Each part with its length before it, so that no two places give the same bytes. */
+function payloadAad({ table, row, column }: Place): Buffer {
+  return withLengths([Buffer.of(FORMAT), Buffer.from(table), Buffer.from(row), Buffer.from(column)])
+}
+
+const wrapAad = (place: Place, id: Buffer) => Buffer.concat([payloadAad(place), withLengths([id])])
+
+function withLengths(parts: readonly Buffer[]): Buffer {
+  return Buffer.concat(
+    parts.flatMap((part) => {
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(part.length)
+      return [length, part]
+    })
+  )
+}
+
+function encrypt(key: Buffer, plain: Buffer, aad: Buffer): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(aad)
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+}
+
+function decrypt(key: Buffer, box: Buffer, aad: Buffer): Buffer {
+  const end = box.length - TAG_BYTES
+  const nonce = box.subarray(0, NONCE_BYTES)
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(aad)
+  decipher.setAuthTag(box.subarray(end))
+  return Buffer.concat([decipher.update(box.subarray(NONCE_BYTES, end)), decipher.final()])
+}

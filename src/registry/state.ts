@@ -1,0 +1,95 @@
+import { sql } from 'kysely'
+import type { RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
+import type { Db } from './tables.ts'
+
+/** Servers whose rows are read by one statement: no select is without bound. */
+const CHUNK = 100
+
+const columns = [
+  'id',
+  'name',
+  'transport',
+  'description',
+  'session_mode',
+  'settings',
+  'sealed',
+  'enabled',
+  'revision',
+  'verdict',
+  'registered_at'
+] as const
+
+/** The state as of now: only servers with another revision than in `previous` are read, the others are the same objects. */
+export function loadState(db: Db, previous?: RegistryState): Promise<RegistryState> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      const version = await readVersion(trx)
+      if (version === previous?.version) return previous
+      const known = reusable(previous, version)
+      const heads = await trx.selectFrom('servers').select(['id', 'revision']).execute()
+      const stale = heads.filter(({ id, revision }) => known.get(id)?.revision !== revision)
+      const read = await readServers(
+        trx,
+        stale.map((head) => head.id)
+      )
+      const servers = heads.map(({ id }) => read.get(id) ?? known.get(id)!)
+      return { version, servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+    })
+}
+
+export async function readVersion(db: Db): Promise<string> {
+  const { version } = await db.selectFrom('gateway').select('version').where('id', '=', 1).executeTakeFirstOrThrow()
+  return version
+}
+
+/** A database that was put back to an earlier state gives known revisions out again, to other contents. */
+function reusable(previous: RegistryState | undefined, version: string): Map<string, StoredServer> {
+  const isOlder = previous !== undefined && BigInt(version) < BigInt(previous.version)
+  return new Map(isOlder ? [] : previous?.servers.map((server) => [server.id, server]))
+}
+
+async function readServers(db: Db, ids: readonly string[]): Promise<Map<string, StoredServer>> {
+  const servers = new Map<string, StoredServer>()
+  for (let at = 0; at < ids.length; at += CHUNK) {
+    for (const server of await readChunk(db, ids.slice(at, at + CHUNK))) servers.set(server.id, server)
+  }
+  return servers
+}
+
+async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]> {
+  const rows = await db
+    .selectFrom('servers')
+    .select(columns)
+    .where(sql<boolean>`id = any(${ids}::uuid[])`)
+    .execute()
+  const items = await readItems(db, ids)
+  return rows.map(({ registered_at, settings, verdict, ...row }) => ({
+    ...row,
+    settings: JSON.parse(settings) as ServerSettings,
+    verdict: verdict === null ? null : (JSON.parse(verdict) as Verdict),
+    registeredAt: registered_at.toISOString(),
+    items: items.get(row.id) ?? []
+  }))
+}
+
+async function readItems(db: Db, ids: readonly string[]): Promise<Map<string, StoredItem[]>> {
+  const rows = await db
+    .selectFrom('items')
+    .select(['server_id', 'kind', 'name', 'enabled', 'definition', 'fingerprint', 'changed_at'])
+    .where(sql<boolean>`server_id = any(${ids}::uuid[])`)
+    .where('position', 'is not', null)
+    .orderBy('server_id')
+    .orderBy('kind')
+    .orderBy('position')
+    .execute()
+  const items = new Map<string, StoredItem[]>()
+  for (const { server_id, changed_at, ...item } of rows) {
+    const list = items.get(server_id) ?? []
+    list.push({ ...item, changedAt: changed_at.toISOString() })
+    items.set(server_id, list)
+  }
+  return items
+}

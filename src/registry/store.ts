@@ -1,0 +1,82 @@
+import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
+import type pg from 'pg'
+import { openEmbedded } from './pglite.ts'
+import { listenerFactory, openPool } from './postgres.ts'
+import type { Db, Tables } from './tables.ts'
+
+export interface StoreOptions {
+  /** PostgreSQL; without it the embedded store in `dataDir` is opened. */
+  readonly databaseUrl?: string | undefined
+  /** Past a transaction-mode pooler, for LISTEN and migrations; default `databaseUrl`. */
+  readonly directDatabaseUrl?: string | undefined
+  /** Absolute path; created 0700 when it is needed. */
+  readonly dataDir: string
+  readonly connectTimeoutMs: number
+  readonly queryTimeoutMs: number
+  readonly onIdleError: (error: Error) => void
+}
+
+export interface Store {
+  readonly db: Db
+  /** A client for LISTEN; undefined where every change comes from this process. */
+  readonly listener: (() => pg.Client) | undefined
+  /** Work that may take long and holds session locks (migrations): over the direct connection. */
+  maintain<T>(work: (db: Db) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+const MAINTENANCE_MS = 10 * 60_000
+const POOL_SIZE = 10
+
+/** Opens PostgreSQL or the embedded store; both speak one dialect. Throws StartRefusal for a directory in use. */
+export function openStore(options: StoreOptions): Promise<Store> {
+  return options.databaseUrl === undefined
+    ? openEmbeddedStore(options)
+    : openPostgresStore(options.databaseUrl, options)
+}
+
+async function openEmbeddedStore({ dataDir, connectTimeoutMs }: StoreOptions): Promise<Store> {
+  const db = toDb(await openEmbedded(dataDir, connectTimeoutMs))
+  return { db, listener: undefined, maintain: (work) => work(db), close: () => db.destroy() }
+}
+
+async function openPostgresStore(url: string, options: StoreOptions): Promise<Store> {
+  const { connectTimeoutMs, queryTimeoutMs, onIdleError, directDatabaseUrl: direct = url } = options
+  const pool = (target: string, max: number, limitMs: number) =>
+    openPool(target, {
+      connectTimeoutMs,
+      queryTimeoutMs: limitMs,
+      max,
+      sessionLimits: target === direct,
+      onIdleError
+    })
+  const db = toDb(await pool(url, POOL_SIZE, queryTimeoutMs))
+  return {
+    db,
+    listener: await listenerFactory(direct, connectTimeoutMs),
+    async maintain(work) {
+      const own = toDb(await pool(direct, 1, MAINTENANCE_MS))
+      try {
+        return await work(own)
+      } finally {
+        await own.destroy()
+      }
+    },
+    close: () => within(connectTimeoutMs, db.destroy())
+  }
+}
+
+const toDb = (pool: PostgresPool): Db => new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+
+/** A frozen database must not keep the process from ending. */
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs)
+  })
+  try {
+    await Promise.race([work, limit])
+  } finally {
+    clearTimeout(timer)
+  }
+}

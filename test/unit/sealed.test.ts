@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { deriveKey } from '../../src/registry/key.ts'
+import { keyId, open, seal, SealError, sealedKeyId, type Place } from '../../src/registry/sealed.ts'
+
+const master = randomBytes(32)
+const place: Place = { table: 'servers', row: '0b0c5b3e-5a1c-4f7e-9a39-0d6c7f1b2a10', column: 'sealed' }
+const plain = Buffer.from('{"bearer_token":"s3cret-value"}')
+
+test('a sealed value opens in its own place with its own key', () => {
+  assert.deepEqual(open(master, seal(master, plain, place), place), plain)
+  assert.deepEqual(open(master, seal(master, Buffer.alloc(0), place), place), Buffer.alloc(0))
+})
+
+test('a sealed value that comes back as a plain byte array opens too', () => {
+  assert.deepEqual(open(master, new Uint8Array(seal(master, plain, place)), place), plain)
+})
+
+test('a sealed value shows neither its content nor its key, and no two are alike', () => {
+  const sealed = seal(master, plain, place)
+  assert.equal(sealed.includes('s3cret-value'), false)
+  assert.equal(sealed.includes(master), false)
+  assert.notDeepEqual(sealed, seal(master, plain, place))
+})
+
+test('a sealed value holds format, key id, wrapped key and payload in that order', () => {
+  const sealed = seal(master, plain, place)
+  assert.equal(sealed[0], 1)
+  assert.equal(sealed.subarray(1, 9).toString('hex'), keyId(master))
+  assert.equal(sealedKeyId(sealed), keyId(master))
+  assert.equal(sealed.length, 1 + 8 + (12 + 32 + 16) + (12 + plain.length + 16))
+})
+
+test('a value moved to another table, row or column does not open', () => {
+  const sealed = seal(master, plain, place)
+  for (const other of [{ table: 'users' }, { row: '1' }, { column: 'settings' }]) {
+    assert.throws(() => open(master, sealed, { ...place, ...other }), SealError)
+  }
+})
+
+test('places whose parts join to the same text are different places', () => {
+  const sealed = seal(master, plain, { table: 'ab', row: 'c', column: 'd' })
+  assert.throws(() => open(master, sealed, { table: 'a', row: 'bc', column: 'd' }), SealError)
+})
+
+test('a value with any byte altered does not open', () => {
+  const sealed = seal(master, plain, place)
+  for (let at = 0; at < sealed.length; at++) {
+    const altered = Buffer.from(sealed)
+    altered[at]! ^= 1
+    assert.throws(() => open(master, altered, place), SealError, `byte ${at}`)
+  }
+})
+
+test('a value that is cut short or empty does not open', () => {
+  const sealed = seal(master, plain, place)
+  for (const length of [0, 1, 9, 69, 90, sealed.length - 1]) {
+    assert.throws(() => open(master, sealed.subarray(0, length), place), SealError, `${length} bytes`)
+  }
+})
+
+test('parts of two values of one place do not fit together', () => {
+  const first = seal(master, plain, place)
+  const second = seal(master, plain, place)
+  const mixed = Buffer.concat([first.subarray(0, 69), second.subarray(69)])
+  assert.throws(() => open(master, mixed, place), SealError)
+})
+
+test('another key does not open a value, and both key ids are named', () => {
+  const other = randomBytes(32)
+  assert.throws(() => open(other, seal(master, plain, place), place), {
+    name: 'SealError',
+    message: `sealed with another key (key id ${keyId(master)}, ours is ${keyId(other)})`
+  })
+})
+
+test('a key id has 16 digits and stays the same for one key', () => {
+  assert.match(keyId(master), /^[0-9a-f]{16}$/)
+  assert.equal(keyId(master), keyId(Buffer.from(master)))
+  assert.notEqual(keyId(master), keyId(randomBytes(32)))
+})
+
+test('derived keys differ by label and by master key, and are stable', () => {
+  const key = deriveKey(master, 'session ids')
+  assert.equal(key.length, 32)
+  assert.deepEqual(key, deriveKey(Buffer.from(master), 'session ids'))
+  assert.notDeepEqual(key, deriveKey(master, 'cursors'))
+  assert.notDeepEqual(key, deriveKey(randomBytes(32), 'session ids'))
+  assert.notDeepEqual(key, master)
+})
