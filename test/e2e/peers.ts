@@ -1,10 +1,12 @@
 import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { Client as Client2, StreamableHTTPClientTransport as HttpTransport2 } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { Client as Client2, StreamableHTTPClientTransport as HttpTransport2 } from '@modelcontextprotocol/client'
-import { cleanEnv, freePort, root, run, until, type Bench } from './harness.ts'
+import { later, tempDir } from '../store.ts'
+import { cleanEnv, freePort, root, run, until } from './harness.ts'
 import { rawHttp, rawSse, rawStdio, type RawPeer } from './raw.ts'
 
 /** A real MCP server: how to register it, and how to ask it directly. */
@@ -31,11 +33,11 @@ const answers = async (url: string) => {
 }
 
 /** `@modelcontextprotocol/server-everything` over each transport that it has. */
-export async function everything(bench: Bench, transport: 'stdio' | 'streamable_http' | 'sse'): Promise<Upstream> {
+export async function everything(t: TestContext, transport: 'stdio' | 'streamable_http' | 'sse'): Promise<Upstream> {
   if (transport === 'stdio') return stdio('everything', [everythingScript, 'stdio'])
   const port = await freePort()
   const mode = transport === 'sse' ? 'sse' : 'streamableHttp'
-  run(bench, process.execPath, [everythingScript, mode], { env: { ...cleanEnv(), PORT: String(port) } })
+  run(t, process.execPath, [everythingScript, mode], { env: { ...cleanEnv(), PORT: String(port) } })
   const url = `http://127.0.0.1:${port}${transport === 'sse' ? '/sse' : '/mcp'}`
   await until('server-everything to listen', () => answers(url), 30_000)
   return {
@@ -50,11 +52,11 @@ export const filesystem = (folder: string): Upstream =>
 export const memory = (file: string): Upstream =>
   stdio('memory', [script('@modelcontextprotocol/server-memory/dist/index.js')], { MEMORY_FILE_PATH: file })
 
-export async function context7(bench: Bench, transport: 'stdio' | 'streamable_http'): Promise<Upstream> {
+export async function context7(t: TestContext, transport: 'stdio' | 'streamable_http'): Promise<Upstream> {
   const program = script('@upstash/context7-mcp/dist/index.js')
   if (transport === 'stdio') return stdio('context7', [program])
   const port = await freePort()
-  run(bench, process.execPath, [program, '--transport', 'http', '--port', String(port)], { env: cleanEnv() })
+  run(t, process.execPath, [program, '--transport', 'http', '--port', String(port)], { env: cleanEnv() })
   const url = `http://127.0.0.1:${port}/mcp`
   await until('context7 to listen', () => answers(url), 30_000)
   return { registration: { name: 'context7', transport, url }, direct: async () => rawHttp(url) }
@@ -63,39 +65,39 @@ export async function context7(bench: Bench, transport: 'stdio' | 'streamable_ht
 const identity = { name: 'e2e', version: '1' }
 
 /** Client of the first SDK, which speaks the revisions with sessions. */
-export async function connectV1(bench: Bench, url: string): Promise<Client> {
+export async function connectV1(t: TestContext, url: string): Promise<Client> {
   const client = new Client(identity)
   // The SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes.
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)) as Transport)
-  bench.onEnd(() => client.close())
+  later(t, () => client.close())
   return client
 }
 
 /** Client of the second SDK, which asks the server what it speaks and prefers 2026-07-28. */
-export async function connectV2(bench: Bench, url: string): Promise<Client2> {
+export async function connectV2(t: TestContext, url: string): Promise<Client2> {
   const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } })
   await client.connect(new HttpTransport2(new URL(`${url}/mcp`)))
-  bench.onEnd(() => client.close())
+  later(t, () => client.close())
   return client
 }
 
 /** The first SDK's client speaking stdio to mcp-remote, which speaks HTTP to the gateway. */
-export async function connectByMcpRemote(bench: Bench, url: string): Promise<Client> {
+export async function connectByMcpRemote(t: TestContext, url: string): Promise<Client> {
   const client = new Client(identity)
-  const folder = await bench.folder()
+  const folder = await tempDir(t)
   const args = [script('mcp-remote/dist/proxy.js'), `${url}/mcp`, '--allow-http', '--transport', 'http-only']
   const env = { ...cleanEnv(), MCP_REMOTE_CONFIG_DIR: folder } as Record<string, string>
   await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }))
-  bench.onEnd(() => client.close())
+  later(t, () => client.close())
   return client
 }
 
 /** One run of the inspector's command line; its parsed output. */
-export async function inspect(bench: Bench, url: string, ...args: string[]): Promise<Record<string, unknown>> {
-  const folder = await bench.folder()
+export async function inspect(t: TestContext, url: string, ...args: string[]): Promise<Record<string, unknown>> {
+  const folder = await tempDir(t)
   const launcher = script('@modelcontextprotocol/inspector/clients/launcher/build/index.js')
   const env = { ...cleanEnv(), HOME: folder, MCP_CATALOG_PATH: join(folder, 'mcp.json') }
-  const inspector = run(bench, process.execPath, [launcher, '--cli', `${url}/mcp`, '--transport', 'http', ...args], {
+  const inspector = run(t, process.execPath, [launcher, '--cli', `${url}/mcp`, '--transport', 'http', ...args], {
     env,
     cwd: folder,
     stdio: ['ignore', 'pipe', 'ignore']

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { Bench } from './harness.ts'
+import type { TestContext } from 'node:test'
+import { later } from '../store.ts'
 
 export interface Message {
   readonly id?: number | string
@@ -47,7 +48,7 @@ export const sendResult = (response: ServerResponse, { id }: Message, result: ob
 
 export const textResult = (value: string) => ({ content: [{ type: 'text', text: value }] })
 
-export async function startUpstream(bench: Bench, name: string, options: UpstreamOptions = {}): Promise<Upstream> {
+export async function startUpstream(t: TestContext, name: string, options: UpstreamOptions = {}): Promise<Upstream> {
   const { tools = [echoTool] } = options
   const requests: Recorded[] = []
   const methods: Record<string, (message: Message) => object> = {
@@ -83,7 +84,7 @@ export async function startUpstream(bench: Bench, name: string, options: Upstrea
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   }
-  bench.onEnd(close)
+  later(t, close)
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     requests,

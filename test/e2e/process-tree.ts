@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+export interface Descendant {
+  readonly pid: number
+  readonly parent: number
+  /** `Z` is a zombie. */
+  readonly state: string
+  /** Program and arguments; empty for a zombie. */
+  readonly command: string
+}
+
+function processes(): Descendant[] {
+  const found: Descendant[] = []
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
+      const [state = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
+      found.push({ pid: Number(name), parent: Number(parent), state, command })
+    } catch {
+      // it ended while we looked
+    }
+  }
+  return found
+}
+
+/** Every process below the given one, zombies included; not the compiler that runs when the sources are started. */
+export function descendants(pid: number): Descendant[] {
+  const all = processes().filter(({ command }) => !command.includes('esbuild'))
+  const found: Descendant[] = []
+  const parents = [pid]
+  for (const parent of parents) {
+    for (const child of all.filter((candidate) => candidate.parent === parent)) {
+      found.push(child)
+      parents.push(child.pid)
+    }
+  }
+  return found
+}
+
+export const isAlive = (pid: number) => processes().some((one) => one.pid === pid && one.state !== 'Z')
