@@ -145,7 +145,7 @@ const readKey = (text: string, start: number, end: number): string => {
 }
 
 /** The members of the object at `at` (white space allowed before it), values unread. Throws JsonError. */
-export function members(text: string, at = 0): Member[] {
+export function members(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
   let i = skipSpace(text, at)
   if (text.charCodeAt(i) !== OPEN_OBJECT) throw syntax(i)
   const found: Member[] = []
@@ -154,7 +154,7 @@ export function members(text: string, at = 0): Member[] {
   for (;;) {
     const keyStart = i
     const start = skipKey(text, i)
-    const end = skipValue(text, start)
+    const end = skipValue(text, start, limits)
     found.push({ key: readKey(text, keyStart, skipString(text, keyStart)), keyStart, start, end })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_OBJECT) return found
@@ -164,8 +164,8 @@ export function members(text: string, at = 0): Member[] {
 }
 
 /** As `members`, for objects that decide something: a repeated key is refused, so that nobody can read another value. */
-export function uniqueMembers(text: string, at = 0): Member[] {
-  const found = members(text, at)
+export function uniqueMembers(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
+  const found = members(text, at, limits)
   for (let i = 1; i < found.length; i++) {
     const { key } = found[i]!
     for (let j = 0; j < i; j++) {

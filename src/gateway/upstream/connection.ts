@@ -33,6 +33,8 @@ export interface Connection {
   onClose: (() => void) | null
   /** Notifications that belong to no call, `notifications/tools/list_changed` for example. */
   onNotification: ((method: string, params: string) => void) | null
+  /** Where it is a process: resolves when nothing of it is left. */
+  readonly ended?: Promise<void>
 }
 
 /** What every transport is told to open a connection with. */

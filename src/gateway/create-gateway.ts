@@ -1,0 +1,173 @@
+import { TITLE, PRODUCT } from '../domain/product.ts'
+import type { Config } from '../config.ts'
+import type { Offer, StoredServer } from '../registry/model.ts'
+import type { Registry } from '../registry/registry.ts'
+import { buildCatalog, emptyCatalog, type Catalog } from './catalog.ts'
+import { createDeadlines } from './deadlines.ts'
+import { createCursors } from './downstream/cursor.ts'
+import { createDownstream, type Downstream } from './downstream/downstream.ts'
+import type { Core } from './downstream/exchange.ts'
+import { createHeartbeat } from './downstream/reply.ts'
+import { createSessions } from './downstream/session.ts'
+import { createWatch } from './downstream/watch.ts'
+import type { Gateway } from './gateway.ts'
+import { createInvocation } from './invocation.ts'
+import { createManagement } from './management.ts'
+import { createRefresher } from './refresher.ts'
+import { globalScope } from './scope.ts'
+import { createTransports, type Target, type Transports } from './transports.ts'
+import { readUpstream } from './upstream/reading.ts'
+import { createSlots } from './upstream/slots.ts'
+import { createChildren } from './upstream/stdio-children.ts'
+import { createWatchdog } from './upstream/stdio-watchdog.ts'
+import { createUpstream, type Upstream } from './upstream/upstream.ts'
+import { createUpstreams } from './upstreams.ts'
+
+export interface Log {
+  info(details: object, text: string): void
+  warn(details: object, text: string): void
+  error(details: object, text: string): void
+}
+
+export interface GatewayOptions {
+  readonly registry: Registry
+  readonly config: Pick<Config, 'stdio' | 'timeouts' | 'limits' | 'refreshIntervalMs'>
+  /** Product version. */
+  readonly version: string
+  readonly log: Log
+}
+
+/** The gateway with what only its plugin and the MCP routes use. */
+export interface RunningGateway extends Gateway {
+  readonly mcp: Downstream
+  /** Loads the catalog and follows the registry from then on. */
+  start(): Promise<void>
+  /** Ends what is open and waits until no child process is left. */
+  close(): Promise<void>
+}
+
+function createReader(transports: Transports, { timeouts }: GatewayOptions['config'], log: Log) {
+  return async (target: Target): Promise<Offer> => {
+    const client = transports.create(target)
+    try {
+      const warn = (text: string) => log.warn({ server: target.name }, text)
+      return await readUpstream(client, target.transport, performance.now() + timeouts.connectMs, warn)
+    } finally {
+      client.close()
+    }
+  }
+}
+
+export function createGateway({ registry, config, version, log }: GatewayOptions): RunningGateway {
+  const { timeouts, limits, stdio } = config
+  const identity = { name: PRODUCT, title: TITLE, version }
+  const deadlines = createDeadlines()
+  const children = createChildren(createWatchdog())
+  const slots = createSlots(stdio.maxProcesses, stdio.maxQueue)
+  const transports = createTransports({
+    version,
+    connectMs: timeouts.connectMs,
+    maxResponseBytes: limits.upstreamResponseBytes,
+    stdio,
+    children,
+    log
+  })
+  let catalog = emptyCatalog
+  let ready = false
+
+  const targetOf = (stored: StoredServer): Target => ({ ...stored, secrets: registry.secrets(stored) })
+  const createFor = (stored: StoredServer): Upstream =>
+    createUpstream({
+      server: stored,
+      verdict: stored.verdict!,
+      client: transports.create(targetOf(stored)),
+      slots: stored.transport === 'stdio' ? slots : undefined,
+      deadlines,
+      connectMs: timeouts.connectMs,
+      idleMs: timeouts.sessionIdleMs,
+      callMs: timeouts.callMs,
+      callTotalMs: timeouts.callTotalMs,
+      onNotification(method) {
+        if (method.endsWith('/list_changed')) refresher.request(stored.id)
+      }
+    })
+  const upstreams = createUpstreams(createFor)
+  const readOffer = createReader(transports, config, log)
+  const refresher = createRefresher({
+    intervalMs: config.refreshIntervalMs,
+    catalog: () => catalog,
+    read: (stored) => readOffer({ ...targetOf(stored), verdict: null }),
+    store: (stored, offer) =>
+      registry.refresh({ actor: PRODUCT, action: 'server.refresh', target: stored.name }, stored.id, offer, stored),
+    log
+  })
+
+  const core: Core = {
+    scope: () => globalScope(catalog),
+    forward: (server, call, origin) => upstreams.of(server).call(call, origin)
+  }
+  const sessions = createSessions({
+    key: registry.deriveKey('mcp session ids'),
+    maxSessions: limits.sessions,
+    idleMs: timeouts.sessionIdleMs,
+    onEnd(session) {
+      for (const stream of session.streams) stream.close()
+      upstreams.endOwner(`session:${session.id}`)
+    }
+  })
+  const mcp = createDownstream(
+    {
+      core,
+      sessions,
+      cursors: createCursors(registry.deriveKey('list cursors')),
+      heartbeat: createHeartbeat(),
+      watch: createWatch(),
+      limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
+      maxBufferedBytes: limits.streamBufferBytes,
+      identity
+    },
+    log
+  )
+  const swap = (next: Catalog) => {
+    catalog = next
+    ready = true
+    upstreams.keep(next)
+    mcp.catalogChanged()
+  }
+  const killChildren = () => children.killAll()
+
+  return {
+    ...createManagement({
+      registry,
+      catalog: () => catalog,
+      readOffer,
+      refusal: ({ transport, command }) => stdioRefusal(stdio, transport, command)
+    }),
+    ...createInvocation(() => catalog, core),
+    get ready() {
+      return ready
+    },
+    mcp,
+    async start() {
+      process.on('exit', killChildren)
+      await registry.follow((state) => swap(buildCatalog(state)))
+      refresher.start()
+    },
+    async close() {
+      refresher.close()
+      mcp.close()
+      upstreams.close()
+      deadlines.close()
+      await children.closeAll()
+      process.off('exit', killChildren)
+    }
+  }
+}
+
+/** Decisions "Starting": stdio servers may be switched off, or bound to a list of commands. */
+function stdioRefusal({ enabled, commands }: Config['stdio'], transport: string, command?: string): string | undefined {
+  if (transport !== 'stdio') return undefined
+  if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
+  if (commands === null || (command !== undefined && commands.includes(command))) return undefined
+  return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
+}

@@ -1,0 +1,44 @@
+import type { Call } from './upstream/call.ts'
+import { UpstreamFailure } from './upstream/failure.ts'
+
+export interface Deadlines {
+  /** Stops the call with `timeout` when it lives longer than it may (milliseconds). */
+  watch(call: Call, idleMs: number, totalMs: number): void
+  forget(call: Call): void
+  close(): void
+}
+
+const TICK_MS = 100
+
+/** One timer for all calls under way: a timer each is a measurable part of a call's cost (performance page). */
+export function createDeadlines(): Deadlines {
+  const calls = new Set<Call>()
+  let timer: NodeJS.Timeout | null = null
+
+  const expire = () => {
+    const now = performance.now()
+    for (const call of calls) {
+      if (now < call.idleDeadline && now < call.totalDeadline) continue
+      calls.delete(call)
+      const limit = now >= call.totalDeadline ? 'in all' : 'without progress'
+      call.stop(new UpstreamFailure('timeout', `the call took longer than it may ${limit}`))
+    }
+    if (calls.size === 0) stopTimer()
+  }
+  const stopTimer = () => {
+    if (timer) clearInterval(timer)
+    timer = null
+  }
+  return {
+    watch(call, idleMs, totalMs) {
+      const now = performance.now()
+      call.idleMs = idleMs
+      call.idleDeadline = now + idleMs
+      call.totalDeadline = now + totalMs
+      calls.add(call)
+      timer ??= setInterval(expire, TICK_MS)
+    },
+    forget: (call) => void calls.delete(call),
+    close: stopTimer
+  }
+}

@@ -1,0 +1,152 @@
+import { META } from '../bridge.ts'
+import { accepts, classify } from './era.ts'
+import type { Edge, Exchange, HttpExchange } from './exchange.ts'
+import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
+import { legacyNotification, legacyRequest } from './legacy.ts'
+import { modernRequest } from './modern.ts'
+import { Reply } from './reply.ts'
+import type { Session } from './session.ts'
+import type { Watcher } from './watch.ts'
+
+/** The MCP edge: what the routes hand an HTTP request to. Never throws; each call answers its request. */
+export interface Downstream {
+  post(http: HttpExchange, body: Buffer): void
+  get(http: HttpExchange): void
+  delete(http: HttpExchange): void
+  /** The catalog was swapped: tell those whose lists differ now. */
+  catalogChanged(): void
+  /** Ends every open stream. */
+  close(): void
+}
+
+const notFound = (id = 'null') => new ProtocolError(codes.sessionNotFound, 'Session not found', { status: 404, id })
+
+const sessionId = ({ headers }: HttpExchange): string | undefined => {
+  const value = headers['mcp-session-id']
+  return typeof value === 'string' ? value : undefined
+}
+
+/** A given id must be good: no id is served session-less, a wrong one is not (proxy page 2.5). */
+function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undefined {
+  const given = sessionId(http)
+  if (given === undefined) return undefined
+  const session = edge.sessions.find(given, http.caller.name, http.endpoint)
+  if (!session) throw notFound(id)
+  return session
+}
+
+const modernCapabilities = ({ params }: Message): string => {
+  const meta = params['_meta'] as Record<string, unknown> | undefined
+  return JSON.stringify(meta?.[`${META}clientCapabilities`] ?? {})
+}
+
+function readBody(edge: Edge, body: Buffer): Message {
+  const text = decode(body)
+  if (isBatch(text)) {
+    throw new ProtocolError(codes.invalidRequest, 'Invalid Request: batches are not part of this protocol revision')
+  }
+  return readMessage(text, edge.limits)
+}
+
+function createExchange(edge: Edge, http: HttpExchange, reply: Reply, message: Message): Exchange {
+  const era = classify(http.headers, message)
+  const { caller, endpoint } = http
+  const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
+  const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
+  const scope = edge.core.scope(caller, endpoint)
+  return { edge, era, message, reply, caller, endpoint, scope, session, capabilities }
+}
+
+async function dispatch(edge: Edge, http: HttpExchange, reply: Reply, body: Buffer): Promise<void> {
+  const message = readBody(edge, body)
+  const exchange = createExchange(edge, http, reply, message)
+  if (exchange.era === 'modern') {
+    return message.kind === 'request' ? modernRequest(exchange, http) : reply.empty(202)
+  }
+  if (message.kind !== 'request') return legacyNotification(exchange)
+  if (!accepts(http.headers, 'application/json') || !accepts(http.headers, 'text/event-stream')) {
+    throw new ProtocolError(
+      codes.session,
+      'Not Acceptable: the client must accept both application/json and text/event-stream',
+      { status: 406, id: message.id }
+    )
+  }
+  return legacyRequest(exchange, http.headers)
+}
+
+/** Opens the stream on which a legacy session hears what belongs to no request. */
+function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
+  const session = sessionOf(edge, http)
+  if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
+  if (!accepts(http.headers, 'text/event-stream')) {
+    throw new ProtocolError(codes.session, 'Not Acceptable: the client must accept text/event-stream', { status: 406 })
+  }
+  const watcher: Watcher = {
+    scope: () => edge.core.scope(http.caller, http.endpoint),
+    changed(list) {
+      if ([...session.streams].at(-1) !== reply) return
+      reply.message(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`)
+    }
+  }
+  reply.onLeave = () => {
+    session.streams.delete(reply)
+    edge.watch.delete(watcher)
+  }
+  session.streams.add(reply)
+  edge.watch.add(watcher)
+  edge.heartbeat.add(reply)
+  reply.openStream({ 'mcp-session-id': session.id })
+}
+
+function endSession(edge: Edge, http: HttpExchange, reply: Reply): void {
+  const session = sessionOf(edge, http)
+  if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
+  edge.sessions.end(session)
+  reply.empty(200)
+}
+
+export function createDownstream(edge: Edge, log: { error(details: object, text: string): void }): Downstream {
+  const open = new Set<Reply>()
+
+  const createReply = ({ headers, response }: HttpExchange) => {
+    const reply = new Reply(response, {
+      heartbeat: edge.heartbeat,
+      acceptsStream: accepts(headers, 'text/event-stream'),
+      maxBufferedBytes: edge.maxBufferedBytes
+    })
+    open.add(reply)
+    response.once('close', () => open.delete(reply))
+    return reply
+  }
+  const fail = (reply: Reply, error: unknown) => {
+    if (error instanceof ProtocolError) {
+      const { id, code, message, status, data } = error
+      return reply.error(id, code, message, { status, data })
+    }
+    log.error({ err: error }, 'an MCP request failed')
+    reply.error('null', codes.internal, 'Internal error', { status: 500 })
+  }
+  const serve = (http: HttpExchange, work: (reply: Reply) => void) => {
+    const reply = createReply(http)
+    try {
+      work(reply)
+    } catch (error) {
+      fail(reply, error)
+    }
+  }
+  return {
+    post(http, body) {
+      const reply = createReply(http)
+      dispatch(edge, http, reply, body).catch((error: unknown) => fail(reply, error))
+    },
+    get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
+    delete: (http) => serve(http, (reply) => endSession(edge, http, reply)),
+    catalogChanged: () => edge.watch.notice(),
+    close() {
+      edge.watch.close()
+      for (const reply of open) if (reply.isStream) reply.close()
+      edge.sessions.close()
+      edge.heartbeat.close()
+    }
+  }
+}

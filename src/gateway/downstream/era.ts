@@ -1,0 +1,110 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { META } from '../bridge.ts'
+import type { Era } from '../upstream/connection.ts'
+import { codes, ProtocolError, type Message } from './jsonrpc.ts'
+
+export const MODERN_VERSION = '2026-07-28'
+export const LATEST_LEGACY_VERSION = '2025-11-25'
+export const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST_LEGACY_VERSION]
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A header's value without surrounding white space; undefined where it is absent. */
+const header = (headers: IncomingHttpHeaders, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === 'string' ? value.trim() : undefined
+}
+
+const metaOf = ({ params }: Message): Record<string, unknown> | undefined =>
+  isObject(params['_meta']) ? params['_meta'] : undefined
+
+const envelope = (id: string, problem: object) =>
+  new ProtocolError(codes.invalidParams, 'Invalid params: the request envelope in "_meta" is incomplete', {
+    id,
+    data: { envelope: problem }
+  })
+
+const mismatch = (id: string, name: string, given: string | undefined, body: string) =>
+  new ProtocolError(codes.headerMismatch, `Header mismatch: ${name} does not match the body`, {
+    id,
+    data: { mismatch: { header: given ?? '(missing)', body } }
+  })
+
+/** Proxy page 1.3: both members are required of every modern request. */
+function checkClaim({ id }: Message, meta: Record<string, unknown>): void {
+  const version = meta[`${META}protocolVersion`]
+  if (typeof version !== 'string') throw envelope(id, { key: `${META}protocolVersion`, problem: 'must be a string' })
+  if (!isObject(meta[`${META}clientCapabilities`])) {
+    throw envelope(id, { key: `${META}clientCapabilities`, problem: 'must be an object' })
+  }
+  if (version === MODERN_VERSION) return
+  throw new ProtocolError(codes.unsupportedVersion, `Unsupported protocol version: ${version}`, {
+    id,
+    data: { supported: [MODERN_VERSION], requested: version }
+  })
+}
+
+/** The era of one message: from its body first, then its headers are held against it (proxy page 2.2). */
+export function classify(headers: IncomingHttpHeaders, message: Message): Era {
+  const version = header(headers, 'mcp-protocol-version')
+  const meta = metaOf(message)
+  const hasClaim = meta !== undefined && Object.hasOwn(meta, `${META}protocolVersion`)
+  if (message.kind === 'response') return 'legacy'
+  if (message.kind === 'notification') return hasClaim || version === MODERN_VERSION ? 'modern' : 'legacy'
+  if (hasClaim) {
+    checkClaim(message, meta)
+    return 'modern'
+  }
+  if (version !== MODERN_VERSION) return 'legacy'
+  if (message.method === 'initialize') throw mismatch(message.id, 'MCP-Protocol-Version', version, '(no modern claim)')
+  throw envelope(message.id, { missing: meta ? [`${META}protocolVersion`] : ['_meta'] })
+}
+
+const SENTINEL = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
+
+/** Plain value of a header that may be base64 in its sentinel; undefined where that is malformed (proxy page 1.3). */
+export function decodeHeader(value: string): string | undefined {
+  if (!value.startsWith('=?base64?')) return value
+  const encoded = SENTINEL.exec(value)?.[1]
+  if (encoded === undefined) return undefined
+  const bytes = Buffer.from(encoded, 'base64')
+  return bytes.toString('base64') === encoded ? bytes.toString() : undefined
+}
+
+/** Which member of `params` the header `Mcp-Name` repeats. */
+const named = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri']
+])
+
+/** Presence and equality of the standard headers of a modern request. Throws ProtocolError -32020. */
+export function checkModernHeaders(headers: IncomingHttpHeaders, message: Message): void {
+  const { id, method, params } = message
+  const version = header(headers, 'mcp-protocol-version')
+  if (version !== MODERN_VERSION) throw mismatch(id, 'MCP-Protocol-Version', version, MODERN_VERSION)
+  const givenMethod = header(headers, 'mcp-method')
+  if (givenMethod !== method) throw mismatch(id, 'Mcp-Method', givenMethod, method)
+  const member = named.get(method)
+  if (member === undefined) return
+  const name = params[member]
+  const given = header(headers, 'mcp-name')
+  if (typeof name !== 'string') return
+  if (given === undefined || decodeHeader(given) !== name) throw mismatch(id, 'Mcp-Name', given, name)
+}
+
+/** An unknown revision in the header of a legacy request is refused; an absent one passes (proxy page 1.2). */
+export function checkLegacyVersion(headers: IncomingHttpHeaders, id: string): void {
+  const version = header(headers, 'mcp-protocol-version')
+  if (version === undefined || LEGACY_VERSIONS.includes(version)) return
+  const supported = LEGACY_VERSIONS.join(', ')
+  throw new ProtocolError(
+    codes.session,
+    `Bad Request: Unsupported protocol version (supported versions: ${supported})`,
+    { id }
+  )
+}
+
+export const accepts = ({ accept }: IncomingHttpHeaders, type: string): boolean =>
+  accept === undefined || accept.includes(type) || accept.includes('*/*')

@@ -1,0 +1,75 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerBlock } from '../catalog.ts'
+import type { Caller } from '../gateway.ts'
+import type { JsonLimits } from '../json.ts'
+import type { Scope } from '../scope.ts'
+import type { Answer, Call } from '../upstream/call.ts'
+import type { Era } from '../upstream/connection.ts'
+import type { Cursors } from './cursor.ts'
+import type { Message } from './jsonrpc.ts'
+import type { Heartbeat, Reply } from './reply.ts'
+import type { Session, Sessions } from './session.ts'
+import type { Watch } from './watch.ts'
+
+/** One HTTP request on an MCP endpoint, after Host, Origin and authentication. */
+export interface HttpExchange {
+  readonly headers: IncomingHttpHeaders
+  readonly response: ServerResponse
+  readonly caller: Caller
+  /** Path of the endpoint; sessions are bound to it. */
+  readonly endpoint: string
+}
+
+/** Who an upstream session belongs to, and in which era its caller speaks (architecture, idea 6). */
+export interface Origin {
+  readonly era: Era
+  /** MCP session, or principal where there is none. */
+  readonly owner: string
+}
+
+/** What the MCP edge needs of the data plane. */
+export interface Core {
+  scope(caller: Caller, endpoint: string): Scope
+  /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
+  forward(server: ServerBlock, call: Call, origin: Origin): Promise<Forwarded>
+}
+
+export interface Forwarded {
+  readonly answer: Answer
+  /** Era of the wire that it came over. */
+  readonly era: Era
+}
+
+/** Shared by all exchanges of one gateway. */
+export interface Edge {
+  readonly core: Core
+  readonly sessions: Sessions
+  readonly cursors: Cursors
+  readonly heartbeat: Heartbeat
+  readonly watch: Watch
+  readonly limits: JsonLimits
+  readonly maxBufferedBytes: number
+  readonly identity: Identity
+}
+
+/** How Towpath names itself. */
+export interface Identity {
+  readonly name: string
+  readonly title: string
+  readonly version: string
+}
+
+/** One request of a client with everything that answering it needs. */
+export interface Exchange {
+  readonly edge: Edge
+  readonly era: Era
+  readonly message: Message
+  readonly reply: Reply
+  readonly caller: Caller
+  readonly endpoint: string
+  readonly scope: Scope
+  /** The legacy session, where there is one. */
+  readonly session: Session | undefined
+  /** JSON text of the capabilities that the caller declared. */
+  readonly capabilities: string
+}

@@ -1,0 +1,126 @@
+import { adaptError, adaptResult, META } from '../bridge.ts'
+import type { ServerBlock } from '../catalog.ts'
+import { members, valueOf } from '../json.ts'
+import { Call, type Outgoing, type Sink } from '../upstream/call.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
+import type { Exchange, Forwarded } from './exchange.ts'
+import { codes, type Message } from './jsonrpc.ts'
+
+/** `_meta` keys that belong to one hop and are set anew on the next (proxy page 3.8). */
+const hopKeys = new Set([
+  'progressToken',
+  ...['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'serverInfo'].map(
+    (name) => META + name
+  )
+])
+
+interface Meta {
+  /** Members that are passed on, without braces. */
+  readonly fragment: string
+  /** JSON text of the caller's progress token. */
+  readonly progressToken: string | undefined
+}
+
+const noMeta: Meta = { fragment: '', progressToken: undefined }
+
+function readMeta({ text, paramMembers }: Message): Meta {
+  const meta = paramMembers.find(({ key }) => key === '_meta')
+  if (!meta || text[meta.start] !== '{') return noMeta
+  const found = members(text, meta.start)
+  const passed = found.filter(({ key }) => !hopKeys.has(key))
+  return {
+    fragment: passed.map(({ keyStart, end }) => text.slice(keyStart, end)).join(','),
+    progressToken: valueOf(text, found, 'progressToken')
+  }
+}
+
+/** What a client's call can take before its answer: progress and log messages on its own stream. */
+function createSink(
+  { reply, era, capabilities, session }: Exchange,
+  server: ServerBlock,
+  token: string | undefined
+): Sink {
+  return {
+    capabilities: session || era === 'modern' ? capabilities : '{}',
+    wantsProgress: token !== undefined,
+    notify(method, params) {
+      if (method === 'notifications/progress') {
+        const rest = params.slice(1).trimStart()
+        const separator = rest.startsWith('}') ? '' : ','
+        reply.message(notification(method, `{"progressToken":${token}${separator}${rest}`))
+      } else if (method === 'notifications/message' && session) {
+        reply.message(notification(method, withLogger(params, server.name)))
+      }
+    },
+    request: async () => ({ kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') })
+  }
+}
+
+const notification = (method: string, params: string) => `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
+
+/** Log messages say which server they come from (proxy page 3.15). */
+function withLogger(params: string, server: string): string {
+  const message = JSON.parse(params) as { logger?: unknown }
+  const logger = typeof message.logger === 'string' ? `${server}/${message.logger}` : server
+  return JSON.stringify({ ...message, logger })
+}
+
+/** A transport failure as an MCP client sees it (proxy page 4.5): never `isError`, which is the tool's own word. */
+function replyFailure({ reply, message }: Exchange, server: ServerBlock, failure: UpstreamFailure): void {
+  if (failure.reason === 'cancelled') {
+    reply.openStream()
+    return reply.close()
+  }
+  const { reason, status } = failure
+  reply.error(message.id, codes.internal, failure.message, {
+    data: { server: server.name, reason, ...(status === undefined ? {} : { status }) }
+  })
+}
+
+function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forwarded, rewrite?: Rewrite): void {
+  const { reply, message, era, edge } = exchange
+  const { answer } = forwarded
+  if (answer.kind === 'error') {
+    const { body, status } = adaptError(answer.body, era)
+    return reply.answer(message.id, { kind: 'error', body }, status)
+  }
+  const body = adaptResult(answer.body, {
+    method: message.method,
+    from: forwarded.era,
+    to: era,
+    server: server.name,
+    serverInfo: JSON.stringify(edge.identity)
+  })
+  reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(body) : body })
+}
+
+/** Last change to a result before it goes out. */
+export type Rewrite = (result: Buffer) => Buffer
+
+/**
+ * Sends a client's request upstream and its answer back. `params` are the members of the request as text, names rewritten.
+ * A caller who leaves cancels, unless a legacy session could still ask for the result (proxy page 2.8).
+ */
+export async function forward(
+  exchange: Exchange,
+  server: ServerBlock,
+  params: Pick<Outgoing, 'members' | 'name'>,
+  rewrite?: Rewrite
+): Promise<void> {
+  const { message, reply, session, era, caller, edge } = exchange
+  const meta = readMeta(message)
+  const outgoing: Outgoing = { method: message.method, meta: meta.fragment, ...params }
+  const call = new Call(outgoing, createSink(exchange, server, meta.progressToken))
+  session?.calls.set(message.id, call)
+  edge.heartbeat.add(reply)
+  if (!session) reply.onLeave = () => call.stop(new UpstreamFailure('cancelled', 'the caller has left'))
+  try {
+    const owner = session ? `session:${session.id}` : `${caller.kind}:${caller.name}`
+    replyAnswer(exchange, server, await edge.core.forward(server, call, { era, owner }), rewrite)
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error
+    replyFailure(exchange, server, error)
+  } finally {
+    if (session?.calls.get(message.id) === call) session.calls.delete(message.id)
+  }
+}

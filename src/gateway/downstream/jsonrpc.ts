@@ -1,0 +1,122 @@
+import { isUtf8 } from 'node:buffer'
+import { JsonError, uniqueMembers, type JsonLimits, type Member } from '../json.ts'
+
+/** Codes of JSON-RPC and of MCP (proxy page 1.3). */
+export const codes = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  session: -32000,
+  sessionNotFound: -32001,
+  legacyResourceNotFound: -32002,
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022
+} as const
+
+/** An answer of the protocol layer: a JSON-RPC error object with its HTTP status (proxy page 2.3). */
+export class ProtocolError extends Error {
+  readonly status: number
+  readonly code: number
+  readonly data: unknown
+  /** JSON text of the request's id where it could be read. */
+  readonly id: string
+
+  constructor(code: number, message: string, options: { status?: number; data?: unknown; id?: string } = {}) {
+    super(message)
+    this.name = 'ProtocolError'
+    this.code = code
+    this.status = options.status ?? 400
+    this.data = options.data
+    this.id = options.id ?? 'null'
+  }
+}
+
+export const errorText = (id: string, code: number, message: string, data?: unknown) =>
+  `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, ...(data === undefined ? {} : { data }) })}}`
+
+/** One message of a client, its envelope read and its payload left as text. */
+export interface Message {
+  readonly kind: 'request' | 'notification' | 'response'
+  /** The whole body. */
+  readonly text: string
+  /** JSON text of the id, `null` for a notification. */
+  readonly id: string
+  /** Empty for a response. */
+  readonly method: string
+  /** Parsed `params`, an empty object where there are none. Read for what is ours to decide; never sent on. */
+  readonly params: Readonly<Record<string, unknown>>
+  /** Where the members of `params` stand in `text`. */
+  readonly paramMembers: readonly Member[]
+}
+
+const invalid = (message: string, id?: string) =>
+  new ProtocolError(codes.invalidRequest, message, id === undefined ? {} : { id })
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isId = (id: unknown): id is string | number =>
+  typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
+
+/** Reads text as JSON-RPC structure; what is malformed becomes the protocol's own error. */
+function structure<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof JsonError && error.problem !== 'syntax') throw invalid(error.message)
+    if (error instanceof JsonError || error instanceof SyntaxError) {
+      throw new ProtocolError(codes.parse, 'Parse error: the body is not valid JSON')
+    }
+    throw error
+  }
+}
+
+function toMessage(text: string, found: readonly Member[], body: Record<string, unknown>): Message {
+  const id = isId(body.id) ? JSON.stringify(body.id) : 'null'
+  if (body.jsonrpc !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
+  const isResponse = body.method === undefined && ('result' in body || 'error' in body)
+  if (isResponse) return { kind: 'response', text, id, method: '', params: {}, paramMembers: [] }
+  if (typeof body.method !== 'string') throw invalid('Invalid request: "method" must be a string', id)
+  if ('id' in body && !isId(body.id)) throw invalid('Invalid request: "id" must be a string or a number')
+  const { params = {}, method } = body
+  if (!isObject(params)) throw invalid('Invalid request: "params" must be an object', id)
+  const span = found.find((member) => member.key === 'params')
+  const paramMembers = span ? structure(() => uniqueMembers(text, span.start)) : []
+  return { kind: 'id' in body ? 'request' : 'notification', text, id, method, params, paramMembers }
+}
+
+/** A body as text. Throws ProtocolError. */
+export function decode(body: Buffer): string {
+  if (!isUtf8(body)) throw new ProtocolError(codes.parse, 'Parse error: the body is not valid UTF-8')
+  return body.toString()
+}
+
+/** True for a JSON array. */
+export const isBatch = (text: string) => /^\s*\[/.test(text)
+
+/** Reads one message. Throws ProtocolError with HTTP status 400. */
+export function readMessage(text: string, limits: JsonLimits): Message {
+  const body = structure(() => {
+    const found = uniqueMembers(text, 0, limits)
+    return { found, value: JSON.parse(text) as Record<string, unknown> }
+  })
+  return toMessage(text, body.found, body.value)
+}
+
+/** JSON text of all members of `params` but those named, as a fragment without braces. */
+export function paramsFragment(
+  { text, paramMembers }: Message,
+  changes: Readonly<Record<string, string>> = {}
+): string {
+  let fragment = ''
+  for (const { key, keyStart, start, end } of paramMembers) {
+    if (key === '_meta') continue
+    const change = Object.hasOwn(changes, key) ? changes[key] : undefined
+    if (fragment !== '') fragment += ','
+    fragment += change === undefined ? text.slice(keyStart, end) : `${text.slice(keyStart, start)}${change}`
+  }
+  return fragment
+}

@@ -1,0 +1,79 @@
+import { UpstreamFailure } from '../upstream/failure.ts'
+import { capabilitiesOf, instructionsOf } from './describe.ts'
+import { checkLegacyVersion, LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from './era.ts'
+import type { Exchange } from './exchange.ts'
+import { codes, ProtocolError } from './jsonrpc.ts'
+import { methods, sendResult, type Method } from './methods.ts'
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Client capabilities that a gateway can carry; what else a client declares means nothing here (proxy page 3.20). */
+const carried = ['sampling', 'elicitation', 'roots']
+
+const declaredCapabilities = (given: unknown): Record<string, unknown> =>
+  isObject(given)
+    ? Object.fromEntries(carried.filter((name) => isObject(given[name])).map((name) => [name, given[name]]))
+    : {}
+
+/** Longest capabilities text that a session id carries; nothing real comes near. */
+const MAX_CAPABILITIES = 1_024
+
+/** Answered from the catalog; no upstream is contacted (proxy page 3.1). */
+const initialize: Method = (exchange) => {
+  const { message, edge, scope, caller, endpoint, session, reply } = exchange
+  const { params, id } = message
+  if (session)
+    throw new ProtocolError(codes.invalidRequest, 'Invalid Request: the session is already initialized', { id })
+  const { protocolVersion: wanted, capabilities: given } = params
+  if (typeof wanted !== 'string') {
+    throw new ProtocolError(codes.invalidParams, 'Invalid params: "protocolVersion" must be a string', {
+      id,
+      status: 200
+    })
+  }
+  const version = LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
+  const declared = declaredCapabilities(given)
+  const capabilities = JSON.stringify(declared).length > MAX_CAPABILITIES ? {} : declared
+  const opened = edge.sessions.create(caller.name, endpoint, version, capabilities)
+  if (!opened) {
+    return reply.plain(503, 'too many sessions are open', { 'retry-after': '30' })
+  }
+  const result = {
+    protocolVersion: version,
+    capabilities: capabilitiesOf(scope),
+    serverInfo: edge.identity,
+    instructions: instructionsOf(scope)
+  }
+  reply.result(id, [Buffer.from(JSON.stringify(result))], { 'mcp-session-id': opened.id })
+}
+
+const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['initialize', initialize],
+  ['ping', (exchange) => sendResult(exchange, '')],
+  ...methods
+])
+
+/** A notification or response is taken with 202 and an empty body (proxy page 1.2). */
+export function legacyNotification({ message, session, reply }: Exchange): void {
+  const { requestId } = message.params as { requestId?: unknown }
+  if (message.method === 'notifications/cancelled' && requestId !== undefined) {
+    session?.calls
+      .get(JSON.stringify(requestId))
+      ?.stop(new UpstreamFailure('cancelled', 'the caller cancelled the call'))
+  }
+  reply.empty(202)
+}
+
+export async function legacyRequest(
+  exchange: Exchange,
+  headers: Parameters<typeof checkLegacyVersion>[0]
+): Promise<void> {
+  const { message } = exchange
+  if (message.method !== 'initialize') checkLegacyVersion(headers, message.id)
+  const method = legacyMethods.get(message.method)
+  if (!method) {
+    throw new ProtocolError(codes.methodNotFound, 'Method not found', { status: 200, id: message.id })
+  }
+  await method(exchange)
+}

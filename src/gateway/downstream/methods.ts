@@ -1,0 +1,134 @@
+import { META } from '../bridge.ts'
+import type { ItemKind } from '../../registry/model.ts'
+import { valueOf, withMembers } from '../json.ts'
+import { aliasOf, type ResourceTarget } from '../scope.ts'
+import type { Exchange } from './exchange.ts'
+import { forward, type Rewrite } from './forward.ts'
+import { codes, paramsFragment, ProtocolError } from './jsonrpc.ts'
+import { listMembers, listPage } from './list-page.ts'
+
+/** Answers one request. Throws ProtocolError for what is wrong with it. */
+export type Method = (exchange: Exchange) => Promise<void> | void
+
+/** An error of a method: the request was understood, so HTTP says 200 (proxy page 1.2, 1.3). */
+const refuse = ({ message }: Exchange, text: string, data?: unknown, code: number = codes.invalidParams) =>
+  new ProtocolError(code, text, { status: 200, id: message.id, data })
+
+function stringParam(exchange: Exchange, name: string): string {
+  const value = exchange.message.params[name]
+  if (typeof value !== 'string') throw refuse(exchange, `Invalid params: "${name}" must be a string`)
+  return value
+}
+
+/** Sends a result of our own making; modern results also say that they are complete, and whose they are. */
+export function sendResult(exchange: Exchange, members: string, pieces?: readonly Buffer[], extra = ''): void {
+  const { era, reply, message, edge } = exchange
+  const stamp = `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}`
+  const tail = era === 'modern' ? (members === '' ? stamp : `,${stamp}`) : ''
+  if (!pieces) return reply.result(message.id, [Buffer.from(`{${members}${tail}}`)])
+  reply.result(message.id, [Buffer.from(`{${members}`), ...pieces, Buffer.from(`]${tail}}`)])
+}
+
+/** Lists may differ by caller and change at any time, so nobody may keep them (proxy page 3.22). */
+export const uncached = ',"ttlMs":0,"cacheScope":"private"'
+
+const list =
+  (kind: ItemKind): Method =>
+  (exchange) => {
+    const { scope, message, edge } = exchange
+    const { cursor } = message.params
+    const { version } = scope.catalog
+    const index =
+      cursor === undefined ? 0 : typeof cursor === 'string' ? edge.cursors.decode(cursor, kind, version) : undefined
+    if (index === undefined) throw refuse(exchange, 'Invalid cursor')
+    const { pieces, next } = listPage(scope, kind, index)
+    const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(kind, version, next)}",`
+    sendResult(exchange, `${nextCursor}"${listMembers[kind]}":[`, pieces, uncached)
+  }
+
+const useItem =
+  (kind: 'tool' | 'prompt', what: string): Method =>
+  (exchange) => {
+    const { message, scope } = exchange
+    const publicName = stringParam(exchange, 'name')
+    const item = scope.find(kind, publicName)
+    if (!item) throw refuse(exchange, `Unknown ${what}: ${publicName}`)
+    const { arguments: given } = message.params
+    if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given))) {
+      throw refuse(exchange, 'Invalid params: "arguments" must be an object')
+    }
+    const { name, server } = item
+    return forward(exchange, server, { members: paramsFragment(message, { name: JSON.stringify(name) }), name })
+  }
+
+/** In the answer to an aliased read the alias stands for the original, else two servers' items were one to the client. */
+const toAlias =
+  ({ server, uri }: ResourceTarget): Rewrite =>
+  (result) => {
+    const text = result.toString()
+    const { contents } = JSON.parse(text) as { contents?: unknown }
+    if (!Array.isArray(contents)) return result
+    const renamed = contents.map((content: { uri?: unknown } | null) =>
+      content?.uri === uri ? { ...content, uri: aliasOf(server.name, uri) } : content
+    )
+    return Buffer.from(withMembers(text, { contents: JSON.stringify(renamed) }))
+  }
+
+const readResource: Method = (exchange) => {
+  const { message, scope, era } = exchange
+  const asked = stringParam(exchange, 'uri')
+  const target = scope.resolve(asked)
+  if (!target) {
+    const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
+    throw refuse(exchange, `Resource not found: ${asked}`, { uri: asked }, code)
+  }
+  const { server, uri, isAlias } = target
+  const params = { members: paramsFragment(message, { uri: JSON.stringify(uri) }), name: uri }
+  return forward(exchange, server, params, isAlias ? toAlias(target) : undefined)
+}
+
+const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
+
+interface Reference {
+  readonly server: ResourceTarget['server']
+  /** Member of `ref` that names the thing, and its own value upstream. */
+  readonly key: 'name' | 'uri'
+  readonly value: string
+}
+
+function findReference(exchange: Exchange): Reference {
+  const { params } = exchange.message
+  const ref = (params['ref'] ?? {}) as { type?: unknown; name?: unknown; uri?: unknown }
+  if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
+    const item = exchange.scope.find('prompt', ref.name)
+    if (!item) throw refuse(exchange, `Unknown prompt: ${ref.name}`)
+    return { server: item.server, key: 'name', value: item.name }
+  }
+  if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
+    const target = exchange.scope.resolveTemplate(ref.uri) ?? exchange.scope.resolve(ref.uri)
+    if (!target) throw refuse(exchange, `Unknown resource: ${ref.uri}`, { uri: ref.uri })
+    return { server: target.server, key: 'uri', value: target.uri }
+  }
+  throw refuse(exchange, 'Invalid params: "ref" must name a prompt or a resource')
+}
+
+const complete: Method = (exchange) => {
+  const { message } = exchange
+  const { server, key, value } = findReference(exchange)
+  if (server.stored.verdict?.capabilities['completions'] === undefined) return sendResult(exchange, noCompletion)
+  const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
+  const changed = withMembers(ref, { [key]: JSON.stringify(value) })
+  return forward(exchange, server, { members: paramsFragment(message, { ref: changed }) })
+}
+
+/** What both eras ask for in the same words. */
+export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['tools/list', list('tool')],
+  ['prompts/list', list('prompt')],
+  ['resources/list', list('resource')],
+  ['resources/templates/list', list('template')],
+  ['tools/call', useItem('tool', 'tool')],
+  ['prompts/get', useItem('prompt', 'prompt')],
+  ['resources/read', readResource],
+  ['completion/complete', complete]
+])

@@ -1,0 +1,184 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Answer } from '../upstream/call.ts'
+import { errorText } from './jsonrpc.ts'
+
+const streaming = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no'
+} as const
+
+/** After this long without an answer the reply becomes a stream, so that proxies do not cut it (proxy page 2.7). */
+const QUIET_MS = 10_000
+const KEEP_ALIVE_MS = 15_000
+const BEAT_MS = 1_000
+/** Below this size one string write is cheaper than three buffer writes. */
+const SMALL_BYTES = 65_536
+
+const isAscii = (text: string) => Buffer.byteLength(text) === text.length
+
+/** White space between tokens may be a line break, which would end an event; inside JSON strings none can stand. */
+const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text)
+
+/** Keeps open replies alive, with one timer for all of them. */
+export interface Heartbeat {
+  add(reply: Reply): void
+  delete(reply: Reply): void
+  close(): void
+}
+
+export function createHeartbeat(): Heartbeat {
+  const replies = new Set<Reply>()
+  let timer: NodeJS.Timeout | null = null
+  const stop = () => {
+    if (timer) clearInterval(timer)
+    timer = null
+  }
+  const beat = () => {
+    const now = performance.now()
+    for (const reply of replies) reply.beat(now)
+    if (replies.size === 0) stop()
+  }
+  return {
+    add(reply) {
+      replies.add(reply)
+      timer ??= setInterval(beat, BEAT_MS).unref()
+    },
+    delete: (reply) => void replies.delete(reply),
+    close: stop
+  }
+}
+
+export interface ReplyOptions {
+  readonly heartbeat: Heartbeat
+  /** Whether the client can read an event stream as the answer to this request. */
+  readonly acceptsStream: boolean
+  /** Bytes that may wait for a client that does not read, before its stream is ended. */
+  readonly maxBufferedBytes: number
+}
+
+/**
+ * The answer to one HTTP request of an MCP client: JSON, unless something has to be said before the result; then an
+ * event stream (proxy page 2.7).
+ */
+export class Reply {
+  private readonly response: ServerResponse
+  private readonly options: ReplyOptions
+  private readonly createdAt = performance.now()
+  private lastWrite = 0
+  isStream = false
+  isEnded = false
+  /** Called once when the client has gone before the answer was complete. */
+  onLeave: (() => void) | null = null
+
+  constructor(response: ServerResponse, options: ReplyOptions) {
+    this.response = response
+    this.options = options
+    response.once('close', () => this.left())
+  }
+
+  /** Sends the answer of an upstream under the caller's id. */
+  answer(id: string, { kind, body }: Answer, status = 200): void {
+    this.envelope(`{"jsonrpc":"2.0","id":${id},"${kind}":`, [body], status)
+  }
+
+  /** `result` as JSON text in pieces. */
+  result(id: string, pieces: readonly Buffer[], headers?: OutgoingHttpHeaders): void {
+    this.envelope(`{"jsonrpc":"2.0","id":${id},"result":`, pieces, 200, headers)
+  }
+
+  error(id: string, code: number, message: string, options: { status?: number; data?: unknown } = {}): void {
+    const text = errorText(id, code, message, options.data)
+    if (this.isStream) this.finishStream(Buffer.from(text))
+    else this.whole(Buffer.from(text), options.status ?? 200)
+  }
+
+  /** An answer of the HTTP layer (proxy page 2.3). */
+  plain(status: number, error: string, headers?: OutgoingHttpHeaders): void {
+    this.whole(Buffer.from(JSON.stringify({ error })), status, headers)
+  }
+
+  /** An answer without a body. */
+  empty(status: number, headers?: OutgoingHttpHeaders): void {
+    if (this.end()) this.response.writeHead(status, { 'content-length': 0, ...headers }).end()
+  }
+
+  /** A message before the answer, or on a stream of its own. Dropped where the client takes no stream. */
+  message(text: string): void {
+    if (this.isEnded || !this.options.acceptsStream) return
+    this.openStream()
+    this.write(`event: message\ndata: ${oneLine(text)}\n\n`)
+  }
+
+  /** Begins the event stream. Does nothing where it has begun. */
+  openStream(headers?: OutgoingHttpHeaders): void {
+    if (this.isStream || this.isEnded) return
+    this.isStream = true
+    this.lastWrite = performance.now()
+    this.response.writeHead(200, { ...streaming, ...headers }).flushHeaders()
+  }
+
+  /** Ends an event stream that has nothing more to say. */
+  close(): void {
+    if (this.end()) this.response.end()
+  }
+
+  beat(now: number): void {
+    if (!this.isStream && this.options.acceptsStream && now - this.createdAt >= QUIET_MS) {
+      this.openStream()
+      this.write(': keep-alive\n\n')
+    } else if (this.isStream && now - this.lastWrite >= KEEP_ALIVE_MS) {
+      this.write(': keep-alive\n\n')
+    }
+  }
+
+  private left(): void {
+    this.options.heartbeat.delete(this)
+    if (this.isEnded) return
+    this.isEnded = true
+    this.onLeave?.()
+  }
+
+  /** False where the reply has ended before. */
+  private end(): boolean {
+    if (this.isEnded) return false
+    this.isEnded = true
+    this.options.heartbeat.delete(this)
+    return true
+  }
+
+  private write(frame: string): void {
+    this.lastWrite = performance.now()
+    this.response.write(frame)
+    if (this.response.writableLength > this.options.maxBufferedBytes) this.response.destroy()
+  }
+
+  private envelope(head: string, pieces: readonly Buffer[], status: number, headers?: OutgoingHttpHeaders): void {
+    if (this.isStream) return this.finishStream(Buffer.concat([Buffer.from(head), ...pieces, Buffer.from('}')]))
+    const only = pieces.length === 1 ? pieces[0]! : undefined
+    if (only && only.length < SMALL_BYTES && isAscii(head)) return this.small(head, only, status, headers)
+    this.whole(Buffer.concat([Buffer.from(head), ...pieces, Buffer.from('}')]), status, headers)
+  }
+
+  private small(head: string, body: Buffer, status: number, headers?: OutgoingHttpHeaders): void {
+    if (!this.end()) return
+    this.head(status, head.length + body.length + 1, headers)
+    this.response.end(`${head}${body.toString('latin1')}}`, 'latin1')
+  }
+
+  private whole(body: Buffer, status: number, headers?: OutgoingHttpHeaders): void {
+    if (!this.end()) return
+    this.head(status, body.length, headers)
+    this.response.end(body)
+  }
+
+  private head(status: number, length: number, headers?: OutgoingHttpHeaders): void {
+    this.response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
+  }
+
+  private finishStream(body: Buffer): void {
+    if (this.isEnded) return
+    this.write(`event: message\ndata: ${oneLine(body.toString())}\n\n`)
+    this.close()
+  }
+}

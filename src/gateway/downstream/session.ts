@@ -1,0 +1,166 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Call } from '../upstream/call.ts'
+import type { Reply } from './reply.ts'
+
+/** What a legacy session id says about itself, signed (architecture, idea 7). */
+interface Claims {
+  /** Principal's name. */
+  readonly p: string
+  /** Endpoint's path. */
+  readonly e: string
+  /** Protocol revision that `initialize` agreed on. */
+  readonly r: string
+  /** Client capabilities that were declared. */
+  readonly c: Readonly<Record<string, unknown>>
+  /** Time of issue, seconds since 1970. */
+  readonly t: number
+  /** 128 random bits. */
+  readonly n: string
+}
+
+/** A legacy client's session. The id carries what any replica needs; the rest is this replica's own. */
+export interface Session {
+  readonly id: string
+  readonly principal: string
+  readonly endpoint: string
+  readonly version: string
+  /** JSON text of the declared capabilities. */
+  readonly capabilities: string
+  /** Open GET streams, the newest last. */
+  readonly streams: Set<Reply>
+  /** Calls under way by the JSON text of the client's request id. */
+  readonly calls: Map<string, Call>
+  lastUsed: number
+}
+
+export interface SessionOptions {
+  /** Key of the signatures. */
+  readonly key: Buffer
+  readonly maxSessions: number
+  readonly idleMs: number
+  /** Called when a session has ended: deleted, idle for too long, or pushed out. */
+  readonly onEnd: (session: Session) => void
+}
+
+export interface Sessions {
+  /** Undefined where every session has an open stream and none can give way. */
+  create(
+    principal: string,
+    endpoint: string,
+    version: string,
+    capabilities: Record<string, unknown>
+  ): Session | undefined
+  /** The session of an id; undefined where it is forged, ended, too old, or somebody else's: no difference is shown. */
+  find(id: string, principal: string, endpoint: string): Session | undefined
+  end(session: Session): void
+  /** Sessions with an open stream. */
+  listening(): Iterable<Session>
+  readonly size: number
+  close(): void
+}
+
+const MAX_AGE_S = 24 * 3600
+const SWEEP_MS = 30_000
+/** Remembered ends of sessions; past it the oldest is forgotten. */
+const MAX_ENDED = 100_000
+
+const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+
+export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptions): Sessions {
+  // in order of last use: what is used is put back at the end
+  const known = new Map<string, Session>()
+  const ended = new Map<string, number>()
+
+  const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
+  const remember = (id: string, { p, e, r, c }: Claims): Session => {
+    const session: Session = {
+      id,
+      principal: p,
+      endpoint: e,
+      version: r,
+      capabilities: JSON.stringify(c),
+      streams: new Set(),
+      calls: new Map(),
+      lastUsed: performance.now()
+    }
+    known.set(id, session)
+    return session
+  }
+  const drop = (session: Session) => {
+    if (known.delete(session.id)) onEnd(session)
+  }
+  const makeRoom = () => {
+    if (known.size < maxSessions) return true
+    for (const session of known.values()) {
+      if (session.streams.size > 0 || session.calls.size > 0) continue
+      drop(session)
+      return true
+    }
+    return false
+  }
+  const verify = (id: string): Claims | undefined => {
+    const dot = id.indexOf('.')
+    if (dot <= 0) return undefined
+    const payload = id.slice(0, dot)
+    const given = Buffer.from(id.slice(dot + 1))
+    const expected = Buffer.from(sign(payload))
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+    return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims
+  }
+  const revive = (id: string): Session | undefined => {
+    if (ended.has(signatureOf(id))) return undefined
+    const claims = verify(id)
+    if (!claims || nowSeconds() - claims.t > MAX_AGE_S || !makeRoom()) return undefined
+    return remember(id, claims)
+  }
+  const end = (session: Session) => {
+    ended.set(signatureOf(session.id), performance.now())
+    if (ended.size > MAX_ENDED) ended.delete(ended.keys().next().value!)
+    drop(session)
+  }
+  const sweep = () => {
+    const now = performance.now()
+    for (const session of known.values()) {
+      if (session.streams.size > 0 || session.calls.size > 0) session.lastUsed = now
+      else if (now - session.lastUsed > idleMs) end(session)
+    }
+    for (const [id, at] of ended) if (now - at > MAX_AGE_S * 1000) ended.delete(id)
+  }
+  const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
+
+  return {
+    create(principal, endpoint, version, capabilities) {
+      if (!makeRoom()) return undefined
+      const claims: Claims = {
+        p: principal,
+        e: endpoint,
+        r: version,
+        c: capabilities,
+        t: nowSeconds(),
+        n: randomBytes(16).toString('base64url')
+      }
+      const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+      return remember(`${payload}.${sign(payload)}`, claims)
+    },
+    find(id, principal, endpoint) {
+      const session = known.get(id) ?? revive(id)
+      if (!session || session.principal !== principal || session.endpoint !== endpoint) return undefined
+      session.lastUsed = performance.now()
+      known.delete(id)
+      known.set(id, session)
+      return session
+    },
+    end,
+    *listening() {
+      for (const session of known.values()) if (session.streams.size > 0) yield session
+    },
+    get size() {
+      return known.size
+    },
+    close() {
+      clearInterval(timer)
+      for (const session of known.values()) drop(session)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import type { ItemKind } from '../../registry/model.ts'
+import type { Listing } from '../catalog.ts'
+import type { Scope } from '../scope.ts'
+
+/** Lists whose changes clients are told of. */
+export type ListKind = 'tools' | 'prompts' | 'resources'
+export const listKinds: readonly ListKind[] = ['tools', 'prompts', 'resources']
+
+const itemKinds: Record<ListKind, readonly ItemKind[]> = {
+  tools: ['tool'],
+  prompts: ['prompt'],
+  resources: ['resource', 'template']
+}
+
+/** An open stream that wants to hear when the lists of its scope change. */
+export interface Watcher {
+  /** The scope as it is now. */
+  scope(): Scope
+  changed(list: ListKind): void
+}
+
+export interface Watch {
+  add(watcher: Watcher): void
+  delete(watcher: Watcher): void
+  /** Something may have changed: each watcher whose own lists differ is told, bursts folded (proxy page 3.14). */
+  notice(): void
+  close(): void
+}
+
+const DEBOUNCE_MS = 100
+const MAX_DELAY_MS = 1_000
+
+const sameListing = (a: Listing | undefined, b: Listing | undefined) =>
+  a === b || (a !== undefined && b !== undefined && a.bytes.equals(b.bytes))
+
+/** Servers without entries make no difference. */
+const filled = (scope: Scope, kind: ItemKind) => scope.listings(kind).filter(({ ends }) => ends.length > 0)
+
+function sameList(before: Scope, after: Scope, kind: ItemKind): boolean {
+  const old = filled(before, kind)
+  const now = filled(after, kind)
+  return old.length === now.length && old.every((listing, i) => sameListing(listing, now[i]))
+}
+
+const changedLists = (before: Scope, after: Scope): ListKind[] =>
+  before === after ? [] : listKinds.filter((list) => !itemKinds[list].every((kind) => sameList(before, after, kind)))
+
+export function createWatch(): Watch {
+  const seen = new Map<Watcher, Scope>()
+  let timer: NodeJS.Timeout | null = null
+  let firstNotice = 0
+
+  const flush = () => {
+    timer = null
+    const known = new Map<Scope, Map<Scope, ListKind[]>>()
+    const difference = (before: Scope, after: Scope) => {
+      const row = known.get(before) ?? new Map<Scope, ListKind[]>()
+      known.set(before, row)
+      const lists = row.get(after) ?? changedLists(before, after)
+      row.set(after, lists)
+      return lists
+    }
+    for (const [watcher, before] of seen) {
+      const after = watcher.scope()
+      seen.set(watcher, after)
+      for (const list of difference(before, after)) watcher.changed(list)
+    }
+  }
+  return {
+    add: (watcher) => void seen.set(watcher, watcher.scope()),
+    delete: (watcher) => void seen.delete(watcher),
+    notice() {
+      const now = performance.now()
+      if (timer) clearTimeout(timer)
+      else firstNotice = now
+      timer = setTimeout(flush, Math.max(0, Math.min(DEBOUNCE_MS, firstNotice + MAX_DELAY_MS - now))).unref()
+    },
+    close() {
+      if (timer) clearTimeout(timer)
+      seen.clear()
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import { AppError, notFound } from '../errors.ts'
+import type { ItemKind } from '../registry/model.ts'
+import { adaptResult, errorMessage } from './bridge.ts'
+import { splitName, type Catalog, type Item, type ServerBlock } from './catalog.ts'
+import type { Core } from './downstream/exchange.ts'
+import type { Caller, Gateway } from './gateway.ts'
+import { members, valueOf, withMembers } from './json.ts'
+import { itemRecord } from './records.ts'
+import { aliasOf, globalScope } from './scope.ts'
+import { Call, silentSink, type Outgoing } from './upstream/call.ts'
+import { toAppError, UpstreamFailure } from './upstream/failure.ts'
+
+type Invocation = Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'>
+
+const labels: Record<ItemKind, string> = {
+  tool: 'tool',
+  prompt: 'prompt',
+  resource: 'resource',
+  template: 'resource template'
+}
+
+const disabled = (what: string, name: string) => new AppError(409, `${what} "${name}" is disabled`)
+
+const left = () => new UpstreamFailure('cancelled', 'the caller has left')
+
+/** Tools, prompts and resources as plain HTTP uses them (contract 4.3, 4.4; decisions). */
+export function createInvocation(catalog: () => Catalog, core: Core): Invocation {
+  const findNamed = (kind: 'tool' | 'prompt', name: string): Item => {
+    const split = splitName(name)
+    const item = split && catalog().server(split.server)?.find(kind, split.name)
+    if (!item) throw notFound(labels[kind], name)
+    return item
+  }
+  const usable = (kind: 'tool' | 'prompt', name: string): Item => {
+    const item = findNamed(kind, name)
+    if (item.enabled) return item
+    throw item.server.enabled ? disabled(labels[kind], name) : disabled('server', item.server.name)
+  }
+  /** An item that REST shows by URI, also where it or its server is disabled. */
+  const findByUri = (kind: 'resource' | 'template', uri: string): Item | undefined => {
+    const target = globalScope(catalog()).resolve(uri)
+    const listed = target?.server.find(kind, target.uri)
+    if (listed) return listed
+    const alias = catalog().servers.find((server) => uri.startsWith(aliasOf(server.name, '')))
+    if (alias) return alias.find(kind, uri.slice(aliasOf(alias.name, '').length))
+    return catalog()
+      .servers.map((server) => server.find(kind, uri))
+      .find((item) => item !== undefined)
+  }
+  const send = async (caller: Caller, server: ServerBlock, request: Outgoing, signal: AbortSignal): Promise<Buffer> => {
+    const call = new Call(request, silentSink)
+    const stop = () => call.stop(left())
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const owner = `${caller.kind}:${caller.name}`
+      const { answer, era } = await core.forward(server, call, { era: 'modern', owner })
+      if (answer.kind === 'error') throw new AppError(502, `server "${server.name}": ${errorMessage(answer)}`)
+      const { method } = request
+      return adaptResult(answer.body, { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' })
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? toAppError(error, server.name) : error
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+  const use = (caller: Caller, item: Item, method: string, args: string | undefined, signal: AbortSignal) => {
+    const name = JSON.stringify(item.name)
+    const fragment = `"name":${name}${args === undefined ? '' : `,"arguments":${args}`}`
+    return send(caller, item.server, { method, members: fragment, meta: '', name: item.name }, signal)
+  }
+  const refuseDisabled = (uri: string) => {
+    const item = findByUri('resource', uri)
+    if (!item) return notFound('resource', uri)
+    return item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
+  }
+
+  return {
+    list(_caller, kind, name) {
+      const only = name === undefined ? undefined : catalog().server(name)
+      if (name !== undefined && !only) throw notFound('server', name)
+      const servers = only ? [only] : catalog().servers
+      const items = servers.filter((server) => server.enabled).flatMap((server) => server.items(kind))
+      return `[${items.map((item) => itemRecord(catalog(), item)).join(',')}]`
+    },
+    find(_caller, kind, name) {
+      const item = kind === 'tool' || kind === 'prompt' ? findNamed(kind, name) : findByUri(kind, name)
+      if (!item) throw notFound(labels[kind], name)
+      return itemRecord(catalog(), item)
+    },
+    invoke: (caller, name, args, signal) => use(caller, usable('tool', name), 'tools/call', args ?? '{}', signal),
+    async render(caller, name, args, signal) {
+      const item = usable('prompt', name)
+      const result = await use(caller, item, 'prompts/get', JSON.stringify(args), signal)
+      return renamedMeta(result.toString())
+    },
+    async read(caller, uri, signal) {
+      const target = globalScope(catalog()).resolve(uri)
+      if (!target) throw refuseDisabled(uri)
+      const request = {
+        method: 'resources/read',
+        members: `"uri":${JSON.stringify(target.uri)}`,
+        meta: '',
+        name: target.uri
+      }
+      return send(caller, target.server, request, signal)
+    },
+    hasToolProperty(name, property) {
+      const schema = JSON.parse(findNamed('tool', name).stored.definition) as { inputSchema?: { properties?: object } }
+      return Object.hasOwn(schema.inputSchema?.properties ?? {}, property)
+    }
+  }
+}
+
+/** `_meta` of a rendered prompt is called `meta` (contract 2.5). */
+function renamedMeta(text: string): string {
+  const meta = valueOf(text, members(text), '_meta')
+  if (meta === undefined) return text
+  const rest = withMembers(text, { _meta: null }).slice(1, -1)
+  return `{${rest === '' ? '' : `${rest},`}"meta":${meta}}`
+}

@@ -1,0 +1,61 @@
+import type { ItemKind, ServerSecrets } from '../registry/model.ts'
+import type { Catalog, Item, ServerBlock } from './catalog.ts'
+import type { Caller, ServerRecord } from './gateway.ts'
+import { members } from './json.ts'
+import { aliasOf, globalScope } from './scope.ts'
+
+/** How REST names members that MCP writes in camelCase (contract 2.3, decisions "Tools, prompts, resources"). */
+const renamed: Record<ItemKind, Readonly<Record<string, string>>> = {
+  tool: { inputSchema: 'input_schema', outputSchema: 'output_schema' },
+  prompt: {},
+  resource: { mimeType: 'mime_type' },
+  template: { mimeType: 'mime_type', uriTemplate: 'uri_template' }
+}
+
+/** Members that the record states itself. */
+const replaced: Record<ItemKind, readonly string[]> = {
+  tool: ['name', 'enabled'],
+  prompt: ['name', 'enabled'],
+  resource: ['uri', 'enabled'],
+  template: ['uriTemplate', 'enabled']
+}
+
+/** Name under which REST knows an item: qualified, or for resources the URI in force in the global scope (proxy page 8). */
+export function restName(catalog: Catalog, item: Item): string {
+  if (item.kind === 'tool' || item.kind === 'prompt') return item.publicName
+  if (item.kind === 'template' || !item.enabled) return item.name
+  const target = globalScope(catalog).resolve(item.name)
+  return target?.server === item.server ? item.name : aliasOf(item.server.name, item.name)
+}
+
+/** A record as JSON text: the upstream's definition complete and byte for byte, with REST's own members in front. */
+export function itemRecord(catalog: Catalog, item: Item): string {
+  const text = item.stored.definition
+  const key = item.kind === 'resource' ? 'uri' : item.kind === 'template' ? 'uri_template' : 'name'
+  const parts = [`"${key}":${JSON.stringify(restName(catalog, item))}`, `"enabled":${item.enabled}`]
+  for (const member of members(text)) {
+    if (replaced[item.kind].includes(member.key)) continue
+    const name = renamed[item.kind][member.key]
+    parts.push(name ? `"${name}":${text.slice(member.start, member.end)}` : text.slice(member.keyStart, member.end))
+  }
+  return `{${parts.join(',')}}`
+}
+
+const masked = (env: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.keys(env).map((name) => [name, '***']))
+
+/** A server as REST lists it (contract 2.1): without secrets, `env` values only for those who may see them. */
+export function serverRecord({ stored }: ServerBlock, secrets: ServerSecrets, caller: Caller): ServerRecord {
+  const { name, transport, description, settings, session_mode, enabled } = stored
+  const isStdio = transport === 'stdio'
+  const env = secrets.env ?? {}
+  return {
+    name,
+    transport,
+    ...(description === null ? {} : { description }),
+    ...(isStdio ? { command: settings.command ?? '', args: settings.args ?? [] } : { url: settings.url ?? '' }),
+    ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
+    session_mode,
+    enabled
+  }
+}

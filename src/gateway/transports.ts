@@ -1,0 +1,94 @@
+import type { ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
+import type { TransportClient } from './upstream/connection.ts'
+import { createHttpClient } from './upstream/http.ts'
+import { createSseClient } from './upstream/sse.ts'
+import type { Children } from './upstream/stdio-children.ts'
+import type { Log } from './upstream/stdio-process.ts'
+import { createStderrTail, type StderrTail } from './upstream/stdio-tail.ts'
+import { createStdioClient } from './upstream/stdio.ts'
+
+/** A server as a transport sees it, registered or about to be. */
+export interface Target {
+  readonly name: string
+  readonly transport: Transport
+  readonly settings: ServerSettings
+  readonly secrets: ServerSecrets
+  /** Null before discovery. */
+  readonly verdict: Verdict | null
+}
+
+export interface TransportOptions {
+  /** Our version, told to upstreams. */
+  readonly version: string
+  readonly connectMs: number
+  readonly maxResponseBytes: number
+  readonly stdio: {
+    readonly environment: Readonly<Record<string, string | undefined>>
+    readonly uid: number | undefined
+    readonly gid: number | undefined
+    readonly cwd: string | undefined
+  }
+  readonly children: Children
+  readonly log: Log
+}
+
+export interface Transports {
+  create(target: Target): TransportClient
+  /** What a server's processes last wrote to stderr. */
+  tail(name: string): StderrTail
+  forget(name: string): void
+}
+
+/** `Authorization` in `headers`, in any letter case, takes the place of `bearer_token` (contract 2.2). */
+export function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): Record<string, string> {
+  const isGiven = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+  return isGiven || bearer_token === undefined
+    ? { ...headers }
+    : { ...headers, Authorization: `Bearer ${bearer_token}` }
+}
+
+/** Whether the upstream is told who we are: then its 401 means that it does not want this credential. */
+export const hasCredential = (secrets: ServerSecrets) =>
+  Object.keys(upstreamHeaders(secrets)).some((name) => name.toLowerCase() === 'authorization')
+
+export function createTransports(options: TransportOptions): Transports {
+  const { version, connectMs, maxResponseBytes, stdio, children, log } = options
+  const tails = new Map<string, StderrTail>()
+  const tail = (name: string) => {
+    const known = tails.get(name) ?? createStderrTail()
+    tails.set(name, known)
+    return known
+  }
+  const http = ({ settings, secrets, verdict }: Target) => ({
+    url: settings.url ?? '',
+    headers: upstreamHeaders(secrets),
+    version,
+    connectTimeoutMs: connectMs,
+    maxResponseBytes,
+    verdict
+  })
+  const spawned = ({ name, settings, secrets }: Target) =>
+    createStdioClient({
+      server: name,
+      command: settings.command ?? '',
+      args: settings.args ?? [],
+      env: secrets.env ?? {},
+      gatewayEnv: stdio.environment,
+      cwd: stdio.cwd,
+      uid: stdio.uid,
+      gid: stdio.gid,
+      limits: { maxLineBytes: maxResponseBytes },
+      log,
+      tail: tail(name),
+      children,
+      version
+    })
+  return {
+    create(target) {
+      if (target.transport === 'stdio') return spawned(target)
+      return target.transport === 'sse' ? createSseClient(http(target)) : createHttpClient(http(target))
+    },
+    tail,
+    forget: (name) => void tails.delete(name)
+  }
+}

@@ -1,0 +1,173 @@
+import type { SessionMode, Transport, Verdict } from '../../registry/model.ts'
+import type { Connection, Era, TransportClient } from './connection.ts'
+import { UpstreamFailure } from './failure.ts'
+import type { Slots } from './slots.ts'
+
+/** Who needs a connection, and as what. */
+export interface Need {
+  readonly era: Era
+  /** JSON text of the client capabilities to declare. */
+  readonly capabilities: string
+  /** Whom a stateful session belongs to: an MCP session, or a principal. */
+  readonly owner: string
+}
+
+export interface SessionsOptions {
+  readonly client: TransportClient
+  readonly transport: Transport
+  readonly mode: SessionMode
+  readonly verdict: Verdict
+  /** Places for processes; for stdio only. */
+  readonly slots: Slots | undefined
+  readonly connectMs: number
+  /** A stateful session that nobody used for so long is closed. */
+  readonly idleMs: number
+  /** What connections report besides answers. */
+  readonly onNotification: (method: string, params: string) => void
+}
+
+/** The connections of one upstream, by its session mode (architecture, idea 6). */
+export interface Sessions {
+  /** A connection for one request; give it back with `release`. Rejects with UpstreamFailure. */
+  acquire(need: Need): Connection | Promise<Connection>
+  /** The request is over. A connection that served one call is closed after the answer has gone out. */
+  release(connection: Connection): void
+  /** Closes the stateful sessions of an owner that is gone. */
+  endOwner(owner: string): void
+  /** Closes all of them; those in use fail. */
+  close(): void
+}
+
+interface Owned {
+  readonly owner: string
+  readonly opening: Promise<Connection>
+  connection: Connection | null
+  users: number
+  lastUsed: number
+}
+
+const SWEEP_MS = 10_000
+
+/** Modern HTTP, and legacy HTTP that issues no session id: a connection that everybody may use at once. */
+const isShared = ({ transport, verdict }: SessionsOptions, era: Era) =>
+  transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { client, mode, slots, connectMs, idleMs, onNotification } = options
+  const shared = new Map<Era, Connection>()
+  const openingShared = new Map<Era, Promise<Connection>>()
+  const owned = new Map<string, Owned>()
+  const byConnection = new WeakMap<Connection, Owned>()
+  const single = new Set<Connection>()
+  let sweeper: NodeJS.Timeout | null = null
+  let isClosed = false
+
+  const open = async ({ era, capabilities }: Pick<Need, 'era' | 'capabilities'>): Promise<Connection> => {
+    const deadline = performance.now() + connectMs
+    const giveBack = await slots?.take(deadline)
+    try {
+      const connection = await client.open({ era, capabilities, deadline: performance.now() + connectMs })
+      if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
+      connection.onNotification = onNotification
+      if (!isClosed) return connection
+      connection.close()
+      throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
+    } catch (error) {
+      giveBack?.()
+      throw error
+    }
+  }
+  const openShared = async (era: Era): Promise<Connection> => {
+    try {
+      const connection = await open({ era, capabilities: '{}' })
+      connection.onClose = () => shared.get(era) === connection && shared.delete(era)
+      shared.set(era, connection)
+      return connection
+    } finally {
+      openingShared.delete(era)
+    }
+  }
+  const acquireShared = (era: Era): Connection | Promise<Connection> => {
+    const ready = shared.get(era)
+    if (ready && !ready.closed) return ready
+    const opening = openingShared.get(era) ?? openShared(era)
+    openingShared.set(era, opening)
+    return opening
+  }
+  const acquireSingle = async (need: Need): Promise<Connection> => {
+    const connection = await open(need)
+    single.add(connection)
+    return connection
+  }
+  const sweep = () => {
+    const now = performance.now()
+    for (const session of owned.values()) {
+      if (session.users === 0 && now - session.lastUsed > idleMs) session.connection?.close()
+    }
+    if (owned.size > 0 || !sweeper) return
+    clearInterval(sweeper)
+    sweeper = null
+  }
+  const openOwned = (key: string, need: Need): Owned => {
+    const session: Owned = {
+      owner: need.owner,
+      opening: open(need),
+      connection: null,
+      users: 0,
+      lastUsed: performance.now()
+    }
+    const forget = () => owned.get(key) === session && owned.delete(key)
+    session.opening.then((connection) => {
+      session.connection = connection
+      byConnection.set(connection, session)
+      connection.onClose = forget
+      if (connection.closed) forget()
+    }, forget)
+    owned.set(key, session)
+    sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
+    return session
+  }
+  const acquireOwned = async (need: Need): Promise<Connection> => {
+    const key = `${need.era} ${need.owner} ${need.capabilities}`
+    const known = owned.get(key)
+    const session = known && !known.connection?.closed ? known : openOwned(key, need)
+    session.users++
+    try {
+      return await session.opening
+    } catch (error) {
+      session.users--
+      throw error
+    }
+  }
+  const releaseOwned = (connection: Connection) => {
+    const session = byConnection.get(connection)
+    if (!session) return
+    session.users--
+    session.lastUsed = performance.now()
+  }
+  const closeSingle = (connection: Connection) => {
+    connection.close()
+  }
+
+  return {
+    acquire(need) {
+      if (isShared(options, need.era)) return acquireShared(need.era)
+      return mode === 'stateful' ? acquireOwned(need) : acquireSingle(need)
+    },
+    release(connection) {
+      if (single.delete(connection)) setImmediate(closeSingle, connection)
+      else releaseOwned(connection)
+    },
+    endOwner(owner) {
+      for (const session of owned.values()) {
+        if (session.owner === owner) void session.opening.then(closeSingle, () => {})
+      }
+    },
+    close() {
+      isClosed = true
+      if (sweeper) clearInterval(sweeper)
+      for (const connection of [...shared.values(), ...single]) connection.close()
+      for (const session of owned.values()) session.connection?.close()
+    }
+  }
+}

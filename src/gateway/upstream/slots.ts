@@ -1,0 +1,61 @@
+import { UpstreamFailure } from './failure.ts'
+
+/** A bounded number of places with a bounded queue before them, for processes (decisions "Limits"). */
+export interface Slots {
+  /** Waits for a place until `deadline` (`performance.now()`); `overloaded` when the queue is full. Answers its release. */
+  take(deadline: number): Promise<() => void>
+  readonly used: number
+}
+
+interface Waiting {
+  readonly give: () => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** Fair in order of arrival. A place is given back once, however often its release is called. */
+export function createSlots(limit: number, queueLimit: number): Slots {
+  const queue: Waiting[] = []
+  let used = 0
+
+  const release = () => {
+    const next = queue.shift()
+    if (!next) {
+      used--
+      return
+    }
+    clearTimeout(next.timer)
+    next.give()
+  }
+  const once = () => {
+    let isHeld = true
+    return () => {
+      if (isHeld) release()
+      isHeld = false
+    }
+  }
+  const enqueue = (deadline: number) =>
+    new Promise<() => void>((resolve, reject) => {
+      const giveUp = () => {
+        queue.splice(queue.indexOf(waiting), 1)
+        reject(new UpstreamFailure('overloaded', 'no process became free in time', { taken: false }))
+      }
+      const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
+      const waiting: Waiting = { timer, give: () => resolve(once()) }
+      queue.push(waiting)
+    })
+  return {
+    async take(deadline) {
+      if (used < limit) {
+        used++
+        return once()
+      }
+      if (queue.length >= queueLimit) {
+        throw new UpstreamFailure('overloaded', 'too many calls are waiting for a process', { taken: false })
+      }
+      return enqueue(deadline)
+    },
+    get used() {
+      return used
+    }
+  }
+}

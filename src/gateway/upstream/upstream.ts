@@ -1,0 +1,104 @@
+import type { StoredServer, Verdict } from '../../registry/model.ts'
+import type { Deadlines } from '../deadlines.ts'
+import type { Forwarded, Origin } from '../downstream/exchange.ts'
+import type { Call } from './call.ts'
+import type { Connection, Era } from './connection.ts'
+import { UpstreamFailure } from './failure.ts'
+import { createSessions, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
+
+export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mode' | 'verdict'> {
+  readonly server: Pick<StoredServer, 'transport' | 'session_mode'>
+  readonly verdict: Verdict
+  readonly deadlines: Deadlines
+  readonly callMs: number
+  readonly callTotalMs: number
+}
+
+/** One registered server as the data plane reaches it. */
+export interface Upstream {
+  /** Sends a call within its limits; an answer or UpstreamFailure. Sent again only where it was proven not taken. */
+  call(call: Call, origin: Origin): Promise<Forwarded>
+  endOwner(owner: string): void
+  /** Takes no more; closes when the calls under way have ended. */
+  retire(): void
+  close(): void
+}
+
+/** A refused connection or an ended session may be tried on a fresh one, once (proxy page 4.4). */
+const MAX_ATTEMPTS = 2
+
+/** The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). */
+export function chooseEra({ modern, legacy }: Verdict, { session_mode }: UpstreamOptions['server'], caller: Era): Era {
+  if (modern === null) return 'legacy'
+  if (legacy === null) return 'modern'
+  return session_mode === 'stateful' ? 'legacy' : caller
+}
+
+/** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
+function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
+  const opening = sessions.acquire(need)
+  if (!(opening instanceof Promise)) return opening
+  return new Promise((resolve, reject) => {
+    call.onStop = (failure) => {
+      reject(failure)
+      opening.then(sessions.release, () => {})
+    }
+    opening.then((connection) => {
+      if (call.stopped) return
+      call.onStop = null
+      resolve(connection)
+    }, reject)
+  })
+}
+
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const { server, verdict, client, deadlines, callMs, callTotalMs } = options
+  const sessions = createSessions({ ...options, transport: server.transport, mode: server.session_mode, verdict })
+  let active = 0
+  let isRetired = false
+
+  const close = () => {
+    sessions.close()
+    client.close()
+  }
+  const attempt = async (call: Call, need: Need): Promise<Forwarded> => {
+    const acquired = acquireFor(call, sessions, need)
+    const connection = acquired instanceof Promise ? await acquired : acquired
+    try {
+      if (call.stopped) throw call.stopped
+      return { answer: await connection.send(call), era: need.era }
+    } finally {
+      sessions.release(connection)
+    }
+  }
+  const attempts = async (call: Call, need: Need): Promise<Forwarded> => {
+    for (let left = MAX_ATTEMPTS; ; left--) {
+      try {
+        return await attempt(call, need)
+      } catch (error) {
+        const isWorthIt = error instanceof UpstreamFailure && !error.taken && error.reason !== 'overloaded'
+        if (!isWorthIt || left === 1 || call.stopped) throw error
+      }
+    }
+  }
+  return {
+    async call(call, { era, owner }) {
+      const need: Need = { era: chooseEra(verdict, server, era), owner, capabilities: call.sink.capabilities }
+      active++
+      deadlines.watch(call, callMs, callTotalMs)
+      try {
+        return await attempts(call, need)
+      } finally {
+        deadlines.forget(call)
+        active--
+        if (isRetired && active === 0) close()
+      }
+    },
+    endOwner: (owner) => sessions.endOwner(owner),
+    retire() {
+      isRetired = true
+      if (active === 0) close()
+    },
+    close
+  }
+}

@@ -1,0 +1,56 @@
+import type { StoredServer } from '../registry/model.ts'
+import type { Catalog, ServerBlock } from './catalog.ts'
+import type { Upstream } from './upstream/upstream.ts'
+
+/** The upstreams of the servers in the catalog, made when first used. */
+export interface Upstreams {
+  of(server: ServerBlock): Upstream
+  /** Keeps those whose configuration is the same; the others end when their calls have ended. */
+  keep(catalog: Catalog): void
+  endOwner(owner: string): void
+  close(): void
+}
+
+interface Entry {
+  readonly stored: StoredServer
+  readonly configuration: string
+  readonly upstream: Upstream
+}
+
+/** Everything that a connection depends on; switches and lists are not part of it. */
+function configurationOf({ transport, session_mode, settings, sealed, verdict }: StoredServer): string {
+  const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]
+  return JSON.stringify([transport, session_mode, settings, sealed && Buffer.from(sealed).toString('base64'), wire])
+}
+
+export function createUpstreams(create: (server: StoredServer) => Upstream): Upstreams {
+  const entries = new Map<string, Entry>()
+
+  const replaceable = (entry: Entry, stored: StoredServer | undefined) =>
+    !stored?.enabled || (entry.stored !== stored && entry.configuration !== configurationOf(stored))
+
+  return {
+    of({ stored }) {
+      const known = entries.get(stored.id)
+      if (known) return known.upstream
+      const entry: Entry = { stored, configuration: configurationOf(stored), upstream: create(stored) }
+      entries.set(stored.id, entry)
+      return entry.upstream
+    },
+    keep({ servers }) {
+      const current = new Map(servers.map(({ stored }) => [stored.id, stored]))
+      for (const [id, entry] of entries) {
+        if (!replaceable(entry, current.get(id))) continue
+        entries.delete(id)
+        entry.upstream.retire()
+      }
+    },
+    endOwner(owner) {
+      for (const { upstream } of entries.values()) upstream.endOwner(owner)
+    },
+    close() {
+      for (const { upstream } of entries.values()) upstream.close()
+      entries.clear()
+    }
+  }
+}
