@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { endTree, killSessionsNow, readSessions } from './stdio-tree.ts'
+import { UpstreamFailure } from './failure.ts'
+import { endTree, killSessionsNow, readSessions, type ReadSessions } from './stdio-tree.ts'
 import type { Watchdog } from './stdio-watchdog.ts'
 
 /** One child with everything that it started. */
@@ -14,7 +15,7 @@ export interface Tree {
 /** Every process tree of this gateway that is not known to be gone: those on their way out count. */
 export interface Children {
   readonly size: number
-  /** To be called before a child is started. Throws once `closeAll` has begun. */
+  /** To be called before a child is started. Throws UpstreamFailure once `closeAll` has begun. */
   prepare(): void
   /** Takes charge of a started child, which must lead its own session. `cleanUp` must not reject. */
   adopt(child: ChildProcess, cleanUp: () => Promise<void>): Tree
@@ -30,7 +31,7 @@ const SWEEP_DELAY_MS = 20
 export function createChildren(watchdog: Watchdog): Children {
   const trees = new Map<number, Tree>()
   let isClosing = false
-  let sweeping: ReturnType<typeof readSessions> | null = null
+  let sweeping: ReturnType<ReadSessions> | null = null
 
   const readShared = () => {
     sweeping ??= delay(SWEEP_DELAY_MS).then(() => {
@@ -45,7 +46,7 @@ export function createChildren(watchdog: Watchdog): Children {
       return trees.size
     },
     prepare() {
-      if (isClosing) throw new Error('the gateway is stopping')
+      if (isClosing) throw new UpstreamFailure('unreachable', 'the gateway is stopping', { taken: false })
       watchdog.ready()
     },
     adopt(child, cleanUp) {

@@ -6,7 +6,7 @@ import { UpstreamFailure } from './failure.ts'
 import type { Children } from './stdio-children.ts'
 import { asIdentity, childEnvironment, createFolder, findExecutable, notStarted } from './stdio-command.ts'
 import { createLineReader } from './stdio-lines.ts'
-import { createRedactor, createStderrTail, printable } from './stdio-tail.ts'
+import { createRedactor, createStderrReader, createStderrTail, printable } from './stdio-tail.ts'
 import type { StderrTail } from './stdio-tail.ts'
 
 /** What of a logger is used here. */
@@ -119,6 +119,7 @@ function watch(
   const junk = createJunkLog(settings, redact)
   // its own, besides the server's: another caller's process must not show in this one's failure
   const ownTail = createStderrTail(4_096)
+  const stderr = createStderrReader(redact, [ownTail, settings.tail])
   let isOver = false
 
   const finish = (failure: UpstreamFailure, isPatient = true) => {
@@ -129,8 +130,9 @@ function watch(
   }
 
   const cause = () => {
+    stderr.flush()
     const { exitCode, signalCode } = child
-    const last = printable(redact(ownTail.lines().at(-1) ?? ''), 200)
+    const last = printable(ownTail.lines().at(-1) ?? '', 200)
     const what =
       signalCode !== null
         ? `the process was ended by signal ${signalCode}`
@@ -154,10 +156,7 @@ function watch(
     }
   })
   child.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
-  child.stderr.on('data', (chunk: Buffer) => {
-    ownTail.append(chunk)
-    settings.tail.append(Buffer.from(redact(chunk.toString())))
-  })
+  child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
   child.once('close', crash)
   child.once('exit', crashSoon)
   child.stdout.once('end', crashSoon)

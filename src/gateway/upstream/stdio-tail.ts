@@ -1,3 +1,5 @@
+import { StringDecoder } from 'node:string_decoder'
+
 /** The end of what a server's processes wrote to stderr, for diagnostics. */
 export interface StderrTail {
   append(chunk: Buffer): void
@@ -33,6 +35,31 @@ export const printable = (text: string, max: number): string =>
 
 /** Takes the server's declared secrets out of what it printed. Values under 6 characters would hit by chance. */
 export function createRedactor(env: Readonly<Record<string, string>>): (text: string) => string {
-  const secrets = Object.values(env).filter((value) => value.length >= 6)
+  const secrets = Object.values(env)
+    .filter((value) => value.length >= 6)
+    .sort((a, b) => b.length - a.length)
   return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
+}
+
+/** Longest line that is held back; what is longer is cut there. */
+const MAX_HELD = 8_192
+
+/** Hands stderr on in whole lines, so that no secret escapes the redactor by coming in two pieces. */
+export function createStderrReader(redact: (text: string) => string, tails: readonly StderrTail[]) {
+  const decoder = new StringDecoder()
+  let held = ''
+  const give = (end: number) => {
+    const bytes = Buffer.from(redact(held.slice(0, end)))
+    held = held.slice(end)
+    for (const tail of tails) tail.append(bytes)
+  }
+  return {
+    push(chunk: Buffer) {
+      held += decoder.write(chunk)
+      const end = held.length > MAX_HELD ? held.length : held.lastIndexOf('\n') + 1
+      if (end > 0) give(end)
+    },
+    /** What has no line end yet. */
+    flush: () => give(held.length)
+  }
 }
