@@ -1,5 +1,10 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import type { Change, Offer, OfferedItem, RegistryState, ServerConfig } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
+import { later, type Place } from '../store.ts'
 
 export const change = (action: string, target: string): Change => ({ actor: 'development', action, target })
 
@@ -58,4 +63,51 @@ export async function follow(registry: Registry) {
       check()
     })
   return { seen, latest, until }
+}
+
+export interface Child {
+  readonly pid: number
+  /** Lines of the standard output so far. */
+  readonly lines: readonly string[]
+  /** Resolves when there are so many lines; rejects when the process ends before. */
+  has(count: number): Promise<void>
+  /** Exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>
+  kill(): Promise<unknown>
+}
+
+/** Runs registry-child.ts; ended after the test at the latest. */
+export function startChild(t: TestContext, task: 'hold' | 'pass' | 'write', place: Place): Child {
+  const script = fileURLToPath(new URL('registry-child.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--import', 'tsx', script, task, JSON.stringify(place)], {
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+  const lines: string[] = []
+  const wakers = new Set<() => void>()
+  let errors = ''
+  createInterface(child.stdout).on('line', (line) => {
+    lines.push(line)
+    for (const wake of wakers) wake()
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const ended = new Promise<number | string>((resolve) => {
+    child.on('close', (code, signal) => resolve(code ?? signal!))
+  })
+  const kill = () => {
+    child.kill('SIGKILL')
+    return ended
+  }
+  const has = (count: number) =>
+    new Promise<void>((resolve, reject) => {
+      const check = () => {
+        if (lines.length >= count) resolve()
+      }
+      wakers.add(check)
+      check()
+      void ended.then((how) => reject(new Error(`the child has ended (${how}): ${errors}`)))
+    })
+  later(t, kill)
+  return { pid: child.pid!, lines, has, ended, kill }
 }

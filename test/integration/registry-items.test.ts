@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Offer } from '../../src/registry/model.ts'
+import type { Registry } from '../../src/registry/registry.ts'
+import { engines, freshPlace, startRegistry } from '../store.ts'
+import { administer } from '../templates.ts'
+import { change, follow, httpServer, offerOf, tool } from './registry-helpers.ts'
+
+for (const engine of engines) {
+  test(`definitions come back byte for byte (${engine})`, async (t) => {
+    const place = await freshPlace(t, engine)
+    const definitions = [
+      '{"name":"n","z":1,"a":2,"big":12345678901234567890.000000000000000001,"tiny":1e-400}',
+      '{"name":"n","name":"again","inputSchema":{"type":"object","type":"object"}}',
+      '  {\n\t"name" : "n" , "text":"\\u0000 \\ud800 \\\\ \' \\" {} é 💡 \u2028"}  ',
+      `{"long":"${'x'.repeat(200_000)}"}`
+    ]
+    const items = definitions.map((definition, index) => ({ kind: 'tool', name: `t${index}`, definition }) as const)
+    const registry = await startRegistry(t, place)
+    await createWith(registry, offerOf(items))
+    await registry.close()
+
+    const { latest } = await follow(await startRegistry(t, place))
+    assert.deepEqual(
+      latest().servers[0]!.items.map((item) => item.definition),
+      definitions
+    )
+  })
+
+  test(`names are kept exactly, also hostile ones (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const names = [
+      `'; drop table items; --`,
+      '{a,b}',
+      '"q"',
+      'back\\slash',
+      'null',
+      'NULL',
+      '',
+      ' ',
+      'é',
+      'e\u0301',
+      '__proto__'
+    ]
+    await createWith(registry, offerOf(names.map((name) => tool(name))))
+    const switched = (chosen: string[] | null) =>
+      registry.write(change('tool.disable', 'time'), (tx) => tx.items.setEnabled('time', 'tool', chosen, false))
+
+    assert.deepEqual(await switched(['NULL', '{a,b}']), ['{a,b}', 'NULL'])
+    assert.deepEqual(
+      latest()
+        .servers[0]!.items.filter((item) => !item.enabled)
+        .map((item) => item.name),
+      ['{a,b}', 'NULL']
+    )
+    assert.deepEqual(await switched(null), names)
+  })
+
+  test(`text that cannot be stored is a 400 (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    for (const name of ['nul\u0000', 'lone \ud800 surrogate']) {
+      await assert.rejects(createWith(registry, offerOf([tool(name)])), { name: 'AppError', statusCode: 400 })
+    }
+    const { latest } = await follow(registry)
+    assert.deepEqual(latest().servers, [])
+  })
+
+  test(`switching items answers all that exist in order and writes only what differs (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    await createWith(registry, offerOf([tool('c'), tool('a'), tool('b'), { ...tool('a'), kind: 'prompt' }]))
+    const set = (names: string[] | null, enabled: boolean) =>
+      registry.write(change('tool.switch', 'time'), (tx) => tx.items.setEnabled('time', 'tool', names, enabled))
+
+    assert.deepEqual(await set(['b', 'c', 'unknown'], false), ['c', 'b'])
+    assert.deepEqual(enabledOf(latest().servers[0]!.items), ['prompt a', 'tool a'])
+    const { version } = latest()
+    assert.deepEqual(await set(['b'], false), ['b'])
+    assert.deepEqual(await set([], false), [])
+    assert.equal(latest().version, version)
+    assert.deepEqual(await set(null, true), ['c', 'a', 'b'])
+    assert.deepEqual(enabledOf(latest().servers[0]!.items), ['prompt a', 'tool c', 'tool a', 'tool b'])
+  })
+
+  test(`a re-read stores what differs and names it (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const id = await createWith(registry, offerOf([tool('stays'), tool('goes'), tool('alters')]))
+    const before = latest().servers[0]!
+
+    const offer = offerOf([tool('comes'), tool('alters', 'altered'), tool('stays')])
+    assert.deepEqual(await registry.refresh(change('server.refresh', 'time'), id, offer), {
+      added: [{ kind: 'tool', name: 'comes' }],
+      removed: [{ kind: 'tool', name: 'goes' }],
+      changed: [{ kind: 'tool', name: 'alters' }],
+      unchanged: false
+    })
+    const after = latest().servers[0]!
+    assert.deepEqual(
+      after.items.map(({ name, definition }) => [name, definition]),
+      offer.items.map(({ name, definition }) => [name, definition])
+    )
+    const time = (server: typeof before, name: string) => server.items.find((item) => item.name === name)!.changedAt
+    assert.equal(time(after, 'stays'), time(before, 'stays'))
+    assert.ok(time(after, 'alters') > time(before, 'alters'))
+  })
+
+  test(`a re-read that finds the same writes nothing (${engine})`, async (t) => {
+    const place = await freshPlace(t, engine)
+    const registry = await startRegistry(t, place)
+    const { latest, seen } = await follow(registry)
+    const offer = offerOf([tool('a'), tool('b')])
+    const id = await createWith(registry, offer)
+    const { version } = latest()
+    const states = seen.length
+
+    const again = { ...offer, verdict: { ...offer.verdict, checkedAt: '2027-01-01T00:00:00.000Z' } }
+    const nothing = { added: [], removed: [], changed: [], unchanged: true }
+    assert.deepEqual(await registry.refresh(change('server.refresh', 'time'), id, again), nothing)
+    assert.deepEqual([latest().version, seen.length], [version, states])
+    if (place.databaseUrl) {
+      const rows = await administer(place.databaseUrl, 'select action, target, version from audit_log')
+      assert.deepEqual(rows, [{ action: 'server.create', target: 'time', version }])
+    }
+
+    const moved = await registry.refresh(change('server.refresh', 'time'), id, offerOf([tool('b'), tool('a')]))
+    assert.deepEqual(moved, { ...nothing, unchanged: false })
+    assert.notEqual(latest().version, version)
+  })
+
+  test(`a new verdict is stored, also without new lists (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const { verdict, items } = offerOf([tool('a')])
+    const id = await createWith(registry, { verdict, items })
+    const modern = { ...verdict, modern: '2026-07-28' }
+
+    const difference = await registry.refresh(change('server.refresh', 'time'), id, { verdict: modern, items })
+    assert.equal(difference.unchanged, false)
+    assert.deepEqual(latest().servers[0]!.verdict, modern)
+    const set = () => registry.write(change('server.verdict', 'time'), (tx) => tx.servers.setVerdict(id, verdict))
+    assert.deepEqual([await set(), await set()], [true, false])
+    assert.deepEqual(latest().servers[0]!.verdict, verdict)
+  })
+
+  test(`a disabled item that vanishes comes back disabled, an enabled one as new (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const all = offerOf([tool('on'), tool('off'), tool('kept')])
+    const id = await createWith(registry, all)
+    const set = (names: string[] | null, enabled: boolean) =>
+      registry.write(change('tool.switch', 'time'), (tx) => tx.items.setEnabled('time', 'tool', names, enabled))
+    const refresh = (offer: Offer) => registry.refresh(change('server.refresh', 'time'), id, offer)
+    await set(['off'], false)
+
+    const less = await refresh(offerOf([tool('kept')]))
+    assert.deepEqual(less.removed.map((item) => item.name).toSorted(), ['off', 'on'])
+    assert.deepEqual(
+      latest().servers[0]!.items.map((item) => item.name),
+      ['kept']
+    )
+    assert.deepEqual(await set(['off'], true), [])
+    assert.equal((await refresh(offerOf([tool('kept')]))).unchanged, true)
+
+    const more = await refresh(all)
+    assert.deepEqual(more.added.map((item) => item.name).toSorted(), ['off', 'on'])
+    assert.deepEqual(enabledOf(latest().servers[0]!.items), ['tool on', 'tool kept'])
+
+    await refresh(offerOf([tool('kept')]))
+    await set(null, true)
+    await refresh(all)
+    assert.deepEqual(enabledOf(latest().servers[0]!.items), ['tool on', 'tool off', 'tool kept'])
+  })
+
+  test(`a re-read made for a configuration that was replaced meanwhile is not stored (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const id = await createWith(registry, offerOf([tool('old')]))
+    const seen = latest().servers[0]!
+    const refresh = (configured: typeof seen) =>
+      registry.refresh(change('server.refresh', 'time'), id, offerOf([tool('late')]), configured)
+
+    const config = httpServer('time', { bearer_token: 'new' })
+    await registry.write(change('server.replace', 'time'), (tx) =>
+      tx.servers.replace('time', config, offerOf([tool('new')]))
+    )
+    assert.equal((await refresh(seen)).unchanged, true)
+    assert.deepEqual(
+      latest().servers[0]!.items.map((item) => item.name),
+      ['new']
+    )
+    await registry.write(change('tool.disable', 'time__new'), (tx) =>
+      tx.items.setEnabled('time', 'tool', ['new'], false)
+    )
+    assert.equal((await refresh(latest().servers[0]!)).unchanged, false)
+
+    await registry.write(change('server.remove', 'time'), (tx) => tx.servers.remove('time'))
+    assert.equal((await refresh(seen)).unchanged, true)
+  })
+
+  test(`of two items of one kind and name the first is stored (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    await createWith(registry, offerOf([tool('twice', 'first'), tool('twice', 'second'), tool('once')]))
+    assert.deepEqual(
+      latest().servers[0]!.items.map((item) => item.definition),
+      [tool('twice', 'first').definition, tool('once').definition]
+    )
+  })
+
+  test(`a server with 20,000 items is stored and loaded (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    await createWith(registry, offerOf(Array.from({ length: 20_000 }, (_, index) => tool(`tool${index}`))))
+    assert.equal(latest().servers[0]!.items.length, 20_000)
+  })
+}
+
+const createWith = (registry: Registry, offer: Offer) =>
+  registry.write(change('server.create', 'time'), (tx) => tx.servers.create(httpServer('time'), offer))
+
+const enabledOf = (items: readonly { kind: string; name: string; enabled: boolean }[]) =>
+  items.filter((item) => item.enabled).map(({ kind, name }) => `${kind} ${name}`)
