@@ -1,3 +1,9 @@
+import { isIPv6 } from 'node:net'
+import { resolve } from 'node:path'
+import { isLoopback } from './domain/loopback.ts'
+import { ENV_PREFIX } from './domain/product.ts'
+import { SettingError, settings, type Setting } from './settings.ts'
+
 /** Everything that the process was told at its start; the only reader of the environment on the server (decisions "Starting"). */
 export interface Config {
   readonly mode: 'development' | 'enterprise'
@@ -29,6 +35,8 @@ export interface Config {
     readonly cwd: string | undefined
     readonly maxProcesses: number
     readonly maxQueue: number
+    /** The process's own environment, of which children get a few harmless names. */
+    readonly environment: Environment
   }
   readonly spareSessions: number
   /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */
@@ -54,4 +62,168 @@ export interface Config {
     readonly streamBufferBytes: number
     readonly sessions: number
   }
+}
+
+/** What the command line gave; absent members were not given. */
+export interface StartFlags {
+  readonly port?: string | undefined
+  readonly host?: string | undefined
+  readonly enterprise?: boolean | undefined
+  readonly databaseUrl?: string | undefined
+  readonly dataDir?: string | undefined
+  readonly otel?: boolean | undefined
+  readonly demo?: boolean | undefined
+  readonly logLevel?: string | undefined
+}
+
+/** The start is refused with exit code 2; the message is one line for the person who starts it and holds no secret. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ConfigError'
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+type Key = keyof typeof settings
+type Value<K extends Key> = ReturnType<(typeof settings)[K]['parse']>
+/** A setting with a fallback always has a value. */
+type Reader = <K extends Key>(
+  key: K
+) => (typeof settings)[K] extends { fallback: string } ? Value<K> : Value<K> | undefined
+
+const quoted = (value: string) => JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
+
+function createReader(env: Environment, given: StartFlags, readFile: (path: string) => string): Reader {
+  const fromFile = (name: string, path: string): string => {
+    try {
+      return readFile(path).trim()
+    } catch {
+      throw new ConfigError(`${name}: the file ${quoted(path)} cannot be read`)
+    }
+  }
+  const fromFlag = (key: Key): string | undefined => {
+    if (key === 'mode') return given.enterprise ? 'enterprise' : undefined
+    const value = given[key as keyof StartFlags]
+    return value === undefined ? undefined : String(value)
+  }
+  const find = (key: Key, { variable, flag, file }: Setting): { name: string; value: string } | undefined => {
+    const flagged = fromFlag(key)
+    if (flag && flagged !== undefined) return { name: flag, value: flagged }
+    const inFile = `${variable}_FILE`
+    const [plain, path] = [env[variable], file ? env[inFile] : undefined]
+    if (plain && path) throw new ConfigError(`${variable} and ${inFile} are both given; remove one of them`)
+    if (path) return { name: inFile, value: fromFile(inFile, path) }
+    return plain ? { name: variable, value: plain } : undefined
+  }
+  return ((key: Key) => {
+    const setting: Setting = settings[key]
+    const { name, value } = find(key, setting) ?? { name: setting.variable, value: setting.fallback }
+    if (value === undefined) return undefined
+    try {
+      return setting.parse(value)
+    } catch (error) {
+      if (!(error instanceof SettingError)) throw error
+      throw new ConfigError(`${name} ${error.message}${setting.secret ? '' : `, not ${quoted(value)}`}`)
+    }
+  }) as Reader
+}
+
+/** PostgreSQL by its parts, where no URL is given. */
+function urlOfParts(read: Reader): string | undefined {
+  const host = read('postgresHost')
+  if (host === undefined) return undefined
+  const url = new URL('postgres://host')
+  url.username = encodeURIComponent(read('postgresUser'))
+  url.password = encodeURIComponent(read('postgresPassword') ?? '')
+  url.port = String(read('postgresPort'))
+  url.pathname = `/${encodeURIComponent(read('postgresDb'))}`
+  if (host.startsWith('/')) url.searchParams.set('host', host)
+  else url.hostname = isIPv6(host) ? `[${host}]` : host
+  return url.href
+}
+
+const readStdio = (read: Reader, environment: Environment): Config['stdio'] => ({
+  enabled: read('stdio'),
+  commands: read('stdioCommands') ?? null,
+  uid: read('stdioUid'),
+  gid: read('stdioGid'),
+  cwd: resolve(read('stdioCwd') ?? '.'),
+  maxProcesses: read('stdioProcesses'),
+  maxQueue: read('stdioQueue'),
+  environment
+})
+
+const readTimeouts = (read: Reader): Config['timeouts'] => ({
+  connectMs: read('connectMs'),
+  callMs: read('callMs'),
+  callTotalMs: read('callTotalMs'),
+  requestBodyMs: read('requestBodyMs'),
+  databaseConnectMs: read('databaseConnectMs'),
+  databaseQueryMs: read('databaseQueryMs'),
+  drainMs: read('drainMs'),
+  sessionIdleMs: read('sessionIdleMs')
+})
+
+const readLimits = (read: Reader): Config['limits'] => ({
+  restBodyBytes: read('restBodyBytes'),
+  mcpBodyBytes: read('mcpBodyBytes'),
+  jsonDepth: read('jsonDepth'),
+  jsonElements: read('jsonElements'),
+  batch: read('batch'),
+  headerBytes: read('headerBytes'),
+  upstreamResponseBytes: read('upstreamResponseBytes'),
+  streamBufferBytes: read('streamBufferBytes'),
+  sessions: read('sessions')
+})
+
+function warningsOf(config: Config, env: Environment, given: StartFlags): string[] {
+  const known = new Set(Object.values<Setting>(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
+  const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && env[name] && !known.has(name))
+  const warnings = unknown.sort().map((name) => `${name} is not a setting of this version and has no effect`)
+  if (!isLoopback(config.host)) {
+    warnings.push(
+      `listening on ${config.host} without authentication: whoever reaches this port can run commands on this machine`
+    )
+  }
+  if (given.databaseUrl && new URL(given.databaseUrl).password) {
+    warnings.push('a password in --database-url can be seen in the process list; use DATABASE_URL or DATABASE_URL_FILE')
+  }
+  if (config.otel) warnings.push('metrics are not available in this version')
+  return warnings
+}
+
+/**
+ * Reads flags, variables and the files that variables name. Pure but for `readFile`. Throws ConfigError.
+ * `warnings` are lines to show at the start.
+ */
+export function readConfig(
+  env: Environment,
+  given: StartFlags,
+  readFile: (path: string) => string
+): { config: Config; warnings: readonly string[] } {
+  const read = createReader(env, given, readFile)
+  if (read('mode') === 'enterprise') throw new ConfigError('enterprise mode is not available in this version yet')
+  const databaseUrl = read('databaseUrl') ?? urlOfParts(read)
+  const config: Config = {
+    mode: 'development',
+    host: read('host'),
+    port: read('port'),
+    databaseUrl,
+    directDatabaseUrl: databaseUrl && (read('directDatabaseUrl') ?? databaseUrl),
+    dataDir: resolve(read('dataDir')),
+    encryptionKey: read('encryptionKey'),
+    demo: read('demo'),
+    otel: read('otel'),
+    publicUrl: read('publicUrl'),
+    allowedHosts: read('allowedHosts') ?? [],
+    allowedOrigins: read('allowedOrigins') ?? [],
+    logLevel: read('logLevel'),
+    stdio: readStdio(read, env),
+    spareSessions: read('spareSessions'),
+    refreshIntervalMs: read('refreshIntervalMs'),
+    timeouts: readTimeouts(read),
+    limits: readLimits(read)
+  }
+  return { config, warnings: warningsOf(config, env, given) }
 }

@@ -1,0 +1,21 @@
+import { isLoopback } from './loopback.ts'
+
+/** What is wrong with an upstream's URL, undefined when nothing is. Never repeats the URL: it may hold a password. */
+export function upstreamUrlProblem(text: string): string | undefined {
+  if (!/^https?:\/\/[^/]/i.test(text) || !URL.canParse(text)) return 'must be a valid http:// or https:// URL'
+  if (/[\s\\\p{Cc}]/u.test(text)) return 'must not hold white space, control characters or backslashes'
+  if (text.includes('#')) return 'must not hold a fragment'
+  const { username, password } = new URL(text)
+  if (username || password || /^https?:\/\/[^/?]*@/i.test(text)) {
+    return 'must not hold a user name or password; use bearer_token or headers'
+  }
+  return undefined
+}
+
+/** As above for an OAuth redirect URI: https, or http on this machine. */
+export function redirectUriProblem(text: string): string | undefined {
+  const problem = upstreamUrlProblem(text)
+  if (problem) return problem
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'https:' || isLoopback(hostname) ? undefined : 'must be https, or http on a loopback name'
+}

@@ -1,0 +1,28 @@
+import type { TSchema } from '@sinclair/typebox'
+import { Prompt, PromptCall, PromptResult } from './prompt.ts'
+import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
+import { Refresh, Server, ServerInput, ServerState } from './server.ts'
+import { ErrorBody } from './shared.ts'
+import { Health, Metadata } from './system.ts'
+import { Tool, ToolCall, ToolResult } from './tool.ts'
+
+/** Every schema with a name: what the OpenAPI document lists under `components`. */
+export const namedSchemas: readonly TSchema[] = [
+  ErrorBody,
+  Health,
+  Metadata,
+  Server,
+  ServerInput,
+  ServerState,
+  Refresh,
+  Tool,
+  ToolCall,
+  ToolResult,
+  Prompt,
+  PromptCall,
+  PromptResult,
+  Resource,
+  ResourceTemplate,
+  ResourceRead,
+  ResourceContents
+]

@@ -1,0 +1,79 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum, Text, TextList, TextMap } from './shared.ts'
+
+const transports = ['stdio', 'streamable_http', 'sse'] as const
+const sessionModes = ['stateless', 'stateful'] as const
+
+const Transport = StringEnum(transports)
+const SessionMode = StringEnum(sessionModes, {
+  description: 'stateless: every call has a connection of its own; stateful: connections are kept per caller'
+})
+
+/** Contract 2.1 plus `enabled`. */
+export const Server = Type.Object(
+  {
+    name: Type.String(),
+    transport: Type.Unsafe<string>(Transport),
+    description: Type.Optional(Type.String()),
+    url: Type.Optional(Type.String()),
+    command: Type.Optional(Type.String()),
+    args: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
+    env: Type.Optional(Type.Unsafe<Readonly<Record<string, string>>>(Type.Record(Type.String(), Type.String()))),
+    session_mode: Type.Unsafe<string>(SessionMode),
+    enabled: Type.Boolean()
+  },
+  { $id: 'Server' }
+)
+
+/** Contract 2.2. Rules that depend on the transport are in `routes/server-config.ts`. */
+export const ServerInput = Type.Object(
+  {
+    name: Type.String({
+      format: 'server-name',
+      description: '`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`, no `__`, no `_` at the end'
+    }),
+    transport: Transport,
+    description: Type.Optional(Text({ maxLength: 65_536 })),
+    session_mode: Type.Optional({ ...SessionMode, default: 'stateless' }),
+    url: Type.Optional(Text({ description: 'http:// or https://; required for streamable_http and sse' })),
+    bearer_token: Type.Optional(Text({ maxLength: 16_384, description: 'Sent upstream; ignored for stdio' })),
+    headers: Type.Optional(
+      TextMap({ maxLength: 16_384, description: 'Sent upstream; an Authorization entry wins over bearer_token' })
+    ),
+    command: Type.Optional(Text({ description: 'Executable; required for stdio' })),
+    args: Type.Optional(TextList({ maxLength: 131_072, description: 'For stdio' })),
+    env: Type.Optional(TextMap({ maxLength: 131_072, description: 'For stdio' })),
+    oauth_redirect_uri: Type.Optional(Text({ description: 'For streamable_http' })),
+    oauth_client_id: Type.Optional(Text({ description: 'For streamable_http' })),
+    oauth_client_secret: Type.Optional(Text({ description: 'For streamable_http' })),
+    oauth_scopes: Type.Optional(TextList({ maxItems: 100, description: 'For streamable_http' }))
+  },
+  { $id: 'ServerInput', additionalProperties: false }
+)
+export type ServerInput = Static<typeof ServerInput>
+
+export const ForceQuery = Type.Object({
+  force: Type.Optional(
+    Type.Boolean({ default: false, description: 'Replace a server of the same name once the new one has connected' })
+  )
+})
+
+/** Contract 2.6. */
+export const ServerState = Type.Object(
+  {
+    name: Type.String(),
+    tools_affected: Type.Array(Type.String()),
+    prompts_affected: Type.Array(Type.String())
+  },
+  { $id: 'ServerState' }
+)
+
+export const Refresh = Type.Object(
+  {
+    name: Type.String(),
+    added: Type.Array(Type.String()),
+    removed: Type.Array(Type.String()),
+    changed: Type.Array(Type.String())
+  },
+  { $id: 'Refresh', description: 'What re-reading the lists changed: qualified names, URIs for resources' }
+)

@@ -1,0 +1,41 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { OpenObject, Text } from './shared.ts'
+
+/** Contract 2.3; the upstream's definition is complete, so members that are not listed here can be there too. */
+export const Tool = Type.Object(
+  {
+    name: Type.String({ description: '`<server>__<tool>`' }),
+    enabled: Type.Boolean({ description: 'Whether it can be called: its own switch and that of its server' }),
+    title: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
+    input_schema: Type.Optional(OpenObject('JSON Schema, exactly as the upstream gave it')),
+    output_schema: Type.Optional(OpenObject('JSON Schema, exactly as the upstream gave it')),
+    annotations: Type.Optional(OpenObject()),
+    icons: Type.Optional(Type.Array(OpenObject())),
+    _meta: Type.Optional(OpenObject())
+  },
+  { $id: 'Tool', additionalProperties: true }
+)
+
+/** The tool's own arguments lie beside `name` and are passed on untouched (contract 4.3). */
+export const ToolCall = Type.Object(
+  { name: Text({ minLength: 1, description: 'Qualified name' }) },
+  {
+    $id: 'ToolCall',
+    additionalProperties: true,
+    description:
+      "The tool's arguments are the other members. If the only other member is an object called `arguments`, and the tool has no parameter of that name, that object holds the arguments: so a tool with a parameter called `name` can be called."
+  }
+)
+export type ToolCall = Static<typeof ToolCall>
+
+/** Contract 2.4. */
+export const ToolResult = Type.Object(
+  {
+    content: Type.Array(OpenObject('Has at least `type`')),
+    isError: Type.Optional(Type.Boolean({ description: 'true when the tool itself reported an error' })),
+    structuredContent: Type.Optional(Type.Unknown()),
+    _meta: Type.Optional(OpenObject())
+  },
+  { $id: 'ToolResult', additionalProperties: true }
+)

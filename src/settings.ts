@@ -1,0 +1,403 @@
+import { ENV_PREFIX } from './domain/product.ts'
+
+/** A value that cannot be used. `readConfig` puts the name of the variable or flag in front of the message. */
+export class SettingError extends Error {}
+
+export interface Setting<T = unknown> {
+  readonly variable: string
+  readonly flag?: string
+  /** True where `<variable>_FILE` may name a file that holds the value. */
+  readonly file?: boolean
+  /** True where the value must appear in no message. */
+  readonly secret?: boolean
+  /** Text that is read when nothing is given. */
+  readonly fallback?: string
+  /** What stands in the reference as default where it is not a plain text. */
+  readonly otherwise?: string
+  readonly about: string
+  readonly parse: (text: string) => T
+}
+
+const fail = (rule: string): never => {
+  throw new SettingError(rule)
+}
+
+const text = (value: string) => value
+
+const oneOf =
+  <const T extends readonly string[]>(...values: T) =>
+  (given: string): T[number] =>
+    values.find((value) => value === given.toLowerCase()) ?? fail(`must be one of ${values.join(', ')}`)
+
+const integer = (min: number, max: number) => (given: string) => {
+  const value = /^\d{1,15}$/.test(given) ? Number(given) : NaN
+  return value >= min && value <= max ? value : fail(`must be a whole number from ${min} to ${max}`)
+}
+
+const flags: Readonly<Record<string, boolean>> = {
+  true: true,
+  on: true,
+  1: true,
+  yes: true,
+  false: false,
+  off: false,
+  0: false,
+  no: false
+}
+const onOff = (given: string) => flags[given.toLowerCase()] ?? fail('must be on or off')
+
+const list = (given: string): readonly string[] =>
+  given
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+
+const parsedUrl = (given: string, rule: string): URL => {
+  const url = URL.canParse(given) ? new URL(given) : fail(rule)
+  return url
+}
+
+const databaseUrl = (given: string) => {
+  const rule = 'must be a postgres://… URL'
+  if (!['postgres:', 'postgresql:'].includes(parsedUrl(given, rule).protocol)) fail(rule)
+  return given
+}
+
+const publicUrl = (given: string) => {
+  const rule = 'must be an http:// or https:// URL without user, query and fragment'
+  const url = parsedUrl(given, rule)
+  if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) fail(rule)
+  return url.href.replace(/\/+$/, '')
+}
+
+const origins = (given: string) =>
+  list(given).map((entry) => {
+    const rule = 'must list origins such as https://app.example.com, separated by commas'
+    const url = parsedUrl(entry, rule)
+    return /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : fail(rule)
+  })
+
+const hosts = (given: string) =>
+  list(given).map((entry) =>
+    /^(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])$/i.test(entry)
+      ? entry.toLowerCase()
+      : fail('must list host names without scheme and port, separated by commas')
+  )
+
+const databaseHost = (given: string) =>
+  /^[a-z0-9_.-]+$|^[0-9a-f:.]+$|^\//i.test(given)
+    ? given
+    : fail('must be a host name, an IP address or a socket folder')
+
+const commands = (given: string) =>
+  list(given).map((entry) => (entry.startsWith('/') ? entry : fail('must list absolute paths, separated by commas')))
+
+const key = (given: string) => {
+  if (/^[0-9a-f]{64}$/i.test(given)) return Buffer.from(given, 'hex')
+  const bytes = Buffer.from(given, 'base64')
+  return bytes.length === 32 && bytes.toString('base64') === given
+    ? bytes
+    : fail('must be 32 bytes as base64 or as 64 hexadecimal digits')
+}
+
+const port = integer(0, 65_535)
+const duration = integer(1, 86_400_000)
+const bytes = integer(1_024, 1_073_741_824)
+const count = integer(1, 1_000_000)
+const id = integer(0, 4_294_967_294)
+
+/** Every setting of this version: read by `config.ts`, listed in docs/reference/configuration.md. */
+export const settings = {
+  mode: {
+    variable: 'SERVER_MODE',
+    flag: '--enterprise',
+    fallback: 'development',
+    about: '`development` or `enterprise`, in any letter case. This version offers development mode only.',
+    parse: oneOf('development', 'enterprise')
+  },
+  host: {
+    variable: 'HOST',
+    flag: '--host',
+    fallback: '127.0.0.1',
+    about:
+      'Address to listen on. Development mode lets everybody who reaches the port run commands: an address that is not loopback prints a warning.',
+    parse: text
+  },
+  port: {
+    variable: 'PORT',
+    flag: '--port',
+    fallback: '8080',
+    about: 'Port to listen on; 0 takes a free one.',
+    parse: port
+  },
+  databaseUrl: {
+    variable: 'DATABASE_URL',
+    flag: '--database-url',
+    file: true,
+    secret: true,
+    otherwise: 'the embedded store',
+    about: 'PostgreSQL to store everything in, `postgres://…`.',
+    parse: databaseUrl
+  },
+  directDatabaseUrl: {
+    variable: `${ENV_PREFIX}DIRECT_DATABASE_URL`,
+    file: true,
+    secret: true,
+    otherwise: '`DATABASE_URL`',
+    about: 'Direct connection for LISTEN and migrations where `DATABASE_URL` goes through a transaction-mode pooler.',
+    parse: databaseUrl
+  },
+  postgresHost: {
+    variable: 'POSTGRES_HOST',
+    file: true,
+    about: 'Builds a database URL, with the next four, when `DATABASE_URL` is absent.',
+    parse: databaseHost
+  },
+  postgresPort: { variable: 'POSTGRES_PORT', file: true, fallback: '5432', about: 'See `POSTGRES_HOST`.', parse: port },
+  postgresUser: {
+    variable: 'POSTGRES_USER',
+    file: true,
+    fallback: 'postgres',
+    about: 'See `POSTGRES_HOST`.',
+    parse: text
+  },
+  postgresPassword: {
+    variable: 'POSTGRES_PASSWORD',
+    file: true,
+    secret: true,
+    otherwise: 'none',
+    about: 'See `POSTGRES_HOST`.',
+    parse: text
+  },
+  postgresDb: { variable: 'POSTGRES_DB', file: true, fallback: 'postgres', about: 'See `POSTGRES_HOST`.', parse: text },
+  dataDir: {
+    variable: `${ENV_PREFIX}DATA_DIR`,
+    flag: '--data-dir',
+    fallback: './.towpath',
+    about: 'Folder of the embedded store and of the encryption key file.',
+    parse: text
+  },
+  encryptionKey: {
+    variable: `${ENV_PREFIX}ENCRYPTION_KEY`,
+    file: true,
+    secret: true,
+    otherwise: 'a key file in the data folder, created when missing',
+    about: 'Seals upstream secrets at rest: 32 bytes as base64 or as 64 hexadecimal digits.',
+    parse: key
+  },
+  demo: {
+    variable: `${ENV_PREFIX}DEMO`,
+    flag: '--demo',
+    fallback: 'off',
+    about: 'Registers the bundled demo server.',
+    parse: onOff
+  },
+  otel: {
+    variable: 'OTEL_ENABLED',
+    flag: '--otel',
+    fallback: 'off',
+    about: 'Serves `GET /metrics`. Not available in this version.',
+    parse: onOff
+  },
+  logLevel: {
+    variable: `${ENV_PREFIX}LOG_LEVEL`,
+    flag: '--log-level',
+    fallback: 'info',
+    about: 'Logs are JSON lines on standard error.',
+    parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
+  },
+  publicUrl: {
+    variable: `${ENV_PREFIX}PUBLIC_URL`,
+    otherwise: 'from the request',
+    about: 'URL under which callers reach the gateway. Its host and origin are always accepted.',
+    parse: publicUrl
+  },
+  allowedHosts: {
+    variable: `${ENV_PREFIX}ALLOWED_HOSTS`,
+    otherwise: 'none',
+    about:
+      'Host names that requests may name besides loopback names (and, when listening beyond loopback, IP addresses), separated by commas. Keeps out DNS rebinding.',
+    parse: hosts
+  },
+  allowedOrigins: {
+    variable: `${ENV_PREFIX}ALLOWED_ORIGINS`,
+    otherwise: 'none',
+    about:
+      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. Pages of loopback names may send requests without being listed, but get no CORS headers.',
+    parse: origins
+  },
+  stdio: {
+    variable: `${ENV_PREFIX}STDIO`,
+    fallback: 'on',
+    about: '`off` refuses `stdio` servers.',
+    parse: onOff
+  },
+  stdioCommands: {
+    variable: `${ENV_PREFIX}STDIO_COMMANDS`,
+    otherwise: 'any',
+    about: 'Executables that `stdio` servers may start: absolute paths, separated by commas.',
+    parse: commands
+  },
+  stdioUid: {
+    variable: `${ENV_PREFIX}STDIO_UID`,
+    otherwise: 'as the gateway',
+    about: 'User id of `stdio` servers.',
+    parse: id
+  },
+  stdioGid: {
+    variable: `${ENV_PREFIX}STDIO_GID`,
+    otherwise: 'as the gateway',
+    about: 'Group id of `stdio` servers.',
+    parse: id
+  },
+  stdioCwd: {
+    variable: `${ENV_PREFIX}STDIO_CWD`,
+    otherwise: "the gateway's working directory",
+    about: 'Working directory of `stdio` servers.',
+    parse: text
+  },
+  stdioProcesses: {
+    variable: `${ENV_PREFIX}STDIO_PROCESSES`,
+    fallback: '32',
+    about: 'Processes of `stdio` servers at one time.',
+    parse: integer(1, 10_000)
+  },
+  stdioQueue: {
+    variable: `${ENV_PREFIX}STDIO_QUEUED_CALLS`,
+    fallback: '128',
+    about: 'Calls that wait for a process; further ones get 503.',
+    parse: integer(0, 100_000)
+  },
+  spareSessions: {
+    variable: `${ENV_PREFIX}SPARE_SESSIONS`,
+    fallback: '1',
+    about: 'Sessions kept ready per busy server in `stateless` mode; 0 = none.',
+    parse: integer(0, 100)
+  },
+  refreshIntervalMs: {
+    variable: `${ENV_PREFIX}REFRESH_INTERVAL_MS`,
+    fallback: '300000',
+    about: "Interval of re-reading the upstreams' lists; 0 = off.",
+    parse: integer(0, 86_400_000)
+  },
+  connectMs: {
+    variable: `${ENV_PREFIX}CONNECT_TIMEOUT_MS`,
+    fallback: '30000',
+    about: 'Connecting to an upstream and initialising it.',
+    parse: duration
+  },
+  callMs: {
+    variable: `${ENV_PREFIX}CALL_TIMEOUT_MS`,
+    fallback: '60000',
+    about: 'A call without progress.',
+    parse: duration
+  },
+  callTotalMs: {
+    variable: `${ENV_PREFIX}CALL_TOTAL_TIMEOUT_MS`,
+    fallback: '300000',
+    about: 'A call in all.',
+    parse: duration
+  },
+  requestBodyMs: {
+    variable: `${ENV_PREFIX}REQUEST_BODY_TIMEOUT_MS`,
+    fallback: '30000',
+    about: 'Receiving a request; past it 408.',
+    parse: duration
+  },
+  databaseConnectMs: {
+    variable: `${ENV_PREFIX}DATABASE_CONNECT_TIMEOUT_MS`,
+    fallback: '2000',
+    about: 'Waiting for a database connection; past it 503.',
+    parse: duration
+  },
+  databaseQueryMs: {
+    variable: `${ENV_PREFIX}DATABASE_QUERY_TIMEOUT_MS`,
+    fallback: '5000',
+    about: 'One database query; past it 503.',
+    parse: duration
+  },
+  drainMs: {
+    variable: `${ENV_PREFIX}DRAIN_TIMEOUT_MS`,
+    fallback: '25000',
+    about: 'Time for requests under way to finish when the gateway stops.',
+    parse: integer(0, 86_400_000)
+  },
+  sessionIdleMs: {
+    variable: `${ENV_PREFIX}SESSION_IDLE_MS`,
+    fallback: '1800000',
+    about: 'Idle time after which a session ends.',
+    parse: duration
+  },
+  restBodyBytes: {
+    variable: `${ENV_PREFIX}REST_BODY_BYTES`,
+    fallback: '1048576',
+    about: 'Request body on REST; past it 413.',
+    parse: bytes
+  },
+  mcpBodyBytes: {
+    variable: `${ENV_PREFIX}MCP_BODY_BYTES`,
+    fallback: '4194304',
+    about: 'Request body on MCP endpoints; past it 413.',
+    parse: bytes
+  },
+  jsonDepth: {
+    variable: `${ENV_PREFIX}JSON_DEPTH_LEVELS`,
+    fallback: '64',
+    about: 'Nesting of JSON in a request, 64 at most; past it 400.',
+    parse: integer(2, 64)
+  },
+  jsonElements: {
+    variable: `${ENV_PREFIX}JSON_ELEMENTS`,
+    fallback: '100000',
+    about: 'Members and elements of JSON in a request; past it 400.',
+    parse: integer(100, 10_000_000)
+  },
+  batch: {
+    variable: `${ENV_PREFIX}BATCH_MESSAGES`,
+    fallback: '100',
+    about: 'Messages of a JSON-RPC batch; past it 400.',
+    parse: count
+  },
+  headerBytes: {
+    variable: `${ENV_PREFIX}HEADER_BYTES`,
+    fallback: '16384',
+    about: 'Headers of a request with its first line; past it 431.',
+    parse: integer(1_024, 1_048_576)
+  },
+  upstreamResponseBytes: {
+    variable: `${ENV_PREFIX}UPSTREAM_RESPONSE_BYTES`,
+    fallback: '16777216',
+    about: 'One answer of an upstream; past it 502.',
+    parse: bytes
+  },
+  streamBufferBytes: {
+    variable: `${ENV_PREFIX}STREAM_BUFFER_BYTES`,
+    fallback: '4194304',
+    about: 'Unsent bytes of a stream; past it the stream ends.',
+    parse: bytes
+  },
+  sessions: { variable: `${ENV_PREFIX}SESSIONS`, fallback: '10000', about: 'Sessions of MCP clients.', parse: count }
+} satisfies Record<string, Setting>
+
+const code = (value: string) => `\`${value}\``
+
+function row({ variable, flag, file, fallback, otherwise, about }: Setting): string {
+  const names = [code(variable), ...(file ? [code(`${variable}_FILE`)] : []), ...(flag ? [code(flag)] : [])]
+  const standard = fallback === undefined ? (otherwise ?? 'none') : code(fallback)
+  return `| ${names.join(', ')} | ${standard} | ${about} |`
+}
+
+/** The text of docs/reference/configuration.md. */
+export const configurationReference = (): string =>
+  `# Configuration
+
+Every setting is an environment variable; some are also flags of \`towpath start\`, which win. An empty variable counts as
+absent. Where a \`…_FILE\` form is listed, it names a file that holds the value; giving both is an error. A value that cannot
+be used stops the start with exit code 2 and one line that names the setting. Times are in milliseconds.
+
+This page is generated from \`src/settings.ts\`.
+
+| Setting | Default | Meaning |
+|---|---|---|
+${Object.values<Setting>(settings).map(row).join('\n')}
+`

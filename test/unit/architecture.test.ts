@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../../src', import.meta.url))
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+
+/** What each part of `src` may import of ours; its own part always. `errors.ts` and `domain/product.ts` are open to all. */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  domain: [],
+  schemas: [],
+  'errors.ts': [],
+  'settings.ts': ['domain'],
+  'config.ts': ['domain', 'settings.ts'],
+  'validation.ts': ['domain'],
+  registry: ['domain', 'schemas', 'config.ts', '../migrations'],
+  gateway: ['domain', 'schemas', 'registry', 'config.ts'],
+  demo: ['domain'],
+  plugins: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'config.ts', 'validation.ts'],
+  routes: ['domain', 'schemas', 'registry', 'gateway', 'plugins'],
+  'app.ts': ['domain', 'schemas', 'plugins', 'routes', 'config.ts', 'validation.ts'],
+  'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
+  'openapi-document.ts': ['app.ts', 'config.ts', 'settings.ts'],
+  cli: ['domain', 'schemas', 'config.ts']
+}
+const openToAll = new Set(['errors.ts', 'domain/product.ts'])
+
+/** Packages that only these parts may use; what is not listed is open to all. */
+const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
+  [/^(fastify|fastify-plugin|@fastify\/(?!ajv).*)$/, ['plugins', 'routes', 'app.ts', 'server.ts']],
+  [/^@fastify\/ajv-compiler$/, ['validation.ts']],
+  [/^(kysely|pg|@electric-sql\/.*)$/, ['registry']],
+  [/^(undici|@modelcontextprotocol\/.*)$/, ['gateway', 'demo']],
+  [/^@sinclair\/typebox$/, ['schemas', 'routes', 'plugins']],
+  [/^@opentelemetry\//, ['plugins', 'server.ts']],
+  [/^commander$/, ['cli']]
+]
+
+const partOf = (path: string) => path.split('/', 1)[0]!
+
+/** Specifiers of all imports that do something at run time or name a type. */
+const importsOf = (text: string) =>
+  [...text.matchAll(/^(?:import|export)\b[^'\n]*?(?:\n[^'\n]*?)*?\bfrom '([^']+)'/gm)].map((match) => match[1]!)
+
+for (const file of files) {
+  test(`${file} imports only what its part may`, () => {
+    const text = readFileSync(join(root, file), 'utf8')
+    const part = partOf(file)
+    const allowed = layers[part]
+    assert.ok(allowed, `${part} is in no layer`)
+    for (const specifier of importsOf(text)) {
+      if (!specifier.startsWith('.')) {
+        for (const [packages, parts] of owners) {
+          if (packages.test(specifier)) assert.ok(parts.includes(part), `${specifier} is for ${parts.join(', ')}`)
+        }
+        continue
+      }
+      const target = relative(root, join(root, file, '..', specifier))
+      const isAllowed =
+        openToAll.has(target) ||
+        partOf(target) === part ||
+        allowed.some((path) => target === path || target.startsWith(`${path}/`))
+      assert.ok(isAllowed, `${file} must not import ${target}`)
+    }
+    if (file !== 'plugins/errors.ts') assert.doesNotMatch(text, /setErrorHandler/)
+    if (!['config.ts', 'cli/main.ts'].includes(file)) assert.doesNotMatch(text, /process\.env\b/)
+    if (part !== 'plugins') assert.doesNotMatch(text, /^export default/m)
+  })
+}

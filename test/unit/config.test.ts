@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import test from 'node:test'
+import { ConfigError, readConfig, type Environment, type StartFlags } from '../../src/config.ts'
+import { ENV_PREFIX } from '../../src/domain/product.ts'
+import { VERSION } from '../../src/domain/version.ts'
+import { configurationReference } from '../../src/settings.ts'
+
+const files: Readonly<Record<string, string>> = {
+  '/run/url': 'postgres://u:p@db/towpath\n',
+  '/run/password': 'p@ss/w:rd\n'
+}
+const readFile = (path: string) => {
+  const text = files[path]
+  if (text === undefined) throw new Error('ENOENT')
+  return text
+}
+const read = (env: Environment = {}, flags: StartFlags = {}) => readConfig(env, flags, readFile)
+const refused = (env: Environment, flags: StartFlags = {}): string => {
+  try {
+    read(env, flags)
+  } catch (error) {
+    assert.ok(error instanceof ConfigError)
+    return error.message
+  }
+  assert.fail('it was accepted')
+}
+
+test('nothing given: development mode on loopback with the embedded store and the published limits', () => {
+  const { config, warnings } = read()
+  assert.deepEqual(warnings, [])
+  assert.deepEqual(
+    [config.mode, config.host, config.port, config.databaseUrl, config.directDatabaseUrl],
+    ['development', '127.0.0.1', 8080, undefined, undefined]
+  )
+  assert.equal(config.dataDir, resolve('.towpath'))
+  assert.deepEqual(config.allowedHosts, [])
+  assert.deepEqual(config.limits, {
+    restBodyBytes: 1_048_576,
+    mcpBodyBytes: 4_194_304,
+    jsonDepth: 64,
+    jsonElements: 100_000,
+    batch: 100,
+    headerBytes: 16_384,
+    upstreamResponseBytes: 16_777_216,
+    streamBufferBytes: 4_194_304,
+    sessions: 10_000
+  })
+  assert.deepEqual(config.timeouts, {
+    connectMs: 30_000,
+    callMs: 60_000,
+    callTotalMs: 300_000,
+    requestBodyMs: 30_000,
+    databaseConnectMs: 2_000,
+    databaseQueryMs: 5_000,
+    drainMs: 25_000,
+    sessionIdleMs: 1_800_000
+  })
+  assert.equal(config.refreshIntervalMs, 300_000)
+})
+
+test('a flag wins over its variable', () => {
+  const { config } = read({ PORT: '1', TOWPATH_DEMO: 'off' }, { port: '2', demo: true })
+  assert.deepEqual([config.port, config.demo], [2, true])
+})
+
+test('an empty variable counts as absent', () => {
+  assert.equal(read({ PORT: '', DATABASE_URL: '' }).config.port, 8080)
+})
+
+test('the value of a _FILE variable is the text of the file without the white space around it', () => {
+  assert.equal(read({ DATABASE_URL_FILE: '/run/url' }).config.databaseUrl, 'postgres://u:p@db/towpath')
+})
+
+test('POSTGRES_ variables build a URL that escapes what needs it', () => {
+  const { config } = read({ POSTGRES_HOST: 'db', POSTGRES_USER: 'a@b', POSTGRES_PASSWORD_FILE: '/run/password' })
+  assert.equal(config.databaseUrl, 'postgres://a%40b:p%40ss%2Fw%3Ard@db:5432/postgres')
+  assert.equal(config.directDatabaseUrl, config.databaseUrl)
+})
+
+test('DATABASE_URL wins over POSTGRES_ variables', () => {
+  const { config } = read({ DATABASE_URL: 'postgres://x/y', POSTGRES_HOST: 'db' })
+  assert.equal(config.databaseUrl, 'postgres://x/y')
+})
+
+test('an encryption key is 32 bytes as base64 or as hexadecimal digits', () => {
+  const bytes = Buffer.alloc(32, 7)
+  for (const text of [bytes.toString('base64'), bytes.toString('hex')]) {
+    assert.deepEqual(read({ TOWPATH_ENCRYPTION_KEY: text }).config.encryptionKey, bytes)
+  }
+})
+
+test('the public URL loses its trailing slash, origins are normalised', () => {
+  const { config } = read({
+    TOWPATH_PUBLIC_URL: 'https://gw.example.com/base/',
+    TOWPATH_ALLOWED_ORIGINS: 'https://APP.example.com, http://localhost:6274/'
+  })
+  assert.equal(config.publicUrl, 'https://gw.example.com/base')
+  assert.deepEqual(config.allowedOrigins, ['https://app.example.com', 'http://localhost:6274'])
+})
+
+const secret = 'SENTINEL'
+const bad: readonly [name: string, value: string][] = [
+  ['PORT', '80 80'],
+  ['PORT', '-1'],
+  ['PORT', '65536'],
+  ['PORT', '0x50'],
+  ['SERVER_MODE', 'prod'],
+  ['DATABASE_URL', `mysql://u:${secret}@h/db`],
+  ['DATABASE_URL', secret],
+  ['POSTGRES_HOST', 'a/b'],
+  ['TOWPATH_ENCRYPTION_KEY', secret],
+  ['TOWPATH_ENCRYPTION_KEY', Buffer.alloc(31).toString('base64')],
+  ['TOWPATH_DEMO', 'maybe'],
+  ['OTEL_ENABLED', 'si'],
+  ['TOWPATH_LOG_LEVEL', 'loud'],
+  ['TOWPATH_PUBLIC_URL', 'gw.example.com'],
+  ['TOWPATH_PUBLIC_URL', 'https://u:p@gw.example.com'],
+  ['TOWPATH_ALLOWED_HOSTS', 'https://gw.example.com'],
+  ['TOWPATH_ALLOWED_HOSTS', 'gw.example.com:8080'],
+  ['TOWPATH_ALLOWED_ORIGINS', '*'],
+  ['TOWPATH_ALLOWED_ORIGINS', 'https://gw.example.com/path'],
+  ['TOWPATH_STDIO', 'never'],
+  ['TOWPATH_STDIO_COMMANDS', 'npx'],
+  ['TOWPATH_STDIO_UID', 'nobody'],
+  ['TOWPATH_CALL_TIMEOUT_MS', '0'],
+  ['TOWPATH_CALL_TIMEOUT_MS', '1.5'],
+  ['TOWPATH_REST_BODY_BYTES', '1MB'],
+  ['TOWPATH_JSON_DEPTH_LEVELS', '65']
+]
+for (const [name, value] of bad) {
+  test(`${name}=${value} is refused in one line that names it and shows no secret`, () => {
+    const message = refused({ [name]: value })
+    assert.ok(message.startsWith(name), message)
+    assert.doesNotMatch(message, new RegExp(`\n|${secret}`))
+  })
+}
+
+test('a bad flag is named as it was written', () => {
+  assert.match(refused({}, { port: 'http' }), /^--port must be a whole number from 0 to 65535, not "http"$/)
+})
+
+test('a value and its file are not both accepted, nor is a file that cannot be read', () => {
+  assert.match(refused({ DATABASE_URL: 'postgres://x/y', DATABASE_URL_FILE: '/run/url' }), /both given/)
+  assert.equal(refused({ DATABASE_URL_FILE: '/gone' }), 'DATABASE_URL_FILE: the file "/gone" cannot be read')
+})
+
+test('enterprise mode is refused, by flag and by variable in any letter case', () => {
+  const text = 'enterprise mode is not available in this version yet'
+  assert.equal(refused({}, { enterprise: true }), text)
+  assert.equal(refused({ SERVER_MODE: 'Enterprise' }), text)
+  assert.equal(read({ SERVER_MODE: 'DEVELOPMENT' }).config.mode, 'development')
+})
+
+test('DA-12 a bind wider than loopback warns, loopback does not', () => {
+  assert.match(read({ HOST: '0.0.0.0' }).warnings.join(), /listening on 0\.0\.0\.0 without authentication/)
+  for (const host of ['127.0.0.1', 'localhost', '::1']) assert.deepEqual(read({}, { host }).warnings, [])
+})
+
+test('a variable with our prefix that this version does not know is reported', () => {
+  const { warnings } = read({ [`${ENV_PREFIX}PROT`]: '1', OTHER: 'x' })
+  assert.deepEqual(warnings, ['TOWPATH_PROT is not a setting of this version and has no effect'])
+})
+
+test('a password in --database-url warns without showing it', () => {
+  const { warnings } = read({}, { databaseUrl: `postgres://u:${secret}@h/db` })
+  assert.match(warnings.join(), /DATABASE_URL_FILE/)
+  assert.doesNotMatch(warnings.join(), new RegExp(secret))
+})
+
+test('docs/reference/configuration.md is what `npm run openapi` writes', () => {
+  const path = new URL('../../docs/reference/configuration.md', import.meta.url)
+  assert.equal(readFileSync(path, 'utf8'), configurationReference())
+})
+
+test('the version is the one in package.json', () => {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  assert.equal((JSON.parse(text) as { version: string }).version, VERSION)
+})
