@@ -1,0 +1,75 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import type { Config } from './config.ts'
+import { VERSION } from './domain/version.ts'
+import auth from './plugins/auth.ts'
+import { drain } from './plugins/drain.ts'
+import errors, { answerClientError, sendFrameworkError } from './plugins/errors.ts'
+import gateway from './plugins/gateway.ts'
+import guard from './plugins/guard.ts'
+import jsonBody from './plugins/json-body.ts'
+import openapi from './plugins/openapi.ts'
+import registry from './plugins/registry.ts'
+import { mcp } from './routes/mcp.ts'
+import { principals } from './routes/principals.ts'
+import { prompts } from './routes/prompts.ts'
+import { resources } from './routes/resources.ts'
+import { servers } from './routes/servers.ts'
+import { system } from './routes/system.ts'
+import { tools } from './routes/tools.ts'
+import { namedSchemas } from './schemas/named.ts'
+import { buildValidator, formatFindings, refuseRepeatedQuery } from './validation.ts'
+
+export interface BuildOptions {
+  /** Takes one JSON line per event; absent: nothing is logged. */
+  readonly log?: { write(line: string): void }
+}
+
+/** Every default here that is not Fastify's answers a measured weakness (security page 2). */
+const createServer = ({ limits, timeouts, logLevel: level }: Config, stream: BuildOptions['log']) =>
+  Fastify({
+    logger: stream ? { level, stream } : false,
+    logController: new LogController({ disableRequestLogging: true }),
+    http: {
+      connectionsCheckingInterval: 2_000,
+      headersTimeout: timeouts.requestBodyMs,
+      maxHeaderSize: limits.headerBytes
+    },
+    requestTimeout: timeouts.requestBodyMs,
+    bodyLimit: limits.restBodyBytes,
+    forceCloseConnections: true,
+    // while closing, the guard answers 503 in our own words
+    return503OnClosing: false,
+    allowErrorHandlerOverride: false,
+    schemaController: { compilersFactory: { buildValidator } },
+    schemaErrorFormatter: formatFindings,
+    frameworkErrors: sendFrameworkError,
+    clientErrorHandler: answerClientError
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+/** The map of the system: everything that answers, in order. Nothing listens yet. */
+export async function buildApp(config: Config, { log }: BuildOptions = {}): Promise<FastifyInstance> {
+  const app = createServer(config, log)
+  const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
+  const { host, publicUrl, allowedHosts, allowedOrigins, stdio, refreshIntervalMs, demo } = config
+
+  await app.register(errors)
+  await app.register(jsonBody, { limits })
+  await app.register(guard, { host, publicUrl, allowedHosts, allowedOrigins })
+  await app.register(auth)
+  await app.register(openapi, { version: VERSION, schemas: namedSchemas })
+  await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts })
+  await app.register(gateway, { version: VERSION, stdio, timeouts, limits, refreshIntervalMs, demo })
+  app.addHook('preValidation', async (request) => refuseRepeatedQuery(request.query))
+
+  await app.register(system, { version: VERSION })
+  await app.register(
+    async (api) => {
+      for (const routes of [servers, tools, prompts, resources, principals]) await api.register(routes)
+    },
+    { prefix: '/api/v0' }
+  )
+  await app.register(mcp, { bodyLimit: limits.mcpBodyBytes })
+  await app.register(drain, { drainMs: timeouts.drainMs })
+  return app as unknown as FastifyInstance
+}

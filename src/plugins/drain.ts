@@ -1,0 +1,29 @@
+import type { FastifyPluginAsync } from 'fastify'
+
+/**
+ * Closing waits for the requests under way, at most `drainMs`. Registered last, so that its `preClose` runs after those
+ * which end streams; what is left then is cut by Fastify (`forceCloseConnections`).
+ */
+export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drainMs }) => {
+  let underWay = 0
+  let onIdle = () => {}
+  app.server.on('request', ({ method }, response) => {
+    // GET answers at once or is a stream without end
+    if (method === 'GET') return
+    underWay++
+    response.once('close', () => {
+      if (--underWay === 0) onIdle()
+    })
+  })
+  app.addHook('preClose', async () => {
+    if (underWay === 0) return
+    app.log.info({ requests: underWay }, 'waiting for requests under way')
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, drainMs)
+      onIdle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  })
+}

@@ -1,0 +1,108 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import fp from 'fastify-plugin'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { AppError } from '../errors.ts'
+
+/** Contract 7; `code` where a machine should tell cases apart. */
+interface ErrorBody {
+  readonly error: string
+  readonly code?: string
+}
+
+/** After these the rest of what the connection carries cannot be trusted (security page 2, smuggling). */
+const closing = new Set([400, 408, 413, 414, 415, 431])
+
+/** Fastify's own refusals in our words; its texts name limits and paths. */
+const texts: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'the request body is too large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'the content type must be application/json',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'the request body does not have the length that was announced',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not valid JSON, or holds a member that is not accepted',
+  FST_ERR_BAD_URL: 'the path is not a valid URL path',
+  FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long'
+}
+
+function bodyOf(error: FastifyError | AppError, status: number): ErrorBody {
+  if (error instanceof AppError) return { error: error.message, ...(error.code ? { code: error.code } : {}) }
+  if (status >= 500) return { error: 'internal server error' }
+  return { error: texts[error.code] ?? error.message }
+}
+
+function sendError(error: FastifyError | AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const status = error.statusCode ?? 500
+  if (status >= 500) request.log[status === 500 ? 'error' : 'warn']({ err: error }, 'request failed')
+  if (error instanceof AppError && error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
+  if (closing.has(status)) void reply.header('connection', 'close')
+  return reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(bodyOf(error, status)))
+}
+
+/** For `frameworkErrors`: refusals before a route is known. */
+export const sendFrameworkError = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+  void sendError(error, request, reply)
+}
+
+const socketErrors: Readonly<Record<string, readonly [number, string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long to arrive'],
+  HPE_HEADER_OVERFLOW: [431, 'the request headers are too large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions are too large']
+}
+
+/** For `clientErrorHandler`: what Node's parser refuses. Answers on the socket and closes it. */
+export function answerClientError(error: { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const [status, message] = socketErrors[error.code ?? ''] ?? [400, 'the request is not valid HTTP']
+  const body = JSON.stringify({ error: message })
+  const underWay = (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage?.headersSent
+  if (socket.writable && !underWay) {
+    socket.write(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+    )
+  }
+  socket.destroySoon()
+}
+
+interface KnownRoute {
+  readonly segments: readonly string[]
+  readonly methods: Set<string>
+}
+
+const split = (path: string) => (path === '/' ? [''] : path.split('/').slice(1))
+
+const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
+  pattern.at(-1) === '*'
+    ? path.length >= pattern.length && fits(pattern.slice(0, -1), path.slice(0, pattern.length - 1))
+    : pattern.length === path.length &&
+      pattern.every((part, i) => (part.startsWith(':') ? path[i] !== '' : part === path[i]))
+
+/** The only maker of error bodies: error handler, unknown routes (404) and wrong methods (405). */
+export default fp(
+  async (app) => {
+    const routes = new Map<string, KnownRoute>()
+    app.addHook('onRoute', ({ url, method }) => {
+      const known = routes.get(url) ?? { segments: split(url), methods: new Set() }
+      for (const name of [method].flat()) known.methods.add(name)
+      routes.set(url, known)
+    })
+
+    app.setErrorHandler<FastifyError | AppError>((error, request, reply) => sendError(error, request, reply))
+
+    app.setNotFoundHandler((request, reply) => {
+      const path = split(request.url.split('?', 1)[0]!)
+      const methods = [...routes.values()].filter(({ segments }) => fits(segments, path)).flatMap((r) => [...r.methods])
+      if (methods.length === 0) return sendError(new AppError(404, 'no such route'), request, reply)
+      const allow = [...new Set(methods)].sort().join(', ')
+      void reply.header('allow', allow)
+      return sendError(new AppError(405, `${request.method} is not possible here, only ${allow}`), request, reply)
+    })
+
+    app.addHook('onSend', async (_request, reply) => {
+      if (closing.has(reply.statusCode)) void reply.header('connection', 'close')
+    })
+  },
+  { name: 'errors' }
+)

@@ -1,0 +1,104 @@
+import { isIP } from 'node:net'
+import fp from 'fastify-plugin'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import { isLoopback } from '../domain/loopback.ts'
+import { AppError, forbidden, unavailable } from '../errors.ts'
+
+export type GuardOptions = Pick<Config, 'host' | 'publicUrl' | 'allowedHosts' | 'allowedOrigins'>
+
+const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After'
+const accepted =
+  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID'
+const readOnly = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Without its port; an IPv6 address keeps its brackets. */
+const hostName = (host: string) => host.toLowerCase().replace(/:\d*$/, '')
+const isAddress = (name: string) => isIP(name) === 4 || (name.startsWith('[') && isIP(name.slice(1, -1)) === 6)
+
+/** Whether a `Host` may be asked for: keeps out names that an attacker points at this machine (DNS rebinding). */
+export function createHostCheck({ host, publicUrl, allowedHosts }: GuardOptions): (given: string) => boolean {
+  if (allowedHosts === null) return () => true
+  const names = new Set([...allowedHosts, ...(publicUrl ? [hostName(new URL(publicUrl).host)] : [])])
+  const wide = !isLoopback(host)
+  return (given) => {
+    const name = hostName(given)
+    // rebinding needs a name, so an address passes where it can be ours
+    return isLoopback(name) || names.has(name) || (wide && isAddress(name))
+  }
+}
+
+/** `may`: pages of this origin may send requests; `reads`: they may also read the answers (CORS). */
+export function createOriginCheck({ publicUrl, allowedOrigins }: GuardOptions) {
+  const configured = new Set([...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])])
+  const reads = (origin: string) => configured.has(origin)
+  const may = (origin: string, host: string) => {
+    if (reads(origin)) return true
+    if (!/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false
+    const url = new URL(origin)
+    // the Host has passed its own check by now, so a page of the very same host is ours
+    return url.origin === origin && (isLoopback(url.hostname) || url.host === host.toLowerCase())
+  }
+  return { may, reads }
+}
+
+/** `Mcp-Param-*` names are the client's: a preflight gets those that it asks for. */
+function acceptedHeaders(asked: string | undefined): string {
+  const params = (asked ?? '').split(',').map((name) => name.trim())
+  return [accepted, ...params.filter((name) => /^mcp-param-[\w-]{1,64}$/i.test(name))].join(', ')
+}
+
+/** Set on the raw response, so that they also go out where a route takes the response over. */
+function setSecurityHeaders({ url, routeOptions }: FastifyRequest, { raw }: FastifyReply): void {
+  raw.setHeader('x-content-type-options', 'nosniff')
+  raw.setHeader('referrer-policy', 'no-referrer')
+  if (url.startsWith('/api/') || routeOptions.config.access === 'client') raw.setHeader('cache-control', 'no-store')
+}
+
+function setCorsHeaders({ raw }: FastifyReply, origin: string): void {
+  raw.setHeader('access-control-allow-origin', origin)
+  raw.setHeader('access-control-expose-headers', exposed)
+  raw.setHeader('vary', 'Origin')
+}
+
+function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply
+    .code(204)
+    .header('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE')
+    .header('access-control-allow-headers', acceptedHeaders(request.headers['access-control-request-headers']))
+    .header('access-control-max-age', '600')
+    .send()
+}
+
+/** The first thing every request meets: Host, Origin and Sec-Fetch-Site, on known and unknown routes alike. */
+export default fp<GuardOptions>(
+  async (app, options) => {
+    const isKnownHost = createHostCheck(options)
+    const origins = createOriginCheck(options)
+    let stopping = false
+    app.addHook('preClose', async () => {
+      stopping = true
+    })
+
+    app.addHook('onRequest', async (request, reply) => {
+      setSecurityHeaders(request, reply)
+      const { host = '', origin, 'sec-fetch-site': site = 'none' } = request.headers
+      if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
+      if (origin !== undefined && !origins.may(origin, host)) {
+        throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
+      }
+      if (origin !== undefined && origins.reads(origin)) {
+        setCorsHeaders(reply, origin)
+        if (request.method === 'OPTIONS') return answerPreflight(request, reply)
+      }
+      const guarded = !readOnly.has(request.method) || request.routeOptions.config.access === 'client'
+      if (guarded && origin === undefined && site !== 'same-origin' && site !== 'none') {
+        throw forbidden('requests from other sites are not allowed')
+      }
+      if (stopping) throw unavailable('the gateway is stopping')
+      if (request.method === 'OPTIONS') throw new AppError(405, 'OPTIONS is answered to allowed origins only')
+      return undefined
+    })
+  },
+  { name: 'guard', dependencies: ['errors'] }
+)

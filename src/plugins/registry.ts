@@ -1,0 +1,34 @@
+import fp from 'fastify-plugin'
+import type { Config } from '../config.ts'
+import { openRegistry, type Registry } from '../registry/registry.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly registry: Registry
+  }
+}
+
+export type RegistryPluginOptions = Pick<
+  Config,
+  'mode' | 'databaseUrl' | 'directDatabaseUrl' | 'dataDir' | 'encryptionKey' | 'timeouts'
+>
+
+/** Opens the database before anything listens; a database that cannot be used stops the start. */
+export default fp<RegistryPluginOptions>(
+  async (app, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts }) => {
+    const registry = await openRegistry({
+      mode,
+      databaseUrl,
+      directDatabaseUrl,
+      dataDir,
+      encryptionKey,
+      connectTimeoutMs: timeouts.databaseConnectMs,
+      queryTimeoutMs: timeouts.databaseQueryMs,
+      onIdleError: (err) => app.log.warn({ err }, 'an idle database connection was lost'),
+      onError: (err) => app.log.warn({ err }, 'the registry database cannot be followed; serving what is known')
+    })
+    app.addHook('onClose', () => registry.close())
+    app.decorate('registry', registry)
+  },
+  { name: 'registry', dependencies: ['errors'] }
+)

@@ -1,0 +1,61 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { callerOf } from '../plugins/auth.ts'
+import { Prompt, PromptCall, PromptResult } from '../schemas/prompt.ts'
+import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
+import { leaving, sendJson } from './replies.ts'
+import { switches } from './switches.ts'
+
+const tags = ['prompts']
+const config = { access: 'user' } as const
+
+/** Contract 4.4. */
+export const prompts: FastifyPluginAsyncTypebox = async (app) => {
+  const { gateway } = app
+  await app.register(switches, { kind: 'prompt', plural: 'prompts' })
+
+  app.get(
+    '/prompts',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List the prompts of enabled servers',
+        querystring: ServerQuery,
+        response: { 200: Type.Array(ref(Prompt)), ...failures(400, 404) }
+      }
+    },
+    async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'prompt', request.query.server))
+  )
+
+  app.get(
+    '/prompt',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'One prompt',
+        querystring: NameQuery,
+        response: { 200: ref(Prompt), ...failures(400, 404) }
+      }
+    },
+    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'prompt', request.query.name))
+  )
+
+  app.post(
+    '/prompts/render',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Render a prompt',
+        body: ref(PromptCall),
+        response: { 200: ref(PromptResult), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
+      }
+    },
+    async (request, reply) => {
+      const { name, arguments: args = {} } = request.body
+      return sendJson(reply, await gateway.render(callerOf(request), name, args, leaving(reply)))
+    }
+  )
+}

@@ -1,0 +1,64 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { callerOf } from '../plugins/auth.ts'
+import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from '../schemas/resource.ts'
+import { failures, ref, ServerQuery, UriQuery } from '../schemas/shared.ts'
+import { leaving, sendJson } from './replies.ts'
+import { switches } from './switches.ts'
+
+const tags = ['resources']
+const config = { access: 'user' } as const
+
+/** Decisions "Tools, prompts, resources": the contract names these routes only. */
+export const resources: FastifyPluginAsyncTypebox = async (app) => {
+  const { gateway } = app
+  await app.register(switches, { kind: 'resource', plural: 'resources' })
+
+  const lists = [
+    { url: '/resources', kind: 'resource', item: Resource, summary: 'List the resources of enabled servers' },
+    { url: '/resource_templates', kind: 'template', item: ResourceTemplate, summary: 'List the resource templates' }
+  ] as const
+  for (const { url, kind, item, summary } of lists) {
+    app.get(
+      url,
+      {
+        config,
+        schema: {
+          tags,
+          summary,
+          querystring: ServerQuery,
+          response: { 200: Type.Array(ref(item)), ...failures(400, 404) }
+        }
+      },
+      async (request, reply) => sendJson(reply, gateway.list(callerOf(request), kind, request.query.server))
+    )
+  }
+
+  app.get(
+    '/resource',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'One resource',
+        querystring: UriQuery,
+        response: { 200: ref(Resource), ...failures(400, 404) }
+      }
+    },
+    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'resource', request.query.uri))
+  )
+
+  app.post(
+    '/resources/read',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Read a resource',
+        body: ref(ResourceRead),
+        response: { 200: ref(ResourceContents), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
+      }
+    },
+    async (request, reply) => sendJson(reply, await gateway.read(callerOf(request), request.body.uri, leaving(reply)))
+  )
+}

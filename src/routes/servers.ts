@@ -1,0 +1,126 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { invalid } from '../errors.ts'
+import { callerOf } from '../plugins/auth.ts'
+import { ForceQuery, Refresh, Server, ServerInput, ServerState } from '../schemas/server.ts'
+import { failures, NameParam, ref } from '../schemas/shared.ts'
+import { toServerConfig } from './server-config.ts'
+
+const tags = ['servers']
+const params = NameParam
+const admin = { access: 'admin' } as const
+const user = { access: 'user' } as const
+
+/** Contract 4.2. */
+export const servers: FastifyPluginAsyncTypebox = async (app) => {
+  const { gateway, registry } = app
+
+  app.get(
+    '/servers',
+    { config: user, schema: { tags, summary: 'List servers', response: { 200: Type.Array(ref(Server)) } } },
+    (request) => gateway.servers(callerOf(request))
+  )
+
+  app.get(
+    '/servers/:name',
+    { config: user, schema: { tags, summary: 'One server', params, response: { 200: ref(Server), ...failures(404) } } },
+    (request) => gateway.server(callerOf(request), request.params.name)
+  )
+
+  app.post(
+    '/servers',
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: 'Register a server',
+        description: 'It is stored only after it has answered and its lists have been read.',
+        querystring: ForceQuery,
+        body: ref(ServerInput),
+        response: { 201: ref(Server), ...failures(400, 409, 413, 415, 502, 503, 504) }
+      }
+    },
+    async (request, reply) => {
+      const { force = false } = request.query
+      const server = await gateway.register(callerOf(request), toServerConfig(request.body), { force })
+      return reply.code(201).send(server)
+    }
+  )
+
+  app.put(
+    '/servers/:name',
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: 'Replace the configuration of a server',
+        description: 'The new configuration must connect first; what was disabled stays disabled.',
+        params,
+        body: ref(ServerInput),
+        response: { 200: ref(Server), ...failures(400, 404, 413, 415, 502, 503, 504) }
+      }
+    },
+    (request) => {
+      const { name } = request.params
+      if (request.body.name !== name) throw invalid('"name" must be the name in the path: a server keeps its name')
+      return gateway.replace(callerOf(request), name, toServerConfig(request.body))
+    }
+  )
+
+  app.delete(
+    '/servers/:name',
+    {
+      config: admin,
+      schema: { tags, summary: 'Remove a server', params, response: { 204: Type.Null(), ...failures(404, 503) } }
+    },
+    async (request, reply) => {
+      await gateway.remove(callerOf(request), request.params.name)
+      return reply.code(204).send(null)
+    }
+  )
+
+  for (const [verb, enabled] of [['enable', true] as const, ['disable', false] as const]) {
+    app.post(
+      `/servers/:name/${verb}`,
+      {
+        config: admin,
+        schema: {
+          tags,
+          summary: enabled ? 'Enable a server' : 'Disable a server',
+          description: 'Lists the items whose visibility changed.',
+          params,
+          response: { 200: ref(ServerState), ...failures(404, 503) }
+        }
+      },
+      (request) => gateway.setServerEnabled(callerOf(request), request.params.name, enabled)
+    )
+  }
+
+  app.post(
+    '/servers/:name/refresh',
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: 'Read the lists of a server again',
+        params,
+        response: { 200: ref(Refresh), ...failures(404, 502, 503, 504) }
+      }
+    },
+    (request) => gateway.refresh(callerOf(request), request.params.name)
+  )
+
+  app.get(
+    '/server_configs',
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: 'Configurations with their secrets',
+        description: 'Each item can be posted back unchanged.',
+        response: { 200: Type.Array(ref(ServerInput)), ...failures(503) }
+      }
+    },
+    (request) => registry.configs({ actor: callerOf(request).name, action: 'server_configs.read', target: '*' })
+  )
+}

@@ -1,0 +1,37 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { AppError, unavailable } from '../errors.ts'
+import { failures, ref } from '../schemas/shared.ts'
+import { Health, Metadata } from '../schemas/system.ts'
+
+const tags = ['system']
+const config = { access: 'public' } as const
+
+/** Contract 4.1, and readiness. `/health` touches nothing, so that it answers under any load. */
+export const system: FastifyPluginAsyncTypebox<{ version: string }> = async (app, { version }) => {
+  app.get('/health', { config, schema: { tags, summary: 'Is it alive', response: { 200: ref(Health) } } }, () => ({
+    status: 'ok'
+  }))
+
+  app.get(
+    '/metadata',
+    { config, schema: { tags, summary: 'Version of the gateway', response: { 200: ref(Metadata) } } },
+    () => ({ version })
+  )
+
+  app.get(
+    '/ready',
+    { config, schema: { tags, summary: 'Does it serve', response: { 200: ref(Health), ...failures(503) } } },
+    () => {
+      if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
+      return { status: 'ready' }
+    }
+  )
+
+  app.post(
+    '/init',
+    { config, schema: { tags, summary: 'Initialise enterprise mode', response: failures(409) } },
+    () => {
+      throw new AppError(409, 'development mode needs no initialisation')
+    }
+  )
+}

@@ -1,0 +1,65 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { callerOf } from '../plugins/auth.ts'
+import { rawBody } from '../plugins/json-body.ts'
+import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
+import { Tool, ToolCall, ToolResult } from '../schemas/tool.ts'
+import { leaving, sendJson } from './replies.ts'
+import { switches } from './switches.ts'
+import { toolArguments } from './tool-arguments.ts'
+
+const tags = ['tools']
+const config = { access: 'user' } as const
+
+/** Contract 4.3. */
+export const tools: FastifyPluginAsyncTypebox = async (app) => {
+  const { gateway } = app
+  await app.register(switches, { kind: 'tool', plural: 'tools' })
+
+  app.get(
+    '/tools',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'List the tools of enabled servers',
+        querystring: ServerQuery,
+        response: { 200: Type.Array(ref(Tool)), ...failures(400, 404) }
+      }
+    },
+    async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'tool', request.query.server))
+  )
+
+  app.get(
+    '/tool',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'One tool',
+        querystring: NameQuery,
+        response: { 200: ref(Tool), ...failures(400, 404) }
+      }
+    },
+    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'tool', request.query.name))
+  )
+
+  app.post(
+    '/tools/invoke',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Call a tool',
+        description: 'A tool that fails by its own logic is 200 with `isError`.',
+        body: ref(ToolCall),
+        response: { 200: ref(ToolResult), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
+      }
+    },
+    async (request, reply) => {
+      const { name } = request.body
+      const args = toolArguments(rawBody(request.body), () => gateway.hasToolProperty(name, 'arguments'))
+      return sendJson(reply, await gateway.invoke(callerOf(request), name, args, leaving(reply)))
+    }
+  )
+}

@@ -1,0 +1,96 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from './app.ts'
+import type { Config } from './config.ts'
+import { PRODUCT, TITLE } from './domain/product.ts'
+import { VERSION } from './domain/version.ts'
+import { StartRefusal } from './registry/refusal.ts'
+
+const OLDEST_SUPPORTED_NODE = 22
+
+/** Where the process talks to people (`out`) and to log collectors (`log`). */
+export interface Outputs {
+  readonly out: (line: string) => void
+  readonly log: { write(line: string): void }
+}
+
+const baseUrl = ({ address, family, port }: AddressInfo) => {
+  const shown = address === '0.0.0.0' || address === '::' ? 'localhost' : address
+  return `http://${family === 'IPv6' && shown !== 'localhost' ? `[${shown}]` : shown}:${port}`
+}
+
+function banner(config: Config, url: string, warnings: readonly string[]): string {
+  const base = config.publicUrl ?? url
+  return [
+    `${TITLE} ${VERSION} listens on ${url} (${config.mode} mode)`,
+    `  MCP endpoint  ${base}/mcp`,
+    `  REST API      ${base}/api/v0, described at ${base}/docs`,
+    `  store         ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir}`}`,
+    ...warnings.map((warning) => `  warning: ${warning}`)
+  ].join('\n')
+}
+
+function nodeWarnings(): string[] {
+  const { node } = process.versions
+  if (Number.parseInt(node, 10) >= OLDEST_SUPPORTED_NODE) return []
+  return [`Node.js ${node} gets no more security fixes; use ${OLDEST_SUPPORTED_NODE} or newer`]
+}
+
+/** One line for the person who started it: what is wrong, not where in the code. */
+function explain(error: unknown, { host, port }: Config): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') return `port ${port} on ${host} is in use by another process`
+  if (code === 'EACCES') return `listening on ${host} port ${port} is not permitted`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is not an address of this machine`
+  return String(message).split('\n', 1)[0]!
+}
+
+/** First signal: finish what is under way and end with 0. Second signal: end at once. */
+function stopOnSignals(app: FastifyInstance): void {
+  let stopping = false
+  const stop = (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1)
+    stopping = true
+    app.log.info({ signal }, 'stopping')
+    app.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        app.log.error({ err: error }, 'stopping failed')
+        process.exit(1)
+      }
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}
+
+/** A fault that nobody caught leaves an unknown state: say so and end, children and all, instead of going on. */
+function endOnFaults(app: FastifyInstance): void {
+  const end = (err: unknown) => {
+    app.log.fatal({ err }, 'unexpected fault')
+    setTimeout(() => process.exit(1), 2_000).unref()
+    void app.close().finally(() => process.exit(1))
+  }
+  process.once('uncaughtException', end)
+  process.once('unhandledRejection', end)
+}
+
+/** Starts the gateway and serves until a signal. Ends the process with one line when it cannot start. */
+export async function startServer(config: Config, warnings: readonly string[], { out, log }: Outputs): Promise<void> {
+  // without a listener the signal opens Node's inspector to everybody on this machine
+  process.on('SIGUSR1', () => {})
+  process.title = PRODUCT
+  let app: FastifyInstance | undefined
+  try {
+    app = await buildApp(config, { log })
+    stopOnSignals(app)
+    endOnFaults(app)
+    await app.listen({ host: config.host, port: config.port })
+  } catch (error) {
+    await app?.close()
+    process.stderr.write(`${PRODUCT}: cannot start: ${explain(error, config)}\n`)
+    process.exitCode = error instanceof StartRefusal ? error.exitCode : 1
+    return process.exit()
+  }
+  out(banner(config, baseUrl(app.server.address() as AddressInfo), [...warnings, ...nodeWarnings()]))
+}
