@@ -51,12 +51,17 @@ export interface RegistryOptions extends StoreOptions, ClaimOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Opens the database, migrates it, checks mode and key. Throws StartRefusal for what the operator has to settle. */
+/**
+ * Opens the database, migrates it, checks mode and key. Throws StartRefusal for what the operator has to settle, and a
+ * 503 AppError while the database is not reachable: then the same call may succeed later.
+ */
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
   const store = await openStore(options)
   try {
-    await migrateToLatest(store)
-    const master = await claim(store.db, options)
+    const master = await translating(async () => {
+      await migrateToLatest(store)
+      return claim(store.db, options)
+    })
     return createRegistry(store, master, options.onError)
   } catch (error) {
     await store.close()

@@ -36,7 +36,7 @@ export const offerOf = (items: readonly OfferedItem[]): Offer => ({
 })
 
 /** Follows a registry and waits for what the follower has seen. */
-export async function follow(registry: Registry) {
+export async function follow(registry: Pick<Registry, 'follow'>) {
   const seen: RegistryState[] = []
   const waiting = new Set<() => void>()
   await registry.follow((state) => {

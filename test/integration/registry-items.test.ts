@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { Offer } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
@@ -59,7 +60,7 @@ for (const engine of engines) {
 
   test(`text that cannot be stored is a 400 (${engine})`, async (t) => {
     const registry = await startRegistry(t, await freshPlace(t, engine))
-    for (const name of ['nul\u0000', 'lone \ud800 surrogate']) {
+    for (const name of ['nul\u0000', 'lone \ud800 surrogate', randomBytes(5_000).toString('hex')]) {
       await assert.rejects(createWith(registry, offerOf([tool(name)])), { name: 'AppError', statusCode: 400 })
     }
     const { latest } = await follow(registry)
