@@ -4,7 +4,7 @@ export interface EventStreamOptions {
   /** Bound of one event, unfinished lines included. */
   readonly maxEventBytes: number
   /** One event that has data: the bytes of its data lines, joined by LF. `type` is empty where none was given. */
-  onEvent(data: Buffer, type: string): void
+  readonly onEvent: (data: Buffer, type: string) => void
 }
 
 export interface EventStream {

@@ -1,0 +1,129 @@
+import type { Answer, Call, Sink } from './call.ts'
+import type { Connection, Era, Greeting } from './connection.ts'
+import { UpstreamFailure } from './failure.ts'
+import { type ExchangeHost, Exchange } from './http-exchange.ts'
+import type { HttpPool } from './http-pool.ts'
+import { connectionHeaders, legacyBody, modernBody, modernHeaders, modernMeta, streamHeaders } from './http-request.ts'
+import { type Watch, createWatch } from './http-watch.ts'
+
+export interface HttpConnection extends Connection {
+  /** Whether the upstream issued an `Mcp-Session-Id`. */
+  readonly hasSession: boolean
+  /**
+   * Legacy: opens the stream for what belongs to no call (GET). Resolves with true once it is open, with false where
+   * the upstream has none (405); rejects with UpstreamFailure. `onEnd` is called once when an open stream ends.
+   * It ends with the connection.
+   */
+  watch(sink: Sink, onEnd: () => void): Promise<boolean>
+}
+
+/** What all connections to one upstream share. */
+export interface Shared {
+  readonly pool: HttpPool
+  readonly base: readonly string[]
+  readonly clientInfo: string
+  readonly hasCredential: boolean
+  readonly maxBytes: number
+  readonly connections: Set<HttpConnection>
+  nextId(): string
+}
+
+const REPLY_TIMEOUT_MS = 10_000
+const ignore = () => {}
+const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { taken: false })
+
+export interface ConnectOptions {
+  readonly era: Era
+  readonly greeting: Greeting
+  readonly session: string | null
+}
+
+/** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
+export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
+  const { pool, hasCredential, maxBytes } = shared
+  const isLegacy = era === 'legacy'
+  const headers = connectionHeaders(shared.base, greeting.version, session)
+  const fixedMeta = modernMeta(shared.clientInfo)
+  const exchanges = new Set<Exchange>()
+  const watches = new Set<Watch>()
+  let closed = false
+
+  const post = (body: string) => void pool.message('POST', headers, body, REPLY_TIMEOUT_MS).catch(ignore)
+  const reply = (id: string, { kind, body }: Answer) =>
+    post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
+  const notify = (method: string, params: string) => {
+    if (isLegacy && !closed) post(`{"jsonrpc":"2.0","method":"${method}"${params && `,"params":${params}`}}`)
+  }
+  const end = () => {
+    if (closed) return
+    closed = true
+    shared.connections.delete(connection)
+    connection.onClose?.()
+  }
+
+  const host: ExchangeHost = {
+    isLegacy,
+    hasSession: session !== null,
+    hasCredential,
+    maxBytes,
+    reply,
+    cancel(id, reason) {
+      const params = `{"requestId":${id},"reason":"${reason}"}`
+      pool.background('POST', headers, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`)
+    },
+    resume: (exchange, lastEventId) => {
+      pool.resume([...streamHeaders(headers), 'last-event-id', lastEventId], exchange)
+    },
+    notification: (method, params) => connection.onNotification?.(method, params),
+    sessionLost: end,
+    settled(exchange, isOpen) {
+      exchanges.delete(exchange)
+      if (isOpen) pool.linger(exchange)
+    },
+    ended: (exchange) => pool.ended(exchange)
+  }
+
+  const start = (call: Call, resolve: (answer: Answer) => void, reject: (failure: UpstreamFailure) => void) => {
+    if (call.stopped) return reject(call.stopped)
+    if (closed) return reject(closedFailure())
+    if (pool.isFull)
+      return reject(new UpstreamFailure('overloaded', 'too many requests are under way', { taken: false }))
+    const { request, sink } = call
+    const id = shared.nextId()
+    const body = isLegacy
+      ? legacyBody(id, request, sink.wantsProgress)
+      : modernBody(id, request, sink.wantsProgress, fixedMeta, sink.capabilities)
+    const exchange = new Exchange(host, call, id, resolve, reject)
+    exchanges.add(exchange)
+    pool.post(isLegacy ? headers : modernHeaders(headers, request), body, exchange)
+  }
+
+  const connection: HttpConnection = {
+    era,
+    greeting,
+    hasSession: session !== null,
+    get closed() {
+      return closed
+    },
+    onClose: null,
+    onNotification: null,
+    send: (call) => new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
+    notify,
+    watch(sink, onEnd) {
+      if (closed) return Promise.reject(closedFailure())
+      const watch = createWatch({ sink, maxEventBytes: maxBytes, hasCredential, reply, onEnd })
+      watches.add(watch)
+      pool.stream(streamHeaders(headers), watch.handler)
+      return watch.opened
+    },
+    close() {
+      if (closed) return
+      for (const exchange of exchanges) exchange.stop(closedFailure())
+      for (const watch of watches) watch.close()
+      end()
+      if (session !== null) pool.background('DELETE', headers, null)
+    }
+  }
+  shared.connections.add(connection)
+  return connection
+}

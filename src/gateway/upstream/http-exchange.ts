@@ -1,0 +1,324 @@
+import type { Dispatcher } from 'undici'
+import { JsonError, members, valueOf, withMembers } from '../json.ts'
+import type { Answer, Call } from './call.ts'
+import { type EventStream, createEventStream } from './event-stream.ts'
+import { type Reason, UpstreamFailure } from './failure.ts'
+import { Bytes } from './http-bytes.ts'
+import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
+import { type Message, quickResult, readError, readMessage, textOf, toFailure } from './http-message.ts'
+
+/** What an exchange needs of the connection that it belongs to. */
+export interface ExchangeHost {
+  readonly isLegacy: boolean
+  /** Whether requests carry an `Mcp-Session-Id` that has been good before. */
+  readonly hasSession: boolean
+  readonly hasCredential: boolean
+  readonly maxBytes: number
+  /** Answers a request of the upstream's; `id` is JSON text. */
+  reply(id: string, answer: Answer): void
+  /** Tells a legacy upstream that the request is given up. */
+  cancel(id: string, reason: Reason): void
+  /** Takes up a broken event stream again, into the same exchange. */
+  resume(exchange: Exchange, lastEventId: string): void
+  /** A notification that belongs to no call. */
+  notification(method: string, params: string): void
+  /** The upstream does not know the session any more. */
+  sessionLost(): void
+  /** The call is over. `isOpen`: its HTTP response is not, and is to be ended soon if it does not end by itself. */
+  settled(exchange: Exchange, isOpen: boolean): void
+  /** The HTTP request is over: once for each that was dispatched. */
+  ended(exchange: Exchange): void
+}
+
+type Mode = 'headers' | 'json' | 'stream' | 'discard'
+
+const MAX_PUSHES = 32
+const MAX_DISCARDED = 65_536
+const DEFAULT_RETRY_MS = 1000
+const MIN_RETRY_MS = 50
+const MAX_RETRY_MS = 60_000
+/** So that a deeply nested schema costs one item of a list and not the whole list (security page 4). */
+const listLimits = { depth: 512, elements: Infinity }
+const internalError: Answer = { kind: 'error', body: Buffer.from('{"code":-32603,"message":"Internal error"}') }
+const pong: Answer = { kind: 'result', body: Buffer.from('{}') }
+const released = new Error('released')
+
+const isBroadcast = (method: string) => method.endsWith('/list_changed') || method === 'notifications/resources/updated'
+const isJson = (type: string) => /^application\/json\s*(;|$)/i.test(type)
+const isEventStream = (type: string) => /^text\/event-stream\s*(;|$)/i.test(type)
+
+/**
+ * One POST and its answer, as JSON or as an event stream: what undici calls while the bytes come. The handler is of
+ * undici's older kind, which gets the raw headers and no wrapper objects. A class, since there is one for each call.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly id: string
+  readonly #host: ExchangeHost
+  readonly #call: Call
+  readonly #resolve: (answer: Answer) => void
+  readonly #reject: (failure: UpstreamFailure) => void
+  /** Headers of the answer. */
+  headers: readonly Buffer[] = []
+  /** When `settled` left the response open, the time (`performance.now()`) by which it is to be ended. */
+  lingersUntil = 0
+  #abort: ((error?: Error) => void) | null = null
+  #mode: Mode = 'headers'
+  #status = 0
+  #expected = 0
+  #body: Bytes | null = null
+  #stream: EventStream | null = null
+  #lastEventId: string | null = null
+  #retry: NodeJS.Timeout | undefined = undefined
+  /** Ids of the upstream's requests that still want an answer. */
+  #pushes: Set<string> | null = null
+  #retryMs = DEFAULT_RETRY_MS
+  #isSettled = false
+  #isSent = false
+
+  constructor(
+    host: ExchangeHost,
+    call: Call,
+    id: string,
+    resolve: (answer: Answer) => void,
+    reject: (failure: UpstreamFailure) => void
+  ) {
+    this.#host = host
+    this.#call = call
+    this.id = id
+    this.#resolve = resolve
+    this.#reject = reject
+    call.onStop = (failure) => this.stop(failure)
+  }
+
+  /** Gives the call up: tells the upstream, lets go of the socket. */
+  stop(failure: UpstreamFailure): void {
+    if (this.#isSettled) return
+    // the one request that cannot be cancelled (proxy page 2.8)
+    const isCancellable = this.#host.isLegacy && this.#call.request.method !== 'initialize'
+    if (this.#isSent && isCancellable) this.#host.cancel(this.id, failure.reason)
+    this.#fail(failure)
+    this.release()
+  }
+
+  /** Closes the socket unless the response is complete. */
+  release(): void {
+    this.#abort?.(released)
+  }
+
+  onConnect(abort: (error?: Error) => void): void {
+    // throwing here, unlike abort, leaves the socket to others
+    if (this.#isSettled) throw released
+    this.#abort = abort
+    this.#isSent = true
+  }
+
+  onHeaders(status: number, headers: Buffer[]): boolean {
+    if (status < 200 || this.#isSettled) return true
+    this.headers = headers
+    this.#status = status
+    const type = headerOf(headers, 'content-type') ?? ''
+    const isGood = status < 300
+    if (isGood && isEventStream(type)) this.#openStream()
+    else if (isJson(type) && this.#isReadable(status)) this.#openJson()
+    else this.#refuse()
+    return true
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#mode === 'json') this.#addJson(chunk)
+    else if (this.#mode === 'stream') this.#addEvents(chunk)
+    else this.#discard(chunk)
+    return true
+  }
+
+  onComplete(): void {
+    const mode = this.#mode
+    this.#mode = 'headers'
+    this.#host.ended(this)
+    if (this.#isSettled) return
+    if (mode === 'json') this.#readJson()
+    else this.#streamEnded(new UpstreamFailure('unreachable', 'event stream ended before the answer'))
+  }
+
+  onError(error: Error): void {
+    const mode = this.#mode
+    this.#mode = 'headers'
+    this.#host.ended(this)
+    if (this.#isSettled) return
+    if (mode === 'stream') this.#streamEnded(socketFailure(error, true))
+    else this.#fail(socketFailure(error, this.#isSent))
+  }
+
+  /** Whether a body of that status is worth reading: a JSON-RPC message may stand in it. */
+  #isReadable(status: number): boolean {
+    if (status >= 300 && status < 400) return false
+    return status !== 401 && status !== 403 && !(status === 404 && this.#host.hasSession)
+  }
+
+  #openStream(): void {
+    this.#mode = 'stream'
+    this.#stream = createEventStream({ maxEventBytes: this.#host.maxBytes, onEvent: (data) => this.#event(data) })
+  }
+
+  #openJson(): void {
+    this.#mode = 'json'
+    this.#body = new Bytes()
+  }
+
+  #refuse(): void {
+    this.#mode = 'discard'
+    if (this.#status === 404 && this.#host.hasSession) this.#sessionLost()
+    else this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
+  }
+
+  #addJson(chunk: Buffer): void {
+    const body = this.#body!
+    const length = body.length + chunk.length
+    if (body.length > 0 && this.#expected === 0) this.#expected = Number(headerOf(this.headers, 'content-length') ?? 1)
+    if (Math.max(length, this.#expected) > this.#host.maxBytes) return this.#tooLarge()
+    body.add(chunk, this.#expected)
+  }
+
+  #addEvents(chunk: Buffer): void {
+    const stream = this.#stream!
+    if (!stream.write(chunk)) this.#tooLarge()
+    this.#lastEventId = stream.lastEventId ?? this.#lastEventId
+    this.#retryMs = stream.retryMs ?? this.#retryMs
+  }
+
+  #discard(chunk: Buffer): void {
+    this.#expected += chunk.length
+    if (this.#expected > MAX_DISCARDED) this.release()
+  }
+
+  #tooLarge(): void {
+    this.#fail(new UpstreamFailure('too_large', `answered with more than ${this.#host.maxBytes} bytes`))
+    this.release()
+  }
+
+  #settle(): void {
+    this.#isSettled = true
+    this.#call.onStop = null
+    clearTimeout(this.#retry)
+    const isOpen = this.#mode !== 'headers'
+    if (isOpen) {
+      this.#mode = 'discard'
+      this.#expected = 0
+    }
+    this.#body = null
+    this.#host.settled(this, isOpen)
+  }
+
+  #done(answer: Answer): void {
+    if (this.#isSettled) return
+    this.#settle()
+    this.#resolve(answer)
+  }
+
+  #fail(failure: UpstreamFailure): void {
+    if (this.#isSettled) return
+    this.#settle()
+    this.#reject(failure)
+  }
+
+  #sessionLost(): void {
+    this.#host.sessionLost()
+    const options = { status: this.#status, taken: this.#lastEventId !== null }
+    this.#fail(new UpstreamFailure('unreachable', `does not know the session any more (HTTP ${this.#status})`, options))
+  }
+
+  #readJson(): void {
+    const bytes = this.#body!.take()
+    try {
+      const text = textOf(bytes)
+      const answer = (this.#status === 200 ? this.#quick(bytes, text) : null) ?? this.#slow(bytes, text)
+      if (this.#status < 300 || answer.kind === 'error') this.#finish(answer)
+      else this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
+    } catch (error) {
+      const isGood = this.#status < 300
+      this.#fail(isGood ? toFailure(error) : statusFailure(this.#status, this.headers, this.#host.hasCredential))
+    }
+  }
+
+  #quick(bytes: Buffer, text: string): Answer | null {
+    try {
+      return quickResult(bytes, text, this.id)
+    } catch (error) {
+      const isDeepList = error instanceof JsonError && error.problem === 'depth'
+      if (!isDeepList || !this.#call.request.method.endsWith('/list')) throw error
+      return quickResult(bytes, text, this.id, listLimits)
+    }
+  }
+
+  /** A body that answers one POST can only be about this request: an error may come without its id. */
+  #slow(bytes: Buffer, text: string): Answer {
+    const message = readMessage(bytes, text)
+    if (message.kind !== 'answer')
+      throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
+    const isNameless = message.answer.kind === 'error' && (message.id === 'null' || message.id === undefined)
+    if (message.id === this.id || isNameless || this.#status >= 300) return message.answer
+    throw new UpstreamFailure('bad_response', 'answered with the id of another request')
+  }
+
+  #finish(answer: Answer): void {
+    const isSessionError = this.#status === 400 && this.#host.hasSession && answer.kind === 'error'
+    if (isSessionError && /session/i.test(readError(answer).message)) this.#sessionLost()
+    else this.#done(answer)
+  }
+
+  #event(data: Buffer): void {
+    if (this.#isSettled) return
+    try {
+      const text = textOf(data)
+      const answer = this.#quick(data, text)
+      if (answer) return this.#done(answer)
+      this.#message(readMessage(data, text))
+    } catch (error) {
+      this.#fail(toFailure(error))
+      this.release()
+    }
+  }
+
+  #message(message: Message): void {
+    if (message.kind === 'notification') return this.#notification(message.method, message.params)
+    if (message.kind === 'request') return void this.#push(message.id, message.method, message.params)
+    if (message.id === this.id) return this.#done(message.answer)
+    throw new UpstreamFailure('bad_response', 'answered with the id of another request')
+  }
+
+  #notification(method: string, params: string): void {
+    if (method === 'notifications/progress') return this.#progress(params)
+    if (method === 'notifications/cancelled') return this.#pushCancelled(params)
+    if (this.#host.isLegacy && isBroadcast(method)) return this.#host.notification(method, params)
+    this.#call.sink.notify(method, params)
+  }
+
+  #progress(params: string): void {
+    if (!this.#call.sink.wantsProgress || valueOf(params, members(params), 'progressToken') !== this.id) return
+    this.#call.touch(performance.now())
+    this.#call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }))
+  }
+
+  #pushCancelled(params: string): void {
+    this.#pushes?.delete(valueOf(params, members(params), 'requestId') ?? '')
+  }
+
+  async #push(id: string, method: string, params: string): Promise<void> {
+    if (!this.#host.isLegacy) return
+    if (method === 'ping') return this.#host.reply(id, pong)
+    const pushes = (this.#pushes ??= new Set())
+    if (pushes.size >= MAX_PUSHES) return this.#host.reply(id, internalError)
+    pushes.add(id)
+    const answer = await this.#call.sink.request(method, params).catch(() => internalError)
+    if (pushes.delete(id)) this.#host.reply(id, answer)
+  }
+
+  /** Proxy page 4.4: with event ids this is polling, not a failure. */
+  #streamEnded(failure: UpstreamFailure): void {
+    this.#mode = 'headers'
+    const lastEventId = this.#lastEventId
+    if (lastEventId === null || !this.#host.isLegacy) return this.#fail(failure)
+    const wait = Math.min(Math.max(this.#retryMs, MIN_RETRY_MS), MAX_RETRY_MS)
+    this.#retry = setTimeout(() => this.#host.resume(this, lastEventId), wait)
+  }
+}

@@ -1,0 +1,78 @@
+import { type FailureOptions, type Reason, UpstreamFailure } from './failure.ts'
+
+const MAX_CHALLENGE = 4096
+
+/** Value of a response header, undefined where it is not there; of several the first. `name` in lower case. */
+export function headerOf(raw: readonly Buffer[], name: string): string | undefined {
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const key = raw[i]!
+    if (key.length === name.length && key.toString('latin1').toLowerCase() === name)
+      return raw[i + 1]!.toString('latin1')
+  }
+  return undefined
+}
+
+const reasonOf = (status: number): Reason => {
+  if (status === 429) return 'overloaded'
+  return status === 502 || status === 503 || status === 504 ? 'unreachable' : 'bad_response'
+}
+
+/**
+ * What an HTTP status means where the body says nothing in JSON-RPC. For 401 and 403 `cause` is
+ * `{ wwwAuthenticate }`, the challenge as sent, for OAuth.
+ */
+export function statusFailure(status: number, raw: readonly Buffer[], hasCredential: boolean): UpstreamFailure {
+  if (status === 401 || status === 403) {
+    const wwwAuthenticate = headerOf(raw, 'www-authenticate')?.slice(0, MAX_CHALLENGE)
+    const text = hasCredential
+      ? `rejected the configured token (HTTP ${status})`
+      : `demands authentication (HTTP ${status})`
+    return new UpstreamFailure('auth', text, { status, cause: { wwwAuthenticate } })
+  }
+  if (status >= 300 && status < 400) {
+    const text = `redirects to another URL (HTTP ${status}), which has to be registered instead`
+    return new UpstreamFailure('bad_response', text, { status })
+  }
+  if (status < 300) {
+    const text = `answered HTTP ${status} with neither JSON nor an event stream`
+    return new UpstreamFailure('bad_response', text, { status })
+  }
+  return new UpstreamFailure(reasonOf(status), `answered HTTP ${status}`, { status })
+}
+
+const codeOf = (error: unknown): string => {
+  const { code, errors } = error as { code?: unknown; errors?: unknown[] }
+  if (typeof code === 'string') return code
+  return Array.isArray(errors) && errors.length > 0 ? codeOf(errors[0]) : ''
+}
+
+const connectTexts: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'host name does not resolve',
+  EAI_AGAIN: 'host name does not resolve',
+  UND_ERR_DESTROYED: 'connection was closed',
+  UND_ERR_CLOSED: 'connection was closed'
+}
+const connectTimeouts = ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']
+
+function connectFailure(code: string, options: FailureOptions): UpstreamFailure {
+  if (connectTimeouts.includes(code)) return new UpstreamFailure('timeout', 'connecting timed out', options)
+  const known = Object.hasOwn(connectTexts, code) ? connectTexts[code] : undefined
+  const text = known ?? `no connection${/^[A-Z_]{3,60}$/.test(code) ? ` (${code})` : ''}`
+  return new UpstreamFailure('unreachable', text, options)
+}
+
+/** What an error of the HTTP client means. `sent`: whether the request may have reached the upstream. */
+export function socketFailure(error: unknown, sent: boolean): UpstreamFailure {
+  if (error instanceof UpstreamFailure) return error
+  const code = codeOf(error)
+  const options: FailureOptions = { taken: sent, cause: error }
+  if (!sent) return connectFailure(code, options)
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
+    return new UpstreamFailure('bad_response', 'answered with less than announced', options)
+  }
+  if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return new UpstreamFailure('bad_response', 'answered with invalid HTTP', options)
+  }
+  return new UpstreamFailure('unreachable', 'connection was lost before the answer', options)
+}

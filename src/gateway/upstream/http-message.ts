@@ -1,0 +1,121 @@
+import { isUtf8 } from 'node:buffer'
+import {
+  type JsonLimits,
+  JsonError,
+  MAX_DEPTH,
+  members,
+  skipSpace,
+  skipValue,
+  uniqueMembers,
+  valueOf
+} from '../json.ts'
+import type { Answer } from './call.ts'
+import { UpstreamFailure } from './failure.ts'
+
+/** A JSON-RPC message, read as far as its kind. `id` is the JSON text of the id, `params` JSON text or empty. */
+export type Message =
+  | { readonly kind: 'answer'; readonly id: string | undefined; readonly answer: Answer }
+  | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly params: string }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: string }
+
+const HEAD = '{"jsonrpc":"2.0","id":'
+const RESULT = ',"result":{'
+const RESULT_FIRST = '{"result":{'
+const TAIL = ',"jsonrpc":"2.0","id":'
+const OPEN_OBJECT = 123
+const CLOSE_OBJECT = 125
+
+const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
+const bad = (message: string) => new UpstreamFailure('bad_response', message)
+
+/** The text of UTF-8 bytes with one character a byte, for `json.ts`. */
+export function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw bad('answered with invalid UTF-8')
+  return bytes.toString('latin1')
+}
+
+const endsAt = (text: string, at: number) =>
+  text.charCodeAt(at) === CLOSE_OBJECT && skipSpace(text, at + 1) === text.length
+
+/**
+ * The result for the request `id` where the message is laid out as the SDKs do it (id before, or id last); null for
+ * everything else, which `readMessage` then reads. Both throw JsonError.
+ */
+export function quickResult(bytes: Buffer, text: string, id: string, limits = defaultLimits): Answer | null {
+  if (text.startsWith(HEAD) && text.startsWith(id, HEAD.length) && text.startsWith(RESULT, HEAD.length + id.length)) {
+    const start = HEAD.length + id.length + RESULT.length - 1
+    const end = skipValue(text, start, limits)
+    return endsAt(text, end) ? { kind: 'result', body: bytes.subarray(start, end) } : null
+  }
+  if (text.startsWith(RESULT_FIRST)) {
+    const start = RESULT_FIRST.length - 1
+    const end = skipValue(text, start, limits)
+    const matches = text.startsWith(TAIL, end) && text.startsWith(id, end + TAIL.length)
+    if (matches && endsAt(text, end + TAIL.length + id.length)) {
+      return { kind: 'result', body: bytes.subarray(start, end) }
+    }
+  }
+  return null
+}
+
+function isErrorObject(text: string, at: number): boolean {
+  if (text.charCodeAt(at) !== OPEN_OBJECT) return false
+  const found = members(text, at)
+  return /^-?\d{1,15}$/.test(valueOf(text, found, 'code') ?? '') && valueOf(text, found, 'message')?.[0] === '"'
+}
+
+/** Reads one message. Throws JsonError, or UpstreamFailure where it is JSON but no JSON-RPC 2.0. */
+export function readMessage(bytes: Buffer, text: string): Message {
+  const found = uniqueMembers(text)
+  const last = found.at(-1)
+  if (last && !endsAt(text, skipSpace(text, last.end))) throw new JsonError('syntax', 'text behind the JSON value')
+  const member = (key: string) => found.find((each) => each.key === key)
+  if (valueOf(text, found, 'jsonrpc') !== '"2.0"') throw bad('answered with something that is not JSON-RPC 2.0')
+  const id = valueOf(text, found, 'id')
+  const method = member('method')
+  if (method) {
+    const name: unknown = JSON.parse(bytes.toString('utf8', method.start, method.end))
+    if (typeof name !== 'string') throw bad('answered with something that is not JSON-RPC 2.0')
+    const params = member('params')
+    const paramsText = params ? bytes.toString('utf8', params.start, params.end) : ''
+    return id === undefined
+      ? { kind: 'notification', method: name, params: paramsText }
+      : { kind: 'request', id, method: name, params: paramsText }
+  }
+  const result = member('result')
+  const error = member('error')
+  if (!result === !error)
+    throw bad(`answered with ${result ? 'both a result and an' : 'neither a result nor an'} error`)
+  const { start, end } = (result ?? error)!
+  if (result ? text.charCodeAt(start) !== OPEN_OBJECT : !isErrorObject(text, start)) {
+    throw bad(`answered with ${result ? 'a result' : 'an error'} of the wrong shape`)
+  }
+  return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body: bytes.subarray(start, end) } }
+}
+
+/** What a JSON problem of an upstream's answer is called towards the caller. */
+export function toFailure(error: unknown): UpstreamFailure {
+  if (error instanceof UpstreamFailure) return error
+  if (!(error instanceof JsonError)) return bad('answered with something that cannot be read')
+  if (error.problem === 'depth') return bad(`answered with JSON nested deeper than ${MAX_DEPTH} levels`)
+  if (error.problem === 'duplicate') return bad('answered with JSON that repeats a member')
+  return bad('answered with malformed JSON')
+}
+
+/** Text of an upstream that goes into a message of ours: one line, no markup, at most 200 characters. */
+export function cleanText(text: string): string {
+  const plain = text
+    .slice(0, 2000)
+    .replace(/<[^>]*>?/g, ' ')
+    // oxlint-disable-next-line no-control-regex
+    .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+    .replace(/ {2,}/g, ' ')
+    .trim()
+  return plain.length > 200 ? `${plain.slice(0, 199)}…` : plain
+}
+
+/** `code` and cleaned `message` of a JSON-RPC error object. */
+export function readError(answer: Answer): { code: number; message: string } {
+  const { code, message } = JSON.parse(answer.body.toString()) as { code: number; message: string }
+  return { code, message: cleanText(message) }
+}

@@ -1,0 +1,161 @@
+import { type Dispatcher, Pool, type buildConnector } from 'undici'
+import { socketFailure } from './http-failure.ts'
+import type { Exchange } from './http-exchange.ts'
+import { UpstreamFailure } from './failure.ts'
+
+export interface HttpPoolOptions {
+  readonly url: string
+  readonly connectTimeoutMs: number
+  /** Sockets for requests that wait for an answer; more requests queue. */
+  readonly connections: number
+  /** Requests under way and queued; more fail with `overloaded`. */
+  readonly maxRequests: number
+  /** In place of undici's own connector: the egress policy. */
+  readonly connector?: buildConnector.connector
+}
+
+export interface Posted {
+  readonly status: number
+  readonly headers: readonly Buffer[]
+}
+
+/** The sockets to one upstream. */
+export interface HttpPool {
+  /** True where one more request would be too many. */
+  readonly isFull: boolean
+  /** One POST into an exchange. */
+  post(headers: string[], body: string, exchange: Exchange): void
+  /** A GET that goes on with what the POST of that exchange began. */
+  resume(headers: string[], exchange: Exchange): void
+  /** A GET into any handler, for an event stream that stays. */
+  stream(headers: string[], handler: Dispatcher.DispatchHandler): void
+  /** A small message: resolves with the head of the answer, whose body is thrown away. Rejects with UpstreamFailure. */
+  message(method: 'POST' | 'DELETE', headers: string[], body: string | null, timeoutMs: number): Promise<Posted>
+  /** As `message`, for what nobody waits for. Dropped where too many are under way. */
+  background(method: 'POST' | 'DELETE', headers: string[], body: string | null): void
+  /** The call of that exchange is over, its response is not: it gets a moment to end. */
+  linger(exchange: Exchange): void
+  /** To be told once for each `post` and `resume`. */
+  ended(exchange: Exchange): void
+  /** Waits for nothing; what is under way may end. */
+  close(): void
+}
+
+const BACKGROUND_TIMEOUT_MS = 5000
+const MAX_BACKGROUND = 256
+const LINGER_MS = 500
+const ignore = () => {}
+
+/** Waits for the head of an answer and throws its body away. */
+function messageHandler(
+  resolve: (posted: Posted) => void,
+  reject: (failure: UpstreamFailure) => void,
+  timeoutMs: number
+): Dispatcher.DispatchHandler {
+  let abort: ((error?: Error) => void) | null = null
+  let posted: Posted | null = null
+  const expire = () => {
+    reject(new UpstreamFailure('timeout', 'did not answer in time'))
+    abort?.(new Error('timeout'))
+  }
+  const timer = setTimeout(expire, timeoutMs)
+  return {
+    onConnect(stop) {
+      abort = stop
+    },
+    onHeaders(status, headers) {
+      if (status >= 200) posted = { status, headers }
+      return true
+    },
+    onData: () => true,
+    onComplete() {
+      clearTimeout(timer)
+      if (posted) resolve(posted)
+    },
+    onError(error) {
+      clearTimeout(timer)
+      reject(socketFailure(error, abort !== null))
+    }
+  }
+}
+
+/** Ends the responses that stay open although their call is over. One timer, and only while there are any. */
+function createLingering() {
+  const exchanges = new Set<Exchange>()
+  let timer: NodeJS.Timeout | null = null
+  const sweep = () => {
+    const now = performance.now()
+    for (const exchange of exchanges) if (exchange.lingersUntil <= now) exchange.release()
+    if (exchanges.size > 0) timer?.refresh()
+    else timer = null
+  }
+  return {
+    add(exchange: Exchange) {
+      exchange.lingersUntil = performance.now() + LINGER_MS
+      exchanges.add(exchange)
+      timer ??= setTimeout(sweep, LINGER_MS / 2).unref()
+    },
+    remove: (exchange: Exchange) => exchanges.delete(exchange)
+  }
+}
+
+/**
+ * Two pools: one for requests, bounded, and one for streams, notifications and answers to the upstream's own requests.
+ * Those must get through while every socket of the first waits for just such an answer.
+ */
+export function createHttpPool(options: HttpPoolOptions): HttpPool {
+  const { origin, pathname, search } = new URL(options.url)
+  const path = pathname + search
+  // headers and bodies are waited for as long as the call may take: the gateway's deadlines decide
+  const common = {
+    connect: options.connector ?? { timeout: options.connectTimeoutMs },
+    headersTimeout: 0,
+    bodyTimeout: 0
+  }
+  const requests = new Pool(origin, { ...common, connections: options.connections })
+  let side: Pool | null = null
+  const lingering = createLingering()
+  let underWay = 0
+  let inBackground = 0
+
+  const aside = () => (side ??= new Pool(origin, common))
+
+  const message: HttpPool['message'] = (method, headers, body, timeoutMs) =>
+    new Promise((resolve, reject) => {
+      aside().dispatch({ path, method, headers, body }, messageHandler(resolve, reject, timeoutMs))
+    })
+
+  return {
+    get isFull() {
+      return underWay >= options.maxRequests
+    },
+    post(headers, body, exchange) {
+      underWay++
+      requests.dispatch({ path, method: 'POST', headers, body }, exchange)
+    },
+    resume(headers, exchange) {
+      underWay++
+      aside().dispatch({ path, method: 'GET', headers }, exchange)
+    },
+    stream(headers, handler) {
+      aside().dispatch({ path, method: 'GET', headers }, handler)
+    },
+    message,
+    background(method, headers, body) {
+      if (inBackground >= MAX_BACKGROUND) return
+      inBackground++
+      void message(method, headers, body, BACKGROUND_TIMEOUT_MS)
+        .catch(ignore)
+        .finally(() => inBackground--)
+    },
+    linger: (exchange) => lingering.add(exchange),
+    ended(exchange) {
+      underWay--
+      lingering.remove(exchange)
+    },
+    close() {
+      requests.close().catch(ignore)
+      side?.close().catch(ignore)
+    }
+  }
+}

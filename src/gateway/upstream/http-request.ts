@@ -1,0 +1,74 @@
+import type { Outgoing } from './call.ts'
+import { MODERN_VERSION } from './peer.ts'
+
+const META = 'io.modelcontextprotocol/'
+const JSON_AND_STREAM = 'application/json, text/event-stream'
+
+/** A value as `Mcp-Name` may carry it (proxy page 1.3): as it is, or base64 of UTF-8 between the sentinels. */
+export function headerValue(value: string): string {
+  const safe = /^(?:[!-~](?:[ -~\t]*[!-~])?)?$/.test(value) && !/^=\?base64\?.*\?=$/i.test(value)
+  return safe ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`
+}
+
+/** `params` and what stands around it; `token` is the progress token or empty. */
+const envelope = (id: string, method: string, members: string, meta: string) =>
+  `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${members}${
+    meta === '' ? '' : `${members === '' ? '' : ','}"_meta":{${meta}}`
+  }}}`
+
+const join = (first: string, second: string) => (first === '' || second === '' ? first + second : `${first},${second}`)
+
+export const legacyBody = (id: string, request: Outgoing, wantsProgress: boolean): string =>
+  envelope(
+    id,
+    request.method,
+    request.members,
+    wantsProgress ? join(request.meta, `"progressToken":${id}`) : request.meta
+  )
+
+/** `fixedMeta` as `modernMeta` makes it; `capabilities` is JSON text. */
+export const modernBody = (
+  id: string,
+  request: Outgoing,
+  wantsProgress: boolean,
+  fixedMeta: string,
+  capabilities: string
+): string =>
+  envelope(
+    id,
+    request.method,
+    request.members,
+    join(request.meta, `${wantsProgress ? `"progressToken":${id},` : ''}${fixedMeta}${capabilities}`)
+  )
+
+/** The members of `_meta` that each modern request carries, up to the value of the capabilities, which comes last. */
+export const modernMeta = (clientInfo: string) =>
+  `"${META}protocolVersion":"${MODERN_VERSION}","${META}clientInfo":${clientInfo},"${META}clientCapabilities":`
+
+/** Headers of every request in the pairs that undici takes. Configured ones never replace those of the protocol. */
+export function baseHeaders(configured: Readonly<Record<string, string>>, userAgent: string): string[] {
+  const fixed = ['content-type', 'accept']
+  const headers = ['content-type', 'application/json', 'accept', JSON_AND_STREAM]
+  const names = Object.keys(configured)
+  if (!names.some((name) => name.toLowerCase() === 'user-agent')) headers.push('user-agent', userAgent)
+  for (const name of names) {
+    if (!fixed.includes(name.toLowerCase())) headers.push(name, configured[name]!)
+  }
+  return headers
+}
+
+/** The same for a request without body that opens an event stream. */
+export const streamHeaders = (base: readonly string[]): string[] => ['accept', 'text/event-stream', ...base.slice(4)]
+
+/** Headers that stay the same for a connection. */
+export const connectionHeaders = (base: readonly string[], version: string, session: string | null): string[] => [
+  ...base,
+  'mcp-protocol-version',
+  version,
+  ...(session === null ? [] : ['mcp-session-id', session])
+]
+
+export const modernHeaders = (connection: readonly string[], { method, name }: Outgoing): string[] =>
+  name === undefined
+    ? [...connection, 'mcp-method', method]
+    : [...connection, 'mcp-method', method, 'mcp-name', headerValue(name)]

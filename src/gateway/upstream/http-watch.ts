@@ -1,0 +1,91 @@
+import type { Dispatcher } from 'undici'
+import type { Answer, Sink } from './call.ts'
+import { createEventStream } from './event-stream.ts'
+import { UpstreamFailure } from './failure.ts'
+import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
+import { readMessage, textOf } from './http-message.ts'
+
+export interface Watch {
+  /** True once the stream is open, false where the upstream offers none (405). Rejects with UpstreamFailure. */
+  readonly opened: Promise<boolean>
+  readonly handler: Dispatcher.DispatchHandler
+  close(): void
+}
+
+export interface WatchOptions {
+  readonly sink: Sink
+  readonly maxEventBytes: number
+  readonly hasCredential: boolean
+  readonly reply: (id: string, answer: Answer) => void
+  /** Once, after an open stream has ended. */
+  readonly onEnd: () => void
+}
+
+const pong: Answer = { kind: 'result', body: Buffer.from('{}') }
+const internalError: Answer = { kind: 'error', body: Buffer.from('{"code":-32603,"message":"Internal error"}') }
+
+/** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
+export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }: WatchOptions): Watch {
+  let abort: ((error?: Error) => void) | null = null
+  let isOpen = false
+  let isClosed = false
+  let settle: (isAvailable: boolean) => void
+  let refuse: (failure: UpstreamFailure) => void
+  const opened = new Promise<boolean>((resolve, reject) => {
+    settle = resolve
+    refuse = reject
+  })
+
+  const onEvent = (data: Buffer) => {
+    const message = readMessage(data, textOf(data))
+    if (message.kind === 'notification') return sink.notify(message.method, message.params)
+    if (message.kind !== 'request') return
+    const { id, method, params } = message
+    if (method === 'ping') return reply(id, pong)
+    void sink.request(method, params).then(
+      (answer) => reply(id, answer),
+      () => reply(id, internalError)
+    )
+  }
+  const stream = createEventStream({ maxEventBytes, onEvent })
+
+  const close = () => {
+    isClosed = true
+    abort?.(new Error('released'))
+  }
+  const ended = (failure: UpstreamFailure) => {
+    refuse(failure)
+    if (isOpen) onEnd()
+    isOpen = false
+  }
+
+  const handler: Dispatcher.DispatchHandler = {
+    onConnect(stop) {
+      if (isClosed) throw new Error('released')
+      abort = stop
+    },
+    onHeaders(status, headers) {
+      if (status < 200) return true
+      if (status < 300 && /^text\/event-stream\b/i.test(headerOf(headers, 'content-type') ?? '')) {
+        isOpen = true
+        settle(true)
+      } else {
+        if (status === 405) settle(false)
+        else refuse(statusFailure(status, headers, hasCredential))
+        close()
+      }
+      return true
+    },
+    onData(chunk) {
+      try {
+        if (isOpen && !stream.write(chunk)) close()
+      } catch {
+        close()
+      }
+      return true
+    },
+    onComplete: () => ended(new UpstreamFailure('unreachable', 'event stream ended')),
+    onError: (error) => ended(socketFailure(error, abort !== null))
+  }
+  return { opened, handler, close }
+}

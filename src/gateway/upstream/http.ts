@@ -1,0 +1,170 @@
+import type { buildConnector } from 'undici'
+import { PRODUCT } from '../../domain/product.ts'
+import type { Verdict } from '../../registry/model.ts'
+import { type Answer, Call, silentSink } from './call.ts'
+import type { Greeting, OpenOptions, TransportClient } from './connection.ts'
+import { UpstreamFailure } from './failure.ts'
+import { type HttpConnection, type Shared, connect } from './http-connection.ts'
+import { type ExchangeHost, Exchange } from './http-exchange.ts'
+import { headerOf, statusFailure } from './http-failure.ts'
+import { readError } from './http-message.ts'
+import { createHttpPool } from './http-pool.ts'
+import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
+import { LEGACY_VERSIONS, clientInfo } from './peer-opening.ts'
+import { MODERN_VERSION } from './peer.ts'
+
+export interface HttpClientOptions {
+  /** Endpoint, `http` or `https`, without user information and fragment. */
+  readonly url: string
+  /** Headers as configured; `Authorization` stands here where there is a token. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Our version, told to the upstream beside the product's name. */
+  readonly version: string
+  readonly connectTimeoutMs: number
+  readonly maxResponseBytes: number
+  /** Requests at a time; more queue. Default 128. */
+  readonly connections?: number
+  /** Requests under way and queued; more fail with `overloaded`. Default 1024. */
+  readonly maxRequests?: number
+  /** In place of undici's own connector: the egress policy. */
+  readonly connector?: buildConnector.connector
+  /** What is known from discovery: spares a legacy upstream without sessions its handshake, fills the greeting. */
+  readonly verdict?: Verdict | null
+}
+
+export interface HttpClient extends TransportClient {
+  open(options: OpenOptions): Promise<HttpConnection>
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1
+const DEFAULT_CONNECTIONS = 128
+const DEFAULT_MAX_REQUESTS = 1024
+const emptyGreeting: Greeting = { version: MODERN_VERSION, capabilities: {}, serverInfo: null, instructions: null }
+const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+
+const timeLeft = (deadline: number) => Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER)
+const bad = (message: string) => new UpstreamFailure('bad_response', message)
+
+const objectOr = <T>(value: unknown, other: T): Readonly<Record<string, unknown>> | T =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : other
+
+function readGreeting(answer: Answer): Greeting {
+  if (answer.kind === 'error') throw bad(`refused initialize: ${readError(answer).message}`)
+  const result = JSON.parse(answer.body.toString()) as Record<string, unknown>
+  const { protocolVersion: version, capabilities, serverInfo, instructions } = result
+  if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
+    throw bad('speaks an unknown protocol version')
+  }
+  return {
+    version,
+    capabilities: objectOr(capabilities, {}),
+    serverInfo: objectOr(serverInfo, null),
+    instructions: typeof instructions === 'string' ? instructions : null
+  }
+}
+
+const knownGreeting = ({ capabilities, serverInfo, instructions }: Verdict, version: string): Greeting => ({
+  version,
+  capabilities,
+  serverInfo,
+  instructions
+})
+
+function readSession(headers: readonly Buffer[]): string | null {
+  const session = headerOf(headers, 'mcp-session-id')
+  if (session === undefined) return null
+  if (!/^[!-~]{1,1024}$/.test(session)) throw bad('issued a session id with characters that are not allowed')
+  return session
+}
+
+/** The exchange of `initialize`, which happens before there is a connection. */
+function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
+  const { pool, hasCredential, maxBytes } = shared
+  const host: ExchangeHost = {
+    isLegacy: true,
+    hasSession: false,
+    hasCredential,
+    maxBytes,
+    reply() {},
+    cancel() {},
+    resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
+    notification() {},
+    sessionLost() {},
+    settled: (exchange, isOpen) => isOpen && pool.linger(exchange),
+    ended: (exchange) => pool.ended(exchange)
+  }
+  return new Promise((resolve, reject) => {
+    const id = shared.nextId()
+    const done = (answer: Answer) => resolve({ answer, headers: exchange.headers })
+    const exchange = new Exchange(host, call, id, done, reject)
+    pool.post([...shared.base], legacyBody(id, call.request, false), exchange)
+  })
+}
+
+/** The legacy handshake: `initialize`, then `notifications/initialized`. */
+async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions, read: typeof readGreeting) {
+  const { pool } = shared
+  const members = `"protocolVersion":"${LEGACY_VERSIONS[0]}","capabilities":${capabilities},"clientInfo":${shared.clientInfo}`
+  const call = new Call({ method: 'initialize', members, meta: '' }, silentSink)
+  const expire = () => call.stop(new UpstreamFailure('timeout', 'no answer to initialize in time'))
+  const timer = setTimeout(expire, timeLeft(deadline))
+  const { answer, headers } = await sendInitialize(shared, call).finally(() => clearTimeout(timer))
+  const greeting = read(answer)
+  const session = readSession(headers)
+  const own = connectionHeaders(shared.base, greeting.version, session)
+  const posted = await pool.message('POST', own, initialized, timeLeft(deadline))
+  if (posted.status >= 300) throw statusFailure(posted.status, posted.headers, shared.hasCredential)
+  return { greeting, session }
+}
+
+/** The same greeting comes with each new session: it is parsed once. */
+function createGreetings(): typeof readGreeting {
+  let last: { readonly body: Buffer; readonly greeting: Greeting } | null = null
+  return (answer) => {
+    if (answer.kind === 'result' && last?.body.equals(answer.body)) return last.greeting
+    const greeting = readGreeting(answer)
+    last = { body: answer.body, greeting }
+    return greeting
+  }
+}
+
+/** Streamable HTTP to one upstream, both eras, over one set of sockets. */
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const { url, headers, version, verdict = null, connector } = options
+  const pool = createHttpPool({
+    url,
+    connectTimeoutMs: options.connectTimeoutMs,
+    connections: options.connections ?? DEFAULT_CONNECTIONS,
+    maxRequests: options.maxRequests ?? DEFAULT_MAX_REQUESTS,
+    ...(connector ? { connector } : {})
+  })
+  const connections = new Set<HttpConnection>()
+  const readOnce = createGreetings()
+  let lastId = 0
+  const shared: Shared = {
+    pool,
+    base: baseHeaders(headers, `${PRODUCT}/${version}`),
+    clientInfo: clientInfo(version),
+    hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
+    maxBytes: options.maxResponseBytes,
+    connections,
+    nextId: () => String(++lastId)
+  }
+
+  return {
+    async open(open) {
+      if (open.era === 'modern') {
+        const greeting = verdict?.modern ? knownGreeting(verdict, verdict.modern) : emptyGreeting
+        return connect(shared, { era: 'modern', greeting, session: null })
+      }
+      if (verdict?.legacy && !verdict.hasSessions) {
+        return connect(shared, { era: 'legacy', greeting: knownGreeting(verdict, verdict.legacy), session: null })
+      }
+      return connect(shared, { era: 'legacy', ...(await handshake(shared, open, readOnce)) })
+    },
+    close() {
+      for (const connection of connections) connection.close()
+      pool.close()
+    }
+  }
+}
