@@ -1,11 +1,11 @@
 import type { Dispatcher } from 'undici'
-import { JsonError, members, valueOf, withMembers } from '../json.ts'
+import { type JsonLimits, members, valueOf, withMembers } from '../json.ts'
 import type { Answer, Call } from './call.ts'
 import { type EventStream, createEventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
 import { Bytes } from './http-bytes.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
-import { type Message, quickResult, readError, readMessage, textOf, toFailure } from './http-message.ts'
+import { type Message, checkUtf8, quickResult, readError, readMessage, toFailure } from './http-message.ts'
 
 /** What an exchange needs of the connection that it belongs to. */
 export interface ExchangeHost {
@@ -230,8 +230,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #readJson(): void {
     const bytes = this.#body!.take()
     try {
-      const text = textOf(bytes)
-      const answer = (this.#status === 200 ? this.#quick(bytes, text) : null) ?? this.#slow(bytes, text)
+      checkUtf8(bytes)
+      const answer = this.#answer(bytes)
       if (this.#status < 300 || answer.kind === 'error') this.#finish(answer)
       else this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
     } catch (error) {
@@ -240,19 +240,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  #quick(bytes: Buffer, text: string): Answer | null {
-    try {
-      return quickResult(bytes, text, this.id)
-    } catch (error) {
-      const isDeepList = error instanceof JsonError && error.problem === 'depth'
-      if (!isDeepList || !this.#call.request.method.endsWith('/list')) throw error
-      return quickResult(bytes, text, this.id, listLimits)
-    }
+  /** Undefined: the usual ones. */
+  #limits(): JsonLimits | undefined {
+    return this.#call.request.method.endsWith('/list') ? listLimits : undefined
+  }
+
+  #answer(bytes: Buffer): Answer {
+    const limits = this.#limits()
+    return quickResult(bytes, this.id, limits) ?? this.#ownAnswer(readMessage(bytes, limits))
   }
 
   /** A body that answers one POST can only be about this request: an error may come without its id. */
-  #slow(bytes: Buffer, text: string): Answer {
-    const message = readMessage(bytes, text)
+  #ownAnswer(message: Message): Answer {
     if (message.kind !== 'answer')
       throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
     const isNameless = message.answer.kind === 'error' && (message.id === 'null' || message.id === undefined)
@@ -269,10 +268,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #event(data: Buffer): void {
     if (this.#isSettled) return
     try {
-      const text = textOf(data)
-      const answer = this.#quick(data, text)
-      if (answer) return this.#done(answer)
-      this.#message(readMessage(data, text))
+      checkUtf8(data)
+      const limits = this.#limits()
+      const answer = quickResult(data, this.id, limits)
+      if (answer) this.#done(answer)
+      else this.#message(readMessage(data, limits))
     } catch (error) {
       this.#fail(toFailure(error))
       this.release()

@@ -11,6 +11,7 @@ import {
 } from '../json.ts'
 import type { Answer } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
+import { skipValueBytes } from './http-scan.ts'
 
 /** A JSON-RPC message, read as far as its kind. `id` is the JSON text of the id, `params` JSON text or empty. */
 export type Message =
@@ -22,40 +23,49 @@ const HEAD = '{"jsonrpc":"2.0","id":'
 const RESULT = ',"result":{'
 const RESULT_FIRST = '{"result":{'
 const TAIL = ',"jsonrpc":"2.0","id":'
+/** From this size on no string is made of the whole body. */
+const LARGE = 65_536
+const MARGIN = 128
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
 
 const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
-/** The text of UTF-8 bytes with one character a byte, for `json.ts`. */
-export function textOf(bytes: Buffer): string {
+/** Throws `bad_response` where the bytes are not UTF-8. */
+export function checkUtf8(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw bad('answered with invalid UTF-8')
-  return bytes.toString('latin1')
 }
 
 const endsAt = (text: string, at: number) =>
   text.charCodeAt(at) === CLOSE_OBJECT && skipSpace(text, at + 1) === text.length
 
+/** Offset of the result's brace in the two layouts that the SDKs write; -1 for any other. */
+function resultStart(head: string, id: string): number {
+  if (head.startsWith(RESULT_FIRST)) return RESULT_FIRST.length - 1
+  const isFirst = head.startsWith(HEAD) && head.startsWith(id, HEAD.length)
+  return isFirst && head.startsWith(RESULT, HEAD.length + id.length) ? HEAD.length + id.length + RESULT.length - 1 : -1
+}
+
 /**
  * The result for the request `id` where the message is laid out as the SDKs do it (id before, or id last); null for
- * everything else, which `readMessage` then reads. Both throw JsonError.
+ * everything else, which `readMessage` then reads. Both take bytes that are UTF-8, both throw JsonError.
  */
-export function quickResult(bytes: Buffer, text: string, id: string, limits = defaultLimits): Answer | null {
-  if (text.startsWith(HEAD) && text.startsWith(id, HEAD.length) && text.startsWith(RESULT, HEAD.length + id.length)) {
-    const start = HEAD.length + id.length + RESULT.length - 1
-    const end = skipValue(text, start, limits)
-    return endsAt(text, end) ? { kind: 'result', body: bytes.subarray(start, end) } : null
+export function quickResult(bytes: Buffer, id: string, limits = defaultLimits): Answer | null {
+  const isLarge = bytes.length > LARGE
+  const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
+  const start = resultStart(head, id)
+  if (start < 0) return null
+  const end = isLarge ? skipValueBytes(bytes, start, limits) : skipValue(head, start, limits)
+  if (isLarge && bytes.length - end > MARGIN) return null
+  // of a large body only its end is made a string
+  const text = isLarge ? bytes.toString('latin1', end) : head
+  let at = isLarge ? 0 : end
+  if (start === RESULT_FIRST.length - 1) {
+    if (!text.startsWith(TAIL, at) || !text.startsWith(id, at + TAIL.length)) return null
+    at += TAIL.length + id.length
   }
-  if (text.startsWith(RESULT_FIRST)) {
-    const start = RESULT_FIRST.length - 1
-    const end = skipValue(text, start, limits)
-    const matches = text.startsWith(TAIL, end) && text.startsWith(id, end + TAIL.length)
-    if (matches && endsAt(text, end + TAIL.length + id.length)) {
-      return { kind: 'result', body: bytes.subarray(start, end) }
-    }
-  }
-  return null
+  return endsAt(text, at) ? { kind: 'result', body: bytes.subarray(start, end) } : null
 }
 
 function isErrorObject(text: string, at: number): boolean {
@@ -65,8 +75,9 @@ function isErrorObject(text: string, at: number): boolean {
 }
 
 /** Reads one message. Throws JsonError, or UpstreamFailure where it is JSON but no JSON-RPC 2.0. */
-export function readMessage(bytes: Buffer, text: string): Message {
-  const found = uniqueMembers(text)
+export function readMessage(bytes: Buffer, limits = defaultLimits): Message {
+  const text = bytes.toString('latin1')
+  const found = uniqueMembers(text, 0, limits)
   const last = found.at(-1)
   if (last && !endsAt(text, skipSpace(text, last.end))) throw new JsonError('syntax', 'text behind the JSON value')
   const member = (key: string) => found.find((each) => each.key === key)

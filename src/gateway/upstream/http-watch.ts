@@ -3,7 +3,7 @@ import type { Answer, Sink } from './call.ts'
 import { createEventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
-import { readMessage, textOf } from './http-message.ts'
+import { checkUtf8, readMessage } from './http-message.ts'
 
 export interface Watch {
   /** True once the stream is open, false where the upstream offers none (405). Rejects with UpstreamFailure. */
@@ -37,7 +37,8 @@ export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }
   })
 
   const onEvent = (data: Buffer) => {
-    const message = readMessage(data, textOf(data))
+    checkUtf8(data)
+    const message = readMessage(data)
     if (message.kind === 'notification') return sink.notify(message.method, message.params)
     if (message.kind !== 'request') return
     const { id, method, params } = message

@@ -1,0 +1,115 @@
+import { type JsonLimits, JsonError } from '../json.ts'
+
+const QUOTE = 34
+const COMMA = 44
+const MINUS = 45
+const ZERO = 48
+const NINE = 57
+const COLON = 58
+const OPEN_ARRAY = 91
+const BACKSLASH = 92
+const OPEN_OBJECT = 123
+const CLOSE_OBJECT = 125
+/** Calling `indexOf` costs as much as looking at some hundred bytes; text full of escapes is better looked at. */
+const WINDOW = 256
+
+const words = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')]
+
+const syntax = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
+
+/** Offset of the next byte that is not white space. */
+export function skipSpaceBytes(bytes: Buffer, at: number): number {
+  let i = at
+  for (;;) {
+    const byte = bytes[i]
+    if (byte !== 32 && byte !== 10 && byte !== 13 && byte !== 9) return i
+    i++
+  }
+}
+
+function skipString(bytes: Buffer, at: number): number {
+  if (bytes[at] !== QUOTE) throw syntax(at)
+  let i = at + 1
+  while (i < bytes.length) {
+    const end = Math.min(i + WINDOW, bytes.length)
+    let isPlain = true
+    for (; i < end; i++) {
+      const byte = bytes[i]
+      if (byte === QUOTE) return i + 1
+      if (byte === BACKSLASH) {
+        isPlain = false
+        i++
+      }
+    }
+    if (!isPlain) continue
+    const quote = bytes.indexOf(QUOTE, i)
+    if (quote < 0) break
+    let before = quote - 1
+    while (before >= i && bytes[before] === BACKSLASH) before--
+    if (((quote - before) & 1) === 1) return quote + 1
+    i = quote + 1
+  }
+  throw syntax(bytes.length)
+}
+
+const isNumeric = (byte: number) =>
+  (byte >= ZERO && byte <= NINE) || byte === MINUS || byte === 46 || byte === 43 || byte === 69 || byte === 101
+
+function skipScalar(bytes: Buffer, at: number): number {
+  const byte = bytes[at] ?? 0
+  if (byte === QUOTE) return skipString(bytes, at)
+  if (byte === MINUS || (byte >= ZERO && byte <= NINE)) {
+    let i = at + 1
+    while (isNumeric(bytes[i] ?? 0)) i++
+    return i
+  }
+  for (const word of words) {
+    if (bytes.subarray(at, at + word.length).equals(word)) return at + word.length
+  }
+  throw syntax(at)
+}
+
+function skipKey(bytes: Buffer, at: number): number {
+  const colon = skipSpaceBytes(bytes, skipString(bytes, at))
+  if (bytes[colon] !== COLON) throw syntax(colon)
+  return skipSpaceBytes(bytes, colon + 1)
+}
+
+/**
+ * `skipValue` of `json.ts` on bytes, for answers that are too large to make a string of: at 1 MB the string alone costs
+ * 0.7 ms, this 0.03 (plain text) to 1 ms (escapes everywhere). Throws JsonError.
+ */
+export function skipValueBytes(bytes: Buffer, at: number, limits: JsonLimits): number {
+  const open: number[] = []
+  let i = at
+  for (;;) {
+    const byte = bytes[i]
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (open.length === limits.depth)
+        throw new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+      const first = skipSpaceBytes(bytes, i + 1)
+      if (bytes[first] !== byte + 2) {
+        open.push(byte + 2)
+        i = byte === OPEN_OBJECT ? skipKey(bytes, first) : first
+        continue
+      }
+      i = first + 1
+    } else {
+      i = skipScalar(bytes, i)
+    }
+    // behind a value: close what ends here, or go to the next element
+    for (;;) {
+      if (open.length === 0) return i
+      i = skipSpaceBytes(bytes, i)
+      if (bytes[i] === open.at(-1)) {
+        open.pop()
+        i++
+        continue
+      }
+      if (bytes[i] !== COMMA) throw syntax(i)
+      i = skipSpaceBytes(bytes, i + 1)
+      if (open.at(-1) === CLOSE_OBJECT) i = skipKey(bytes, i)
+      break
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { JsonError, MAX_DEPTH, skipValue } from '../../src/gateway/json.ts'
+import { quickResult } from '../../src/gateway/upstream/http-message.ts'
+import { skipValueBytes } from '../../src/gateway/upstream/http-scan.ts'
+
+const limits = { depth: MAX_DEPTH, elements: Infinity }
+const outcome = (run: () => number) => {
+  try {
+    return run()
+  } catch (error) {
+    assert.ok(error instanceof JsonError)
+    return error.problem
+  }
+}
+
+const long = 'x'.repeat(700)
+const texts = [
+  '{}',
+  '[]',
+  ' { } ',
+  '[1,-2.5e+10,true,false,null,"a"]',
+  '{"a":{"b":[{"c":"d\\"e\\\\"}]},"é":"ü😀"}',
+  JSON.stringify({ long, escaped: JSON.stringify({ a: [long, '\\', '"', '\\"'] }) }),
+  JSON.stringify({ text: `${long}\\` }),
+  JSON.stringify({ text: `${'"'.repeat(600)}\\\\` }),
+  JSON.stringify(`${'x'.repeat(255)}"${'x'.repeat(255)}\\`),
+  '[['.repeat(32) + ']]'.repeat(32),
+  '[['.repeat(33) + ']]'.repeat(33),
+  '{"a" : 1 , "b" : [ 1 , 2 ] }',
+  '[1,]',
+  '{"a"}',
+  '{a:1}',
+  '{"a":1,}',
+  'tru',
+  'nulL',
+  `"${long}`,
+  `"${long}\\"`,
+  ''
+]
+
+test('bytes are read as the text is, whole and cut at every place', () => {
+  for (const text of texts) {
+    const bytes = Buffer.from(text)
+    const step = bytes.length > 100 ? 13 : 1
+    for (let length = bytes.length; length >= 0; length -= step) {
+      const part = bytes.subarray(0, length)
+      const expected = outcome(() => skipValue(part.toString('latin1'), 0, limits))
+      assert.equal(
+        outcome(() => skipValueBytes(part, 0, limits)),
+        expected,
+        part.toString().slice(0, 80)
+      )
+    }
+  }
+})
+
+test('a large result is found in both layouts, and only where nothing else stands around it', () => {
+  const result = JSON.stringify({ content: [{ type: 'text', text: 'ü"\\'.repeat(40_000) }] })
+  const good = [
+    `{"jsonrpc":"2.0","id":7,"result":${result}}`,
+    `{"result":${result},"jsonrpc":"2.0","id":7}\r\n`,
+    `{"jsonrpc":"2.0","id":7,"result":${result} }`.replace(' }', '} ')
+  ]
+  for (const text of good) assert.equal(quickResult(Buffer.from(text), '7')?.body.toString(), result)
+  const other = [
+    `{"jsonrpc":"2.0","id":77,"result":${result}}`,
+    `{"jsonrpc":"2.0","id":7,"result":${result},"result":{}}`,
+    `{"jsonrpc":"2.0","id":7,"result":${result}} x`,
+    `{"result":${result},"jsonrpc":"2.0","id":77}`,
+    `{"jsonrpc":"2.0","id":7,"result":${result}}${' '.repeat(200)}`
+  ]
+  for (const text of other) assert.equal(quickResult(Buffer.from(text), '7'), null, text.slice(-40))
+  assert.throws(() => quickResult(Buffer.from(good[0]!.slice(0, -5)), '7'), JsonError)
+})
