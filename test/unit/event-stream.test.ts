@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createEventStream } from '../../src/gateway/upstream/event-stream.ts'
+import { EventStream } from '../../src/gateway/upstream/event-stream.ts'
 
 interface Read {
   events: [type: string, data: string][]
@@ -11,7 +11,7 @@ interface Read {
 
 function read(text: string | Buffer, { size = Infinity, maxEventBytes = 10_000 } = {}): Read {
   const events: Read['events'] = []
-  const stream = createEventStream({ maxEventBytes, onEvent: (data, type) => events.push([type, data.toString()]) })
+  const stream = new EventStream(maxEventBytes, (data, type) => events.push([type, data.toString()]))
   const bytes = Buffer.from(text)
   let fits = true
   for (let at = 0; at < bytes.length && fits; at += size) fits = stream.write(bytes.subarray(at, at + size))

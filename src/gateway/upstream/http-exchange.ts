@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { type JsonLimits, members, valueOf, withMembers } from '../json.ts'
 import type { Answer, Call } from './call.ts'
-import { type EventStream, createEventStream } from './event-stream.ts'
+import { EventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
 import { Bytes } from './http-bytes.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
@@ -157,7 +157,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #openStream(): void {
     this.#mode = 'stream'
-    this.#stream = createEventStream({ maxEventBytes: this.#host.maxBytes, onEvent: (data) => this.#event(data) })
+    this.#stream = new EventStream(this.#host.maxBytes, (data) => this.#event(data))
   }
 
   #openJson(): void {

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { Answer, Sink } from './call.ts'
-import { createEventStream } from './event-stream.ts'
+import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { checkUtf8, readMessage } from './http-message.ts'
@@ -48,7 +48,7 @@ export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }
       () => reply(id, internalError)
     )
   }
-  const stream = createEventStream({ maxEventBytes, onEvent })
+  const stream = new EventStream(maxEventBytes, onEvent)
 
   const close = () => {
     isClosed = true
