@@ -16,7 +16,7 @@ import { createManagement } from './management.ts'
 import { createRefresher } from './refresher.ts'
 import { globalScope } from './scope.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
-import { readUpstream } from './upstream/reading.ts'
+import { readUpstream } from './upstream/discovery.ts'
 import { createSlots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { createWatchdog } from './upstream/stdio-watchdog.ts'
@@ -51,7 +51,7 @@ function createReader(transports: Transports, { timeouts }: GatewayOptions['conf
     const client = transports.create(target)
     try {
       const warn = (text: string) => log.warn({ server: target.name }, text)
-      return await readUpstream(client, target.transport, performance.now() + timeouts.connectMs, warn)
+      return await readUpstream(client, target.transport, { deadline: performance.now() + timeouts.connectMs, warn })
     } finally {
       client.close()
     }

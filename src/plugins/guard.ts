@@ -48,13 +48,14 @@ function acceptedHeaders(asked: string | undefined): string {
   return [accepted, ...params.filter((name) => /^mcp-param-[\w-]{1,64}$/i.test(name))].join(', ')
 }
 
-/** Set on the raw response, so that they also go out where a route takes the response over. */
-function setSecurityHeaders({ url, routeOptions }: FastifyRequest, { raw }: FastifyReply): void {
-  raw.setHeader('x-content-type-options', 'nosniff')
-  raw.setHeader('referrer-policy', 'no-referrer')
-  if (url.startsWith('/api/') || routeOptions.config.access === 'client') raw.setHeader('cache-control', 'no-store')
+/** MCP routes take the response over and write the same headers themselves. */
+function setSecurityHeaders({ url, routeOptions }: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-content-type-options', 'nosniff')
+  reply.header('referrer-policy', 'no-referrer')
+  if (url.startsWith('/api/') || routeOptions.config.access === 'client') reply.header('cache-control', 'no-store')
 }
 
+/** Set on the raw response, so that they also go out where a route takes the response over. */
 function setCorsHeaders({ raw }: FastifyReply, origin: string): void {
   raw.setHeader('access-control-allow-origin', origin)
   raw.setHeader('access-control-expose-headers', exposed)

@@ -18,6 +18,8 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
   const { mcp: downstream } = app.gateway
   const config = { access: 'client' } as const
 
+  // nothing here logs by request, and a logger each is a measurable part of a call's cost
+  app.setChildLoggerFactory((logger) => logger)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
     done(null, body)

@@ -57,7 +57,7 @@ function createExchange(edge: Edge, http: HttpExchange, reply: Reply, message: M
   return { edge, era, message, reply, caller, endpoint, scope, session, capabilities }
 }
 
-async function dispatch(edge: Edge, http: HttpExchange, reply: Reply, body: Buffer): Promise<void> {
+function dispatch(edge: Edge, http: HttpExchange, reply: Reply, body: Buffer): Promise<void> | void {
   const message = readBody(edge, body)
   const exchange = createExchange(edge, http, reply, message)
   if (exchange.era === 'modern') {
@@ -106,18 +106,6 @@ function endSession(edge: Edge, http: HttpExchange, reply: Reply): void {
 }
 
 export function createDownstream(edge: Edge, log: { error(details: object, text: string): void }): Downstream {
-  const open = new Set<Reply>()
-
-  const createReply = ({ headers, response }: HttpExchange) => {
-    const reply = new Reply(response, {
-      heartbeat: edge.heartbeat,
-      acceptsStream: accepts(headers, 'text/event-stream'),
-      maxBufferedBytes: edge.maxBufferedBytes
-    })
-    open.add(reply)
-    response.once('close', () => open.delete(reply))
-    return reply
-  }
   const fail = (reply: Reply, error: unknown) => {
     if (error instanceof ProtocolError) {
       const { id, code, message, status, data } = error
@@ -126,27 +114,26 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     log.error({ err: error }, 'an MCP request failed')
     reply.error('null', codes.internal, 'Internal error', { status: 500 })
   }
-  const serve = (http: HttpExchange, work: (reply: Reply) => void) => {
-    const reply = createReply(http)
+  const serve = (http: HttpExchange, work: (reply: Reply) => Promise<void> | void) => {
+    const { heartbeat, maxBufferedBytes } = edge
+    const acceptsStream = accepts(http.headers, 'text/event-stream')
+    const reply = new Reply(http.response, { heartbeat, acceptsStream, maxBufferedBytes })
     try {
-      work(reply)
+      const working = work(reply)
+      if (working) working.catch((error: unknown) => fail(reply, error))
     } catch (error) {
       fail(reply, error)
     }
   }
   return {
-    post(http, body) {
-      const reply = createReply(http)
-      dispatch(edge, http, reply, body).catch((error: unknown) => fail(reply, error))
-    },
+    post: (http, body) => serve(http, (reply) => dispatch(edge, http, reply, body)),
     get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
     delete: (http) => serve(http, (reply) => endSession(edge, http, reply)),
     catalogChanged: () => edge.watch.notice(),
     close() {
       edge.watch.close()
-      for (const reply of open) if (reply.isStream) reply.close()
-      edge.sessions.close()
       edge.heartbeat.close()
+      edge.sessions.close()
     }
   }
 }

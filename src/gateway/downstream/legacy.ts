@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { checkLegacyVersion, LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from './era.ts'
@@ -65,15 +66,12 @@ export function legacyNotification({ message, session, reply }: Exchange): void 
   reply.empty(202)
 }
 
-export async function legacyRequest(
-  exchange: Exchange,
-  headers: Parameters<typeof checkLegacyVersion>[0]
-): Promise<void> {
+export function legacyRequest(exchange: Exchange, headers: IncomingHttpHeaders): Promise<void> | void {
   const { message } = exchange
   if (message.method !== 'initialize') checkLegacyVersion(headers, message.id)
   const method = legacyMethods.get(message.method)
   if (!method) {
     throw new ProtocolError(codes.methodNotFound, 'Method not found', { status: 200, id: message.id })
   }
-  await method(exchange)
+  return method(exchange)
 }

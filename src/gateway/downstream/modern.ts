@@ -52,7 +52,7 @@ const modernMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ...methods
 ])
 
-export async function modernRequest(exchange: Exchange, { headers }: HttpExchange): Promise<void> {
+export function modernRequest(exchange: Exchange, { headers }: HttpExchange): Promise<void> | void {
   const { message } = exchange
   const { id } = message
   checkModernHeaders(headers, message)
@@ -64,5 +64,5 @@ export async function modernRequest(exchange: Exchange, { headers }: HttpExchang
       id
     })
   }
-  await method(exchange)
+  return method(exchange)
 }

@@ -33,6 +33,8 @@ export interface Connection {
   onClose: (() => void) | null
   /** Notifications that belong to no call, `notifications/tools/list_changed` for example. */
   onNotification: ((method: string, params: string) => void) | null
+  /** Answers requests of the upstream that belong to no call, where the transport can carry such; null: -32601. */
+  onRequest?: ((method: string, params: string) => Promise<Answer>) | null
   /** Where it is a process: resolves when nothing of it is left. */
   readonly ended?: Promise<void>
 }

@@ -81,7 +81,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     try {
       const connection = await open({ era, capabilities: '{}' })
       connection.onClose = () => shared.get(era) === connection && shared.delete(era)
-      shared.set(era, connection)
+      if (!connection.closed) shared.set(era, connection)
       return connection
     } finally {
       openingShared.delete(era)

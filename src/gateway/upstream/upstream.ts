@@ -1,7 +1,7 @@
 import type { StoredServer, Verdict } from '../../registry/model.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { Forwarded, Origin } from '../downstream/exchange.ts'
-import type { Call } from './call.ts'
+import type { Answer, Call } from './call.ts'
 import type { Connection, Era } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { createSessions, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
@@ -24,9 +24,6 @@ export interface Upstream {
   close(): void
 }
 
-/** A refused connection or an ended session may be tried on a fresh one, once (proxy page 4.4). */
-const MAX_ATTEMPTS = 2
-
 /** The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). */
 export function chooseEra({ modern, legacy }: Verdict, { session_mode }: UpstreamOptions['server'], caller: Era): Era {
   if (modern === null) return 'legacy'
@@ -36,6 +33,7 @@ export function chooseEra({ modern, legacy }: Verdict, { session_mode }: Upstrea
 
 /** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
 function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
+  if (call.stopped) return Promise.reject(call.stopped)
   const opening = sessions.acquire(need)
   if (!(opening instanceof Promise)) return opening
   return new Promise((resolve, reject) => {
@@ -61,24 +59,18 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     sessions.close()
     client.close()
   }
-  const attempt = async (call: Call, need: Need): Promise<Forwarded> => {
+  /** A refused connection or an ended session may be tried on a fresh one, once (proxy page 4.4). */
+  const mayRepeat = (error: unknown, call: Call) =>
+    error instanceof UpstreamFailure && !error.taken && error.reason !== 'overloaded' && !call.stopped
+
+  const once = async (call: Call, need: Need): Promise<Answer> => {
     const acquired = acquireFor(call, sessions, need)
     const connection = acquired instanceof Promise ? await acquired : acquired
     try {
       if (call.stopped) throw call.stopped
-      return { answer: await connection.send(call), era: need.era }
+      return await connection.send(call)
     } finally {
       sessions.release(connection)
-    }
-  }
-  const attempts = async (call: Call, need: Need): Promise<Forwarded> => {
-    for (let left = MAX_ATTEMPTS; ; left--) {
-      try {
-        return await attempt(call, need)
-      } catch (error) {
-        const isWorthIt = error instanceof UpstreamFailure && !error.taken && error.reason !== 'overloaded'
-        if (!isWorthIt || left === 1 || call.stopped) throw error
-      }
     }
   }
   return {
@@ -87,7 +79,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       active++
       deadlines.watch(call, callMs, callTotalMs)
       try {
-        return await attempts(call, need)
+        return { answer: await once(call, need), era: need.era }
+      } catch (error) {
+        if (!mayRepeat(error, call)) throw error
+        return { answer: await once(call, need), era: need.era }
       } finally {
         deadlines.forget(call)
         active--
