@@ -129,11 +129,12 @@ export async function startGateway(t: TestContext, options: GatewayOptions = {})
   const args = [...towpathCommand(), 'start', ...(options.args ?? [])]
   const running = run(t, process.execPath, args, { env, cwd: root, ...(options.stdio && { stdio: options.stdio }) })
   const url = `http://127.0.0.1:${port}`
-  const isReady = () => fetch(`${url}/ready`).then(({ ok }) => ok)
-  const ended = running.exited.then((code) => {
-    throw new Error(`the gateway has ended with ${code}: ${running.output()}`)
+  let hasEnded = false
+  void running.exited.then(() => {
+    hasEnded = true
   })
-  await Promise.race([until('the gateway to be ready', isReady, 60_000), ended])
+  await until('the gateway to be ready', async () => hasEnded || (await fetch(`${url}/ready`)).ok, 60_000)
+  if (hasEnded) throw new Error(`the gateway has ended: ${running.output()}`)
   const send = (method: string) => (path: string, body?: unknown) => request(`${url}${path}`, method, body)
   const post = send('POST')
   return {

@@ -25,9 +25,13 @@ function processes(): Descendant[] {
   return found
 }
 
-/** Every process below the given one, zombies included; not the compiler that runs when the sources are started. */
+/** The compiler that runs when the sources are started, and the shell that ends the children of a killed gateway. */
+const isHelper = ({ command }: Descendant) =>
+  command.includes('esbuild') || command.includes("trap '' HUP INT QUIT TERM")
+
+/** Every process that the gateway of this pid has started for a server, zombies included. */
 export function descendants(pid: number): Descendant[] {
-  const all = processes().filter(({ command }) => !command.includes('esbuild'))
+  const all = processes().filter((process) => !isHelper(process))
   const found: Descendant[] = []
   const parents = [pid]
   for (const parent of parents) {

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { later, tempDir } from '../store.ts'
+import { restart, root, startGateway, until, type Gateway } from './harness.ts'
+import { descendants, isAlive } from './process-tree.ts'
+
+const file = (name: string) => join(root, 'test/fixtures/stdio', name)
+const stdio = (name: string, command: string, args: string[], more: object = {}) => ({
+  name,
+  transport: 'stdio',
+  command,
+  args,
+  ...more
+})
+
+const textOf = (body: unknown) => (body as { content: { text: string }[] }).content[0]?.text
+const call = (gateway: Gateway, name: string) => gateway.post('/api/v0/tools/invoke', { name })
+const pidsIn = (path: string) => readFileSync(path, 'utf8').trim().split('\n').map(Number)
+
+test('LC-01 removing a server ends its whole process tree, whatever it ignores', async (t) => {
+  const pidFile = join(await tempDir(t), 'pids')
+  const gateway = await startGateway(t)
+  const env = { PID_FILE: pidFile, NODE: process.execPath }
+  await gateway.register(stdio('alpha', 'sh', [file('tree.sh')], { env, session_mode: 'stateful' }))
+  assert.equal((await call(gateway, 'alpha__pid')).status, 200)
+  const pids = pidsIn(pidFile)
+  assert.ok(pids.some(isAlive))
+
+  assert.equal((await gateway.remove('/api/v0/servers/alpha')).status, 204)
+  await until('the tree to be gone', () => !pids.some(isAlive) && descendants(gateway.pid).length === 0, 8_000)
+})
+
+test('LC-02 no process is left of calls to a stateless server, abandoned ones included', async (t) => {
+  const gateway = await startGateway(t, { env: { TOWPATH_SPARE_SESSIONS: '0' } })
+  await gateway.register(stdio('alpha', process.execPath, [file('good.mjs')]))
+  const abandon = async () => {
+    const stop = new AbortController()
+    const body = JSON.stringify({ name: 'alpha__slow' })
+    const headers = { 'content-type': 'application/json' }
+    const answer = fetch(`${gateway.url}/api/v0/tools/invoke`, { method: 'POST', headers, body, signal: stop.signal })
+    await until('the call to have a process', () => descendants(gateway.pid).length > 0)
+    stop.abort()
+    await assert.rejects(answer, { name: 'AbortError' })
+  }
+  for (let round = 0; round < 10; round++) {
+    for (let count = 0; count < 9; count++) assert.equal((await call(gateway, 'alpha__pid')).status, 200)
+    await abandon()
+  }
+  await until('every child to be gone', () => descendants(gateway.pid).length === 0, 6_000)
+})
+
+test('LC-04 a killed gateway leaves no server process behind its next start', async (t) => {
+  const pidFile = join(await tempDir(t), 'pids')
+  const gateway = await startGateway(t)
+  const mode = { session_mode: 'stateful' }
+  await gateway.register(stdio('good', process.execPath, [file('good.mjs')], mode))
+  await gateway.register(
+    stdio('stubborn', process.execPath, [file('stubborn.mjs')], { ...mode, env: { PID_FILE: pidFile } })
+  )
+  const good = Number(textOf((await call(gateway, 'good__pid')).body))
+  const stubborn = Number(textOf((await call(gateway, 'stubborn__pid')).body))
+  assert.ok(isAlive(good) && isAlive(stubborn))
+  later(t, () => {
+    for (const pid of pidsIn(pidFile)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+  })
+
+  await gateway.stop('SIGKILL')
+  const again = await restart(t, gateway)
+  await until('the orphans to be gone', () => !isAlive(good) && !pidsIn(pidFile).some(isAlive), 10_000)
+  const now = Number(textOf((await call(again, 'stubborn__pid')).body))
+  assert.notEqual(now, stubborn)
+  assert.equal(pidsIn(pidFile).filter(isAlive).length, 1)
+})
+
+/** Requests that write to the log among them. */
+async function assertServes(gateway: Gateway): Promise<void> {
+  for (let count = 0; count < 20; count++) {
+    const failing = { name: 'alpha', transport: 'streamable_http', url: 'http://127.0.0.1:9/mcp' }
+    assert.equal((await gateway.post('/api/v0/servers', failing)).status, 502)
+    assert.equal((await gateway.get('/health')).status, 200)
+  }
+}
+
+test('LC-17 a gateway whose output goes to a full disk or a closed pipe goes on serving', async (t) => {
+  const full = openSync('/dev/full', 'w')
+  await assertServes(await startGateway(t, { stdio: ['ignore', full, full] }))
+
+  const piped = await startGateway(t)
+  piped.child.stdout?.destroy()
+  piped.child.stderr?.destroy()
+  await assertServes(piped)
+})
