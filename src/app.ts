@@ -25,10 +25,15 @@ export interface BuildOptions {
   readonly log?: { write(line: string): void }
 }
 
+/** Errors of drivers and of the network may quote a URL whole; its credentials must not reach the log. */
+const withoutCredentials = (log: NonNullable<BuildOptions['log']>) => ({
+  write: (line: string) => log.write(line.replace(/:\/\/[^\s"/@]*@/g, '://***@'))
+})
+
 /** Every default here that is not Fastify's answers a measured weakness (security page 2). */
-const createServer = ({ limits, timeouts, logLevel: level }: Config, stream: BuildOptions['log']) =>
+const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildOptions['log']) =>
   Fastify({
-    logger: stream ? { level, stream } : false,
+    logger: log ? { level, stream: withoutCredentials(log) } : false,
     logController: new LogController({ disableRequestLogging: true }),
     http: {
       connectionsCheckingInterval: 2_000,
@@ -37,6 +42,8 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, stream: Bui
     },
     requestTimeout: timeouts.requestBodyMs,
     bodyLimit: limits.restBodyBytes,
+    // a first start of the store, or a long migration, takes what it takes
+    pluginTimeout: 0,
     forceCloseConnections: true,
     // while closing, the guard answers 503 in our own words
     return503OnClosing: false,

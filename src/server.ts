@@ -7,6 +7,8 @@ import { VERSION } from './domain/version.ts'
 import { StartRefusal } from './registry/refusal.ts'
 
 const OLDEST_SUPPORTED_NODE = 22
+/** What closing may take beyond draining: children end, the database is let go. */
+const CLOSE_MS = 10_000
 
 /** Where the process talks to people (`out`) and to log collectors (`log`). */
 export interface Outputs {
@@ -46,12 +48,13 @@ function explain(error: unknown, { host, port }: Config): string {
 }
 
 /** First signal: finish what is under way and end with 0. Second signal: end at once. */
-function stopOnSignals(app: FastifyInstance): void {
+function stopOnSignals(app: FastifyInstance, drainMs: number): void {
   let stopping = false
   const stop = (signal: NodeJS.Signals) => {
     if (stopping) process.exit(1)
     stopping = true
     app.log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), drainMs + CLOSE_MS).unref()
     app.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -83,7 +86,7 @@ export async function startServer(config: Config, warnings: readonly string[], {
   let app: FastifyInstance | undefined
   try {
     app = await buildApp(config, { log })
-    stopOnSignals(app)
+    stopOnSignals(app, config.timeouts.drainMs)
     endOnFaults(app)
     await app.listen({ host: config.host, port: config.port })
   } catch (error) {

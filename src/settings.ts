@@ -397,6 +397,7 @@ be used stops the start with exit code 2 and one line that names the setting. Ti
 
 This page is generated from \`src/settings.ts\`.
 
+<!-- prettier-ignore -->
 | Setting | Default | Meaning |
 |---|---|---|
 ${Object.values<Setting>(settings).map(row).join('\n')}

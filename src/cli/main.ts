@@ -11,7 +11,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 const program = new Command(PRODUCT)
   .description('A gateway for MCP servers: their tools, prompts and resources at one place')
   .version(VERSION, '-v, --version')
-  .showHelpAfterError()
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, `${PRODUCT}: `)) })
 
 addStart(program, {
@@ -21,5 +21,4 @@ addStart(program, {
   error: (line) => process.stderr.write(`${line}\n`)
 })
 
-program.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
 await program.parseAsync()

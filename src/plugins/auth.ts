@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, RouteOptions } from 'fastify'
 import { forbidden } from '../errors.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
 
@@ -19,9 +19,18 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-/** Development mode knows one caller, who may do everything (contract 5.1). */
+/** Development mode knows one caller, who may do everything (contract 5.1). A route that forgets its access stops the start. */
 export default fp(
   async (app) => {
+    const routes: RouteOptions[] = []
+    app.addHook('onRoute', (route) => {
+      routes.push(route)
+    })
+    app.addHook('onReady', async () => {
+      const silent = routes.filter(({ config }) => !config?.access).map(({ method, url }) => `${String(method)} ${url}`)
+      if (silent.length > 0) throw new Error(`routes that do not say who may call them: ${silent.join(', ')}`)
+    })
+
     app.decorateRequest('caller', null)
     app.addHook('onRequest', async (request) => {
       request.caller = developmentCaller

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
 
 /**
- * Closing waits for the requests under way, at most `drainMs`. Registered last, so that its `preClose` runs after those
- * which end streams; what is left then is cut by Fastify (`forceCloseConnections`).
+ * Closing waits for the requests under way, at most `drainMs`, then ends the streams. Registered last, so that every other
+ * `preClose` has run by then; what is left is cut by Fastify (`forceCloseConnections`).
  */
 export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drainMs }) => {
   let underWay = 0
@@ -15,15 +15,19 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
       if (--underWay === 0) onIdle()
     })
   })
-  app.addHook('preClose', async () => {
-    if (underWay === 0) return
-    app.log.info({ requests: underWay }, 'waiting for requests under way')
-    await new Promise<void>((resolve) => {
+  const idle = () =>
+    new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, drainMs)
       onIdle = () => {
         clearTimeout(timer)
         resolve()
       }
     })
+  app.addHook('preClose', async () => {
+    if (underWay > 0) {
+      app.log.info({ requests: underWay }, 'waiting for requests under way')
+      await idle()
+    }
+    app.gateway.mcp.close()
   })
 }

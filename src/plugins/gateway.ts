@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
 import { demoRegistration } from '../demo/registration.ts'
 import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
@@ -14,6 +15,18 @@ export type GatewayPluginOptions = Pick<Config, 'stdio' | 'timeouts' | 'limits' 
   version: string
 }
 
+/** A failure costs the demo, not the start. A registration of another installation is replaced. */
+async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Promise<void> {
+  const config = demoRegistration()
+  const known = gateway.servers(developmentCaller).find(({ name }) => name === config.name)
+  if (known && JSON.stringify(known.args) === JSON.stringify(config.args)) return
+  try {
+    await gateway.register(developmentCaller, config, { force: true })
+  } catch (err) {
+    log.error({ err }, 'the demo server could not be registered')
+  }
+}
+
 /** Loads the catalog before anything listens; contacts no upstream by itself. */
 export default fp<GatewayPluginOptions>(
   async (app, { version, stdio, timeouts, limits, refreshIntervalMs, demo }) => {
@@ -23,18 +36,8 @@ export default fp<GatewayPluginOptions>(
     await gateway.start()
     app.decorate('gateway', gateway)
 
-    if (demo) {
-      // before `listen` resolves, so that whoever saw the banner can call it; a failure costs the demo, not the start
-      app.addHook('onReady', async () => {
-        const config = demoRegistration()
-        if (gateway.servers(developmentCaller).some(({ name }) => name === config.name)) return
-        try {
-          await gateway.register(developmentCaller, config, { force: false })
-        } catch (err) {
-          log.error({ err }, 'the demo server could not be registered')
-        }
-      })
-    }
+    // before `listen` resolves, so that whoever saw the banner can call it
+    if (demo) app.addHook('onReady', () => registerDemo(gateway, log))
   },
   { name: 'gateway', dependencies: ['registry'] }
 )

@@ -1,0 +1,40 @@
+import { fileURLToPath } from 'node:url'
+import type { TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from '../src/app.ts'
+import { readConfig, type Config, type Environment } from '../src/config.ts'
+import { freshPlace, later, type Engine } from './store.ts'
+
+export interface AppOptions {
+  readonly engine?: Engine
+  /** Settings beside the place of the store. */
+  readonly env?: Environment
+  readonly log?: { write(line: string): void }
+}
+
+/** The settings that the process would read, on an empty store. */
+export async function freshConfig(t: TestContext, env: Environment = {}, engine: Engine = 'pglite'): Promise<Config> {
+  const { dataDir, databaseUrl } = await freshPlace(t, engine)
+  const place = { PATH: process.env.PATH, TOWPATH_DATA_DIR: dataDir, DATABASE_URL: databaseUrl }
+  return readConfig({ ...place, ...env }, {}, () => '').config
+}
+
+/** The gateway on an empty store, without a socket; closed after the test. */
+export async function startApp(t: TestContext, options: AppOptions = {}): Promise<FastifyInstance> {
+  const { engine, env, log } = options
+  const app = await buildApp(await freshConfig(t, env, engine), log ? { log } : {})
+  later(t, () => app.close())
+  await app.ready()
+  return app
+}
+
+const good = fileURLToPath(new URL('./fixtures/stdio/good.mjs', import.meta.url))
+
+/** Registration of a well-behaved stdio server. */
+export const stdioServer = (name: string) => ({ name, transport: 'stdio', command: process.execPath, args: [good] })
+
+/** Registers and expects it to work. */
+export async function register(app: FastifyInstance, server: object): Promise<void> {
+  const answer = await app.inject({ method: 'POST', url: '/api/v0/servers', payload: server })
+  if (answer.statusCode !== 201) throw new Error(`registration failed: ${answer.statusCode} ${answer.body}`)
+}

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { connect, type AddressInfo } from 'node:net'
+import test from 'node:test'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { buildApp } from '../../src/app.ts'
+import { freshConfig, register, startApp, stdioServer } from '../app.ts'
+import { later } from '../store.ts'
+
+const json = { 'content-type': 'application/json' }
+const nested = (depth: number) => `{"name":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
+const post = (url: string, payload: object): InjectOptions => ({ method: 'POST', url, payload })
+
+function invoke(payload: string | Buffer, type = 'application/json'): InjectOptions {
+  return { method: 'POST', url: '/api/v0/tools/invoke', payload, headers: type ? { 'content-type': type } : {} }
+}
+
+type Case = readonly [request: InjectOptions | string, status: number, error: string | RegExp]
+
+const groups: Readonly<Record<string, readonly Case[]>> = {
+  'IN-14 what is missing is a 400, what does not exist a 404': [
+    ['/api/v0/tool', 400, '"name" is required'],
+    ['/api/v0/prompt', 400, '"name" is required'],
+    [{ method: 'POST', url: '/api/v0/prompts/disable' }, 400, '"entity" is required'],
+    ['/api/v0/tool?name=a__b', 404, /does not exist/],
+    ['/api/v0/prompt?name=a__b', 404, /does not exist/],
+    ['/api/v0/resource?uri=a:b', 404, /does not exist/],
+    ['/api/v0/tools?server=nobody', 404, 'server "nobody" does not exist'],
+    [{ method: 'DELETE', url: '/api/v0/servers/nobody' }, 404, 'server "nobody" does not exist'],
+    [{ method: 'POST', url: '/api/v0/servers/nobody/refresh' }, 404, 'server "nobody" does not exist'],
+    [{ method: 'POST', url: '/api/v0/tools/enable?entity=nobody' }, 404, /does not exist/]
+  ],
+  'IN-16 a query parameter that is given twice is a 400': [
+    ['/api/v0/tools?server=a&server=b', 400, 'query parameter "server" is given more than once'],
+    ['/api/v0/tool?name=a&name=b', 400, 'query parameter "name" is given more than once'],
+    ['/health?x=1&x=2', 400, 'query parameter "x" is given more than once']
+  ],
+  'IN-08 NUL is a 400 wherever it stands': [
+    ['/api/v0/tool?name=a%00', 400, /NUL/],
+    [{ method: 'POST', url: '/api/v0/tools/enable?entity=%00' }, 400, /NUL/],
+    ['/api/v0/servers/a%00', 400, /NUL/],
+    [post('/api/v0/servers', { ...stdioServer('a'), description: 'a\0' }), 400, /NUL/],
+    [post('/api/v0/tools/invoke', { name: 'a\0' }), 400, /NUL/],
+    [post('/api/v0/resources/read', { uri: 'a\0' }), 400, /NUL/]
+  ],
+  'LI-10 a name in a path that is too long is a 414': [
+    [`/api/v0/servers/${'a'.repeat(101)}`, 414, 'a part of the path is too long'],
+    [`/api/v0/servers/${'a'.repeat(5_000)}`, 414, 'a part of the path is too long']
+  ],
+  'LI-11 very long names, entities and URLs are refused': [
+    [`/api/v0/tool?name=${'_'.repeat(100_000)}`, 400, /longer than/],
+    [{ method: 'POST', url: `/api/v0/tools/enable?entity=${'a'.repeat(99_999)}!` }, 400, /longer than/],
+    [post('/api/v0/servers', { name: 'a', transport: 'sse', url: `http://${'_'.repeat(100_000)}` }), 400, /longer than/]
+  ],
+  'IN-17 routes that are not there, or not in this mode, answer in the one shape': [
+    ['/api/v0/nowhere', 404, 'no such route'],
+    ['/metrics', 404, 'no such route'],
+    ['/%zz', 400, 'the path is not a valid URL path'],
+    [{ method: 'PATCH', url: '/api/v0/servers/a' }, 405, /^PATCH is not possible here/],
+    ['/api/v0/users', 403, 'only in enterprise mode'],
+    [post('/api/v0/clients', {}), 403, 'only in enterprise mode'],
+    [{ method: 'POST', url: '/init' }, 409, 'development mode needs no initialisation']
+  ],
+  'IN-09 a body that is not JSON is refused and nothing is executed': [
+    [invoke('{"name":'), 400, /malformed JSON/],
+    [invoke(''), 400, 'the body must be an object'],
+    [invoke('[]'), 400, 'the body must be an object'],
+    [invoke('name=a', 'text/plain'), 415, 'the content type must be application/json'],
+    [invoke('name=a', 'application/x-www-form-urlencoded'), 415, 'the content type must be application/json'],
+    [invoke('{"name":"a__b"}', ''), 415, 'the content type must be application/json'],
+    [invoke(Buffer.from('7b226e616d65223a22ff227d', 'hex')), 400, 'the body is not valid UTF-8']
+  ],
+  'IN-05 members that reach for prototypes are refused': [
+    [invoke('{"name":"a","x":{"__proto__":{"y":1}}}'), 400, /not accepted/],
+    [invoke('{"name":"a","constructor":{"prototype":1}}'), 400, /not accepted/]
+  ],
+  'LI-01 LI-03 bodies beyond the limits are refused': [
+    [invoke(nested(64)), 400, /deeper than 64/],
+    [invoke(`{"name":"a","x":[${'1,'.repeat(100_001)}1]}`), 400, /more than 100000/],
+    [invoke(`{"name":"${'a'.repeat(1_048_576 - 11)}"}`), 400, /longer than/],
+    [invoke(`{"name":"${'a'.repeat(1_048_576 - 10)}"}`), 413, 'the request body is too large']
+  ]
+}
+for (const [title, cases] of Object.entries(groups)) {
+  test(title, async (t) => {
+    const app = await startApp(t)
+    for (const [request, status, error] of cases) await check(app, request, status, error)
+  })
+}
+
+test('an empty body with a JSON type is no body', async (t) => {
+  const app = await startApp(t)
+  await check(
+    app,
+    { method: 'POST', url: '/api/v0/servers/nobody/enable', headers: json },
+    404,
+    /"nobody" does not exist/
+  )
+})
+
+test('a wrong method names the right ones', async (t) => {
+  const answer = await (await startApp(t)).inject({ method: 'DELETE', url: '/api/v0/server_configs' })
+  assert.deepEqual([answer.statusCode, answer.headers.allow], [405, 'GET, HEAD'])
+})
+
+test('IN-17 a second registration is a 409', async (t) => {
+  const app = await startApp(t)
+  await register(app, stdioServer('twice'))
+  await check(
+    app,
+    { method: 'POST', url: '/api/v0/servers', payload: stdioServer('twice') },
+    409,
+    'server "twice" already exists'
+  )
+})
+
+test('IN-17 SE-07 what nobody foresaw is a 500 that tells nothing, and a log line without credentials', async (t) => {
+  const lines: string[] = []
+  const app = await buildApp(await freshConfig(t), { log: { write: (line) => lines.push(line) } })
+  later(t, () => app.close())
+  app.get('/broken', { config: { access: 'public' } }, () => {
+    throw new Error('cannot connect to postgres://towpath:SENT@db/towpath')
+  })
+  await check(app, '/broken', 500, 'internal server error')
+  const log = lines.join('')
+  assert.match(log, /cannot connect to postgres:\/\/\*\*\*@db/)
+  assert.doesNotMatch(log, /SENT/)
+})
+
+test('LI-01 LI-10 the parser refuses in the same shape, and closes', async (t) => {
+  const app = await startApp(t, { env: { TOWPATH_REQUEST_BODY_TIMEOUT_MS: '500' } })
+  const port = await listen(app)
+  const get = (headers: string, path = '/health') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
+  const requests: readonly [bytes: string, status: number][] = [
+    [get(`X-Long: ${'a'.repeat(20_000)}\r\n`), 431],
+    [get('', `/${'a'.repeat(20_000)}`), 431],
+    [get('No colon\r\n'), 400],
+    [
+      `POST /api/v0/tools/invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
+        `200000\r\n${'a'.repeat(0x200000)}\r\n0\r\n\r\n`,
+      413
+    ],
+    ['GET /health HTTP/1.1\r\nHost: local', 408]
+  ]
+  for (const [bytes, status] of requests) {
+    const text = await exchange(port, bytes)
+    assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `), text.slice(0, 80))
+    assert.match(text, /content-type: application\/json/i)
+    assert.match(text, /connection: close/i)
+    assert.match(text, /\r\n\r\n\{"error":"[^"]+"\}$/)
+    assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200)
+  }
+})
+
+async function check(app: FastifyInstance, request: InjectOptions | string, status: number, error: string | RegExp) {
+  const answer = await app.inject(request)
+  assert.equal(answer.statusCode, status, answer.body)
+  assert.match(String(answer.headers['content-type']), /^application\/json/)
+  const body = answer.json<{ error: string }>()
+  assert.deepEqual(Object.keys(body), ['error'])
+  if (typeof error === 'string') assert.equal(body.error, error)
+  else assert.match(body.error, error)
+  assert.doesNotMatch(answer.body, /node_modules|\bat .*:\d+|\/src\//)
+}
+
+async function listen(app: FastifyInstance): Promise<number> {
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return (app.server.address() as AddressInfo).port
+}
+
+/** Everything that the server sends until it closes the connection. */
+function exchange(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => resolve(text))
+    socket.write(bytes)
+  })
+}

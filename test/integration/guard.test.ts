@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { InjectOptions } from 'fastify'
+import { buildApp } from '../../src/app.ts'
+import { freshConfig, register, startApp, stdioServer } from '../app.ts'
+import { later } from '../store.ts'
+
+const refusedHost = { error: 'this Host is not allowed; see TOWPATH_ALLOWED_HOSTS' }
+const refusedOrigin = { error: 'this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS' }
+
+test('DA-03 a foreign Host is 403 on every kind of route, known or not', async (t) => {
+  const app = await startApp(t)
+  const urls = [
+    '/',
+    '/health',
+    '/mcp',
+    '/sse',
+    '/message',
+    '/docs',
+    '/openapi.json',
+    '/api/v0/servers',
+    '/v0/groups/g/mcp',
+    '/x'
+  ]
+  for (const url of urls) {
+    for (const host of ['evil.example', '127.0.0.1.evil.example']) {
+      const answer = await app.inject({ url, headers: { host } })
+      assert.deepEqual([answer.statusCode, answer.json()], [403, refusedHost], url)
+    }
+  }
+  const local = await app.inject({ url: '/api/v0/servers', headers: { host: 'localhost:8080' } })
+  assert.equal(local.statusCode, 200)
+})
+
+test('DA-04 a foreign or null Origin changes nothing', async (t) => {
+  const app = await startApp(t)
+  await register(app, stdioServer('alpha'))
+  const requests: InjectOptions[] = [
+    { method: 'POST', url: '/api/v0/servers', payload: stdioServer('beta') },
+    { method: 'DELETE', url: '/api/v0/servers/alpha' },
+    { method: 'POST', url: '/api/v0/servers/alpha/disable' },
+    { method: 'POST', url: '/api/v0/tools/disable?entity=alpha' },
+    { method: 'PATCH', url: '/api/dashboard/servers/alpha/enabled', payload: { enabled: false } },
+    { method: 'POST', url: '/mcp', payload: { jsonrpc: '2.0', id: 1, method: 'ping' } },
+    { method: 'GET', url: '/mcp' }
+  ]
+  const before = (await app.inject('/api/v0/servers')).body
+  for (const origin of ['http://evil.example', 'null']) {
+    for (const request of requests) {
+      const answer = await app.inject({ ...request, headers: { origin } })
+      assert.deepEqual([answer.statusCode, answer.json()], [403, refusedOrigin], JSON.stringify(request))
+    }
+  }
+  assert.equal((await app.inject('/api/v0/servers')).body, before)
+})
+
+test('DA-04 a request that the browser calls cross-site changes nothing, a page of ours does', async (t) => {
+  const app = await startApp(t)
+  const post = (headers: Record<string, string>) =>
+    app.inject({ method: 'POST', url: '/api/v0/servers/a/enable', headers })
+  for (const site of ['cross-site', 'same-site', '']) {
+    assert.equal((await post({ 'sec-fetch-site': site })).statusCode, 403, site)
+    assert.equal((await app.inject({ url: '/mcp', headers: { 'sec-fetch-site': site } })).statusCode, 403, site)
+  }
+  for (const site of ['same-origin', 'none'])
+    assert.equal((await post({ 'sec-fetch-site': site })).statusCode, 404, site)
+  const page = { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:6274' }
+  assert.equal((await post(page)).statusCode, 404)
+})
+
+test('DA-06 a preflight from a foreign origin gets no CORS header', async (t) => {
+  const app = await startApp(t)
+  for (const url of ['/api/v0/servers', '/mcp', '/nowhere']) {
+    for (const origin of ['http://evil.example', 'null', 'http://localhost:3000', undefined]) {
+      const headers = { 'access-control-request-method': 'POST', ...(origin ? { origin } : {}) }
+      const answer = await app.inject({ method: 'OPTIONS', url, headers })
+      assert.ok(answer.statusCode === 403 || answer.statusCode === 405, `${url} ${origin} ${answer.statusCode}`)
+      assert.deepEqual(
+        Object.keys(answer.headers).filter((name) => name.startsWith('access-control')),
+        []
+      )
+    }
+  }
+})
+
+test('DA-06 a configured origin gets the headers that an MCP client in a page needs, and never "*"', async (t) => {
+  const origin = 'https://app.example.com'
+  const app = await startApp(t, { env: { TOWPATH_ALLOWED_ORIGINS: origin } })
+  const preflight = await app.inject({
+    method: 'OPTIONS',
+    url: '/mcp',
+    headers: { origin, 'access-control-request-headers': 'content-type, mcp-param-region, x-evil' }
+  })
+  assert.equal(preflight.statusCode, 204)
+  assert.equal(preflight.headers['access-control-allow-origin'], origin)
+  const allowed = String(preflight.headers['access-control-allow-headers'])
+  for (const name of ['Authorization', 'Mcp-Session-Id', 'Mcp-Method', 'mcp-param-region'])
+    assert.ok(allowed.includes(name))
+  assert.ok(!allowed.includes('x-evil'))
+
+  const answer = await app.inject({ url: '/api/v0/servers', headers: { origin, 'sec-fetch-site': 'cross-site' } })
+  assert.equal(answer.headers['access-control-allow-origin'], origin)
+  assert.match(String(answer.headers['access-control-expose-headers']), /Mcp-Session-Id/)
+  assert.match(String(answer.headers.vary), /Origin/)
+})
+
+test('answers that depend on the caller are not stored, and none is sniffed', async (t) => {
+  const app = await startApp(t)
+  for (const url of ['/api/v0/servers', '/api/v0/server_configs', '/api/v0/tools', '/api/v0/nowhere']) {
+    const { headers } = await app.inject(url)
+    assert.equal(headers['cache-control'], 'no-store', url)
+  }
+  for (const url of ['/health', '/nowhere', '/docs', '/api/v0/servers']) {
+    const { headers } = await app.inject(url)
+    assert.deepEqual([headers['x-content-type-options'], headers['referrer-policy']], ['nosniff', 'no-referrer'], url)
+  }
+})
+
+test('a route that does not say who may call it stops the start', async (t) => {
+  const app = await buildApp(await freshConfig(t))
+  later(t, () => app.close())
+  app.get('/forgotten', () => 'x')
+  await assert.rejects(async () => app.ready(), /do not say who may call them: GET \/forgotten/)
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import test from 'node:test'
+import { startApp } from '../app.ts'
+
+interface Document {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+interface Operation {
+  readonly summary?: string
+  readonly responses: Readonly<Record<string, { description: string }>>
+}
+
+test('openapi.json is what `npm run openapi` writes', async (t) => {
+  const app = await startApp(t)
+  const committed = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')
+  const served = (await app.inject('/openapi.json')).json<Document>()
+  assert.equal(served.openapi, '3.1.0')
+  assert.deepEqual(JSON.parse(committed), served)
+})
+
+/** Described in the documentation: the MCP protocol's own endpoints, pages for people, the document itself. */
+const undocumented = /^\/(mcp|sse|message|v0\/groups|docs|openapi\.json)(\/|$)/
+
+test('every REST route is in the document, with a summary and what it answers', async (t) => {
+  const app = await startApp(t)
+  const { paths } = (await app.inject('/openapi.json')).json<Document>()
+  for (const { method, url } of routesOf(app.printRoutes())) {
+    if (undocumented.test(url)) continue
+    const operation = paths[url.replaceAll(/:(\w+)/g, '{$1}')]?.[method]
+    assert.ok(operation?.summary, `${method} ${url}`)
+    assert.ok(Object.keys(operation.responses).length > 0, `${method} ${url}`)
+  }
+})
+
+/** Fastify prints a tree: `├── api/v0/ (GET)` with the children's parts indented below their parent's. */
+function routesOf(tree: string): { method: string; url: string }[] {
+  const routes: { method: string; url: string }[] = []
+  const parents: string[] = []
+  for (const line of tree.split('\n')) {
+    const match = /^((?:│ {3}| {4})*)(?:├── |└── )(\S*)(?: \(([A-Z, ]+)\))?/.exec(line)
+    if (!match) continue
+    const [, indent = '', part = '', methods] = match
+    const depth = indent.length / 4
+    const url = `${parents[depth - 1] ?? ''}${part}`
+    parents[depth] = url
+    for (const method of methods?.split(', ') ?? []) {
+      if (method !== 'HEAD' && method !== 'OPTIONS') routes.push({ method: method.toLowerCase(), url })
+    }
+  }
+  assert.ok(routes.length > 40, 'the tree could not be read')
+  return routes
+}
