@@ -1,41 +1,47 @@
-import type { Offer, Transport } from '../../registry/model.ts'
+import type { Offer, OfferedItem, Transport } from '../../registry/model.ts'
 import type { Answer } from './call.ts'
-import type { Connection, Greeting, TransportClient } from './connection.ts'
+import type { Connection, Era, Greeting, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
+import { valueOfAnswer } from './http-message.ts'
 import { answerPush, ask, listingCapabilities, readLists, type ReadOptions } from './lists.ts'
 import { MODERN_VERSION } from './peer.ts'
 
 /** A server that does not know `server/discover` may not answer it at all (proxy page 4.1). */
 const PROBE_MS = { streamable_http: 5_000, stdio: 4_000 }
-/** Header mismatch, missing capability, unsupported version: nobody but a modern server answers so. */
-const modernErrors = new Set([-32020, -32021, -32022])
+/** For `initialize` of an upstream that is known to be modern: it may not answer it at all either. */
+const LEGACY_PROBE_MS = 5_000
+const PROCESS_END_MS = 8_000
+const HEADER_MISMATCH = -32020
+const MISSING_CAPABILITY = -32021
+const UNSUPPORTED_VERSION = -32022
 
-/** One era of an upstream, open for reading. */
-interface Wire {
-  readonly connection: Connection
+/** What was found over one era's wire. */
+interface Found {
   readonly greeting: Greeting
-}
-
-async function open(client: TransportClient, era: 'legacy' | 'modern', deadline: number): Promise<Connection> {
-  const connection = await client.open({ era, capabilities: listingCapabilities, deadline })
-  connection.onRequest = answerPush
-  return connection
+  readonly hasSession: boolean
+  /** Read where this is the wire that lists are read over. */
+  readonly items: readonly OfferedItem[] | null
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What a modern server says of itself; undefined where the answer shows that it is none. */
-function readDiscovery({ kind, body }: Answer): Greeting | undefined {
-  const answer = JSON.parse(body.toString()) as Record<string, unknown>
-  if (kind === 'error') {
-    const isModern = modernErrors.has(answer['code'] as number)
-    return isModern ? { version: MODERN_VERSION, capabilities: {}, serverInfo: null, instructions: null } : undefined
-  }
+const speaksOurs = (versions: unknown) => Array.isArray(versions) && versions.includes(MODERN_VERSION)
+
+/** An error that only a modern server answers with; where it tells its versions, ours must be one of them. */
+function isModernError({ code, data }: Record<string, unknown>): boolean {
+  if (code === HEADER_MISMATCH || code === MISSING_CAPABILITY) return true
+  return code === UNSUPPORTED_VERSION && isObject(data) && speaksOurs(data.supported)
+}
+
+/** What a modern server says of itself; null where the answer shows that it is none. */
+function readDiscovery(given: Answer): Greeting | null {
+  const answer = valueOfAnswer(given)
+  const unknown = { version: MODERN_VERSION, capabilities: {}, serverInfo: null, instructions: null }
+  if (given.kind === 'error') return isModernError(answer) ? unknown : null
   const { supportedVersions, capabilities, instructions, _meta: meta } = answer
-  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(MODERN_VERSION)) return undefined
-  const stamped = isObject(meta) ? meta['io.modelcontextprotocol/serverInfo'] : undefined
-  const serverInfo = stamped ?? answer['serverInfo']
+  if (!speaksOurs(supportedVersions)) return null
+  const serverInfo = (isObject(meta) ? meta['io.modelcontextprotocol/serverInfo'] : undefined) ?? answer.serverInfo
   return {
     version: MODERN_VERSION,
     capabilities: isObject(capabilities) ? capabilities : {},
@@ -44,78 +50,91 @@ function readDiscovery({ kind, body }: Answer): Greeting | undefined {
   }
 }
 
-/** Over HTTP nothing is opened on the modern wire: the question itself is the probe. */
-async function probeHttp(client: TransportClient, deadline: number): Promise<Wire | undefined> {
-  const connection = await open(client, 'modern', deadline)
-  const greeting = readDiscovery(await ask(connection, 'server/discover', '', deadline))
-  return greeting && { connection, greeting }
+/** Waits until nothing is left of a process; HTTP connections have nothing to wait for. */
+async function end(connection: Connection): Promise<void> {
+  connection.close()
+  if (!connection.ended) return
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, PROCESS_END_MS)))
+  await Promise.race([connection.ended, limit])
+  clearTimeout(timer)
 }
 
-async function probeProcess(client: TransportClient, deadline: number): Promise<Wire> {
-  const connection = await open(client, 'modern', deadline)
-  return { connection, greeting: connection.greeting }
-}
-
-/** The modern wire, where the upstream has it. */
-async function probe(client: TransportClient, transport: Transport, deadline: number): Promise<Wire | undefined> {
-  if (transport === 'sse') return undefined
-  const until = Math.min(deadline, performance.now() + PROBE_MS[transport])
+async function onConnection<T>(
+  client: TransportClient,
+  era: Era,
+  deadline: number,
+  use: (connection: Connection) => Promise<T>
+): Promise<T> {
+  const connection = await client.open({ era, capabilities: listingCapabilities, deadline })
+  connection.onRequest = answerPush
   try {
-    return await (transport === 'stdio' ? probeProcess(client, until) : probeHttp(client, until))
-  } catch (error) {
-    // a refused credential says nothing about the era and would be refused again; all else is left to `initialize`
-    if (error instanceof UpstreamFailure && error.reason !== 'auth') return undefined
-    throw error
+    return await use(connection)
+  } finally {
+    await end(connection)
   }
 }
 
-async function openLegacy(client: TransportClient, deadline: number): Promise<Wire> {
-  const connection = await open(client, 'legacy', deadline)
-  return { connection, greeting: connection.greeting }
+const isAuth = (error: unknown) => error instanceof UpstreamFailure && error.reason === 'auth'
+
+/** The modern wire with its lists, null where the upstream has none. A refused credential says nothing about the era. */
+async function findModern(client: TransportClient, transport: 'stdio' | 'streamable_http', options: ReadOptions) {
+  const now = performance.now()
+  // however short the time is, half of it is for `initialize`
+  const probeEnd = now + Math.min(PROBE_MS[transport], (options.deadline - now) / 2)
+  // a process that speaks modern has been asked when it was opened
+  const discover = async (connection: Connection) =>
+    transport === 'stdio' ? connection.greeting : readDiscovery(await ask(connection, 'server/discover', '', probeEnd))
+  let isFound = false
+  try {
+    return await onConnection(client, 'modern', probeEnd, async (connection): Promise<Found | null> => {
+      const greeting = await discover(connection)
+      if (!greeting) return null
+      isFound = true
+      return { greeting, hasSession: false, items: await readLists(connection, greeting.capabilities, options) }
+    })
+  } catch (error) {
+    if (isFound || isAuth(error) || !(error instanceof UpstreamFailure)) throw error
+    return null
+  }
 }
 
-interface Found {
-  readonly modern: Wire | undefined
-  readonly legacy: Wire | undefined
-}
+/** The legacy wire; its lists are read only where there is no other. */
+const findLegacy = (client: TransportClient, deadline: number, options: ReadOptions | null): Promise<Found> =>
+  onConnection(client, 'legacy', deadline, async (connection) => ({
+    greeting: connection.greeting,
+    hasSession: (connection as { hasSession?: boolean }).hasSession ?? true,
+    items: options && (await readLists(connection, connection.greeting.capabilities, options))
+  }))
 
-async function findEras(client: TransportClient, transport: Transport, deadline: number): Promise<Found> {
-  const modern = await probe(client, transport, deadline)
-  if (!modern) return { modern, legacy: await openLegacy(client, deadline) }
-  // one process at a time: some servers hold a lock or a port
-  if (transport === 'stdio') return { modern, legacy: undefined }
-  return { modern, legacy: await openLegacy(client, deadline).catch(() => undefined) }
+async function findBoth(client: TransportClient, transport: Transport, options: ReadOptions) {
+  const modern = transport === 'sse' ? null : await findModern(client, transport, options)
+  if (!modern) return { modern, legacy: await findLegacy(client, options.deadline, options) }
+  const deadline = Math.min(options.deadline, performance.now() + LEGACY_PROBE_MS)
+  const legacy = await findLegacy(client, deadline, null).catch(() => null)
+  return { modern, legacy }
 }
-
-const hasSessions = (transport: Transport, { legacy }: Found) =>
-  transport !== 'streamable_http' || (legacy?.connection as { hasSession?: boolean } | undefined)?.hasSession === true
 
 /**
  * Finds out what an upstream speaks and reads its lists, over the modern wire where there is one (proxy page 4.1, 4.3).
- * Rejects with UpstreamFailure. Closes what it opened.
+ * Of a process there is never more than one at a time. Rejects with UpstreamFailure. Closes what it opened.
  */
 export async function readUpstream(
   client: TransportClient,
   transport: Transport,
   options: ReadOptions
 ): Promise<Offer> {
-  const found = await findEras(client, transport, options.deadline)
-  const { connection, greeting } = (found.modern ?? found.legacy)!
+  const { modern, legacy } = await findBoth(client, transport, options)
+  const { greeting, items } = (modern ?? legacy)!
   const { capabilities, serverInfo, instructions } = greeting
-  try {
-    const items = await readLists(connection, capabilities, options)
-    const verdict = {
-      modern: found.modern?.greeting.version ?? null,
-      legacy: found.legacy?.greeting.version ?? null,
-      hasSessions: hasSessions(transport, found),
-      capabilities,
-      serverInfo,
-      instructions,
-      checkedAt: new Date().toISOString()
-    }
-    return { verdict, items }
-  } finally {
-    found.modern?.connection.close()
-    found.legacy?.connection.close()
+  const verdict = {
+    modern: modern?.greeting.version ?? null,
+    legacy: legacy?.greeting.version ?? null,
+    hasSessions: transport !== 'streamable_http' || legacy?.hasSession === true,
+    capabilities,
+    serverInfo,
+    instructions,
+    checkedAt: new Date().toISOString()
   }
+  return { verdict, items: items ?? [] }
 }

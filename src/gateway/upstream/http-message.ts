@@ -125,8 +125,17 @@ export function cleanText(text: string): string {
   return plain.length > 200 ? `${plain.slice(0, 199)}…` : plain
 }
 
-/** `code` and cleaned `message` of a JSON-RPC error object. */
-export function readError(answer: Answer): { code: number; message: string } {
-  const { code, message } = JSON.parse(answer.body.toString()) as { code: number; message: string }
-  return { code, message: cleanText(message) }
+/** The value of an answer's body. Throws `bad_response`: inside of strings and numbers nobody has looked before. */
+export function valueOfAnswer({ body }: Answer): Record<string, unknown> {
+  try {
+    return JSON.parse(body.toString()) as Record<string, unknown>
+  } catch {
+    throw bad('answered with malformed JSON')
+  }
+}
+
+/** `code`, `data` and cleaned `message` of a JSON-RPC error object. */
+export function readError(answer: Answer): { code: unknown; message: string; data: unknown } {
+  const { code, message, data } = valueOfAnswer(answer)
+  return { code, message: cleanText(String(message)), data }
 }

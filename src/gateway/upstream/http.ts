@@ -7,7 +7,7 @@ import { UpstreamFailure } from './failure.ts'
 import { type HttpConnection, type Shared, connect } from './http-connection.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { headerOf, statusFailure } from './http-failure.ts'
-import { readError } from './http-message.ts'
+import { readError, valueOfAnswer } from './http-message.ts'
 import { createHttpPool } from './http-pool.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
 import { LEGACY_VERSIONS, clientInfo } from './peer-opening.ts'
@@ -50,8 +50,7 @@ const objectOr = <T>(value: unknown, other: T): Readonly<Record<string, unknown>
 
 function readGreeting(answer: Answer): Greeting {
   if (answer.kind === 'error') throw bad(`refused initialize: ${readError(answer).message}`)
-  const result = JSON.parse(answer.body.toString()) as Record<string, unknown>
-  const { protocolVersion: version, capabilities, serverInfo, instructions } = result
+  const { protocolVersion: version, capabilities, serverInfo, instructions } = valueOfAnswer(answer)
   if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
     throw bad('speaks an unknown protocol version')
   }

@@ -1,8 +1,9 @@
 import type { ItemKind, OfferedItem } from '../../registry/model.ts'
-import { elements, JsonError, members, skipValue, valueOf } from '../json.ts'
+import { JsonError, MAX_DEPTH, members, skipSpace, skipValue, valueOf } from '../json.ts'
 import { Call, type Answer, type Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
+import { cleanText, readError, toFailure } from './http-message.ts'
 
 /** Some servers show tools only to clients that declare these, so whoever reads lists does (proxy page 4.3). */
 export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}'
@@ -31,7 +32,15 @@ const MAX_NAME_BYTES = 256
 /** What an index row of the registry can hold. */
 const MAX_URI_BYTES = 2_048
 const MAX_DESCRIPTION_BYTES = 65_536
-const MAX_DEFINITION_BYTES = 262_144 + MAX_DESCRIPTION_BYTES
+const MAX_SCHEMA_BYTES = 262_144
+const MAX_DEFINITION_BYTES = 1_048_576
+/** All lists of one upstream together. */
+const MAX_TOTAL_BYTES = 67_108_864
+const MAX_WARNINGS = 10
+/** Above the limit of an item, so that a page with one that is too deep can be read. */
+const pageLimits = { depth: 512, elements: Infinity }
+const LONGEST_TIMER = 2 ** 31 - 1
+const METHOD_NOT_FOUND = -32601
 
 interface ListKind {
   readonly kind: ItemKind
@@ -63,11 +72,11 @@ export interface ReadOptions {
 
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
-/** One request of our own, bounded by a deadline. */
+/** One request of our own, bounded by a deadline. `params` are members of params as JSON text. Rejects with UpstreamFailure. */
 export async function ask(connection: Connection, method: string, params: string, deadline: number): Promise<Answer> {
   const call = new Call({ method, members: params, meta: '' }, listingSink)
   const stop = () => call.stop(new UpstreamFailure('timeout', `did not answer ${method} in time`))
-  const timer = setTimeout(stop, Math.max(0, deadline - performance.now()))
+  const timer = setTimeout(stop, Math.min(Math.max(0, deadline - performance.now()), LONGEST_TIMER))
   try {
     return await connection.send(call)
   } finally {
@@ -75,73 +84,136 @@ export async function ask(connection: Connection, method: string, params: string
   }
 }
 
-interface Page {
-  readonly definitions: string[]
-  readonly nextCursor: string | undefined
+/** The elements of the array at `at` as text, one by one: a page may hold millions. */
+function* elementsOf(text: string, at: number): Generator<string> {
+  let i = skipSpace(text, at + 1)
+  while (text[i] !== ']') {
+    const end = skipValue(text, i, pageLimits)
+    yield text.slice(i, end)
+    i = skipSpace(text, end)
+    if (text[i] === ',') i = skipSpace(text, i + 1)
+    else if (text[i] !== ']') throw new JsonError('syntax', `malformed JSON at position ${i}`)
+  }
 }
 
-function readPage({ body }: Answer, { member, method }: ListKind): Page {
-  const text = body.toString()
-  const found = members(text)
-  const list = found.findLast(({ key }) => key === member)
-  if (!list || text[list.start] !== '[') throw bad(`answered ${method} without "${member}"`)
-  const cursor = valueOf(text, found, 'nextCursor')
-  const nextCursor: unknown = cursor === undefined ? undefined : JSON.parse(cursor)
-  return {
-    definitions: elements(text, list.start).map(({ start, end }) => text.slice(start, end)),
-    nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined
+/** The value of a member; undefined where there is none or where it cannot be read. */
+function parsed(json: string | undefined): unknown {
+  try {
+    return json === undefined ? undefined : JSON.parse(json)
+  } catch {
+    return undefined
   }
 }
 
 function readName(definition: string, key: string): string | undefined {
   if (definition[0] !== '{') return undefined
-  const name = valueOf(definition, members(definition), key)
-  const value: unknown = name === undefined ? undefined : JSON.parse(name)
+  const value = parsed(valueOf(definition, members(definition, 0, pageLimits), key))
   return typeof value === 'string' && value !== '' && !/\0|\p{Surrogate}/u.test(value) ? value : undefined
 }
 
-/** Which bound a definition breaks, undefined where it is good. */
-function brokenBound(name: string, definition: string, { kind }: ListKind): string | undefined {
-  const isNamed = kind === 'tool' || kind === 'prompt'
-  if (Buffer.byteLength(name) > (isNamed ? MAX_NAME_BYTES : MAX_URI_BYTES)) return 'its name is too long'
-  if (Buffer.byteLength(definition) > MAX_DEFINITION_BYTES) return 'its definition is too large'
+const size = (text: string | undefined) => (text === undefined ? 0 : Buffer.byteLength(text))
+
+function isTooDeep(definition: string): boolean {
   try {
-    skipValue(definition, 0)
-    return undefined
+    skipValue(definition, 0, { depth: MAX_DEPTH, elements: Infinity })
+    return false
   } catch (error) {
-    if (error instanceof JsonError) return error.message
+    if (error instanceof JsonError && error.problem === 'depth') return true
     throw error
   }
 }
 
-function keepGood(definitions: readonly string[], list: ListKind, { warn }: ReadOptions): OfferedItem[] {
-  const items = new Map<string, OfferedItem>()
-  for (const definition of definitions) {
-    const name = readName(definition, list.key)
-    const problem = name === undefined ? `it has no usable "${list.key}"` : brokenBound(name, definition, list)
-    if (name === undefined || problem !== undefined) warn(`a ${list.kind} of the upstream is left out: ${problem}`)
-    else if (!items.has(name)) items.set(name, { kind: list.kind, name, definition })
+/** Which bound an item breaks, undefined where it is good. */
+function brokenBound(name: string, definition: string, { kind }: ListKind): string | undefined {
+  const maxName = kind === 'tool' || kind === 'prompt' ? MAX_NAME_BYTES : MAX_URI_BYTES
+  if (size(name) > maxName) return `its name is longer than ${maxName} bytes`
+  if (size(definition) > MAX_DEFINITION_BYTES) return `it is larger than ${MAX_DEFINITION_BYTES} bytes`
+  const found = members(definition, 0, pageLimits)
+  if (size(valueOf(definition, found, 'description')) > MAX_DESCRIPTION_BYTES) {
+    return `its description is larger than ${MAX_DESCRIPTION_BYTES} bytes`
   }
-  return [...items.values()]
+  for (const schema of ['inputSchema', 'outputSchema']) {
+    if (size(valueOf(definition, found, schema)) > MAX_SCHEMA_BYTES) {
+      return `its ${schema} is larger than ${MAX_SCHEMA_BYTES} bytes`
+    }
+  }
+  return isTooDeep(definition) ? `it is nested deeper than ${MAX_DEPTH} levels` : undefined
 }
 
-const METHOD_NOT_FOUND = -32601
+/** Takes the good items of one list, in the upstream's order; of two with one name the first. */
+function createCollection(list: ListKind, warn: (text: string) => void) {
+  const items = new Map<string, OfferedItem>()
+  let leftOut = 0
+  const leaveOut = (name: string | undefined, problem: string) => {
+    const label = name === undefined ? '' : ` "${cleanText(name)}"`
+    if (++leftOut <= MAX_WARNINGS) warn(`${list.kind}${label} of the upstream is left out: ${problem}`)
+  }
+  return {
+    items,
+    add(definition: string) {
+      const name = readName(definition, list.key)
+      if (name === undefined) return leaveOut(name, `it has no usable "${list.key}"`)
+      if (items.has(name)) return leaveOut(name, 'its name is listed twice')
+      const problem = brokenBound(name, definition, list)
+      if (problem !== undefined) return leaveOut(name, problem)
+      if (items.size === MAX_ITEMS) return leaveOut(name, `more than ${MAX_ITEMS} are listed`)
+      items.set(name, { kind: list.kind, name, definition })
+    },
+    finish() {
+      if (leftOut > MAX_WARNINGS) warn(`${leftOut - MAX_WARNINGS} more ${list.member} of the upstream are left out`)
+    }
+  }
+}
 
-async function readList(connection: Connection, list: ListKind, options: ReadOptions): Promise<OfferedItem[]> {
-  const definitions: string[] = []
+/** Adds the items of one page; the cursor of the next page, undefined where there is none. */
+function readPage(
+  { body }: Answer,
+  { member, method }: ListKind,
+  add: (definition: string) => void
+): string | undefined {
+  const text = body.toString()
+  const found = members(text, 0, pageLimits)
+  const list = found.findLast(({ key }) => key === member)
+  if (!list || text[list.start] !== '[') throw bad(`answered ${method} without "${member}"`)
+  for (const definition of elementsOf(text, list.start)) add(definition)
+  const nextCursor = parsed(valueOf(text, found, 'nextCursor'))
+  return typeof nextCursor === 'string' ? nextCursor : undefined
+}
+
+/** Refusals for a method that is not there mean an empty list (proxy page 4.3). */
+function refusal(answer: Answer, method: string): UpstreamFailure | null {
+  const { code, message } = readError(answer)
+  return code === METHOD_NOT_FOUND ? null : bad(`refused ${method}: ${message}`)
+}
+
+interface Budget {
+  bytes: number
+}
+
+async function readList(
+  connection: Connection,
+  list: ListKind,
+  { deadline, warn }: ReadOptions,
+  budget: Budget
+): Promise<OfferedItem[]> {
+  const collection = createCollection(list, warn)
   const cursors = new Set<string>()
   let params = ''
   for (let page = 0; page < MAX_PAGES; page++) {
-    const answer = await ask(connection, list.method, params, options.deadline)
+    const answer = await ask(connection, list.method, params, deadline)
     if (answer.kind === 'error') {
-      const { code, message } = JSON.parse(answer.body.toString()) as { code?: number; message?: string }
-      if (code === METHOD_NOT_FOUND) return []
-      throw bad(`refused ${list.method}: ${String(message).slice(0, 200)}`)
+      const failure = refusal(answer, list.method)
+      if (failure) throw failure
+      return []
     }
-    const { definitions: more, nextCursor } = readPage(answer, list)
-    definitions.push(...more)
-    if (definitions.length > MAX_ITEMS) throw bad(`lists more than ${MAX_ITEMS} ${list.member}`)
-    if (nextCursor === undefined) return keepGood(definitions, list, options)
+    budget.bytes -= answer.body.length
+    if (budget.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
+    const nextCursor = readPage(answer, list, collection.add)
+    if (nextCursor === undefined || collection.items.size === MAX_ITEMS) {
+      if (nextCursor !== undefined) warn(`lists more than ${MAX_ITEMS} ${list.member}, the rest is left out`)
+      collection.finish()
+      return [...collection.items.values()]
+    }
     if (cursors.has(nextCursor)) throw bad(`repeats a page of ${list.method}`)
     cursors.add(nextCursor)
     params = `"cursor":${JSON.stringify(nextCursor)}`
@@ -149,15 +221,24 @@ async function readList(connection: Connection, list: ListKind, options: ReadOpt
   throw bad(`has more than ${MAX_PAGES} pages of ${list.method}`)
 }
 
-/** All lists that the upstream declares, definitions as the text it sent. Rejects with UpstreamFailure. */
+/**
+ * All lists that the upstream declares, definitions as the text it sent; items that break a bound are left out with a
+ * warning (security page 4). Rejects with UpstreamFailure.
+ */
 export async function readLists(
   connection: Connection,
   capabilities: Readonly<Record<string, unknown>>,
   options: ReadOptions
 ): Promise<OfferedItem[]> {
   const items: OfferedItem[] = []
-  for (const list of lists) {
-    if (capabilities[list.capability] !== undefined) items.push(...(await readList(connection, list, options)))
+  const budget: Budget = { bytes: MAX_TOTAL_BYTES }
+  try {
+    for (const list of lists) {
+      if (capabilities[list.capability] === undefined) continue
+      for (const item of await readList(connection, list, options, budget)) items.push(item)
+    }
+  } catch (error) {
+    throw error instanceof JsonError ? toFailure(error) : error
   }
   return items
 }

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
+import { createHttpClient } from '../../src/gateway/upstream/http.ts'
+import { readLists } from '../../src/gateway/upstream/lists.ts'
+import { type RpcMessage, openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'
+
+const everything = { tools: {}, prompts: {}, resources: {} }
+
+/** Lists over the modern wire what `answer` gives: JSON text of `result`, or an error object. */
+async function read(
+  t: TestContext,
+  answer: (message: RpcMessage) => string | object,
+  capabilities: object = everything
+) {
+  const upstream = await startHttp((request, response) => {
+    const { id } = request.message!
+    const given = answer(request.message!)
+    if (typeof given === 'object') return sendJson(response, 200, { jsonrpc: '2.0', id, error: given })
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(`{"jsonrpc":"2.0","id":${id},"result":${given}}`)
+  })
+  const client = createHttpClient({
+    url: upstream.origin,
+    headers: {},
+    version: '1',
+    connectTimeoutMs: 1000,
+    maxResponseBytes: 16_777_216
+  })
+  t.after(async () => {
+    client.close()
+    await upstream.close()
+  })
+  const deadline = performance.now() + 5000
+  const connection = await client.open({ era: 'modern', capabilities: '{}', deadline })
+  const warnings: string[] = []
+  const options = { deadline, warn: (text: string) => warnings.push(text) }
+  const items = await readLists(connection, capabilities as Record<string, unknown>, options)
+  return { items, warnings, requests: upstream.requests }
+}
+
+const nothing = (method: string | undefined) =>
+  `{"${{ 'prompts/list': 'prompts', 'resources/list': 'resources' }[method!] ?? 'resourceTemplates'}":[]}`
+const tools =
+  (...definitions: string[]) =>
+  ({ method }: RpcMessage) =>
+    method === 'tools/list' ? `{"tools":[${definitions.join(',')}]}` : nothing(method)
+const tool = (name: string, more = '') => `{"name":${JSON.stringify(name)},"inputSchema":{"type":"object"}${more}}`
+
+test('all four lists are read, definitions as the text that was sent', async (t) => {
+  const echo = '{ "name":"echo", "inputSchema":{"type":"object","maximum":12345678901234567890.0},"x":"\\u00e4ü😀" }'
+  const { items, requests } = await read(t, ({ method }) => {
+    if (method === 'tools/list') return `{"nextCursor":null,"tools":[${echo} , ${tool('two')}]}`
+    if (method === 'prompts/list') return '{"prompts":[{"name":"greet"}]}'
+    if (method === 'resources/list') return '{"resources":[{"uri":"a://b","name":"b"}]}'
+    return '{"resourceTemplates":[{"uriTemplate":"a://{x}","name":"x"}]}'
+  })
+  assert.deepEqual(items, [
+    { kind: 'tool', name: 'echo', definition: echo },
+    { kind: 'tool', name: 'two', definition: tool('two') },
+    { kind: 'prompt', name: 'greet', definition: '{"name":"greet"}' },
+    { kind: 'resource', name: 'a://b', definition: '{"uri":"a://b","name":"b"}' },
+    { kind: 'template', name: 'a://{x}', definition: '{"uriTemplate":"a://{x}","name":"x"}' }
+  ])
+  const declared = requests[0]!.message!.params!._meta as Record<string, unknown>
+  assert.deepEqual(declared['io.modelcontextprotocol/clientCapabilities'], {
+    sampling: {},
+    elicitation: { form: {}, url: {} },
+    roots: {}
+  })
+})
+
+test('only lists of declared capabilities are asked for, and a method that is missing is an empty list', async (t) => {
+  const { items, requests } = await read(
+    t,
+    ({ method }) => (method === 'tools/list' ? { code: -32601, message: 'no' } : nothing(method)),
+    { tools: {} }
+  )
+  assert.deepEqual(items, [])
+  assert.deepEqual(
+    requests.map(({ message }) => message!.method),
+    ['tools/list']
+  )
+})
+
+test('every page is read, an empty cursor included', async (t) => {
+  const pages = new Map<unknown, string>([
+    [undefined, `{"tools":[${tool('a')}],"nextCursor":""}`],
+    ['', `{"tools":[],"nextCursor":"ü\\n"}`],
+    ['ü\n', `{"tools":[${tool('b')}]}`]
+  ])
+  const { items } = await read(t, ({ params }) => pages.get(params!.cursor)!, { tools: {} })
+  assert.deepEqual(
+    items.map(({ name }) => name),
+    ['a', 'b']
+  )
+})
+
+test('a cursor that comes again ends the reading with an error', async (t) => {
+  const endless = read(t, () => `{"tools":[],"nextCursor":"x"}`, { tools: {} })
+  await assert.rejects(endless, new UpstreamFailure('bad_response', 'repeats a page of tools/list'))
+})
+
+test('more than a thousand pages are an error', async (t) => {
+  let page = 0
+  const endless = read(t, () => `{"tools":[],"nextCursor":"${page++}"}`, { tools: {} })
+  await assert.rejects(endless, new UpstreamFailure('bad_response', 'has more than 1000 pages of tools/list'))
+})
+
+test('a refusal and a list that is none fail the reading', async (t) => {
+  const refused = read(t, () => ({ code: -32000, message: '<b>not</b>\nnow' }), { tools: {} })
+  await assert.rejects(refused, new UpstreamFailure('bad_response', 'refused tools/list: not now'))
+  const odd = read(t, () => '{"tools":{}}', { tools: {} })
+  await assert.rejects(odd, new UpstreamFailure('bad_response', 'answered tools/list without "tools"'))
+})
+
+test('items that break a bound are left out with a warning, the others stay', async (t) => {
+  const deep = `,"x":${'['.repeat(80)}${']'.repeat(80)}`
+  const { items, warnings } = await read(
+    t,
+    tools(
+      tool('good'),
+      tool('n'.repeat(257)),
+      tool('described', `,"description":"${'d'.repeat(65_536)}"`),
+      tool('schema', `,"outputSchema":{"x":"${'s'.repeat(262_144)}"}`),
+      tool('deep', deep),
+      tool('good', ',"second":true'),
+      '{"title":"nameless"}',
+      '{"name":7}',
+      '"text"',
+      tool('last')
+    )
+  )
+  assert.deepEqual(
+    items.map(({ name, definition }) => [name, definition]),
+    [
+      ['good', tool('good')],
+      ['last', tool('last')]
+    ]
+  )
+  assert.deepEqual(
+    warnings.map((text) => text.replace(/n{50,}…?/, 'n')),
+    [
+      'tool "n" of the upstream is left out: its name is longer than 256 bytes',
+      'tool "described" of the upstream is left out: its description is larger than 65536 bytes',
+      'tool "schema" of the upstream is left out: its outputSchema is larger than 262144 bytes',
+      'tool "deep" of the upstream is left out: it is nested deeper than 64 levels',
+      'tool "good" of the upstream is left out: its name is listed twice',
+      'tool of the upstream is left out: it has no usable "name"',
+      'tool of the upstream is left out: it has no usable "name"',
+      'tool of the upstream is left out: it has no usable "name"'
+    ]
+  )
+})
+
+test('of more than ten thousand items the first are kept', async (t) => {
+  const many = Array.from({ length: 10_020 }, (_, i) => tool(`t${i}`))
+  const { items, warnings } = await read(t, tools(...many), { tools: {} })
+  assert.equal(items.length, 10_000)
+  assert.equal(warnings.length, 11)
+  assert.equal(warnings.at(-1), '10 more tools of the upstream are left out')
+})
+
+test('a push while lists are read is answered without anybody being asked', async (t) => {
+  const pushes = ['roots/list', 'elicitation/create', 'sampling/createMessage', 'other/method']
+  const upstream = await startHttp((request, response) => {
+    const { id, method } = request.message!
+    if (method === 'initialize') {
+      const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} } }
+      return sendJson(response, 200, { jsonrpc: '2.0', id, result })
+    }
+    if (method !== 'tools/list') return response.writeHead(202).end(answered())
+    openEvents(response)
+    pushes.forEach((push, at) => sendEvent(response, { jsonrpc: '2.0', id: at, method: push, params: {} }))
+    finish = () => response.end(`data: {"jsonrpc":"2.0","id":${id},"result":{"tools":[]}}\n\n`)
+  })
+  let finish = () => {}
+  const answers = () => upstream.requests.flatMap(({ message }) => (message?.result || message?.error ? [message] : []))
+  const answered = () => void (answers().length === pushes.length && finish())
+  const client = createHttpClient({
+    url: upstream.origin,
+    headers: {},
+    version: '1',
+    connectTimeoutMs: 1000,
+    maxResponseBytes: 1_048_576
+  })
+  t.after(async () => {
+    client.close()
+    await upstream.close()
+  })
+  const deadline = performance.now() + 5000
+  const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline })
+  assert.deepEqual(await readLists(connection, { tools: {} }, { deadline, warn: () => {} }), [])
+  const byId = answers().sort((a, b) => Number(a.id) - Number(b.id))
+  assert.deepEqual(
+    byId.map(({ result, error }) => result ?? error!.code),
+    [{ roots: [] }, { action: 'cancel' }, -32603, -32601]
+  )
+})
