@@ -151,6 +151,21 @@ test('LI-01 LI-10 the parser refuses in the same shape, and closes', async (t) =
   }
 })
 
+test('LI-04 senders that never finish their headers are cut off, and disturb nobody', async (t) => {
+  const app = await startApp(t, { env: { TOWPATH_REQUEST_BODY_TIMEOUT_MS: '1000' } })
+  const port = await listen(app)
+  const sockets = Array.from({ length: 300 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  const closed = Promise.all(sockets.map((socket) => new Promise((resolve) => socket.on('close', resolve).resume())))
+  for (const socket of sockets) socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nX: ')
+  const drip = setInterval(() => sockets.forEach((socket) => socket.write('a')), 100)
+  const begun = performance.now()
+  assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200)
+  assert.ok(performance.now() - begun < 1_000)
+  await closed
+  clearInterval(drip)
+  assert.ok(performance.now() - begun < 15_000)
+})
+
 async function check(app: FastifyInstance, request: InjectOptions | string, status: number, error: string | RegExp) {
   const answer = await app.inject(request)
   assert.equal(answer.statusCode, status, answer.body)

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import test, { type TestContext } from 'node:test'
+import { cleanEnv, freePort, root, run, startGateway, towpathCommand, until, type Running } from '../e2e/harness.ts'
+import { freshPlace } from '../store.ts'
+
+const start = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running =>
+  run(t, process.execPath, [...towpathCommand(), ...args], { cwd: root, env: { ...cleanEnv(), ...env } })
+
+const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, line: string][] = [
+  [['start'], { SERVER_MODE: 'prod' }, 'SERVER_MODE must be one of development, enterprise, not "prod"'],
+  [['start', '--enterprise'], {}, 'enterprise mode is not available in this version yet'],
+  [['start', '--port', 'x'], {}, '--port must be a whole number from 0 to 65535, not "x"'],
+  [['start', '--nonsense'], {}, "unknown option '--nonsense'"],
+  [['nonsense'], {}, "unknown command 'nonsense'"]
+]
+test('a start that is asked for wrongly ends with 2 and one line', async (t) => {
+  for (const [args, env, line] of refusals) {
+    const process = start(t, args, env)
+    assert.equal(await process.exited, 2, line)
+    assert.equal(process.output(), `towpath: ${line}\n`)
+  }
+})
+
+test('a start that the machine refuses ends with one line that says why', async (t) => {
+  const first = await startGateway(t)
+  const { dataDir } = await freshPlace(t, 'pglite')
+  const taken = start(t, ['start', '--port', String(first.port), '--data-dir', dataDir])
+  assert.equal(await taken.exited, 1)
+  assert.equal(taken.output(), `towpath: cannot start: port ${first.port} on 127.0.0.1 is in use by another process\n`)
+
+  const locked = start(t, ['start', '--port', '0', '--data-dir', first.place.dataDir])
+  assert.notEqual(await locked.exited, 0)
+  assert.match(locked.output(), /^towpath: cannot start: data directory .* is in use by process \d+ on .*\n$/)
+})
+
+test('the start tells where everything is; a debugger cannot be opened by a signal; SIGTERM ends it with 0', async (t) => {
+  const gateway = await startGateway(t)
+  await until('the banner', () => gateway.output().includes('store'))
+  for (const text of [
+    `listens on ${gateway.url} (development mode)`,
+    `MCP endpoint  ${gateway.url}/mcp`,
+    `described at ${gateway.url}/docs`,
+    `embedded, in ${gateway.place.dataDir}`
+  ]) {
+    assert.ok(gateway.output().includes(text), gateway.output())
+  }
+  assert.doesNotMatch(gateway.output(), /without authentication/)
+  gateway.child.kill('SIGUSR1')
+  assert.equal((await gateway.get('/health')).status, 200)
+  assert.doesNotMatch(gateway.output(), /Debugger listening/)
+  assert.equal(await gateway.stop('SIGTERM'), 0)
+})
+
+test('DA-12 a bind beyond loopback is possible and warned of', async (t) => {
+  const gateway = await startGateway(t, { env: { HOST: '0.0.0.0' } })
+  await until('the banner', () => gateway.output().includes('store'))
+  assert.match(gateway.output(), /warning: listening on 0\.0\.0\.0 without authentication/)
+  assert.equal((await gateway.get('/health')).status, 200)
+})
+
+test('a second signal ends it at once, whatever is under way', async (t) => {
+  const gateway = await startGateway(t)
+  const socket = connect(gateway.port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  socket.write(
+    'POST /api/v0/tools/invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{'
+  )
+  await until('the request', async () => (await gateway.get('/health')).status === 200)
+  gateway.child.kill('SIGTERM')
+  await until('stopping', () => gateway.output().includes('waiting for requests under way'))
+  const begun = performance.now()
+  assert.equal(await gateway.stop('SIGINT'), 1)
+  assert.ok(performance.now() - begun < 2_000)
+})
+
+test('a free port is asked for with 0 and told', async (t) => {
+  const { dataDir } = await freshPlace(t, 'pglite')
+  const process = start(t, ['start', '--port', '0', '--data-dir', dataDir, '--log-level', 'silent'])
+  await until('the banner', () => process.output().includes('store'), 60_000)
+  const url = /listens on (\S+)/.exec(process.output())![1]!
+  assert.equal((await fetch(`${url}/ready`)).status, 200)
+  assert.notEqual(new URL(url).port, String(await freePort()))
+})
