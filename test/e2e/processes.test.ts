@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { later, tempDir } from '../store.ts'
 import { restart, root, startGateway, until, type Gateway } from './harness.ts'
+import { connectV1 } from './peers.ts'
 import { descendants, isAlive } from './process-tree.ts'
 
 const file = (name: string) => join(root, 'test/fixtures/stdio', name)
@@ -49,6 +50,32 @@ test('LC-02 no process is left of calls to a stateless server, abandoned ones in
     await abandon()
   }
   await until('every child to be gone', () => descendants(gateway.pid).length === 0, 6_000)
+})
+
+test('LC-03 on SIGTERM the call under way is answered, streams end, and nothing is left', async (t) => {
+  const gateway = await startGateway(t)
+  await gateway.register(stdio('alpha', process.execPath, [file('good.mjs')], { session_mode: 'stateful' }))
+  // Each client of this SDK holds a stream open for what the server has to say.
+  await Promise.all(Array.from({ length: 20 }, () => connectV1(t, gateway.url)))
+  const underWay = gateway.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms: 2_000 })
+  await until('the call to have a process', () => descendants(gateway.pid).length > 0)
+  const children = descendants(gateway.pid).map(({ pid }) => pid)
+
+  const start = performance.now()
+  const stopped = gateway.stop()
+  const late = await until('new requests to be refused', async () => {
+    const status = await gateway.get('/api/v0/servers').then(
+      (answer) => answer.status,
+      () => 'refused'
+    )
+    return status !== 200 && status
+  })
+  assert.ok(late === 'refused' || late === 503, String(late))
+  const { status, body } = await underWay
+  assert.deepEqual([status, textOf(body)], [200, 'done'])
+  assert.equal(await stopped, 0)
+  assert.ok(performance.now() - start < 10_000, 'long before the drain deadline')
+  await until('every child to be gone', () => !children.some(isAlive))
 })
 
 test('LC-04 a killed gateway leaves no server process behind its next start', async (t) => {

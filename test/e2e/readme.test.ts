@@ -46,6 +46,14 @@ test("the README's client configuration connects a client to the demo server's t
   assert.ok(readme.includes(`claude mcp add --transport http towpath ${mcpServers.towpath.url}`))
 })
 
+test('every path that the README names is there', async (t) => {
+  const gateway = await startGateway(t)
+  const table = readme.slice(readme.indexOf('## HTTP interface'), readme.indexOf('## Storage'))
+  const paths = [...table.matchAll(/`(\/[\w/.]+)`/g)].map(([, path = '']) => path)
+  assert.ok(paths.length >= 10, String(paths))
+  for (const path of paths) assert.notEqual((await gateway.get(path)).status, 404, path)
+})
+
 test('what the README tells to type first starts the gateway and its tests', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   assert.ok(readme.includes('\n```sh\nnpm ci && npm start -- --demo\nnpm test\n```\n'))
