@@ -48,7 +48,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   const watches = new Set<Watch>()
   let closed = false
 
-  const post = (body: string) => void pool.message('POST', headers, body, REPLY_TIMEOUT_MS).catch(ignore)
+  const post = (body: string) => void pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).catch(ignore)
   const reply = (id: string, { kind, body }: Answer) =>
     post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
   const notify = (method: string, params: string) => {

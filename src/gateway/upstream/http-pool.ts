@@ -19,6 +19,12 @@ export interface Posted {
   readonly headers: readonly Buffer[]
 }
 
+export interface MessageOptions {
+  readonly timeoutMs: number
+  /** Where it is another one than the URL's. */
+  readonly path?: string
+}
+
 /** The sockets to one upstream. */
 export interface HttpPool {
   /** True where one more request would be too many. */
@@ -30,7 +36,7 @@ export interface HttpPool {
   /** A GET into any handler, for an event stream that stays. */
   stream(headers: string[], handler: Dispatcher.DispatchHandler): void
   /** A small message: resolves with the head of the answer, whose body is thrown away. Rejects with UpstreamFailure. */
-  message(method: 'POST' | 'DELETE', headers: string[], body: string | null, timeoutMs: number): Promise<Posted>
+  message(method: 'POST' | 'DELETE', headers: string[], body: string | null, options: MessageOptions): Promise<Posted>
   /** As `message`, for what nobody waits for. Dropped where too many are under way. */
   background(method: 'POST' | 'DELETE', headers: string[], body: string | null): void
   /** The call of that exchange is over, its response is not: it gets a moment to end. */
@@ -43,6 +49,7 @@ export interface HttpPool {
 
 const BACKGROUND_TIMEOUT_MS = 5000
 const MAX_BACKGROUND = 256
+const MAX_DISCARDED = 65_536
 const LINGER_MS = 500
 const ignore = () => {}
 
@@ -54,11 +61,17 @@ function messageHandler(
 ): Dispatcher.DispatchHandler {
   let abort: ((error?: Error) => void) | null = null
   let posted: Posted | null = null
+  let discarded = 0
   const expire = () => {
     reject(new UpstreamFailure('timeout', 'did not answer in time'))
     abort?.(new Error('timeout'))
   }
   const timer = setTimeout(expire, timeoutMs)
+  const finish = () => {
+    clearTimeout(timer)
+    if (posted) resolve(posted)
+    abort?.(new Error('released'))
+  }
   return {
     onConnect(stop) {
       abort = stop
@@ -67,11 +80,12 @@ function messageHandler(
       if (status >= 200) posted = { status, headers }
       return true
     },
-    onData: () => true,
-    onComplete() {
-      clearTimeout(timer)
-      if (posted) resolve(posted)
+    onData(chunk) {
+      discarded += chunk.length
+      if (discarded > MAX_DISCARDED) finish()
+      return true
     },
+    onComplete: finish,
     onError(error) {
       clearTimeout(timer)
       reject(socketFailure(error, abort !== null))
@@ -120,9 +134,10 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
 
   const aside = () => (side ??= new Pool(origin, common))
 
-  const message: HttpPool['message'] = (method, headers, body, timeoutMs) =>
+  const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
-      aside().dispatch({ path, method, headers, body }, messageHandler(resolve, reject, timeoutMs))
+      const handler = messageHandler(resolve, reject, options.timeoutMs)
+      aside().dispatch({ path: options.path ?? path, method, headers, body }, handler)
     })
 
   return {
@@ -144,7 +159,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     background(method, headers, body) {
       if (inBackground >= MAX_BACKGROUND) return
       inBackground++
-      void message(method, headers, body, BACKGROUND_TIMEOUT_MS)
+      void message(method, headers, body, { timeoutMs: BACKGROUND_TIMEOUT_MS })
         .catch(ignore)
         .finally(() => inBackground--)
     },

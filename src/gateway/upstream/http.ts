@@ -111,7 +111,7 @@ async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions
   const greeting = read(answer)
   const session = readSession(headers)
   const own = connectionHeaders(shared.base, greeting.version, session)
-  const posted = await pool.message('POST', own, initialized, timeLeft(deadline))
+  const posted = await pool.message('POST', own, initialized, { timeoutMs: timeLeft(deadline) })
   if (posted.status >= 300) throw statusFailure(posted.status, posted.headers, shared.hasCredential)
   return { greeting, session }
 }

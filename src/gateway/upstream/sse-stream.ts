@@ -1,0 +1,116 @@
+import type { Dispatcher } from 'undici'
+import { EventStream } from './event-stream.ts'
+import { UpstreamFailure } from './failure.ts'
+import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
+
+/** The event stream of the 2024-11-05 transport, from the GET on. */
+export interface SseStream {
+  readonly handler: Dispatcher.DispatchHandler
+  /** Path and query that messages are posted to, as the first event names them. Rejects with UpstreamFailure. */
+  readonly endpoint: Promise<string>
+  /** One message of the upstream's. */
+  onMessage: ((data: Buffer) => void) | null
+  /** Once, when it ends without `close`. */
+  onEnd: ((failure: UpstreamFailure) => void) | null
+  /** Once, however it ends. */
+  onClose: (() => void) | null
+  /** Ends it, and says why. */
+  fail(failure: UpstreamFailure): void
+  /** Ends it in silence. */
+  close(): void
+}
+
+export interface SseStreamOptions {
+  readonly url: string
+  readonly maxEventBytes: number
+  readonly hasCredential: boolean
+}
+
+/** Messages must not be sent anywhere else than to where the stream comes from. */
+function readEndpoint(data: Buffer, url: string): string {
+  const endpoint = tryParse(data.toString(), url)
+  if (!endpoint) throw new UpstreamFailure('bad_response', 'named an endpoint that is no URL')
+  if (endpoint.origin !== new URL(url).origin) {
+    throw new UpstreamFailure('bad_response', 'named an endpoint at another origin')
+  }
+  return endpoint.pathname + endpoint.search
+}
+
+function tryParse(text: string, base: string): URL | null {
+  try {
+    return new URL(text, base)
+  } catch {
+    return null
+  }
+}
+
+export function openSseStream({ url, maxEventBytes, hasCredential }: SseStreamOptions): SseStream {
+  let abort: ((error?: Error) => void) | null = null
+  let isNamed = false
+  let isOver = false
+  let name: (path: string) => void
+  let refuse: (failure: UpstreamFailure) => void
+  const endpoint = new Promise<string>((resolve, reject) => {
+    name = resolve
+    refuse = reject
+  })
+  // whoever opened it may have given up by then
+  endpoint.catch(() => {})
+
+  const over = () => {
+    if (isOver) return false
+    isOver = true
+    abort?.(new Error('released'))
+    stream.onClose?.()
+    return true
+  }
+  const fail = (failure: UpstreamFailure) => {
+    if (!over()) return
+    refuse(failure)
+    stream.onEnd?.(failure)
+  }
+  const takeEndpoint = (data: Buffer) => {
+    try {
+      name(readEndpoint(data, url))
+      isNamed = true
+    } catch (error) {
+      fail(error as UpstreamFailure)
+    }
+  }
+  const events = new EventStream(maxEventBytes, (data, type) => {
+    if (isOver) return
+    if (!isNamed && type === 'endpoint') takeEndpoint(data)
+    else if (isNamed && (type === '' || type === 'message')) stream.onMessage?.(data)
+  })
+
+  const handler: Dispatcher.DispatchHandler = {
+    onConnect(stop) {
+      if (isOver) throw new Error('released')
+      abort = stop
+    },
+    onHeaders(status, headers) {
+      if (status < 200 || isOver) return true
+      const isStream = /^text\/event-stream\s*(;|$)/i.test(headerOf(headers, 'content-type') ?? '')
+      if (status >= 300 || !isStream) fail(statusFailure(status, headers, hasCredential))
+      return true
+    },
+    onData(chunk) {
+      if (!isOver && !events.write(chunk)) {
+        fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
+      }
+      return true
+    },
+    onComplete: () => fail(new UpstreamFailure('unreachable', 'event stream ended')),
+    onError: (error) => fail(socketFailure(error, abort !== null))
+  }
+  const stream: SseStream = {
+    handler,
+    endpoint,
+    onMessage: null,
+    onEnd: null,
+    onClose: null,
+    fail,
+    close: () => void over()
+  }
+  return stream
+}

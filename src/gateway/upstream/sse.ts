@@ -1,0 +1,140 @@
+import { isUtf8 } from 'node:buffer'
+import { PRODUCT } from '../../domain/product.ts'
+import type { Connection, OpenOptions, TransportClient } from './connection.ts'
+import { UpstreamFailure } from './failure.ts'
+import { statusFailure } from './http-failure.ts'
+import { type HttpPool, type Posted, createHttpPool } from './http-pool.ts'
+import { baseHeaders, streamHeaders } from './http-request.ts'
+import type { HttpClientOptions } from './http.ts'
+import { clientInfo, initialize } from './peer-opening.ts'
+import { type Peer, type RequestHandler, createPeer } from './peer.ts'
+import { type SseStream, openSseStream } from './sse-stream.ts'
+
+export interface SseConnection extends Connection {
+  /** Answers requests of the upstream that come while no call is under way; null: -32601. */
+  onRequest: RequestHandler | null
+}
+
+export interface SseClient extends TransportClient {
+  open(options: OpenOptions): Promise<SseConnection>
+}
+
+/** What all connections to one upstream share. */
+interface Shared {
+  readonly options: HttpClientOptions
+  readonly pool: HttpPool
+  readonly headers: string[]
+  readonly hasCredential: boolean
+}
+
+const POST_TIMEOUT_MS = 30_000
+const DEFAULT_MAX_REQUESTS = 1024
+const LONGEST_TIMER = 2 ** 31 - 1
+
+const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { taken: false })
+const overloaded = () => new UpstreamFailure('overloaded', 'too many requests are under way', { taken: false })
+
+/** Why a message was not taken, null where it was. An unknown session is proof that it was not. */
+function refusalOf({ status, headers }: Posted, hasCredential: boolean): UpstreamFailure | null {
+  if (status < 300) return null
+  if (status !== 404) return statusFailure(status, headers, hasCredential)
+  return new UpstreamFailure('unreachable', 'does not know the session any more (HTTP 404)', { status, taken: false })
+}
+
+/** The conversation over an open stream: answers come on it, messages are posted to the endpoint that it named. */
+function converse(shared: Shared, stream: SseStream, path: string) {
+  const { pool, headers, hasCredential } = shared
+  let connection: SseConnection | null = null
+  let isClosed = false
+  /** Settles when the last message has been taken or refused. */
+  let lastPost: Promise<void> = Promise.resolve()
+
+  const end = (failure: UpstreamFailure) => {
+    if (isClosed) return
+    isClosed = true
+    peer.fail(failure)
+    stream.close()
+    connection?.onClose?.()
+  }
+  const write = (text: string, refuse: (failure: UpstreamFailure) => void) => {
+    lastPost = pool.message('POST', headers, text, { timeoutMs: POST_TIMEOUT_MS, path }).then((posted) => {
+      const failure = refusalOf(posted, hasCredential)
+      if (!failure) return
+      refuse(failure)
+      if (failure.status === 404) end(failure)
+    }, refuse)
+  }
+  const peer: Peer = createPeer({
+    write,
+    onNotification: (method, params) => connection?.onNotification?.(method, params),
+    onRequest: () => connection?.onRequest ?? null
+  })
+  stream.onMessage = (data) => void (isUtf8(data) && peer.receive(data))
+  stream.onEnd = end
+
+  const connect = async (open: OpenOptions): Promise<SseConnection> => {
+    const greeting = await initialize(peer, clientInfo(shared.options.version), open)
+    // posts may overtake each other: nothing goes out before `initialized` has arrived
+    await lastPost
+    const maxRequests = shared.options.maxRequests ?? DEFAULT_MAX_REQUESTS
+    connection = {
+      era: 'legacy',
+      greeting,
+      get closed() {
+        return isClosed
+      },
+      send: (call) => (peer.pending < maxRequests ? peer.send(call) : Promise.reject(overloaded())),
+      notify: (method, params) => peer.notify(method, params),
+      close: () => end(closedFailure()),
+      onClose: null,
+      onNotification: null,
+      onRequest: null
+    }
+    return connection
+  }
+  return { connect, end }
+}
+
+async function openConnection(shared: Shared, open: OpenOptions, streams: Set<SseStream>): Promise<SseConnection> {
+  const { options, pool, headers, hasCredential } = shared
+  const stream = openSseStream({ url: options.url, maxEventBytes: options.maxResponseBytes, hasCredential })
+  streams.add(stream)
+  const expire = () => stream.fail(new UpstreamFailure('timeout', 'opened no event stream in time'))
+  const timer = setTimeout(expire, Math.min(Math.max(open.deadline - performance.now(), 0), LONGEST_TIMER))
+  stream.onClose = () => streams.delete(stream)
+  pool.stream(streamHeaders(headers), stream.handler)
+  try {
+    const path = await stream.endpoint
+    clearTimeout(timer)
+    return await converse(shared, stream, path).connect(open)
+  } catch (error) {
+    stream.close()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The HTTP+SSE transport of revision 2024-11-05; legacy only. A connection is one event stream. */
+export function createSseClient(options: HttpClientOptions): SseClient {
+  const { url, connectTimeoutMs, connector } = options
+  const connections = options.connections ?? 1
+  const maxRequests = options.maxRequests ?? DEFAULT_MAX_REQUESTS
+  const shared: Shared = {
+    options,
+    pool: createHttpPool({ url, connectTimeoutMs, connections, maxRequests, ...(connector ? { connector } : {}) }),
+    headers: baseHeaders(options.headers, `${PRODUCT}/${options.version}`),
+    hasCredential: Object.keys(options.headers).some((name) => name.toLowerCase() === 'authorization')
+  }
+  const streams = new Set<SseStream>()
+  return {
+    open: (open) =>
+      open.era === 'legacy'
+        ? openConnection(shared, open, streams)
+        : Promise.reject(new UpstreamFailure('bad_response', 'the SSE transport has no modern era', { taken: false })),
+    close() {
+      for (const stream of streams) stream.fail(closedFailure())
+      shared.pool.close()
+    }
+  }
+}

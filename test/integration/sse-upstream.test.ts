@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type TestContext, test } from 'node:test'
+import { type Answer, type Sink, Call, silentSink } from '../../src/gateway/upstream/call.ts'
+import { readUpstream } from '../../src/gateway/upstream/discovery.ts'
+import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
+import type { HttpClientOptions } from '../../src/gateway/upstream/http.ts'
+import { type SseConnection, createSseClient } from '../../src/gateway/upstream/sse.ts'
+import { sendEvent, startHttp } from '../fixtures/http/server.ts'
+import { startSse } from '../fixtures/http/sse.ts'
+
+const newClient = (t: TestContext, url: string, more: Partial<HttpClientOptions> = {}) => {
+  const options = { url, headers: {}, version: '1.2.3', connectTimeoutMs: 2000, maxResponseBytes: 1_048_576, ...more }
+  const client = createSseClient(options)
+  t.after(() => client.close())
+  return client
+}
+const open = (t: TestContext, url: string, more: Partial<HttpClientOptions> = {}, ms = 5000) =>
+  newClient(t, url, more).open({ era: 'legacy', capabilities: '{"roots":{}}', deadline: performance.now() + ms })
+
+const newCall = (args: unknown = {}, sink: Sink = silentSink) =>
+  new Call({ method: 'tools/call', members: `"name":"echo","arguments":${JSON.stringify(args)}`, meta: '' }, sink)
+const call = (connection: SseConnection, args?: unknown, sink?: Sink) => connection.send(newCall(args, sink))
+const textOf = ({ body }: Answer) => (JSON.parse(body.toString()) as { content: { text: string }[] }).content[0]!.text
+
+const failure = async (promise: Promise<unknown>): Promise<UpstreamFailure> => {
+  const error = await promise.then(
+    () => assert.fail('did not fail'),
+    (reason: unknown) => reason
+  )
+  assert.ok(error instanceof UpstreamFailure, String(error))
+  return error
+}
+
+async function until(what: string, isTrue: () => boolean) {
+  const end = performance.now() + 5000
+  while (!isTrue()) {
+    if (performance.now() > end) assert.fail(`never happened: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+test('a connection is one event stream, messages go to the endpoint that it names', async (t) => {
+  const upstream = await startSse(t, { authorization: 'Bearer good' })
+  const connection = await open(t, upstream.url, { headers: { Authorization: 'Bearer good' } })
+  assert.equal(connection.greeting.version, '2024-11-05')
+  assert.deepEqual(connection.greeting.serverInfo, { name: 'old', version: '1' })
+  const answers = await Promise.all([call(connection, { n: 1 }), call(connection, { n: 'zwölf' })])
+  assert.deepEqual(answers.map(textOf), ['{"n":1}', '{"n":"zwölf"}'])
+  const posted = upstream.requests.filter(({ method }) => method === 'POST').map(({ message }) => message!.method)
+  assert.deepEqual(posted, ['initialize', 'notifications/initialized', 'tools/call', 'tools/call'])
+  assert.deepEqual(upstream.calls('initialize')[0]!.params!.capabilities, { roots: {} })
+
+  let closes = 0
+  connection.onClose = () => closes++
+  connection.close()
+  connection.close()
+  await until('the stream is closed', () => upstream.streams.size === 0)
+  assert.deepEqual([connection.closed, closes], [true, 1])
+  assert.equal((await failure(call(connection))).taken, false)
+})
+
+test('an endpoint at another origin is refused, and nothing is sent there', async (t) => {
+  const other = await startHttp((_request, response) => response.writeHead(202).end())
+  t.after(other.close)
+  const upstream = await startSse(t, { endpoint: `${other.origin}/message` })
+  const failed = await failure(open(t, upstream.url))
+  assert.deepEqual([failed.reason, failed.message], ['bad_response', 'named an endpoint at another origin'])
+  await until('the stream is closed', () => upstream.streams.size === 0)
+  assert.equal(other.requests.length, 0)
+})
+
+test('UP-01 a stream that names no endpoint fails to open at the deadline', async (t) => {
+  const upstream = await startSse(t, { endpoint: null })
+  const failed = await failure(open(t, upstream.url, {}, 150))
+  assert.equal(failed.reason, 'timeout')
+  await until('the stream is closed', () => upstream.streams.size === 0)
+})
+
+test('what is no such server is told by its status', async (t) => {
+  const upstream = await startSse(t, { authorization: 'Bearer good' })
+  assert.equal((await failure(open(t, upstream.url))).message, 'demands authentication (HTTP 401)')
+  const rejected = await failure(open(t, upstream.url, { headers: { authorization: 'Bearer bad' } }))
+  assert.deepEqual([rejected.reason, rejected.message], ['auth', 'rejected the configured token (HTTP 401)'])
+  const web = await startHttp((_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
+  )
+  t.after(web.close)
+  const message = 'answered HTTP 200 with neither JSON nor an event stream'
+  assert.equal((await failure(open(t, web.origin))).message, message)
+  const modern = newClient(t, upstream.url).open({ era: 'modern', capabilities: '{}', deadline: 0 })
+  assert.equal((await failure(modern)).reason, 'bad_response')
+})
+
+test('UP-06 the end of the stream fails every call under way at once, and ends the connection', async (t) => {
+  const upstream = await startSse(t, { onCall: () => {} })
+  const connection = await open(t, upstream.url)
+  let closes = 0
+  connection.onClose = () => closes++
+  const failed = [failure(call(connection)), failure(call(connection))]
+  await until('the calls arrive', () => upstream.calls('tools/call').length === 2)
+  for (const stream of upstream.streams.values()) stream.end()
+  for (const { reason, message } of await Promise.all(failed)) {
+    assert.deepEqual([reason, message], ['unreachable', 'event stream ended'])
+  }
+  assert.deepEqual([connection.closed, closes], [true, 1])
+})
+
+test('UP-02 a stopped call is cancelled upstream, and the others go on', async (t) => {
+  const upstream = await startSse(t, {
+    onCall: ({ id, params }, stream) =>
+      params!.arguments === 1 || sendEvent(stream, { jsonrpc: '2.0', id, result: { content: [] } })
+  })
+  const connection = await open(t, upstream.url)
+  const stopped = newCall(1)
+  const failed = failure(connection.send(stopped))
+  await until('the call arrives', () => upstream.calls('tools/call').length === 1)
+  stopped.stop(new UpstreamFailure('timeout', 'took too long'))
+  assert.equal((await failed).reason, 'timeout')
+  await until('it is cancelled', () => upstream.calls('notifications/cancelled').length === 1)
+  const { requestId } = upstream.calls('notifications/cancelled')[0]!.params as { requestId: unknown }
+  assert.equal(requestId, upstream.calls('tools/call')[0]!.id)
+  assert.equal((await call(connection, 2)).kind, 'result')
+})
+
+test('UP-07 an event above the limit ends the connection', async (t) => {
+  const upstream = await startSse(t, {
+    onCall: (_message, stream) => void stream.write(`data: ${'x'.repeat(2_000_000)}`)
+  })
+  const connection = await open(t, upstream.url)
+  assert.equal((await failure(call(connection))).reason, 'too_large')
+  await until('the stream is closed', () => upstream.streams.size === 0)
+})
+
+test('UP-04 what is no JSON-RPC on the stream is passed over', async (t) => {
+  const upstream = await startSse(t, {
+    onCall({ id }, stream) {
+      stream.write('data: <html>\n\ndata: {"jsonrpc"\n\n')
+      stream.write(
+        Buffer.concat([Buffer.from('data: {"jsonrpc":"2.0","id":1,"result":{"x":"'), Buffer.from([0xff, 0x0a])])
+      )
+      stream.write('"}}\n\n')
+      sendEvent(stream, { jsonrpc: '2.0', id, result: { content: [] } })
+    }
+  })
+  assert.equal((await call(await open(t, upstream.url))).kind, 'result')
+})
+
+test('a message that is refused with 404 was not taken, and ends the connection', async (t) => {
+  const upstream = await startSse(t, { onCall: () => {} })
+  const connection = await open(t, upstream.url)
+  const sessions = upstream.streams as Map<string, unknown>
+  sessions.clear()
+  const failed = await failure(call(connection))
+  assert.deepEqual([failed.reason, failed.taken, failed.status, connection.closed], ['unreachable', false, 404, true])
+})
+
+test('progress, messages and requests of the upstream reach the call', async (t) => {
+  const upstream = await startSse(t, {
+    onCall({ id, params }, stream) {
+      const { progressToken } = params!._meta as { progressToken: unknown }
+      sendEvent(stream, { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1 } })
+      sendEvent(stream, { jsonrpc: '2.0', id: 'r', method: 'roots/list' })
+      const isAnswered = () => upstream.requests.some(({ message }) => message?.id === 'r')
+      void until('it is answered', isAnswered).then(() =>
+        sendEvent(stream, { jsonrpc: '2.0', id, result: { content: [] } })
+      )
+    }
+  })
+  const told: string[] = []
+  const sink: Sink = {
+    capabilities: '{}',
+    wantsProgress: true,
+    notify: (method, params) => void told.push(`${method} ${params}`),
+    request: async (method) => ({ kind: 'result', body: Buffer.from(JSON.stringify({ roots: [], asked: method })) })
+  }
+  await call(await open(t, upstream.url), {}, sink)
+  assert.deepEqual(told, ['notifications/progress {"progress":1}'])
+  const { message } = upstream.requests.find((request) => request.message?.id === 'r')!
+  assert.deepEqual(message!.result, { roots: [], asked: 'roots/list' })
+})
+
+test('closing the client closes its streams', async (t) => {
+  const upstream = await startSse(t, { onCall: () => {} })
+  const client = newClient(t, upstream.url)
+  const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline: performance.now() + 5000 })
+  const failed = failure(call(connection))
+  client.close()
+  assert.equal((await failed).reason, 'cancelled')
+  await until('the stream is closed', () => upstream.streams.size === 0)
+})
+
+test('discovery asks an SSE upstream for nothing but initialize and its lists', async (t) => {
+  const upstream = await startSse(t)
+  const options = { deadline: performance.now() + 5000, warn: () => {} }
+  const { verdict, items } = await readUpstream(newClient(t, upstream.url), 'sse', options)
+  assert.deepEqual([verdict.modern, verdict.legacy, verdict.hasSessions], [null, '2024-11-05', true])
+  assert.deepEqual(
+    items.map(({ name }) => name),
+    ['echo']
+  )
+  const methods = upstream.requests.flatMap(({ message }) => message?.method ?? [])
+  assert.deepEqual(methods, ['initialize', 'notifications/initialized', 'tools/list'])
+})
+
+test('the reference server answers over this transport', async (t) => {
+  const main = new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
+  const probe = await startHttp(() => {})
+  await probe.close()
+  const child = spawn(process.execPath, [main.pathname, 'sse'], {
+    env: { ...process.env, PORT: String(probe.port) },
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+  t.after(async () => {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  await Promise.race([once(child.stderr, 'data'), once(child.stdout, 'data')])
+  const url = `http://127.0.0.1:${probe.port}/sse`
+  const end = performance.now() + 10_000
+  let connection: SseConnection | null = null
+  while (!connection)
+    connection = await open(t, url).catch((error) => (performance.now() > end ? assert.fail(error) : null))
+  assert.equal(textOf(await call(connection, { message: 'hi' })), 'Echo: hi')
+})
