@@ -39,11 +39,18 @@ export const MAX_DEPTH = 64
 const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 
 const QUOTE = 34
+const PLUS = 43
 const COMMA = 44
+const MINUS = 45
+const POINT = 46
+const ZERO = 48
+const NINE = 57
 const COLON = 58
+const UPPER_E = 69
 const OPEN_ARRAY = 91
 const BACKSLASH = 92
 const CLOSE_ARRAY = 93
+const LOWER_E = 101
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
 
@@ -69,18 +76,29 @@ function skipString(text: string, at: number): number {
   throw syntax(text.length)
 }
 
-/** Digits, signs, point and exponent: 0-9 + - . E e. */
-const isNumeric = (code: number) =>
-  (code >= 48 && code <= 57) || code === 45 || code === 46 || code === 43 || code === 69 || code === 101
+const isDigit = (code: number) => code >= ZERO && code <= NINE
+
+function skipDigits(text: string, at: number): number {
+  if (!isDigit(text.charCodeAt(at))) throw syntax(at)
+  let i = at + 1
+  while (isDigit(text.charCodeAt(i))) i++
+  return i
+}
+
+function skipNumber(text: string, at: number): number {
+  let i = text.charCodeAt(at) === MINUS ? at + 1 : at
+  i = text.charCodeAt(i) === ZERO ? i + 1 : skipDigits(text, i)
+  if (text.charCodeAt(i) === POINT) i = skipDigits(text, i + 1)
+  const mark = text.charCodeAt(i)
+  if (mark !== UPPER_E && mark !== LOWER_E) return i
+  const sign = text.charCodeAt(i + 1)
+  return skipDigits(text, sign === PLUS || sign === MINUS ? i + 2 : i + 1)
+}
 
 function skipScalar(text: string, at: number): number {
   const code = text.charCodeAt(at)
   if (code === QUOTE) return skipString(text, at)
-  if (code === 45 || (code >= 48 && code <= 57)) {
-    let i = at + 1
-    while (isNumeric(text.charCodeAt(i))) i++
-    return i
-  }
+  if (code === MINUS || isDigit(code)) return skipNumber(text, at)
   for (const word of ['true', 'false', 'null']) if (text.startsWith(word, at)) return at + word.length
   throw syntax(at)
 }
@@ -92,10 +110,24 @@ function skipKey(text: string, at: number): number {
   return skipSpace(text, colon + 1)
 }
 
+/** What one reading may still take, counted over all values that it skips. */
+interface Budget {
+  readonly limits: JsonLimits
+  elements: number
+}
+
+function spend(budget: Budget): void {
+  if (++budget.elements <= budget.limits.elements) return
+  throw new JsonError('elements', `JSON holds more than ${budget.limits.elements} elements`)
+}
+
 /** Offset behind the value that begins at `at`. Throws JsonError. */
-export function skipValue(text: string, at: number, limits: JsonLimits = unbounded): number {
+export const skipValue = (text: string, at: number, limits: JsonLimits = unbounded): number =>
+  skip(text, at, { limits, elements: 0 })
+
+function skip(text: string, at: number, budget: Budget): number {
+  const { limits } = budget
   const open: number[] = []
-  let elements = 0
   let i = at
   for (;;) {
     const code = text.charCodeAt(i)
@@ -123,9 +155,7 @@ export function skipValue(text: string, at: number, limits: JsonLimits = unbound
         continue
       }
       if (next !== COMMA) throw syntax(i)
-      if (++elements > limits.elements) {
-        throw new JsonError('elements', `JSON holds more than ${limits.elements} elements`)
-      }
+      spend(budget)
       i = skipSpace(text, i + 1)
       if (open[open.length - 1] === CLOSE_OBJECT) i = skipKey(text, i)
       break
@@ -141,36 +171,54 @@ export function checkJson(text: string, limits: JsonLimits): void {
 
 const readKey = (text: string, start: number, end: number): string => {
   const key = text.slice(start + 1, end - 1)
-  return key.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : key
+  if (!key.includes('\\')) return key
+  try {
+    return JSON.parse(text.slice(start, end)) as string
+  } catch {
+    throw syntax(start)
+  }
 }
 
-/** The members of the object at `at` (white space allowed before it), values unread. Throws JsonError. */
+/**
+ * The members of the object at `at` (white space allowed before it), values unread. The depth is that of the values,
+ * elements are counted over all of them. Throws JsonError.
+ */
 export function members(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
   let i = skipSpace(text, at)
   if (text.charCodeAt(i) !== OPEN_OBJECT) throw syntax(i)
   const found: Member[] = []
+  const budget: Budget = { limits, elements: 0 }
   i = skipSpace(text, i + 1)
   if (text.charCodeAt(i) === CLOSE_OBJECT) return found
   for (;;) {
     const keyStart = i
     const start = skipKey(text, i)
-    const end = skipValue(text, start, limits)
+    const end = skip(text, start, budget)
     found.push({ key: readKey(text, keyStart, skipString(text, keyStart)), keyStart, start, end })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_OBJECT) return found
     if (text.charCodeAt(i) !== COMMA) throw syntax(i)
+    spend(budget)
     i = skipSpace(text, i + 1)
   }
 }
 
+const duplicate = (key: string) => new JsonError('duplicate', `member "${key.slice(0, 40)}" is given twice`)
+
+/** Up to here looking at each pair is cheaper than a set; past it it would be quadratic. */
+const FEW = 16
+
 /** As `members`, for objects that decide something: a repeated key is refused, so that nobody can read another value. */
 export function uniqueMembers(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
   const found = members(text, at, limits)
+  if (found.length > FEW) {
+    const seen = new Set<string>()
+    for (const { key } of found) if (seen.size === seen.add(key).size) throw duplicate(key)
+    return found
+  }
   for (let i = 1; i < found.length; i++) {
     const { key } = found[i]!
-    for (let j = 0; j < i; j++) {
-      if (found[j]!.key === key) throw new JsonError('duplicate', `member "${key.slice(0, 40)}" is given twice`)
-    }
+    for (let j = 0; j < i; j++) if (found[j]!.key === key) throw duplicate(key)
   }
   return found
 }
