@@ -1,20 +1,25 @@
-const isAllowed = (piece: string, reserved: boolean) => reserved || !/[/?#]/.test(piece)
+/** Whether an expression with this operator (RFC 6570; empty for none) can expand to the piece. */
+function canExpand(operator: string, piece: string): boolean {
+  if (operator === '') return !/[/?#]/.test(piece)
+  return operator === '+' || piece === '' || piece.startsWith(operator)
+}
 
-/** Parts of a template: literal text and, between, whether the expression may hold reserved characters (RFC 6570). */
-function parts(template: string): { literals: string[]; reserved: boolean[] } | undefined {
+/** Parts of a template: literal text and, between, the operators of the expressions. */
+function parts(template: string): { literals: string[]; operators: string[] } | undefined {
   const literals: string[] = []
-  const reserved: boolean[] = []
+  const operators: string[] = []
   let at = 0
   for (;;) {
     const open = template.indexOf('{', at)
     if (open < 0) {
       literals.push(template.slice(at))
-      return { literals, reserved }
+      return { literals, operators }
     }
     const close = template.indexOf('}', open)
     if (close < 0) return undefined
     literals.push(template.slice(at, open))
-    reserved.push('+#/?&;.'.includes(template[open + 1] ?? ''))
+    const first = template[open + 1]!
+    operators.push('+#/?&;.'.includes(first) ? first : '')
     at = close + 1
   }
 }
@@ -26,7 +31,7 @@ function parts(template: string): { literals: string[]; reserved: boolean[] } | 
 export function matchesTemplate(template: string, uri: string): boolean {
   const parsed = parts(template)
   if (!parsed) return false
-  const { literals, reserved } = parsed
+  const { literals, operators } = parsed
   if (!uri.startsWith(literals[0]!)) return false
   let at = literals[0]!.length
   for (let i = 1; i < literals.length; i++) {
@@ -34,7 +39,7 @@ export function matchesTemplate(template: string, uri: string): boolean {
     const isLast = i === literals.length - 1
     const next = isLast ? uri.length - literal.length : uri.indexOf(literal, at)
     if (next < at || !uri.startsWith(literal, next)) return false
-    if (!isAllowed(uri.slice(at, next), reserved[i - 1]!)) return false
+    if (!canExpand(operators[i - 1]!, uri.slice(at, next))) return false
     at = next + literal.length
   }
   return at === uri.length

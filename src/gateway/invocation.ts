@@ -6,7 +6,7 @@ import type { Core } from './downstream/exchange.ts'
 import type { Caller, Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
 import { itemRecord } from './records.ts'
-import { aliasOf, globalScope } from './scope.ts'
+import { anyByUri, globalScope } from './scope.ts'
 import { Call, silentSink, type Outgoing } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
@@ -36,19 +36,9 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
     if (item.enabled) return item
     throw item.server.enabled ? disabled(labels[kind], name) : disabled('server', item.server.name)
   }
-  /** An item that REST shows by URI, also where it or its server is disabled. */
-  const findByUri = (kind: 'resource' | 'template', uri: string): Item | undefined => {
-    const target = globalScope(catalog()).resolve(uri)
-    const listed = target?.server.find(kind, target.uri)
-    if (listed) return listed
-    const alias = catalog().servers.find((server) => uri.startsWith(aliasOf(server.name, '')))
-    if (alias) return alias.find(kind, uri.slice(aliasOf(alias.name, '').length))
-    return catalog()
-      .servers.map((server) => server.find(kind, uri))
-      .find((item) => item !== undefined)
-  }
   const send = async (caller: Caller, server: ServerBlock, request: Outgoing, signal: AbortSignal): Promise<Buffer> => {
     const call = new Call(request, silentSink)
+    if (signal.aborted) throw toAppError(left(), server.name)
     const stop = () => call.stop(left())
     signal.addEventListener('abort', stop, { once: true })
     try {
@@ -69,7 +59,7 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
     return send(caller, item.server, { method, members: fragment, meta: '', name: item.name }, signal)
   }
   const refuseDisabled = (uri: string) => {
-    const item = findByUri('resource', uri)
+    const item = anyByUri(catalog(), 'resource', uri)
     if (!item) return notFound('resource', uri)
     return item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
   }
@@ -83,7 +73,7 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
       return `[${items.map((item) => itemRecord(catalog(), item)).join(',')}]`
     },
     find(_caller, kind, name) {
-      const item = kind === 'tool' || kind === 'prompt' ? findNamed(kind, name) : findByUri(kind, name)
+      const item = kind === 'tool' || kind === 'prompt' ? findNamed(kind, name) : anyByUri(catalog(), kind, name)
       if (!item) throw notFound(labels[kind], name)
       return itemRecord(catalog(), item)
     },

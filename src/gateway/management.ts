@@ -4,7 +4,7 @@ import type { Registry } from '../registry/registry.ts'
 import { splitName, type Catalog, type Item, type ServerBlock } from './catalog.ts'
 import type { Caller, Gateway, RefreshResult } from './gateway.ts'
 import { restName, serverRecord } from './records.ts'
-import { globalScope } from './scope.ts'
+import { anyByUri } from './scope.ts'
 import { hasCredential, type Target } from './transports.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
@@ -73,9 +73,7 @@ export function createManagement(options: ManagementOptions): Management {
       const split = splitName(entity)
       return split && catalog().server(split.server)?.find(kind, split.name)
     }
-    const target = globalScope(catalog()).resolve(entity)
-    const server = target?.server ?? catalog().servers.find((candidate) => candidate.find(kind, entity))
-    return server?.find(kind, target?.uri ?? entity)
+    return anyByUri(catalog(), kind, entity)
   }
   const publicNames = (server: ServerBlock, kind: ItemKind, names: readonly string[]) =>
     names.map((name) => {

@@ -54,12 +54,13 @@ const byRegistration = (a: ServerBlock, b: ServerBlock) =>
 
 const keys = { resource: 'uri', template: 'uriTemplate' } as const
 
-/** On collision the alias takes the URI's place, and the title tells the servers apart. */
-function aliasedText(item: Item): string {
+/** The alias takes the URI's place; on collision the title tells the servers apart. */
+function aliasedText(item: Item, collides: boolean): string {
   const key = keys[item.kind as keyof typeof keys]
   const alias = JSON.stringify(aliasOf(item.server.name, item.name))
   const { title } = JSON.parse(item.stored.definition) as { title?: unknown }
-  const changes = typeof title === 'string' ? { title: JSON.stringify(`${title} (${item.server.name})`) } : {}
+  const changes =
+    collides && typeof title === 'string' ? { title: JSON.stringify(`${title} (${item.server.name})`) } : {}
   return withMembers(listedText(item), { [key]: alias, ...changes })
 }
 
@@ -81,16 +82,24 @@ function originals(ordered: readonly ServerBlock[], kind: 'resource' | 'template
 function resourceListing(server: ServerBlock, kind: 'resource' | 'template', owners: Map<string, Item>): Listing {
   const enabled = server.items(kind).filter((item) => item.enabled)
   if (enabled.every((item) => owners.get(item.name) === item)) return server.listing(kind)
-  return joinListing(enabled.map((item) => (owners.get(item.name) === item ? listedText(item) : aliasedText(item))))
+  return joinListing(
+    enabled.map((item) => {
+      const owner = owners.get(item.name)
+      return owner === item ? listedText(item) : aliasedText(item, owner !== undefined)
+    })
+  )
 }
 
 const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
 
-/** Disabled items are found by no step, so a URI that names one must not reach its server by another way. */
-const isDisabled = (server: ServerBlock, uri: string) => server.find('resource', uri)?.enabled === false
+const matches = (server: ServerBlock, uri: string, enabled = true) =>
+  server.items('template').some((item) => item.enabled === enabled && matchesTemplate(item.name, uri))
 
-const matches = (server: ServerBlock, uri: string) =>
-  server.items('template').some((item) => item.enabled && matchesTemplate(item.name, uri))
+/** Disabled items are found by no step, so what only they describe must not reach its server by another way. */
+function isDisabled(server: ServerBlock, uri: string): boolean {
+  const item = server.find('resource', uri)
+  return item ? !item.enabled : !matches(server, uri) && matches(server, uri, false)
+}
 
 const hasResources = (server: ServerBlock) =>
   server.items('resource').some((item) => item.enabled) || server.items('template').some((item) => item.enabled)
@@ -125,13 +134,11 @@ function createScope(catalog: Catalog): Scope {
     servers.map((server) =>
       kind === 'tool' || kind === 'prompt' ? server.listing(kind) : resourceListing(server, kind, ownersOf(kind))
     )
-  const resolveAlias = (uri: string): ResourceTarget | undefined => {
-    const alias = splitAlias(uri)
+  /** Server and own URI or template where the text is the alias form of a server in scope: it is then nothing else. */
+  const readAlias = (text: string): ResourceTarget | undefined => {
+    const alias = splitAlias(text)
     const server = alias && catalog.server(alias.server)
-    if (!alias || !server?.enabled) return undefined
-    return isDisabled(server, alias.uri) || !hasResources(server)
-      ? undefined
-      : { server, uri: alias.uri, isAlias: true }
+    return server?.enabled ? { server, uri: alias!.uri, isAlias: true } : undefined
   }
   return {
     catalog,
@@ -142,17 +149,15 @@ function createScope(catalog: Catalog): Scope {
       return item?.enabled ? item : undefined
     },
     resolve(uri) {
-      const aliased = resolveAlias(uri)
-      if (aliased) return aliased
+      const aliased = readAlias(uri)
+      if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
       const server = ownersOf('resource').get(uri)?.server ?? guess(byAge, uri)
       return server && { server, uri, isAlias: false }
     },
     resolveTemplate(template) {
-      const alias = splitAlias(template)
-      const item = alias
-        ? catalog.server(alias.server)?.find('template', alias.uri)
-        : ownersOf('template').get(template)
-      return item?.enabled ? { server: item.server, uri: item.name, isAlias: alias !== undefined } : undefined
+      const aliased = readAlias(template)
+      const item = aliased ? aliased.server.find('template', aliased.uri) : ownersOf('template').get(template)
+      return item?.enabled ? { server: item.server, uri: item.name, isAlias: aliased !== undefined } : undefined
     },
     listings(kind) {
       let found = listed.get(kind)
@@ -169,4 +174,18 @@ export function globalScope(catalog: Catalog): Scope {
   let scope = globalScopes.get(catalog)
   if (!scope) globalScopes.set(catalog, (scope = createScope(catalog)))
   return scope
+}
+
+/**
+ * An item by its URI or alias as REST knows it: the one that the URI leads to, else any server's, disabled ones included
+ * (proxy page 8).
+ */
+export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
+  const target = globalScope(catalog).resolve(uri)
+  const inForce = target?.server.find(kind, target.uri)
+  if (inForce) return inForce
+  const alias = splitAlias(uri)
+  const server = alias && catalog.server(alias.server)
+  if (alias && server) return server.find(kind, alias.uri)
+  return catalog.servers.map((each) => each.find(kind, uri)).find((item) => item !== undefined)
 }

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Catalog } from '../../src/gateway/catalog.ts'
+import { anyByUri, aliasOf, globalScope } from '../../src/gateway/scope.ts'
+import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
+import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
+
+const early = { registeredAt: '2026-01-01T00:00:00.000Z' }
+const late = { registeredAt: '2026-02-01T00:00:00.000Z' }
+
+const listed = (catalog: Catalog, kind: ItemKind): Record<string, unknown>[] =>
+  globalScope(catalog)
+    .listings(kind)
+    .flatMap(({ bytes }) => JSON.parse(`[${bytes.toString()}]`) as Record<string, unknown>[])
+const uris = (catalog: Catalog) => listed(catalog, 'resource').map(({ uri }) => uri)
+const resolved = (catalog: Catalog, uri: string) => {
+  const target = globalScope(catalog).resolve(uri)
+  return target && [target.server.name, target.uri, target.isAlias]
+}
+const titled = (uri: string, title?: string): StoredItem =>
+  resource(uri, { definition: JSON.stringify({ uri, name: 'n', ...(title === undefined ? {} : { title }) }) })
+
+test('names split at the first two underscores: slashes, leading underscores and further pairs belong to the item', () => {
+  const names = ['a/b', '_x', '__x', 'a__b', 'ü.ö', 'constructor']
+  const catalog = catalogOf([storedServer('one', [...names.map((name) => tool(name)), prompt('p')])])
+  const scope = globalScope(catalog)
+  for (const name of names) assert.equal(scope.find('tool', `one__${name}`)?.name, name)
+  assert.equal(scope.find('tool', 'one___x')?.name, '_x')
+  assert.equal(scope.find('tool', 'one____x')?.name, '__x')
+  for (const name of ['one', 'one__', '__x', 'one_a/b', 'two__a/b', 'ONE__a/b', 'one__p', '']) {
+    assert.equal(scope.find('tool', name), undefined, name)
+  }
+  assert.equal(scope.find('prompt', 'one__p')?.name, 'p')
+})
+
+test('what is disabled, or whose server is, is neither found nor listed', () => {
+  const off = { enabled: false }
+  const catalog = catalogOf([
+    storedServer('one', [tool('a'), tool('b', off), resource('x://a'), resource('x://b', off)]),
+    storedServer('two', [tool('a'), resource('y://a'), template('y://{z}')], off)
+  ])
+  assert.deepEqual(
+    listed(catalog, 'tool').map(({ name }) => name),
+    ['one__a']
+  )
+  assert.equal(globalScope(catalog).find('tool', 'one__b'), undefined)
+  assert.equal(globalScope(catalog).find('tool', 'two__a'), undefined)
+  assert.deepEqual(uris(catalog), ['x://a'])
+  assert.deepEqual(listed(catalog, 'template'), [])
+  assert.equal(globalScope(catalog).resolveTemplate('y://{z}'), undefined)
+})
+
+test('a URI that one server offers stays as it is; its alias is accepted all the same', () => {
+  const catalog = catalogOf([
+    storedServer('fs', [resource('file:///a%20b?x#y')]),
+    storedServer('db', [resource('db://t')])
+  ])
+  assert.deepEqual(uris(catalog), ['db://t', 'file:///a%20b?x#y'])
+  assert.deepEqual(resolved(catalog, 'file:///a%20b?x#y'), ['fs', 'file:///a%20b?x#y', false])
+  assert.deepEqual(resolved(catalog, 'towpath://fs/file:///a%20b?x#y'), ['fs', 'file:///a%20b?x#y', true])
+  assert.deepEqual(resolved(catalog, 'towpath://fs/file:///unlisted'), ['fs', 'file:///unlisted', true])
+})
+
+test('on collision the server registered first keeps the URI, the others are listed under their alias', () => {
+  const item = () => titled('x://same', 'Same')
+  const catalog = catalogOf([
+    storedServer('a', [item()], late),
+    storedServer('b', [item()], early),
+    storedServer('c', [titled('x://same')], late)
+  ])
+  assert.deepEqual(listed(catalog, 'resource'), [
+    { uri: 'towpath://a/x://same', name: 'n', title: 'Same (a)' },
+    { uri: 'x://same', name: 'n', title: 'Same' },
+    { uri: 'towpath://c/x://same', name: 'n' }
+  ])
+  assert.deepEqual(resolved(catalog, 'x://same'), ['b', 'x://same', false])
+  for (const name of ['a', 'b', 'c'])
+    assert.deepEqual(resolved(catalog, aliasOf(name, 'x://same')), [name, 'x://same', true])
+})
+
+test('servers registered at the same time collide in order of name', () => {
+  const catalog = catalogOf([storedServer('b', [resource('x://same')]), storedServer('a', [resource('x://same')])])
+  assert.deepEqual(uris(catalog), ['x://same', 'towpath://b/x://same'])
+})
+
+test('a disabled item is no party to a collision, and its URI then leads to the other server', () => {
+  const catalog = catalogOf([
+    storedServer('a', [resource('x://same', { enabled: false }), resource('x://own')], early),
+    storedServer('b', [resource('x://same')], late)
+  ])
+  assert.deepEqual(uris(catalog), ['x://own', 'x://same'])
+  assert.deepEqual(resolved(catalog, 'x://same'), ['b', 'x://same', false])
+  assert.equal(resolved(catalog, 'towpath://a/x://same'), undefined)
+})
+
+test('templates collide by their template string', () => {
+  const catalog = catalogOf([
+    storedServer('a', [template('x://{id}')], late),
+    storedServer('b', [template('x://{id}')], early),
+    storedServer('c', [template('x://{other}')], late)
+  ])
+  assert.deepEqual(
+    listed(catalog, 'template').map(({ uriTemplate }) => uriTemplate),
+    ['towpath://a/x://{id}', 'x://{id}', 'x://{other}']
+  )
+  const scope = globalScope(catalog)
+  assert.equal(scope.resolveTemplate('x://{id}')?.server.name, 'b')
+  assert.equal(scope.resolveTemplate('towpath://a/x://{id}')?.server.name, 'a')
+  assert.equal(scope.resolveTemplate('towpath://a/x://{id}')?.uri, 'x://{id}')
+  assert.equal(scope.resolveTemplate('x://{nobody}'), undefined)
+  assert.deepEqual(resolved(catalog, 'x://5'), ['b', 'x://5', false])
+})
+
+test('a URI that looks like the alias of a server in scope is listed under its own alias, without a word in the title', () => {
+  const catalog = catalogOf([
+    storedServer('a', [titled('towpath://b/x://1', 'One'), titled('towpath://elsewhere/x://2', 'Two')]),
+    storedServer('b', [resource('x://1')])
+  ])
+  assert.deepEqual(listed(catalog, 'resource').slice(0, 2), [
+    { uri: 'towpath://a/towpath://b/x://1', name: 'n', title: 'One' },
+    { uri: 'towpath://elsewhere/x://2', name: 'n', title: 'Two' }
+  ])
+  assert.deepEqual(resolved(catalog, 'towpath://b/x://1'), ['b', 'x://1', true])
+  assert.deepEqual(resolved(catalog, 'towpath://a/towpath://b/x://1'), ['a', 'towpath://b/x://1', true])
+  assert.deepEqual(resolved(catalog, 'towpath://elsewhere/x://2'), ['a', 'towpath://elsewhere/x://2', false])
+})
+
+test('a template of a chained gateway is found by its own string', () => {
+  const own = 'towpath://elsewhere/x://{id}'
+  const scope = globalScope(catalogOf([storedServer('a', [template(own)]), storedServer('b', [resource('y://1')])]))
+  assert.deepEqual([scope.resolveTemplate(own)?.server.name, scope.resolveTemplate(own)?.isAlias], ['a', false])
+  assert.equal(scope.resolve('towpath://elsewhere/x://5')?.server.name, 'a')
+})
+
+test('an unlisted URI goes to a template that it expands, else to the only server that can be meant', () => {
+  const catalog = catalogOf([
+    storedServer('a', [resource('x://host/1'), template('t://{id}')], late),
+    storedServer('b', [resource('y://host/1'), template('t://{id}/more')], early)
+  ])
+  assert.deepEqual(resolved(catalog, 't://5'), ['a', 't://5', false])
+  assert.deepEqual(resolved(catalog, 't://5/more'), ['b', 't://5/more', false])
+  assert.deepEqual(resolved(catalog, 'X://HOST/2'), ['a', 'X://HOST/2', false])
+  assert.deepEqual(resolved(catalog, 'y://host/other'), ['b', 'y://host/other', false])
+  assert.equal(resolved(catalog, 'z://host/1'), undefined)
+  assert.equal(resolved(catalog, 'y://other/1'), undefined)
+  const only = catalogOf([storedServer('a', [resource('x://1')]), storedServer('b', [tool('t')])])
+  assert.deepEqual(resolved(only, 'z://anything'), ['a', 'z://anything', false])
+  assert.deepEqual(resolved(only, 'no uri at all'), ['a', 'no uri at all', false])
+})
+
+test('two servers of the same scheme and authority are not guessed between', () => {
+  const catalog = catalogOf([storedServer('a', [resource('x://h/1')]), storedServer('b', [resource('x://h/2')])])
+  assert.equal(resolved(catalog, 'x://h/3'), undefined)
+})
+
+test('a disabled resource is found by no step: not by its URI, its alias, a template, or as the only server', () => {
+  const off = { enabled: false }
+  const alone = catalogOf([storedServer('a', [resource('x://1', off), resource('x://2'), template('x://{id}')])])
+  assert.equal(resolved(alone, 'x://1'), undefined)
+  assert.equal(resolved(alone, 'towpath://a/x://1'), undefined)
+  assert.deepEqual(resolved(alone, 'x://2'), ['a', 'x://2', false])
+  const none = catalogOf([storedServer('a', [resource('x://1', off)])])
+  assert.equal(resolved(none, 'x://1'), undefined)
+  assert.equal(resolved(none, 'towpath://a/x://unlisted'), undefined)
+})
+
+test('what only a disabled template describes is not reached in another way', () => {
+  const items = [template('x://{id}', { enabled: false }), resource('x://listed'), resource('x:///other')]
+  const catalog = catalogOf([storedServer('a', items)])
+  assert.equal(resolved(catalog, 'x://5'), undefined)
+  assert.equal(resolved(catalog, 'towpath://a/x://5'), undefined)
+  assert.deepEqual(resolved(catalog, 'x://listed'), ['a', 'x://listed', false])
+  assert.deepEqual(resolved(catalog, 'towpath://a/x://listed'), ['a', 'x://listed', true])
+})
+
+test('an alias that leads nowhere is not handed to another server', () => {
+  const catalog = catalogOf([storedServer('a', [resource('x://1', { enabled: false }), resource('x://2')])])
+  assert.equal(resolved(catalog, 'towpath://a/x://1'), undefined)
+  const other = catalogOf([storedServer('a', [tool('t')]), storedServer('b', [resource('x://1')])])
+  assert.equal(resolved(other, 'towpath://a/x://1'), undefined)
+})
+
+test('REST finds disabled items by URI and by alias, and the one in force first', () => {
+  const off = { enabled: false }
+  const catalog = catalogOf([
+    storedServer('a', [resource('x://1', off), resource('x://a', off)], early),
+    storedServer('b', [resource('x://1'), template('x://{id}')], late),
+    storedServer('c', [resource('z://1')], off)
+  ])
+  const found = (uri: string) => anyByUri(catalog, 'resource', uri)?.server.name
+  assert.equal(found('x://1'), 'b')
+  assert.equal(found('towpath://a/x://1'), 'a')
+  assert.equal(found('x://a'), 'a', 'although the template of b would take it')
+  assert.equal(found('z://1'), 'c')
+  assert.equal(found('towpath://c/z://1'), 'c')
+  assert.equal(found('x://nothing'), undefined)
+  assert.equal(anyByUri(catalog, 'template', 'x://{id}')?.server.name, 'b')
+})
+
+test('one scope is made for each catalog, and its listings once', () => {
+  const catalog = catalogOf([storedServer('a', [tool('t'), resource('x://1')]), storedServer('b', [resource('x://1')])])
+  assert.equal(globalScope(catalog), globalScope(catalog))
+  assert.equal(globalScope(catalog).listings('resource'), globalScope(catalog).listings('resource'))
+  assert.equal(globalScope(catalog).listings('tool')[0], catalog.server('a')!.listing('tool'))
+})

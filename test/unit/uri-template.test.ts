@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { matchesTemplate } from '../../src/domain/uri-template.ts'
+
+const check = (rows: readonly (readonly [string, string, boolean])[]) => {
+  for (const [template, uri, expected] of rows) {
+    assert.equal(matchesTemplate(template, uri), expected, `${template} ${uri}`)
+  }
+}
+
+test('a template without expressions matches itself alone', () => {
+  check([
+    ['test://a', 'test://a', true],
+    ['test://a', 'test://a/', false],
+    ['test://a', 'TEST://a', false],
+    ['', '', true]
+  ])
+})
+
+test('a simple expression takes one part of a path, an empty one included', () => {
+  check([
+    ['test://template/{id}/data', 'test://template/123/data', true],
+    ['test://template/{id}/data', 'test://template//data', true],
+    ['test://template/{id}/data', 'test://template/a%2Fb/data', true],
+    ['test://template/{id}/data', 'test://template/a/b/data', false],
+    ['test://template/{id}/data', 'test://template/123', false],
+    ['test://template/{id}', 'test://template/1?x=1', false],
+    ['test://template/{id}', 'test://template/1#x', false],
+    ['x://{a}/{b}', 'x://1/2', true],
+    ['x://{a}-{b}.json', 'x://1-2.json', true],
+    ['x://{a}-{b}.json', 'x://1-2.xml', false]
+  ])
+})
+
+test('a reserved expression takes slashes as well', () => {
+  check([
+    ['file:///{+path}', 'file:///a/b/c?x#y', true],
+    ['{+url}', 'anything://at/all', true],
+    ['doc://{+path}/raw', 'doc://a/b/raw', true],
+    ['doc://{+path}/raw', 'doc://a/b', false]
+  ])
+})
+
+test('the other operators take nothing, or what begins with their own character', () => {
+  check([
+    ['x://data{?q,limit}', 'x://data', true],
+    ['x://data{?q,limit}', 'x://data?q=1&limit=2', true],
+    ['x://data{?q,limit}', 'x://database', false],
+    ['x://data?a=1{&b}', 'x://data?a=1&b=2', true],
+    ['x://data?a=1{&b}', 'x://data?a=12', false],
+    ['x://a{/path*}', 'x://a/b/c', true],
+    ['x://a{/path*}', 'x://abc', false],
+    ['x://a{#part}', 'x://a#b', true],
+    ['x://a{.ext}', 'x://a.json', true],
+    ['x://a{.ext}', 'x://abc', false],
+    ['x://a{;v}', 'x://a;v=1', true]
+  ])
+})
+
+test('a malformed template matches nothing', () => {
+  check([
+    ['x://{a', 'x://{a', false],
+    ['x://{a', 'x://1', false]
+  ])
+})
+
+test('a hostile template costs no more than its length', () => {
+  const before = performance.now()
+  assert.equal(matchesTemplate('{a}x'.repeat(5_000), 'x'.repeat(4_999)), false)
+  assert.equal(matchesTemplate('{+a}x'.repeat(500), `${'x'.repeat(100_000)}y`), false)
+  assert.ok(performance.now() - before < 1_000)
+})
