@@ -60,9 +60,16 @@ function stampedMeta(meta: string | undefined, { server, serverInfo }: Adaptatio
   return `{"${SERVER_INFO}":${serverInfo}${moved}${rest === '' ? '' : `,${rest}`}}`
 }
 
+/** A legacy upstream knows no cache hints, whatever it calls a member. */
+const ttlOf = (ttl: string | undefined, { from }: Adaptation) =>
+  from === 'modern' && ttl !== undefined && /^\d{1,15}$/.test(ttl) ? ttl : '0'
+
+const cacheHints = { ttlMs: null, cacheScope: null } as const
+
 function toModern(text: string, meta: string | undefined, ttl: string | undefined, adaptation: Adaptation): string {
-  const rest = withMembers(text, { resultType: null, ttlMs: null, cacheScope: null, _meta: null }).slice(1, -1)
-  const cache = isCached(adaptation.method) ? `,"ttlMs":${ttl ?? '0'},"cacheScope":"private"` : ''
+  const cached = isCached(adaptation.method)
+  const rest = withMembers(text, { resultType: null, _meta: null, ...(cached ? cacheHints : {}) }).slice(1, -1)
+  const cache = cached ? `,"ttlMs":${ttlOf(ttl, adaptation)},"cacheScope":"private"` : ''
   const stamped = stampedMeta(meta, adaptation)
   return `{${rest === '' ? '' : `${rest},`}"resultType":"complete"${cache},"_meta":${stamped}}`
 }
@@ -71,8 +78,8 @@ function toLegacy(text: string, meta: string | undefined, { method }: Adaptation
   const kept = meta?.startsWith('{') ? withMembers(meta, { [SERVER_INFO]: null }) : meta
   return withMembers(text, {
     resultType: null,
-    ...(isCached(method) ? { ttlMs: null, cacheScope: null } : {}),
-    ...(kept === undefined ? {} : { _meta: kept === '{}' ? null : kept })
+    ...(isCached(method) ? cacheHints : {}),
+    ...(kept === undefined || kept === meta ? {} : { _meta: kept === '{}' ? null : kept })
   })
 }
 
@@ -104,14 +111,21 @@ function read<T>(work: () => T): T {
 interface ErrorBody {
   code: number
   message: string
-  data?: unknown
 }
 
-/** An upstream's error that the caller's era would read as something else, or that is ours to solve (proxy page 4.5). */
+/** Codes of upstreams that the caller's era reads as something else, or that are ours to solve (proxy page 4.5). */
 const translated: Record<Era, Readonly<Record<number, number>>> = {
-  modern: { [-32002]: -32602, [-32020]: -32603, [-32022]: -32603 },
+  modern: { [-32002]: -32602, [-32020]: -32603, [-32022]: -32603, [-32042]: -32603 },
   legacy: { [-32021]: -32603, [-32020]: -32603, [-32022]: -32603 }
 }
+
+/** The modern era gives these to no handler (proxy page 1.3). */
+const isLegacyOnly = (code: number) => code <= -32000 && code >= -32019
+
+const translate = (code: number, to: Era): number =>
+  translated[to][code] ?? (to === 'modern' && isLegacyOnly(code) ? -32603 : code)
+
+const readError = (body: Buffer) => JSON.parse(body.toString()) as Partial<ErrorBody> | null
 
 export interface AdaptedError {
   readonly body: Buffer
@@ -121,17 +135,23 @@ export interface AdaptedError {
 
 /** Code, message and data pass unchanged but for what the caller's era reserves. Throws UpstreamFailure. */
 export function adaptError(body: Buffer, to: Era): AdaptedError {
-  const error = read(() => JSON.parse(body.toString()) as Partial<ErrorBody>)
-  if (typeof error.code !== 'number' || typeof error.message !== 'string') {
+  const error = read(() => readError(body))
+  if (typeof error?.code !== 'number' || typeof error.message !== 'string') {
     throw badResponse('the upstream sent a malformed error')
   }
-  const code = translated[to][error.code]
-  const status = to === 'modern' && error.code === -32021 ? 400 : 200
-  return code === undefined ? { body, status } : { body: Buffer.from(JSON.stringify({ ...error, code })), status }
+  const code = translate(error.code, to)
+  const status = to === 'modern' && code === -32021 ? 400 : 200
+  return code === error.code
+    ? { body, status }
+    : { body: toBytes(withMembers(toText(body), { code: String(code) })), status }
 }
 
 /** Reads an upstream's error message for REST. */
 export function errorMessage({ body }: Answer): string {
-  const { message } = JSON.parse(body.toString()) as Partial<ErrorBody>
-  return typeof message === 'string' ? message : 'unknown error'
+  try {
+    const message = readError(body)?.message
+    return typeof message === 'string' ? message : 'unknown error'
+  } catch {
+    return 'unknown error'
+  }
 }
