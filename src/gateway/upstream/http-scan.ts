@@ -1,13 +1,17 @@
 import { type JsonLimits, JsonError } from '../json.ts'
 
 const QUOTE = 34
+const PLUS = 43
 const COMMA = 44
 const MINUS = 45
+const POINT = 46
 const ZERO = 48
 const NINE = 57
 const COLON = 58
+const UPPER_E = 69
 const OPEN_ARRAY = 91
 const BACKSLASH = 92
+const LOWER_E = 101
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
 /** Calling `indexOf` costs as much as looking at some hundred bytes; text full of escapes is better looked at. */
@@ -52,17 +56,27 @@ function skipString(bytes: Buffer, at: number): number {
   throw syntax(bytes.length)
 }
 
-const isNumeric = (byte: number) =>
-  (byte >= ZERO && byte <= NINE) || byte === MINUS || byte === 46 || byte === 43 || byte === 69 || byte === 101
+const isDigit = (byte: number | undefined) => byte !== undefined && byte >= ZERO && byte <= NINE
+
+function skipDigits(bytes: Buffer, at: number): number {
+  if (!isDigit(bytes[at])) throw syntax(at)
+  let i = at + 1
+  while (isDigit(bytes[i])) i++
+  return i
+}
+
+function skipNumber(bytes: Buffer, at: number): number {
+  let i = bytes[at] === MINUS ? at + 1 : at
+  i = bytes[i] === ZERO ? i + 1 : skipDigits(bytes, i)
+  if (bytes[i] === POINT) i = skipDigits(bytes, i + 1)
+  if (bytes[i] !== UPPER_E && bytes[i] !== LOWER_E) return i
+  return skipDigits(bytes, bytes[i + 1] === PLUS || bytes[i + 1] === MINUS ? i + 2 : i + 1)
+}
 
 function skipScalar(bytes: Buffer, at: number): number {
-  const byte = bytes[at] ?? 0
+  const byte = bytes[at]
   if (byte === QUOTE) return skipString(bytes, at)
-  if (byte === MINUS || (byte >= ZERO && byte <= NINE)) {
-    let i = at + 1
-    while (isNumeric(bytes[i] ?? 0)) i++
-    return i
-  }
+  if (byte === MINUS || isDigit(byte)) return skipNumber(bytes, at)
   for (const word of words) {
     if (bytes.subarray(at, at + word.length).equals(word)) return at + word.length
   }
