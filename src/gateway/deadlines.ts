@@ -1,3 +1,4 @@
+import { createBag } from './bag.ts'
 import type { Call } from './upstream/call.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
@@ -12,7 +13,7 @@ const TICK_MS = 100
 
 /** One timer for all calls under way: a timer each is a measurable part of a call's cost (performance page). */
 export function createDeadlines(): Deadlines {
-  const calls = new Set<Call>()
+  const calls = createBag<Call>()
   let timer: NodeJS.Timeout | null = null
 
   const expire = () => {
@@ -38,7 +39,7 @@ export function createDeadlines(): Deadlines {
       calls.add(call)
       timer ??= setInterval(expire, TICK_MS)
     },
-    forget: (call) => void calls.delete(call),
+    forget: (call) => calls.delete(call),
     close: stopTimer
   }
 }

@@ -16,6 +16,10 @@ const header = (headers: IncomingHttpHeaders, name: string): string | undefined 
   return typeof value === 'string' ? value.trim() : undefined
 }
 
+/** Also of revisions to come, which are answered in the modern way (proxy page 2.2). */
+const namesModern = (version: string | undefined) =>
+  version !== undefined && version >= MODERN_VERSION && /^\d{4}-\d\d-\d\d$/.test(version)
+
 const metaOf = ({ params }: Message): Record<string, unknown> | undefined =>
   isObject(params['_meta']) ? params['_meta'] : undefined
 
@@ -31,13 +35,18 @@ const mismatch = (id: string, name: string, given: string | undefined, body: str
     data: { mismatch: { header: given ?? '(missing)', body } }
   })
 
+const VERSION_KEY = `${META}protocolVersion`
+const CAPABILITIES_KEY = `${META}clientCapabilities`
+
 /** Proxy page 1.3: both members are required of every modern request. */
-function checkClaim({ id }: Message, meta: Record<string, unknown>): void {
-  const version = meta[`${META}protocolVersion`]
-  if (typeof version !== 'string') throw envelope(id, { key: `${META}protocolVersion`, problem: 'must be a string' })
-  if (!isObject(meta[`${META}clientCapabilities`])) {
-    throw envelope(id, { key: `${META}clientCapabilities`, problem: 'must be an object' })
-  }
+const isEnvelope = (meta: Record<string, unknown>) =>
+  typeof meta[VERSION_KEY] === 'string' && isObject(meta[CAPABILITIES_KEY])
+
+function checkClaim({ id }: Message, meta: Record<string, unknown>, given: string | undefined): void {
+  const version = meta[VERSION_KEY]
+  if (typeof version !== 'string') throw envelope(id, { key: VERSION_KEY, problem: 'must be a string' })
+  if (!isEnvelope(meta)) throw envelope(id, { key: CAPABILITIES_KEY, problem: 'must be an object' })
+  if (given !== undefined && given !== version) throw mismatch(id, 'MCP-Protocol-Version', given, version)
   if (version === MODERN_VERSION) return
   throw new ProtocolError(codes.unsupportedVersion, `Unsupported protocol version: ${version}`, {
     id,
@@ -45,20 +54,31 @@ function checkClaim({ id }: Message, meta: Record<string, unknown>): void {
   })
 }
 
+/** The legacy handshake by definition, unless a whole modern envelope stands in it (proxy page 2.2). */
+const isHandshake = ({ method }: Message, meta: Record<string, unknown> | undefined) => {
+  if (method !== 'initialize') return false
+  const version = meta?.[VERSION_KEY]
+  return !(meta && typeof version === 'string' && namesModern(version) && isEnvelope(meta))
+}
+
 /** The era of one message: from its body first, then its headers are held against it (proxy page 2.2). */
 export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   const version = header(headers, 'mcp-protocol-version')
   const meta = metaOf(message)
-  const hasClaim = meta !== undefined && Object.hasOwn(meta, `${META}protocolVersion`)
+  const hasClaim = meta !== undefined && Object.hasOwn(meta, VERSION_KEY)
   if (message.kind === 'response') return 'legacy'
-  if (message.kind === 'notification') return hasClaim || version === MODERN_VERSION ? 'modern' : 'legacy'
+  if (message.kind === 'notification') return hasClaim || namesModern(version) ? 'modern' : 'legacy'
+  if (isHandshake(message, meta)) {
+    if (!namesModern(version)) return 'legacy'
+    throw mismatch(message.id, 'MCP-Protocol-Version', version, '(no modern claim)')
+  }
   if (hasClaim) {
-    checkClaim(message, meta)
+    checkClaim(message, meta, version)
     return 'modern'
   }
-  if (version !== MODERN_VERSION) return 'legacy'
-  if (message.method === 'initialize') throw mismatch(message.id, 'MCP-Protocol-Version', version, '(no modern claim)')
-  throw envelope(message.id, { missing: meta ? [`${META}protocolVersion`] : ['_meta'] })
+  if (!namesModern(version)) return 'legacy'
+  const missing = meta ? [VERSION_KEY, CAPABILITIES_KEY].filter((key) => !Object.hasOwn(meta, key)) : ['_meta']
+  throw envelope(message.id, { missing })
 }
 
 const SENTINEL = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
@@ -107,4 +127,4 @@ export function checkLegacyVersion(headers: IncomingHttpHeaders, id: string): vo
 }
 
 export const accepts = ({ accept }: IncomingHttpHeaders, type: string): boolean =>
-  accept === undefined || accept.includes(type) || accept.includes('*/*')
+  accept === undefined || accept.includes(type) || accept.includes('*/*') || accept.toLowerCase().includes(type)

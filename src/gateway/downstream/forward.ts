@@ -1,7 +1,7 @@
 import { adaptError, adaptResult, META } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { members, valueOf } from '../json.ts'
-import { Call, type Outgoing, type Sink } from '../upstream/call.ts'
+import { Call, type Answer, type Outgoing, type Sink } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { codes, type Message } from './jsonrpc.ts'
@@ -34,25 +34,38 @@ function readMeta({ text, paramMembers }: Message): Meta {
   }
 }
 
+const methodNotFound: Answer = { kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') }
+
 /** What a client's call can take before its answer: progress and log messages on its own stream. */
-function createSink(
-  { reply, era, capabilities, session }: Exchange,
-  server: ServerBlock,
-  token: string | undefined
-): Sink {
-  return {
-    capabilities: session || era === 'modern' ? capabilities : '{}',
-    wantsProgress: token !== undefined,
-    notify(method, params) {
-      if (method === 'notifications/progress') {
-        const rest = params.slice(1).trimStart()
-        const separator = rest.startsWith('}') ? '' : ','
-        reply.message(notification(method, `{"progressToken":${token}${separator}${rest}`))
-      } else if (method === 'notifications/message' && session) {
-        reply.message(notification(method, withLogger(params, server.name)))
-      }
-    },
-    request: async () => ({ kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') })
+class CallSink implements Sink {
+  readonly capabilities: string
+  readonly wantsProgress: boolean
+  readonly #exchange: Exchange
+  readonly #server: ServerBlock
+  /** JSON text of the caller's progress token. */
+  readonly #token: string | undefined
+
+  constructor(exchange: Exchange, server: ServerBlock, token: string | undefined) {
+    this.capabilities = exchange.capabilities
+    this.wantsProgress = token !== undefined
+    this.#exchange = exchange
+    this.#server = server
+    this.#token = token
+  }
+
+  notify(method: string, params: string): void {
+    const { reply, session } = this.#exchange
+    if (method === 'notifications/progress') {
+      const rest = params.slice(1).trimStart()
+      const separator = rest.startsWith('}') ? '' : ','
+      reply.message(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
+    } else if (method === 'notifications/message' && session) {
+      reply.message(notification(method, withLogger(params, this.#server.name)))
+    }
+  }
+
+  async request(): Promise<Answer> {
+    return methodNotFound
   }
 }
 
@@ -109,9 +122,10 @@ export async function forward(
 ): Promise<void> {
   const { message, reply, session, era, caller, edge } = exchange
   const meta = readMeta(message)
-  const outgoing: Outgoing = { method: message.method, meta: meta.fragment, ...params }
-  const call = new Call(outgoing, createSink(exchange, server, meta.progressToken))
-  session?.calls.set(message.id, call)
+  const outgoing: Outgoing = { ...params, method: message.method, meta: meta.fragment }
+  const call = new Call(outgoing, new CallSink(exchange, server, meta.progressToken))
+  const active = session && { id: message.id, call, slot: -1 }
+  if (active) session.calls.add(active)
   edge.heartbeat.add(reply)
   if (!session) reply.onLeave = () => call.stop(new UpstreamFailure('cancelled', 'the caller has left'))
   try {
@@ -121,6 +135,6 @@ export async function forward(
     if (!(error instanceof UpstreamFailure)) throw error
     replyFailure(exchange, server, error)
   } finally {
-    if (session?.calls.get(message.id) === call) session.calls.delete(message.id)
+    if (active) session.calls.delete(active)
   }
 }

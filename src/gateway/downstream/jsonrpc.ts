@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { JsonError, uniqueMembers, type JsonLimits, type Member } from '../json.ts'
+import { JsonError, skipSpace, uniqueMembers, valueOf, type JsonLimits, type Member } from '../json.ts'
 
 /** Codes of JSON-RPC and of MCP (proxy page 1.3). */
 export const codes = {
@@ -62,10 +62,13 @@ const isId = (id: unknown): id is string | number =>
   typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
 /** Reads text as JSON-RPC structure; what is malformed becomes the protocol's own error. */
-function structure<T>(read: () => T): T {
+function structure<T>(read: () => T, depth?: number): T {
   try {
     return read()
   } catch (error) {
+    if (error instanceof JsonError && error.problem === 'depth' && depth !== undefined) {
+      throw invalid(`JSON is nested deeper than ${depth} levels`)
+    }
     if (error instanceof JsonError && error.problem !== 'syntax') throw invalid(error.message)
     if (error instanceof JsonError || error instanceof SyntaxError) {
       throw new ProtocolError(codes.parse, 'Parse error: the body is not valid JSON')
@@ -74,8 +77,15 @@ function structure<T>(read: () => T): T {
   }
 }
 
+/** A number that a double does not hold is echoed as it was written. */
+const idText = (text: string, found: readonly Member[], id: unknown): string => {
+  if (!isId(id)) return 'null'
+  const isLong = typeof id === 'number' && !Number.isSafeInteger(id)
+  return (isLong ? valueOf(text, found, 'id') : undefined) ?? JSON.stringify(id)
+}
+
 function toMessage(text: string, found: readonly Member[], body: Record<string, unknown>): Message {
-  const id = isId(body.id) ? JSON.stringify(body.id) : 'null'
+  const id = idText(text, found, body.id)
   if (body.jsonrpc !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
   const isResponse = body.method === undefined && ('result' in body || 'error' in body)
   if (isResponse) return { kind: 'response', text, id, method: '', params: {}, paramMembers: [] }
@@ -99,10 +109,15 @@ export const isBatch = (text: string) => /^\s*\[/.test(text)
 
 /** Reads one message. Throws ProtocolError with HTTP status 400. */
 export function readMessage(text: string, limits: JsonLimits): Message {
+  const { depth, elements } = limits
   const body = structure(() => {
-    const found = uniqueMembers(text, 0, limits)
+    if (text[skipSpace(text, 0)] !== '{') {
+      JSON.parse(text)
+      throw invalid('Invalid request: the body is not a JSON-RPC message')
+    }
+    const found = uniqueMembers(text, 0, { depth: depth - 1, elements })
     return { found, value: JSON.parse(text) as Record<string, unknown> }
-  })
+  }, depth)
   return toMessage(text, body.found, body.value)
 }
 

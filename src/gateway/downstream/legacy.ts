@@ -59,9 +59,10 @@ const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 export function legacyNotification({ message, session, reply }: Exchange): void {
   const { requestId } = message.params as { requestId?: unknown }
   if (message.method === 'notifications/cancelled' && requestId !== undefined) {
-    session?.calls
-      .get(JSON.stringify(requestId))
-      ?.stop(new UpstreamFailure('cancelled', 'the caller cancelled the call'))
+    const wanted = JSON.stringify(requestId)
+    for (const { id, call } of session?.calls ?? []) {
+      if (id === wanted) call.stop(new UpstreamFailure('cancelled', 'the caller cancelled the call'))
+    }
   }
   reply.empty(202)
 }

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { createBag, type Held } from '../bag.ts'
 import type { Answer } from '../upstream/call.ts'
 import { errorText } from './jsonrpc.ts'
 
@@ -40,7 +41,7 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(): Heartbeat {
-  const replies = new Set<Reply>()
+  const replies = createBag<Reply>()
   let timer: NodeJS.Timeout | null = null
   const stop = () => {
     if (timer) clearInterval(timer)
@@ -56,7 +57,7 @@ export function createHeartbeat(): Heartbeat {
       replies.add(reply)
       timer ??= setInterval(beat, BEAT_MS).unref()
     },
-    delete: (reply) => void replies.delete(reply),
+    delete: (reply) => replies.delete(reply),
     close() {
       stop()
       for (const reply of replies) if (reply.isStream) reply.close()
@@ -76,7 +77,8 @@ export interface ReplyOptions {
  * The answer to one HTTP request of an MCP client: JSON, unless something has to be said before the result; then an
  * event stream (proxy page 2.7).
  */
-export class Reply {
+export class Reply implements Held {
+  slot = -1
   private readonly response: ServerResponse
   private readonly options: ReplyOptions
   private readonly createdAt = performance.now()

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createBag, type Bag, type Held } from '../bag.ts'
 import type { Call } from '../upstream/call.ts'
 import type { Reply } from './reply.ts'
 
@@ -18,6 +19,12 @@ interface Claims {
   readonly n: string
 }
 
+/** A call under way, by the JSON text of the client's request id. */
+export interface ActiveCall extends Held {
+  readonly id: string
+  readonly call: Call
+}
+
 /** A legacy client's session. The id carries what any replica needs; the rest is this replica's own. */
 export interface Session {
   readonly id: string
@@ -28,8 +35,7 @@ export interface Session {
   readonly capabilities: string
   /** Open GET streams, the newest last. */
   readonly streams: Set<Reply>
-  /** Calls under way by the JSON text of the client's request id. */
-  readonly calls: Map<string, Call>
+  readonly calls: Bag<ActiveCall>
   lastUsed: number
 }
 
@@ -61,6 +67,7 @@ export interface Sessions {
 
 const MAX_AGE_S = 24 * 3600
 const SWEEP_MS = 30_000
+const REORDER_MS = 1_000
 /** Remembered ends of sessions; past it the oldest is forgotten. */
 const MAX_ENDED = 100_000
 
@@ -68,7 +75,7 @@ const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
 export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptions): Sessions {
-  // in order of last use: what is used is put back at the end
+  // in order of last use, to within a second
   const known = new Map<string, Session>()
   const ended = new Map<string, number>()
 
@@ -81,7 +88,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
       version: r,
       capabilities: JSON.stringify(c),
       streams: new Set(),
-      calls: new Map(),
+      calls: createBag(),
       lastUsed: performance.now()
     }
     known.set(id, session)
@@ -146,9 +153,12 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
     find(id, principal, endpoint) {
       const session = known.get(id) ?? revive(id)
       if (!session || session.principal !== principal || session.endpoint !== endpoint) return undefined
-      session.lastUsed = performance.now()
-      known.delete(id)
-      known.set(id, session)
+      const now = performance.now()
+      if (now - session.lastUsed > REORDER_MS) {
+        known.delete(id)
+        known.set(id, session)
+      }
+      session.lastUsed = now
       return session
     },
     end,

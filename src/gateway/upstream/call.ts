@@ -1,4 +1,5 @@
-import { UpstreamFailure } from './failure.ts'
+import type { Held } from '../bag.ts'
+import type { UpstreamFailure } from './failure.ts'
 
 /** A request on its way to an upstream, in the parts that hops touch; everything else is JSON text, passed as it is. */
 export interface Outgoing {
@@ -41,7 +42,8 @@ export const silentSink: Sink = {
  * One request under way, shared by the gateway, which may stop it, and the transport, which carries it.
  * Not an AbortSignal: this costs one object and no listeners on the hot path.
  */
-export class Call {
+export class Call implements Held {
+  slot = -1
   readonly request: Outgoing
   readonly sink: Sink
   /** Set by the transport while the request is under way: tell the upstream and let go of the connection. */

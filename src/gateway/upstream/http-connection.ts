@@ -1,3 +1,4 @@
+import { createBag } from '../bag.ts'
 import type { Answer, Call, Sink } from './call.ts'
 import type { Connection, Era, Greeting } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -44,7 +45,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
-  const exchanges = new Set<Exchange>()
+  const exchanges = createBag<Exchange>()
   const watches = new Set<Watch>()
   let closed = false
 

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { type JsonLimits, members, valueOf, withMembers } from '../json.ts'
+import type { Held } from '../bag.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
@@ -51,7 +52,8 @@ const isEventStream = (type: string) => /^text\/event-stream\s*(;|$)/i.test(type
  * One POST and its answer, as JSON or as an event stream: what undici calls while the bytes come. The handler is of
  * undici's older kind, which gets the raw headers and no wrapper objects. A class, since there is one for each call.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements Dispatcher.DispatchHandler, Held {
+  slot = -1
   readonly id: string
   readonly #host: ExchangeHost
   readonly #call: Call

@@ -1,6 +1,7 @@
 import { type Dispatcher, Pool, type buildConnector } from 'undici'
 import { socketFailure } from './http-failure.ts'
 import type { Exchange } from './http-exchange.ts'
+import { createBag } from '../bag.ts'
 import { UpstreamFailure } from './failure.ts'
 
 export interface HttpPoolOptions {
@@ -95,7 +96,7 @@ function messageHandler(
 
 /** Ends the responses that stay open although their call is over. One timer, and only while there are any. */
 function createLingering() {
-  const exchanges = new Set<Exchange>()
+  const exchanges = createBag<Exchange>()
   let timer: NodeJS.Timeout | null = null
   const sweep = () => {
     const now = performance.now()

@@ -1,0 +1,46 @@
+/** Knows its place in the bag that holds it; -1 outside. */
+export interface Held {
+  slot: number
+}
+
+/**
+ * A set of what is under way: things come and go with each call. Not a `Set`: that grows a new table every few dozen
+ * insertions, and each dead table in the old generation keeps the next one, with all that it held, alive until a full
+ * collection (measured: 6 kB a call promoted, a fifth of the CPU in the collector).
+ */
+export interface Bag<T extends Held> extends Iterable<T> {
+  readonly size: number
+  add(item: T): void
+  /** Does nothing where the bag does not hold it. */
+  delete(item: T): void
+}
+
+/** Order is arbitrary. What is being looked at may be deleted during iteration. */
+export function createBag<T extends Held>(): Bag<T> {
+  const items: T[] = []
+  return {
+    get size() {
+      return items.length
+    },
+    add(item) {
+      if (item.slot >= 0) return
+      item.slot = items.length
+      items.push(item)
+    },
+    delete(item) {
+      if (items[item.slot] !== item) return
+      const last = items.pop()!
+      if (last !== item) {
+        items[item.slot] = last
+        last.slot = item.slot
+      }
+      item.slot = -1
+    },
+    *[Symbol.iterator]() {
+      for (let i = items.length - 1; i >= 0; i--) {
+        const item = items[i]
+        if (item) yield item
+      }
+    }
+  }
+}
