@@ -77,15 +77,15 @@ function structure<T>(read: () => T, depth?: number): T {
   }
 }
 
-/** A number that a double does not hold is echoed as it was written. */
-const idText = (text: string, found: readonly Member[], id: unknown): string => {
+/** JSON text of an id that stands as member `key`. A number that a double does not hold stays as it was written. */
+export function idText(text: string, found: readonly Member[], key: string, id: unknown): string {
   if (!isId(id)) return 'null'
   const isLong = typeof id === 'number' && !Number.isSafeInteger(id)
-  return (isLong ? valueOf(text, found, 'id') : undefined) ?? JSON.stringify(id)
+  return (isLong ? valueOf(text, found, key) : undefined) ?? JSON.stringify(id)
 }
 
 function toMessage(text: string, found: readonly Member[], body: Record<string, unknown>): Message {
-  const id = idText(text, found, body.id)
+  const id = idText(text, found, 'id', body.id)
   if (body.jsonrpc !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
   const isResponse = body.method === undefined && ('result' in body || 'error' in body)
   if (isResponse) return { kind: 'response', text, id, method: '', params: {}, paramMembers: [] }
