@@ -195,7 +195,7 @@ test('UP-13 lists come whole and at once although one server is dead and one han
   assert.equal(health.result.status, 200)
   for (const { took } of [listed, rest, health]) assert.ok(took < 1_000, `${took} ms`)
   assert.equal((await gateway.post('/api/v0/tools/invoke', { name: 'dead__echo' })).status, 502)
-  await gateway.stop()
+  await gateway.stop('SIGKILL')
   await pending
 })
 
