@@ -60,19 +60,22 @@ export function createRefresher({ intervalMs, catalog, read, store, log }: Refre
     timer = setTimeout(() => void round().finally(schedule), intervalMs).unref()
     if (isClosed) clearTimeout(timer)
   }
+  /** What changed during a read may have come too late for it, so that the request waits for the read's end. */
   const answer = (id: string) => {
     requested.delete(id)
+    if (running.has(id)) return request(id)
     const stored = current(id)
     if (stored) void refresh(stored)
+  }
+  const request = (id: string) => {
+    if (isClosed || requested.has(id)) return
+    requested.set(id, setTimeout(answer, DELAY_MS, id).unref())
   }
   return {
     start() {
       if (intervalMs > 0) schedule()
     },
-    request(id) {
-      if (isClosed || requested.has(id)) return
-      requested.set(id, setTimeout(answer, DELAY_MS, id).unref())
-    },
+    request,
     close() {
       isClosed = true
       if (timer) clearTimeout(timer)

@@ -25,7 +25,10 @@ function configurationOf({ transport, session_mode, settings, sealed, verdict }:
 
 export function createUpstreams(create: (server: StoredServer) => Upstream): Upstreams {
   const entries = new Map<string, Entry>()
+  /** Those whose calls have not ended yet. */
+  const retired = new Set<Upstream>()
 
+  const all = () => [...[...entries.values()].map(({ upstream }) => upstream), ...retired]
   const replaceable = (entry: Entry, stored: StoredServer | undefined) =>
     !stored?.enabled || (entry.stored !== stored && entry.configuration !== configurationOf(stored))
 
@@ -42,15 +45,18 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       for (const [id, entry] of entries) {
         if (!replaceable(entry, current.get(id))) continue
         entries.delete(id)
-        entry.upstream.retire()
+        const { upstream } = entry
+        retired.add(upstream)
+        upstream.retire(() => retired.delete(upstream))
       }
     },
     endOwner(owner) {
-      for (const { upstream } of entries.values()) upstream.endOwner(owner)
+      for (const upstream of all()) upstream.endOwner(owner)
     },
     close() {
-      for (const { upstream } of entries.values()) upstream.close()
+      for (const upstream of all()) upstream.close()
       entries.clear()
+      retired.clear()
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Deadlines } from '../deadlines.ts'
 import type { Forwarded, Origin } from '../downstream/exchange.ts'
 import type { Answer, Call } from './call.ts'
 import type { Connection, Era } from './connection.ts'
-import { UpstreamFailure } from './failure.ts'
+import { UpstreamFailure, type Reason } from './failure.ts'
 import { createSessions, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
 
 export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mode' | 'verdict'> {
@@ -19,10 +19,13 @@ export interface Upstream {
   /** Sends a call within its limits; an answer or UpstreamFailure. Sent again only where it was proven not taken. */
   call(call: Call, origin: Origin): Promise<Forwarded>
   endOwner(owner: string): void
-  /** Takes no more; closes when the calls under way have ended. */
-  retire(): void
+  /** Takes no more; closes when the calls under way have ended, and tells so. */
+  retire(closed?: () => void): void
   close(): void
 }
+
+/** Ended by us, or told to come back later: trying again is not the answer, nor has it proven that nothing was sent. */
+const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'cancelled'])
 
 /** The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). */
 export function chooseEra({ modern, legacy }: Verdict, { session_mode }: UpstreamOptions['server'], caller: Era): Era {
@@ -53,7 +56,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, callMs, callTotalMs } = options
   const sessions = createSessions({ ...options, transport: server.transport, mode: server.session_mode, verdict })
   let active = 0
-  let isRetired = false
+  let retired: (() => void) | null = null
 
   const close = () => {
     sessions.close()
@@ -61,7 +64,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
   /** A refused connection or an ended session may be tried on a fresh one, once (proxy page 4.4). */
   const mayRepeat = (error: unknown, call: Call) =>
-    error instanceof UpstreamFailure && !error.taken && error.reason !== 'overloaded' && !call.stopped
+    error instanceof UpstreamFailure && !error.taken && !final.has(error.reason) && !call.stopped
 
   const once = async (call: Call, need: Need): Promise<Answer> => {
     const acquired = acquireFor(call, sessions, need)
@@ -86,13 +89,16 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       } finally {
         deadlines.forget(call)
         active--
-        if (isRetired && active === 0) close()
+        if (active === 0) retired?.()
       }
     },
     endOwner: (owner) => sessions.endOwner(owner),
-    retire() {
-      isRetired = true
-      if (active === 0) close()
+    retire(closed) {
+      retired = () => {
+        close()
+        closed?.()
+      }
+      if (active === 0) retired()
     },
     close
   }

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { Catalog } from '../../src/gateway/catalog.ts'
+import { createRefresher, type RefresherOptions } from '../../src/gateway/refresher.ts'
+import type { Offer } from '../../src/registry/model.ts'
+import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
+import { until } from './upstreams.ts'
+
+const offer: Offer = { verdict: legacyVerdict, items: [] }
+const names = ['a', 'b', 'c', 'd', 'e', 'f']
+const all = catalogOf(names.map((name) => storedServer(name, [])))
+
+function open(t: TestContext, options: Partial<RefresherOptions> = {}, catalog: () => Catalog = () => all) {
+  const read: string[] = []
+  const stored: string[] = []
+  const warned: object[] = []
+  const refresher = createRefresher({
+    intervalMs: 0,
+    catalog,
+    read: async ({ name }) => (read.push(name), offer),
+    store: async ({ name }) => stored.push(name),
+    log: { warn: (details) => void warned.push(details) },
+    ...options
+  })
+  t.after(() => refresher.close())
+  return { refresher, read, stored, warned }
+}
+
+const gate = () => {
+  let open_!: () => void
+  const opened = new Promise<void>((resolve) => (open_ = resolve))
+  return { open: open_, opened }
+}
+
+test('requests for a server in quick succession are one read, which is stored', async (t) => {
+  const { refresher, read, stored } = open(t)
+  for (let i = 0; i < 10; i++) refresher.request('id-a')
+  refresher.request('id-b')
+  await until('both are stored', () => stored.length === 2)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  assert.deepEqual(
+    [read.toSorted(), stored.toSorted()],
+    [
+      ['a', 'b'],
+      ['a', 'b']
+    ]
+  )
+})
+
+test('a request that comes while the server is read leads to another read afterwards', async (t) => {
+  const { open: finish, opened } = gate()
+  let reads = 0
+  const { refresher, stored } = open(t, {
+    async read() {
+      if (++reads === 1) await opened
+      return offer
+    }
+  })
+  refresher.request('id-a')
+  await until('the first read begins', () => reads === 1)
+  refresher.request('id-a')
+  await new Promise((resolve) => setTimeout(resolve, 250))
+  assert.equal(reads, 1, 'not two at a time')
+  finish()
+  await until('the second read is stored', () => stored.length === 2)
+  assert.equal(reads, 2)
+})
+
+test('a server that is unknown or disabled is not read', async (t) => {
+  const catalog = catalogOf([storedServer('a', [], { enabled: false }), storedServer('b', [])])
+  const { refresher, read } = open(t, {}, () => catalog)
+  for (const id of ['id-a', 'id-x', 'id-b']) refresher.request(id)
+  await until('b is read', () => read.length > 0)
+  assert.deepEqual(read, ['b'])
+})
+
+test('every enabled server is read in each round, few at a time, and a slow one holds up no other', async (t) => {
+  const { open: finish, opened } = gate()
+  let running = 0
+  let most = 0
+  const rounds = new Map<string, number>()
+  const { refresher, stored } = open(t, {
+    intervalMs: 30,
+    async read({ name }) {
+      rounds.set(name, (rounds.get(name) ?? 0) + 1)
+      most = Math.max(most, ++running)
+      if (name === 'a') await opened
+      await new Promise(setImmediate)
+      running--
+      return offer
+    }
+  })
+  refresher.start()
+  await until('the others are stored', () => stored.length === names.length - 1)
+  assert.deepEqual(stored.toSorted(), names.slice(1))
+  finish()
+  await until('the next rounds come', () => names.every((name) => (rounds.get(name) ?? 0) >= 2))
+  assert.ok(most <= 4, String(most))
+})
+
+test('a server that cannot be read is warned of and read again the next time', async (t) => {
+  let reads = 0
+  const { refresher, warned, stored } = open(t, {
+    read: () => (++reads === 1 ? Promise.reject(new Error('down')) : Promise.resolve(offer))
+  })
+  refresher.request('id-a')
+  await until('the failure is told', () => warned.length === 1)
+  assert.equal((warned[0] as { server: string }).server, 'a')
+  refresher.request('id-a')
+  await until('the second read is stored', () => stored.length === 1)
+})
+
+test('once closed nothing is read, stored or warned of any more', async (t) => {
+  const { open: finish, opened } = gate()
+  let reads = 0
+  const { refresher, stored, warned } = open(t, {
+    intervalMs: 20,
+    async read({ name }) {
+      reads++
+      await opened
+      if (name === 'b') throw new Error('down')
+      return offer
+    }
+  })
+  refresher.start()
+  await until('reads begin', () => reads >= 2)
+  const before = reads
+  refresher.close()
+  refresher.request('id-a')
+  finish()
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  assert.deepEqual([reads, stored, warned], [before, [], []])
+})

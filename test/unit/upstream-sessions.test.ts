@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { createSessions as makeSessions, type Need, type SessionsOptions } from '../../src/gateway/upstream/sessions.ts'
+import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
+import { legacyVerdict } from './stored.ts'
+import { closing, countingClient, dualVerdict, failureOf, newCall, sessionVerdict, textOf, until } from './upstreams.ts'
+
+const need = (more: Partial<Need> = {}): Need => ({ era: 'legacy', capabilities: '{}', owner: 'one', ...more })
+
+/** As the product's, always with a promise. */
+function createSessions(options: SessionsOptions) {
+  const sessions = makeSessions(options)
+  return { ...sessions, ready: sessions.acquire, acquire: async (wanted: Need) => sessions.acquire(wanted) }
+}
+
+async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixture: RecorderOptions = {}) {
+  const upstream = await startRecorder(null, fixture)
+  const client = countingClient(upstream.url)
+  const sessions = createSessions({
+    client,
+    transport: 'streamable_http',
+    mode: 'stateless',
+    verdict: sessionVerdict,
+    slots: undefined,
+    connectMs: 2_000,
+    idleMs: 60_000,
+    onNotification() {},
+    ...options
+  })
+  closing(t, sessions, client, upstream)
+  return { upstream, client, sessions }
+}
+
+test('in stateless mode each call has a session of its own, closed once it is given back', async (t) => {
+  const { sessions, client, upstream } = await open(t)
+  const [one, two] = await Promise.all([sessions.acquire(need()), sessions.acquire(need())])
+  assert.notEqual(one, two)
+  assert.equal(upstream.sessions.size, 2)
+  const answer = await one.send(newCall())
+  sessions.release(one)
+  assert.equal(one.closed, false, 'the answer goes out first')
+  assert.match(textOf(answer), /alpha/)
+  await until('the first is closed', () => one.closed && upstream.sessions.size === 1)
+  assert.equal(two.closed, false)
+  sessions.release(two)
+  await until('both are closed', () => upstream.sessions.size === 0)
+  assert.equal(client.opened(), 2)
+})
+
+test('without session ids, and in the modern era, one connection serves everybody at once', async (t) => {
+  const cases = [
+    { verdict: legacyVerdict, fixture: { legacy: 'sessionless' }, era: 'legacy' },
+    { verdict: dualVerdict, fixture: { modern: true }, era: 'modern' }
+  ] as const
+  for (const mode of ['stateless', 'stateful'] as const) {
+    for (const { verdict, fixture, era } of cases) {
+      const { sessions, client } = await open(t, { verdict, mode }, fixture)
+      const needs = [need({ era }), need({ era, owner: 'two' }), need({ era, capabilities: '{"roots":{}}' })]
+      const connections = await Promise.all(needs.map((each) => sessions.acquire(each)))
+      assert.deepEqual([new Set(connections).size, client.opened()], [1, 1], `${mode} ${era}`)
+      for (const connection of connections) sessions.release(connection)
+      const again = sessions.ready(need({ era }))
+      assert.equal(again, connections[0], 'no promise once it is open')
+    }
+  }
+})
+
+test('in stateful mode a session belongs to an owner and the capabilities that it declared', async (t) => {
+  const { sessions, client } = await open(t, { mode: 'stateful' })
+  const first = await sessions.acquire(need())
+  sessions.release(first)
+  assert.equal(await sessions.acquire(need()), first)
+  assert.notEqual(await sessions.acquire(need({ owner: 'two' })), first)
+  assert.notEqual(await sessions.acquire(need({ capabilities: '{"roots":{}}' })), first)
+  assert.equal(client.opened(), 3)
+})
+
+test('fifty calls of one owner open its session once', async (t) => {
+  const { sessions, client, upstream } = await open(t, { mode: 'stateful' })
+  const connections = await Promise.all(Array.from({ length: 50 }, () => sessions.acquire(need())))
+  assert.deepEqual([new Set(connections).size, client.opened(), upstream.calls('initialize').length], [1, 1, 1])
+})
+
+test('a session that nobody uses expires, one in use does not', async (t) => {
+  const { sessions, upstream } = await open(t, { mode: 'stateful', idleMs: 60 })
+  const idle = await sessions.acquire(need())
+  const used = await sessions.acquire(need({ owner: 'two' }))
+  sessions.release(idle)
+  await until('the idle one is closed', () => idle.closed && upstream.sessions.size === 1)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  assert.equal(used.closed, false)
+  sessions.release(used)
+  await until('the other one expires too', () => used.closed)
+  const again = await sessions.acquire(need())
+  assert.notEqual(again, idle)
+})
+
+test('the sessions of an owner who is gone are closed, those of others are not', async (t) => {
+  const { sessions } = await open(t, { mode: 'stateful' })
+  const mine = await sessions.acquire(need())
+  const other = await sessions.acquire(need({ owner: 'two' }))
+  const failed = failureOf(mine.send(newCall('slow', { ms: 60_000 })))
+  sessions.endOwner('one')
+  await until('mine is closed', () => mine.closed)
+  assert.equal((await failed).reason, 'cancelled')
+  assert.equal(other.closed, false)
+  assert.match(textOf(await other.send(newCall())), /alpha/)
+})
+
+test('an owner who goes while the session opens leaves none behind', async (t) => {
+  const { sessions, upstream } = await open(t, { mode: 'stateful' })
+  const opening = sessions.acquire(need())
+  sessions.endOwner('one')
+  const connection = await opening
+  await until('it is closed', () => connection.closed && upstream.sessions.size === 0)
+})
+
+test('an opening that failed is not remembered', async (t) => {
+  for (const mode of ['stateless', 'stateful'] as const) {
+    for (const verdict of [sessionVerdict, legacyVerdict]) {
+      const upstream = await startRecorder(null, { legacy: 'none' })
+      const client = countingClient(upstream.url)
+      const options = { client, transport: 'streamable_http', mode, verdict, slots: undefined } as const
+      const sessions = createSessions({ ...options, connectMs: 2_000, idleMs: 60_000, onNotification() {} })
+      closing(t, sessions, client, upstream)
+      await failureOf(sessions.acquire(need()))
+      await failureOf(sessions.acquire(need()))
+      assert.equal(client.opened(), 2, `${mode} ${verdict.hasSessions}`)
+    }
+  }
+})
+
+test('closing ends every kind of session, and one that was opening is not handed out', async (t) => {
+  for (const mode of ['stateless', 'stateful'] as const) {
+    const { sessions, upstream } = await open(t, { mode })
+    const open_ = await sessions.acquire(need())
+    const opening = failureOf(sessions.acquire(need({ owner: 'late' })))
+    sessions.close()
+    assert.deepEqual([(await opening).reason, (await opening).taken], ['unreachable', false])
+    await until('all are closed', () => open_.closed && upstream.sessions.size === 0)
+  }
+})

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { createDeadlines } from '../../src/gateway/deadlines.ts'
+import { createUpstream, chooseEra, type UpstreamOptions } from '../../src/gateway/upstream/upstream.ts'
+import { createUpstreams } from '../../src/gateway/upstreams.ts'
+import type { StoredServer } from '../../src/registry/model.ts'
+import { startFaulty } from '../fixtures/http/faulty.ts'
+import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
+import { sendJson, startHttp } from '../fixtures/http/server.ts'
+import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
+import {
+  cancelled,
+  closing,
+  countingClient,
+  dualVerdict,
+  failureOf,
+  newCall,
+  sessionVerdict,
+  textOf,
+  until
+} from './upstreams.ts'
+
+const origin = { era: 'legacy', owner: 'one' } as const
+
+function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
+  const client = countingClient(url)
+  const deadlines = createDeadlines()
+  const upstream = createUpstream({
+    server: { transport: 'streamable_http', session_mode: 'stateful' },
+    verdict: sessionVerdict,
+    client,
+    slots: undefined,
+    deadlines,
+    connectMs: 2_000,
+    idleMs: 60_000,
+    callMs: 5_000,
+    callTotalMs: 10_000,
+    onNotification() {},
+    ...more
+  })
+  return { upstream, client, deadlines }
+}
+async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture: RecorderOptions = {}) {
+  const recorder = await startRecorder(null, fixture)
+  const made = createFor(recorder.url, more)
+  closing(t, made.upstream, made.deadlines, recorder)
+  return { ...made, recorder }
+}
+const started = (recorder: Recorder, count = 1) =>
+  until('the call arrives', () => recorder.calls('tools/call').length === count)
+
+test('the wire is that of the caller where the upstream has both, but sessions exist on the legacy one alone', () => {
+  const stateless = { transport: 'streamable_http', session_mode: 'stateless' } as const
+  const stateful = { ...stateless, session_mode: 'stateful' } as const
+  const modern = { ...dualVerdict, legacy: null }
+  const rows = [
+    [dualVerdict, stateless, 'legacy', 'legacy'],
+    [dualVerdict, stateless, 'modern', 'modern'],
+    [dualVerdict, stateful, 'modern', 'legacy'],
+    [modern, stateful, 'legacy', 'modern'],
+    [modern, stateless, 'legacy', 'modern'],
+    [legacyVerdict, stateless, 'modern', 'legacy']
+  ] as const
+  for (const [verdict, server, caller, wire] of rows) assert.equal(chooseEra(verdict, server, caller), wire)
+})
+
+test('a session that the upstream forgot is opened anew and the call sent again, once', async (t) => {
+  const { upstream, recorder, client } = await open(t)
+  await upstream.call(newCall(), origin)
+  recorder.dropSessions()
+  const { answer } = await upstream.call(newCall(), origin)
+  assert.match(textOf(answer), /alpha/)
+  assert.deepEqual([client.opened(), recorder.calls('initialize').length], [2, 2])
+})
+
+test('fifty calls on a forgotten session open one new session among them', async (t) => {
+  const { upstream, recorder, client } = await open(t)
+  await upstream.call(newCall(), origin)
+  recorder.dropSessions()
+  const answers = await Promise.all(Array.from({ length: 50 }, () => upstream.call(newCall(), origin)))
+  assert.equal(answers.length, 50)
+  assert.equal(client.opened(), 2)
+})
+
+test('a call that was not taken is tried no more than twice', async (t) => {
+  const fixture = await startHttp((request, response) => {
+    const { id, method } = request.message ?? {}
+    if (id === undefined) return void response.writeHead(202).end()
+    if (method !== 'initialize')
+      return sendJson(response, 404, { jsonrpc: '2.0', id, error: { code: -32001, message: 'x' } })
+    const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
+    sendJson(response, 200, { jsonrpc: '2.0', id, result }, { 'mcp-session-id': `s${fixture.requests.length}` })
+  })
+  const { upstream, deadlines, client } = createFor(fixture.origin)
+  closing(t, upstream, deadlines, fixture)
+  const failed = await failureOf(upstream.call(newCall(), origin))
+  assert.deepEqual([failed.reason, failed.status], ['unreachable', 404])
+  const calls = fixture.requests.filter(({ message }) => message?.method === 'tools/call')
+  assert.deepEqual([calls.length, client.opened()], [2, 2])
+})
+
+test('a call that may have been taken is never sent again', async (t) => {
+  const faulty = await startFaulty(null, { mode: 'reset' })
+  const { upstream, deadlines } = createFor(faulty.url, { verdict: legacyVerdict })
+  closing(t, upstream, deadlines, faulty)
+  assert.equal((await failureOf(upstream.call(newCall(), origin))).reason, 'unreachable')
+  assert.equal(faulty.requests.filter(({ message }) => message?.method === 'tools/call').length, 1)
+})
+
+test('a call that is stopped while its session opens ends at once, and the session is kept for others', async (t) => {
+  const { upstream, client, recorder } = await open(t)
+  const call = newCall()
+  const failed = failureOf(upstream.call(call, origin))
+  call.stop(cancelled())
+  assert.equal((await failed).reason, 'cancelled')
+  await upstream.call(newCall(), origin)
+  assert.deepEqual([client.opened(), recorder.calls('tools/call').length], [1, 1])
+})
+
+test('a session opened for one stopped call alone is closed again', async (t) => {
+  const server = { transport: 'streamable_http', session_mode: 'stateless' } as const
+  const { upstream, recorder, client } = await open(t, { server })
+  const call = newCall()
+  const failed = failureOf(upstream.call(call, origin))
+  call.stop(cancelled())
+  await failed
+  await until(
+    'the session is gone',
+    () => client.opened() === 1 && recorder.calls('initialize').length === 1 && recorder.sessions.size === 0
+  )
+  assert.equal(recorder.calls('tools/call').length, 0)
+})
+
+test('a call that was stopped before it is sent opens nothing and ends', async (t) => {
+  const { upstream, client } = await open(t)
+  const call = newCall()
+  call.stop(cancelled())
+  assert.equal((await failureOf(upstream.call(call, origin))).reason, 'cancelled')
+  assert.equal(client.opened(), 0)
+})
+
+test('a call whose session is closed with its owner is over, and is not sent again', async (t) => {
+  const { upstream, recorder, client } = await open(t)
+  const failed = failureOf(upstream.call(newCall('slow', { ms: 60_000 }), origin))
+  await started(recorder)
+  upstream.endOwner('one')
+  assert.equal((await failed).reason, 'cancelled')
+  await until('its session is closed', () => recorder.sessions.size === 0)
+  assert.deepEqual([client.opened(), recorder.calls('tools/call').length], [1, 1])
+})
+
+test('a call past its limit is stopped and cancelled upstream', async (t) => {
+  const { upstream, recorder } = await open(t, { callMs: 150 })
+  const failed = await failureOf(upstream.call(newCall('slow', { ms: 60_000 }), origin))
+  assert.equal(failed.reason, 'timeout')
+  await until('the upstream is told', () => recorder.calls('notifications/cancelled').length === 1)
+})
+
+test('a retired upstream lets its calls end, then closes and tells so', async (t) => {
+  const { upstream, recorder } = await open(t)
+  const answer = upstream.call(newCall('slow', { ms: 100 }), origin)
+  await started(recorder)
+  let closed = 0
+  upstream.retire(() => closed++)
+  assert.equal(closed, 0)
+  assert.match(textOf((await answer).answer), /alpha/)
+  await until('it is closed', () => closed === 1 && recorder.sessions.size === 0)
+})
+
+test('an upstream is kept while its configuration is the same, whatever its switches and lists', async (t) => {
+  const made: string[] = []
+  const recorder = await startRecorder(null)
+  const upstreams = createUpstreams((stored: StoredServer) => {
+    made.push(stored.revision)
+    return createFor(recorder.url).upstream
+  })
+  closing(t, upstreams, recorder)
+  const at = (more: Partial<StoredServer>) => catalogOf([storedServer('a', [], more)])
+  const use = (more: Partial<StoredServer>) => {
+    const catalog = at(more)
+    upstreams.keep(catalog)
+    return upstreams.of(catalog.server('a')!)
+  }
+  const first = use({ revision: '1' })
+  assert.equal(use({ revision: '2', description: 'other' }), first)
+  assert.notEqual(use({ revision: '3', settings: { url: 'http://elsewhere.test/mcp' } }), first)
+  use({ revision: '4', settings: { url: 'http://elsewhere.test/mcp' }, sealed: new Uint8Array([1]) })
+  use({ revision: '5', session_mode: 'stateful' })
+  upstreams.keep(at({ enabled: false }))
+  use({ revision: '6', session_mode: 'stateful' })
+  upstreams.keep(catalogOf([]))
+  use({ revision: '7', session_mode: 'stateful' })
+  assert.deepEqual(made, ['1', '3', '4', '5', '6', '7'])
+})
+
+test('closing ends the calls of upstreams that were replaced as well', async (t) => {
+  const recorder = await startRecorder(null)
+  const upstreams = createUpstreams(() => createFor(recorder.url, { callMs: 60_000, callTotalMs: 60_000 }).upstream)
+  closing(t, upstreams, recorder)
+  const failed = failureOf(
+    upstreams.of(catalogOf([storedServer('a', [])]).server('a')!).call(newCall('slow', { ms: 60_000 }), origin)
+  )
+  await started(recorder)
+  upstreams.keep(catalogOf([]))
+  upstreams.close()
+  assert.equal((await failed).reason, 'cancelled')
+  assert.equal(recorder.calls('tools/call').length, 1)
+})

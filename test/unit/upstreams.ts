@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { Call, silentSink, type Answer, type Outgoing, type Sink } from '../../src/gateway/upstream/call.ts'
+import type { TransportClient } from '../../src/gateway/upstream/connection.ts'
+import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
+import { createHttpClient } from '../../src/gateway/upstream/http.ts'
+import type { Verdict } from '../../src/registry/model.ts'
+import { legacyVerdict } from './stored.ts'
+
+export const sessionVerdict: Verdict = { ...legacyVerdict, hasSessions: true }
+export const dualVerdict: Verdict = { ...sessionVerdict, modern: '2026-07-28' }
+
+/** The transport to a fixture, with the number of connections that it was asked for. */
+export function countingClient(url: string): TransportClient & { readonly opened: () => number } {
+  const client = createHttpClient({
+    url,
+    headers: {},
+    version: '1',
+    connectTimeoutMs: 2_000,
+    maxResponseBytes: 1_000_000
+  })
+  let opened = 0
+  return {
+    open(options) {
+      opened++
+      return client.open(options)
+    },
+    close: () => client.close(),
+    opened: () => opened
+  }
+}
+
+export const toolCall = (name: string, args: object = {}): Outgoing => ({
+  method: 'tools/call',
+  members: `"name":${JSON.stringify(name)},"arguments":${JSON.stringify(args)}`,
+  meta: '',
+  name
+})
+export const newCall = (name = 'echo', args: object = {}, sink: Sink = silentSink) =>
+  new Call(toolCall(name, args), sink)
+
+export const textOf = ({ body }: Answer): string =>
+  (JSON.parse(body.toString()) as { content: { text: string }[] }).content[0]!.text
+
+export const cancelled = () => new UpstreamFailure('cancelled', 'the caller has left')
+
+export async function failureOf(work: Promise<unknown>): Promise<UpstreamFailure> {
+  const error = await work.then(
+    () => assert.fail('did not fail'),
+    (reason: unknown) => reason
+  )
+  assert.ok(error instanceof UpstreamFailure, String(error))
+  return error
+}
+
+export async function until(what: string, isTrue: () => boolean, limitMs = 5_000): Promise<void> {
+  const end = performance.now() + limitMs
+  while (!isTrue()) {
+    if (performance.now() > end) assert.fail(`never happened: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** Fixtures are closed last, after what talks to them. */
+export function closing(t: TestContext, ...things: { close(): unknown }[]): void {
+  t.after(async () => {
+    for (const thing of things) await thing.close()
+  })
+}
