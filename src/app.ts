@@ -67,7 +67,10 @@ export async function buildApp(config: Config, { log }: BuildOptions = {}): Prom
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
   await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts })
   await app.register(gateway, { version: VERSION, stdio, timeouts, limits, refreshIntervalMs, demo })
-  app.addHook('preValidation', async (request) => refuseRepeatedQuery(request.query))
+  app.addHook('preValidation', (request, _reply, done) => {
+    refuseRepeatedQuery(request.query)
+    done()
+  })
 
   await app.register(system, { version: VERSION })
   await app.register(

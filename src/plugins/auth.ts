@@ -32,8 +32,9 @@ export default fp(
     })
 
     app.decorateRequest('caller', null)
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, done) => {
       request.caller = developmentCaller
+      done()
     })
   },
   { name: 'auth', dependencies: ['guard'] }

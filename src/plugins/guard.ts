@@ -81,24 +81,29 @@ export default fp<GuardOptions>(
       stopping = true
     })
 
-    app.addHook('onRequest', async (request, reply) => {
-      setSecurityHeaders(request, reply)
+    const check = (request: FastifyRequest, reply: FastifyReply): void => {
       const { host = '', origin, 'sec-fetch-site': site = 'none' } = request.headers
       if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
       if (origin !== undefined && !origins.may(origin, host)) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
       }
-      if (origin !== undefined && origins.reads(origin)) {
-        setCorsHeaders(reply, origin)
-        if (request.method === 'OPTIONS') return answerPreflight(request, reply)
-      }
+      if (origin !== undefined && origins.reads(origin)) setCorsHeaders(reply, origin)
       const guarded = !readOnly.has(request.method) || request.routeOptions.config.access === 'client'
       if (guarded && origin === undefined && site !== 'same-origin' && site !== 'none') {
         throw forbidden('requests from other sites are not allowed')
       }
+    }
+    const isPreflight = ({ method, headers: { origin } }: FastifyRequest) =>
+      method === 'OPTIONS' && origin !== undefined && origins.reads(origin)
+
+    // without a promise: two of them a request keep each other alive through minor collections (a sixth of the CPU)
+    app.addHook('onRequest', (request, reply, done) => {
+      setSecurityHeaders(request, reply)
+      check(request, reply)
+      if (isPreflight(request)) return void answerPreflight(request, reply)
       if (stopping) throw unavailable('the gateway is stopping')
       if (request.method === 'OPTIONS') throw new AppError(405, 'OPTIONS is answered to allowed origins only')
-      return undefined
+      done()
     })
   },
   { name: 'guard', dependencies: ['errors'] }

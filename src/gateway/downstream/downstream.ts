@@ -1,4 +1,5 @@
 import { META } from '../bridge.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
 import { accepts, classify } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
@@ -101,6 +102,7 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
 function endSession(edge: Edge, http: HttpExchange, reply: Reply): void {
   const session = sessionOf(edge, http)
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
+  for (const { call } of session.calls) call.stop(new UpstreamFailure('cancelled', 'the session was ended'))
   edge.sessions.end(session)
   reply.empty(200)
 }

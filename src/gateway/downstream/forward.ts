@@ -1,6 +1,6 @@
 import { adaptError, adaptResult, META } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
-import { members, valueOf } from '../json.ts'
+import { members, valueOf, withMembers } from '../json.ts'
 import { Call, type Answer, type Outgoing, type Sink } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
@@ -60,7 +60,8 @@ class CallSink implements Sink {
       const separator = rest.startsWith('}') ? '' : ','
       reply.message(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
     } else if (method === 'notifications/message' && session) {
-      reply.message(notification(method, withLogger(params, this.#server.name)))
+      const logged = withLogger(params, this.#server.name)
+      if (logged !== undefined) reply.message(notification(method, logged))
     }
   }
 
@@ -71,11 +72,14 @@ class CallSink implements Sink {
 
 const notification = (method: string, params: string) => `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
 
-/** Log messages say which server they come from (proxy page 3.15). */
-function withLogger(params: string, server: string): string {
-  const message = JSON.parse(params) as { logger?: unknown }
-  const logger = typeof message.logger === 'string' ? `${server}/${message.logger}` : server
-  return JSON.stringify({ ...message, logger })
+/** Log messages say which server they come from (proxy page 3.15). Undefined where it is none. */
+function withLogger(params: string, server: string): string | undefined {
+  if (!params.startsWith('{')) return undefined
+  const found = members(params)
+  const given: unknown = JSON.parse(valueOf(params, found, 'logger') ?? 'null')
+  const rest = withMembers(params, { logger: null }).slice(1)
+  const logger = JSON.stringify(typeof given === 'string' ? `${server}/${given}` : server)
+  return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
 }
 
 /** A transport failure as an MCP client sees it (proxy page 4.5): never `isError`, which is the tool's own word. */

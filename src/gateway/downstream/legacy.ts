@@ -3,7 +3,7 @@ import { UpstreamFailure } from '../upstream/failure.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { checkLegacyVersion, LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from './era.ts'
 import type { Exchange } from './exchange.ts'
-import { codes, ProtocolError } from './jsonrpc.ts'
+import { codes, idText, ProtocolError } from './jsonrpc.ts'
 import { methods, sendResult, type Method } from './methods.ts'
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -59,7 +59,7 @@ const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 export function legacyNotification({ message, session, reply }: Exchange): void {
   const { requestId } = message.params as { requestId?: unknown }
   if (message.method === 'notifications/cancelled' && requestId !== undefined) {
-    const wanted = JSON.stringify(requestId)
+    const wanted = idText(message.text, message.paramMembers, 'requestId', requestId)
     for (const { id, call } of session?.calls ?? []) {
       if (id === wanted) call.stop(new UpstreamFailure('cancelled', 'the caller cancelled the call'))
     }

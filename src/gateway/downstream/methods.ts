@@ -1,6 +1,6 @@
 import { META } from '../bridge.ts'
 import type { ItemKind } from '../../registry/model.ts'
-import { valueOf, withMembers } from '../json.ts'
+import { elements, members, valueOf, withMembers } from '../json.ts'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
 import type { Exchange } from './exchange.ts'
 import { forward, type Rewrite } from './forward.ts'
@@ -66,13 +66,26 @@ const toAlias =
   ({ server, uri }: ResourceTarget): Rewrite =>
   (result) => {
     const text = result.toString()
-    const { contents } = JSON.parse(text) as { contents?: unknown }
-    if (!Array.isArray(contents)) return result
-    const renamed = contents.map((content: { uri?: unknown } | null) =>
-      content?.uri === uri ? { ...content, uri: aliasOf(server.name, uri) } : content
-    )
-    return Buffer.from(withMembers(text, { contents: JSON.stringify(renamed) }))
+    const list = members(text).findLast(({ key }) => key === 'contents')
+    if (!list || text[list.start] !== '[') return result
+    const alias = JSON.stringify(aliasOf(server.name, uri))
+    const contents = elements(text, list.start).map(({ start, end }) => {
+      const content = text.slice(start, end)
+      const own = content.startsWith('{') ? valueOf(content, members(content), 'uri') : undefined
+      return own !== undefined && isText(own, uri) ? withMembers(content, { uri: alias }) : content
+    })
+    return Buffer.from(withMembers(text, { contents: `[${contents.join(',')}]` }))
   }
+
+/** Whether JSON text is that string. What is malformed is not, and passes. */
+function isText(json: string, value: string): boolean {
+  if (json === JSON.stringify(value)) return true
+  try {
+    return JSON.parse(json) === value
+  } catch {
+    return false
+  }
+}
 
 const readResource: Method = (exchange) => {
   const { message, scope, era } = exchange

@@ -85,7 +85,7 @@ export class Reply implements Held {
   private lastWrite = 0
   isStream = false
   isEnded = false
-  /** Called once when the client has gone before the answer was complete. */
+  /** Called once when the reply is over without a complete answer: the client has gone, or its stream was closed here. */
   onLeave: (() => void) | null = null
 
   constructor(response: ServerResponse, options: ReplyOptions) {
@@ -137,7 +137,9 @@ export class Reply implements Held {
 
   /** Ends an event stream that has nothing more to say. */
   close(): void {
-    if (this.end()) this.response.end()
+    if (!this.end()) return
+    this.response.end()
+    this.onLeave?.()
   }
 
   beat(now: number): void {
