@@ -24,7 +24,7 @@ export interface HttpClientOptions {
   readonly maxResponseBytes: number
   /** Requests at a time; more queue. Default 128. */
   readonly connections?: number
-  /** Requests under way and queued; more fail with `overloaded`. Default 1024. */
+  /** Requests under way and queued; more fail with `overloaded`. Default 4096. */
   readonly maxRequests?: number
   /** In place of undici's own connector: the egress policy. */
   readonly connector?: buildConnector.connector
@@ -38,7 +38,7 @@ export interface HttpClient extends TransportClient {
 
 const LONGEST_TIMER = 2 ** 31 - 1
 const DEFAULT_CONNECTIONS = 128
-const DEFAULT_MAX_REQUESTS = 1024
+const DEFAULT_MAX_REQUESTS = 4096
 const emptyGreeting: Greeting = { version: MODERN_VERSION, capabilities: {}, serverInfo: null, instructions: null }
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 

@@ -28,7 +28,7 @@ interface Shared {
 }
 
 const POST_TIMEOUT_MS = 30_000
-const DEFAULT_MAX_REQUESTS = 1024
+const DEFAULT_MAX_REQUESTS = 4096
 const LONGEST_TIMER = 2 ** 31 - 1
 
 const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { taken: false })
