@@ -48,10 +48,15 @@ export function splitName(qualified: string): { server: string; name: string } |
   return { server: qualified.slice(0, at), name: qualified.slice(at + 2) }
 }
 
-/** Core tasks are not bridged, so `execution.taskSupport` is not listed (proxy page 3.21). */
-function withoutTaskSupport(definition: string): string | undefined {
+/**
+ * Core tasks are not bridged, so `execution.taskSupport` is not listed (proxy page 3.21). What is left of `execution`,
+ * null for nothing; undefined where it stays as it is.
+ */
+function withoutTaskSupport(definition: string): string | null | undefined {
   const execution = valueOf(definition, members(definition), 'execution')
-  return execution?.startsWith('{') ? withMembers(execution, { taskSupport: null }) : execution
+  if (!execution?.startsWith('{') || !members(execution).some(({ key }) => key === 'taskSupport')) return undefined
+  const rest = withMembers(execution, { taskSupport: null })
+  return rest === '{}' ? null : rest
 }
 
 /** The entry of an MCP list: the upstream's definition, the name apart (proxy page 3.6). */
@@ -60,13 +65,8 @@ export function listedText({ kind, stored, publicName }: Pick<Item, 'kind' | 'st
   const name = JSON.stringify(publicName)
   if (kind === 'prompt') return withMembers(stored.definition, { name })
   const execution = withoutTaskSupport(stored.definition)
-  return withMembers(
-    stored.definition,
-    execution === undefined ? { name } : { name, execution: emptyToNull(execution) }
-  )
+  return withMembers(stored.definition, execution === undefined ? { name } : { name, execution })
 }
-
-const emptyToNull = (object: string) => (object === '{}' ? null : object)
 
 export function joinListing(texts: readonly string[]): Listing {
   const ends: number[] = []

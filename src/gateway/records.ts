@@ -12,12 +12,12 @@ const renamed: Record<ItemKind, Readonly<Record<string, string>>> = {
   template: { mimeType: 'mime_type', uriTemplate: 'uri_template' }
 }
 
-/** Members that the record states itself. */
+/** Members that the record states itself, or says under another name; an upstream's own of that name is left out. */
 const replaced: Record<ItemKind, readonly string[]> = {
-  tool: ['name', 'enabled'],
+  tool: ['name', 'enabled', 'input_schema', 'output_schema'],
   prompt: ['name', 'enabled'],
-  resource: ['uri', 'enabled'],
-  template: ['uriTemplate', 'enabled']
+  resource: ['uri', 'enabled', 'mime_type'],
+  template: ['uriTemplate', 'enabled', 'mime_type', 'uri_template']
 }
 
 /** Name under which REST knows an item: qualified, or for resources the URI in force in the global scope (proxy page 8). */

@@ -143,6 +143,7 @@ export class Reply implements Held {
   }
 
   beat(now: number): void {
+    if (this.isEnded) return
     if (!this.isStream && this.options.acceptsStream && now - this.createdAt >= QUIET_MS) {
       this.openStream()
       this.write(': keep-alive\n\n')
@@ -166,10 +167,11 @@ export class Reply implements Held {
     return true
   }
 
+  /** What waits is looked at first: one message of any size may go to a client that reads. */
   private write(frame: string): void {
+    if (this.response.writableLength > this.options.maxBufferedBytes) return void this.response.destroy()
     this.lastWrite = performance.now()
     this.response.write(frame)
-    if (this.response.writableLength > this.options.maxBufferedBytes) this.response.destroy()
   }
 
   private envelope(head: string, pieces: readonly Buffer[], status: number, headers?: OutgoingHttpHeaders): void {
@@ -206,6 +208,6 @@ export class Reply implements Held {
   private finishStream(body: Buffer): void {
     if (this.isEnded) return
     this.write(`event: message\ndata: ${oneLine(body.toString())}\n\n`)
-    this.close()
+    if (this.end()) this.response.end()
   }
 }

@@ -115,11 +115,11 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims
   }
-  const revive = (id: string): Session | undefined => {
+  const revive = (id: string, principal: string, endpoint: string): Session | undefined => {
     if (ended.has(signatureOf(id))) return undefined
     const claims = verify(id)
-    if (!claims || nowSeconds() - claims.t > MAX_AGE_S || !makeRoom()) return undefined
-    return remember(id, claims)
+    if (claims?.p !== principal || claims.e !== endpoint) return undefined
+    return nowSeconds() - claims.t > MAX_AGE_S || !makeRoom() ? undefined : remember(id, claims)
   }
   const end = (session: Session) => {
     ended.set(signatureOf(session.id), performance.now())
@@ -151,7 +151,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
       return remember(`${payload}.${sign(payload)}`, claims)
     },
     find(id, principal, endpoint) {
-      const session = known.get(id) ?? revive(id)
+      const session = known.get(id) ?? revive(id, principal, endpoint)
       if (!session || session.principal !== principal || session.endpoint !== endpoint) return undefined
       const now = performance.now()
       if (now - session.lastUsed > REORDER_MS) {

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { itemRecord, restName, serverRecord } from '../../src/gateway/records.ts'
+import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
+import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
+
+const recordOf = (item: StoredItem, more: { enabled?: boolean } = {}) => {
+  const catalog = catalogOf([storedServer('one', [item], more)])
+  return itemRecord(catalog, catalog.server('one')!.items(item.kind)[0]!)
+}
+
+test('a tool record is the definition, complete and byte for byte, in the names of REST', () => {
+  const definition =
+    '{"na\\u006de":"a","title":"T","inputSchema": {"oneOf":[ ],"inputSchema":1.0},"outputSchema":{"n":12345678901234567890},' +
+    '"icons":[],"enabled":"theirs","_meta":{"x":1},"execution":{"taskSupport":"required"},"future":null}'
+  assert.equal(
+    recordOf(tool('a', { definition })),
+    '{"name":"one__a","enabled":true,"title":"T","input_schema":{"oneOf":[ ],"inputSchema":1.0},' +
+      '"output_schema":{"n":12345678901234567890},"icons":[],"_meta":{"x":1},"execution":{"taskSupport":"required"},"future":null}'
+  )
+})
+
+test('prompts, resources and templates are shown in the same way', () => {
+  assert.equal(
+    recordOf(prompt('p', { definition: '{"name":"p","arguments":[{"name":"a"}]}' })),
+    '{"name":"one__p","enabled":true,"arguments":[{"name":"a"}]}'
+  )
+  assert.equal(
+    recordOf(resource('x://1', { definition: '{"uri":"x://1","name":"n","mimeType":"text/plain","size":1}' })),
+    '{"uri":"x://1","enabled":true,"name":"n","mime_type":"text/plain","size":1}'
+  )
+  assert.equal(
+    recordOf(template('x://{a}', { definition: '{"uriTemplate":"x://{a}","name":"n","mimeType":"m"}' })),
+    '{"uri_template":"x://{a}","enabled":true,"name":"n","mime_type":"m"}'
+  )
+})
+
+test('a record is valid JSON without repeated members, whatever an upstream calls its own', () => {
+  const text = recordOf(tool('a', { definition: '{"name":"a","input_schema":1,"inputSchema":{},"name":"b"}' }))
+  assert.equal(text, '{"name":"one__a","enabled":true,"input_schema":{}}')
+})
+
+test('enabled says that the item can be called: its own switch and its server’s', () => {
+  const enabled = (item: StoredItem, server: boolean) =>
+    (JSON.parse(recordOf(item, { enabled: server })) as { enabled: boolean }).enabled
+  assert.deepEqual(
+    [enabled(tool('a'), true), enabled(tool('a'), false), enabled(tool('a', { enabled: false }), true)],
+    [true, false, false]
+  )
+})
+
+test('a resource goes by its alias where that is in force, else by its URI', () => {
+  const catalog = catalogOf([
+    storedServer('a', [resource('x://1'), resource('x://2', { enabled: false })], { registeredAt: '2026-02-01' }),
+    storedServer('b', [resource('x://1'), resource('x://2')], { registeredAt: '2026-01-01' })
+  ])
+  const name = (server: string, kind: ItemKind, uri: string) =>
+    restName(catalog, catalog.server(server)!.find(kind, uri)!)
+  assert.equal(name('a', 'resource', 'x://1'), 'towpath://a/x://1')
+  assert.equal(name('b', 'resource', 'x://1'), 'x://1')
+})
+
+test('a server record holds no secret, and values of the environment for nobody but administrators', () => {
+  const secrets = {
+    bearer_token: 'tok',
+    headers: { 'X-Key': 'key' },
+    env: { TOKEN: 'value' },
+    oauth_client_secret: 'oauth'
+  }
+  const http = catalogOf([storedServer('a', [], { description: 'D' })]).server('a')!
+  const admin = { kind: 'admin', name: 'root' } as const
+  assert.deepEqual(serverRecord(http, secrets, admin), {
+    name: 'a',
+    transport: 'streamable_http',
+    description: 'D',
+    url: 'http://a.test/mcp',
+    session_mode: 'stateless',
+    enabled: true
+  })
+  const settings = { command: 'node', args: ['x'] }
+  const stdio = catalogOf([storedServer('a', [], { transport: 'stdio', settings, enabled: false })]).server('a')!
+  const expected = {
+    name: 'a',
+    transport: 'stdio',
+    command: 'node',
+    args: ['x'],
+    session_mode: 'stateless',
+    enabled: false
+  }
+  assert.deepEqual(serverRecord(stdio, secrets, admin), { ...expected, env: { TOKEN: 'value' } })
+  const development = { kind: 'development', name: 'development' } as const
+  assert.deepEqual(serverRecord(stdio, secrets, development).env, { TOKEN: 'value' })
+  assert.deepEqual(serverRecord(stdio, secrets, { kind: 'user', name: 'u' }).env, { TOKEN: '***' })
+  assert.deepEqual(serverRecord(stdio, {}, admin), expected)
+})

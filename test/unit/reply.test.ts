@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { createServer, request, type IncomingMessage } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { test, type TestContext } from 'node:test'
+import { createHeartbeat, Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
+import { until } from './upstreams.ts'
+
+/** A listener whose answers are made by the test. */
+async function open(t: TestContext, answer: (reply: Reply) => void, options: Partial<ReplyOptions> = {}) {
+  const heartbeat = createHeartbeat()
+  const server = createServer((incoming, response) => {
+    incoming.resume()
+    answer(new Reply(response, { heartbeat, acceptsStream: true, maxBufferedBytes: 100_000, ...options }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    heartbeat.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const get = () =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      request({ port, host: '127.0.0.1' }, resolve).on('error', reject).end()
+    })
+  const whole = async () => {
+    const response = await get()
+    return { response, type: response.headers['content-type'], body: await text(response) }
+  }
+  return { port, get, whole, heartbeat }
+}
+
+const result = (json: string) => ({ kind: 'result', body: Buffer.from(json) }) as const
+
+test('a result alone is JSON under the id of the caller, byte for byte, at any size', async (t) => {
+  for (const id of ['1', '"ü"']) {
+    for (const body of ['{"a": 1.0,\n "ü":"€"}', `{"a":"${'ü'.repeat(80_000)}"}`]) {
+      const { whole } = await open(t, (reply) => reply.answer(id, result(body)))
+      const given = await whole()
+      assert.equal(given.body, `{"jsonrpc":"2.0","id":${id},"result":${body}}`)
+      assert.equal(given.type, 'application/json')
+      assert.equal(given.response.headers['content-length'], String(Buffer.byteLength(given.body)))
+    }
+  }
+})
+
+test('what comes before the result makes the answer a stream, one line of data for each message', async (t) => {
+  const { whole } = await open(t, (reply) => {
+    reply.message('{"method":"notifications/progress"}')
+    reply.answer('7', result('{\n  "content": [\r\n\t"a\\nb"\r  ]\n}'))
+    reply.answer('7', result('{}'))
+    reply.message('{"late":true}')
+  })
+  const { type, body, response } = await whole()
+  assert.equal(type, 'text/event-stream')
+  assert.equal(response.headers['cache-control'], 'no-cache, no-transform')
+  assert.equal(response.headers['x-accel-buffering'], 'no')
+  const frames = body.split('\n\n')
+  assert.equal(frames.length, 3)
+  assert.equal(frames[0], 'event: message\ndata: {"method":"notifications/progress"}')
+  assert.match(frames[1]!, /^event: message\ndata: [^\r\n]+$/)
+  assert.deepEqual(JSON.parse(frames[1]!.slice(frames[1]!.indexOf('{'))), {
+    jsonrpc: '2.0',
+    id: 7,
+    result: { content: ['a\nb'] }
+  })
+})
+
+test('an error follows on the stream where there is one, else it has its own status', async (t) => {
+  const streamed = await open(t, (reply) => {
+    reply.message('{}')
+    reply.error('1', -32603, 'down', { status: 500, data: { server: 'a' } })
+  })
+  const given = await streamed.whole()
+  assert.equal(given.response.statusCode, 200)
+  assert.match(
+    given.body,
+    /data: \{"jsonrpc":"2.0","id":1,"error":\{"code":-32603,"message":"down","data":\{"server":"a"\}\}\}\n\n$/
+  )
+  const plain = await open(t, (reply) => reply.error('1', -32603, 'down', { status: 500 }))
+  const { response, body } = await plain.whole()
+  assert.deepEqual(
+    [response.statusCode, body],
+    [500, '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"down"}}']
+  )
+})
+
+test('a client that reads no stream gets the answer as JSON and no messages', async (t) => {
+  const { whole } = await open(
+    t,
+    (reply) => {
+      reply.message('{"method":"x"}')
+      reply.answer('1', result('{}'))
+    },
+    { acceptsStream: false }
+  )
+  const { type, body } = await whole()
+  assert.deepEqual([type, body], ['application/json', '{"jsonrpc":"2.0","id":1,"result":{}}'])
+})
+
+test('a result larger than the cap reaches a client that reads, on a stream as well', async (t) => {
+  const large = `{"a":"${'x'.repeat(1_000_000)}"}`
+  for (const streams of [true, false]) {
+    const { whole } = await open(t, (reply) => {
+      if (streams) reply.message('{}')
+      reply.answer('1', result(large))
+    })
+    assert.ok((await whole()).body.includes(large), String(streams))
+  }
+})
+
+test('a client that never reads is cut off once too much waits for it, and told of as gone', async (t) => {
+  let left = 0
+  let sent = 0
+  let made: Reply | undefined
+  const { port } = await open(t, (reply) => {
+    made = reply
+    reply.onLeave = () => left++
+    const more = () => {
+      if (reply.isEnded) return
+      reply.message(`{"a":"${'x'.repeat(50_000)}"}`)
+      sent += 50_000
+      setImmediate(more)
+    }
+    more()
+  })
+  const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'))
+  socket.on('error', () => {}).pause()
+  t.after(() => socket.destroy())
+  await until('the client is cut off', () => left === 1)
+  assert.equal(made!.isEnded, true)
+  assert.ok(sent < 50_000_000, String(sent))
+})
+
+test('a client that leaves before the answer is told of once, one that has it is not', async (t) => {
+  const left: string[] = []
+  const replies: Reply[] = []
+  const { get, whole } = await open(t, (reply) => {
+    replies.push(reply)
+    reply.onLeave = () => left.push(`reply ${replies.indexOf(reply)}`)
+    if (replies.length === 1) reply.message('{}')
+    else reply.answer('1', result('{}'))
+  })
+  const response = await get()
+  response.destroy()
+  await until('the client has left', () => left.length === 1)
+  replies[0]!.answer('1', result('{}'))
+  replies[0]!.close()
+  await whole()
+  assert.deepEqual(left, ['reply 0'])
+})
+
+test('a stream that is closed from here lets go of what it holds', async (t) => {
+  let left = 0
+  let reply: Reply | undefined
+  const { get } = await open(t, (made) => {
+    reply = made
+    made.onLeave = () => left++
+    made.openStream()
+  })
+  const response = await get()
+  reply!.close()
+  reply!.close()
+  assert.equal(await text(response), '')
+  assert.equal(left, 1)
+})
+
+test('a complete answer on a stream is no leaving', async (t) => {
+  let left = 0
+  const { whole } = await open(t, (reply) => {
+    reply.onLeave = () => left++
+    reply.message('{}')
+    reply.answer('1', result('{}'))
+  })
+  await whole()
+  assert.equal(left, 0)
+})
+
+test('a slow answer becomes a stream, and an open one is kept alive', async (t) => {
+  let reply: Reply | undefined
+  const { get, heartbeat } = await open(t, (made) => {
+    reply = made
+    heartbeat.add(made)
+  })
+  const answer = get()
+  await until('the request is there', () => reply !== undefined)
+  const now = performance.now()
+  reply!.beat(now + 9_000)
+  assert.equal(reply!.isStream, false)
+  reply!.beat(now + 11_000)
+  reply!.beat(now + 12_000)
+  reply!.beat(now + 30_000)
+  reply!.answer('1', result('{}'))
+  reply!.beat(now + 60_000)
+  const response = await answer
+  assert.equal(response.headers['content-type'], 'text/event-stream')
+  const body = await text(response)
+  assert.equal(body.split(': keep-alive\n\n').length, 3)
+  assert.ok(body.endsWith('{"jsonrpc":"2.0","id":1,"result":{}}\n\n'))
+})
+
+test('closing the heartbeat ends the open streams', async (t) => {
+  const { get, heartbeat } = await open(t, (reply) => {
+    reply.openStream()
+    heartbeat.add(reply)
+  })
+  const responses = await Promise.all([get(), get()])
+  heartbeat.close()
+  assert.deepEqual(await Promise.all(responses.map((response) => text(response))), ['', ''])
+})
+
+test('answers without a body and those of the HTTP layer say what they must', async (t) => {
+  const empty = await open(t, (reply) => reply.empty(202))
+  const accepted = await empty.whole()
+  assert.deepEqual([accepted.response.statusCode, accepted.body, accepted.type], [202, '', undefined])
+  const refused = await open(t, (reply) => reply.plain(405, 'no', { allow: 'POST' }))
+  const { response, body } = await refused.whole()
+  assert.deepEqual([response.statusCode, response.headers.allow, body], [405, 'POST', '{"error":"no"}'])
+  assert.equal(response.headers['x-content-type-options'], 'nosniff')
+})
