@@ -222,9 +222,9 @@ test('a repeated member is refused where members decide, however it is written',
 
 test('a hundred thousand members are checked for repetition without looking at each pair', () => {
   const text = `{${Array.from({ length: 99_999 }, (_, i) => `"k${i}":1`).join(',')}}`
-  const before = performance.now()
+  const before = process.cpuUsage()
   assert.equal(uniqueMembers(text, 0, limits).length, 99_999)
-  assert.ok(performance.now() - before < 2_000)
+  assert.ok(process.cpuUsage(before).user < 3_000_000)
 })
 
 test('keys are read with their escapes, and of repeated ones the last value counts as with JSON.parse', () => {

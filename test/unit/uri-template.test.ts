@@ -65,8 +65,8 @@ test('a malformed template matches nothing', () => {
 })
 
 test('a hostile template costs no more than its length', () => {
-  const before = performance.now()
+  const before = process.cpuUsage()
   assert.equal(matchesTemplate('{a}x'.repeat(5_000), 'x'.repeat(4_999)), false)
   assert.equal(matchesTemplate('{+a}x'.repeat(500), `${'x'.repeat(100_000)}y`), false)
-  assert.ok(performance.now() - before < 1_000)
+  assert.ok(process.cpuUsage(before).user < 3_000_000)
 })

@@ -62,14 +62,14 @@ const isId = (id: unknown): id is string | number =>
   typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
 /** Reads text as JSON-RPC structure; what is malformed becomes the protocol's own error. */
-function structure<T>(read: () => T, depth?: number): T {
+function structure<T>(read: () => T, { depth, id }: { depth?: number; id?: string } = {}): T {
   try {
     return read()
   } catch (error) {
     if (error instanceof JsonError && error.problem === 'depth' && depth !== undefined) {
-      throw invalid(`JSON is nested deeper than ${depth} levels`)
+      throw invalid(`JSON is nested deeper than ${depth} levels`, id)
     }
-    if (error instanceof JsonError && error.problem !== 'syntax') throw invalid(error.message)
+    if (error instanceof JsonError && error.problem !== 'syntax') throw invalid(error.message, id)
     if (error instanceof JsonError || error instanceof SyntaxError) {
       throw new ProtocolError(codes.parse, 'Parse error: the body is not valid JSON')
     }
@@ -94,7 +94,7 @@ function toMessage(text: string, found: readonly Member[], body: Record<string, 
   const { params = {}, method } = body
   if (!isObject(params)) throw invalid('Invalid request: "params" must be an object', id)
   const span = found.find((member) => member.key === 'params')
-  const paramMembers = span ? structure(() => uniqueMembers(text, span.start)) : []
+  const paramMembers = span ? structure(() => uniqueMembers(text, span.start), { id }) : []
   return { kind: 'id' in body ? 'request' : 'notification', text, id, method, params, paramMembers }
 }
 
@@ -110,14 +110,17 @@ export const isBatch = (text: string) => /^\s*\[/.test(text)
 /** Reads one message. Throws ProtocolError with HTTP status 400. */
 export function readMessage(text: string, limits: JsonLimits): Message {
   const { depth, elements } = limits
-  const body = structure(() => {
-    if (text[skipSpace(text, 0)] !== '{') {
-      JSON.parse(text)
-      throw invalid('Invalid request: the body is not a JSON-RPC message')
-    }
-    const found = uniqueMembers(text, 0, { depth: depth - 1, elements })
-    return { found, value: JSON.parse(text) as Record<string, unknown> }
-  }, depth)
+  const body = structure(
+    () => {
+      if (text[skipSpace(text, 0)] !== '{') {
+        JSON.parse(text)
+        throw invalid('Invalid request: the body is not a JSON-RPC message')
+      }
+      const found = uniqueMembers(text, 0, { depth: depth - 1, elements })
+      return { found, value: JSON.parse(text) as Record<string, unknown> }
+    },
+    { depth }
+  )
   return toMessage(text, body.found, body.value)
 }
 

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import type { Environment } from '../../src/config.ts'
+import { register, startApp } from '../app.ts'
+import { startFaulty, type Faulty } from '../fixtures/http/faulty.ts'
+import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
+import { later } from '../store.ts'
+
+export const META = 'io.modelcontextprotocol/'
+export const MODERN = '2026-07-28'
+
+/** The body of an answer, in the parts that tests look at. */
+export interface RpcAnswer {
+  readonly jsonrpc?: string
+  readonly id?: unknown
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
+  readonly result?: any
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: Record<string, unknown> }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The last JSON-RPC message: the whole body, or the last event. */
+  readonly body: RpcAnswer
+  /** All messages of an event stream. */
+  readonly events: RpcAnswer[]
+}
+
+export interface Mcp {
+  readonly app: FastifyInstance
+  readonly url: string
+  /** POSTs a body as it is. */
+  send(body: string, headers?: Record<string, string>): Promise<Answer>
+  /** A legacy request. */
+  legacy(method: string, params?: object, headers?: Record<string, string>): Promise<Answer>
+  /** A modern request with the envelope and the headers that it needs; `undefined` takes a header away. */
+  modern(method: string, params?: Params, headers?: Record<string, string | undefined>): Promise<Answer>
+  /** `initialize`; the headers of the session. */
+  initialize(version?: string, capabilities?: object): Promise<Record<string, string>>
+}
+
+interface Params {
+  readonly name?: string
+  readonly uri?: string
+  readonly _meta?: object
+  readonly [member: string]: unknown
+}
+
+const both = 'application/json, text/event-stream'
+
+function parseEvents(text: string): RpcAnswer[] {
+  return text.split('\n\n').flatMap((frame) => {
+    const data = frame.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
+    return data.length === 0 ? [] : [JSON.parse(data.join('\n')) as RpcAnswer]
+  })
+}
+
+export async function readAnswer(response: Response): Promise<Answer> {
+  const text = await response.text()
+  const isStream = response.headers.get('content-type') === 'text/event-stream'
+  const events = isStream ? parseEvents(text) : []
+  const body = isStream ? (events.at(-1) ?? {}) : text === '' ? {} : (JSON.parse(text) as RpcAnswer)
+  return { status: response.status, headers: response.headers, text, body, events }
+}
+
+export const modernHeaders = (method: string, name?: string): Record<string, string> => ({
+  'content-type': 'application/json',
+  accept: both,
+  'mcp-protocol-version': MODERN,
+  'mcp-method': method,
+  ...(name === undefined ? {} : { 'mcp-name': name })
+})
+
+export const modernBody = (method: string, params: Params = {}, id: unknown = 7) => {
+  const _meta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {}, ...params._meta }
+  return JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } })
+}
+
+export const legacyBody = (method: string, params: object = {}, id: unknown = 7) =>
+  JSON.stringify({ jsonrpc: '2.0', id, method, params })
+
+/** The gateway with a socket of its own. */
+export async function startMcp(t: TestContext, env: Environment = {}): Promise<Mcp> {
+  const app = await startApp(t, { env })
+  const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
+  const send: Mcp['send'] = async (body, headers = {}) => {
+    const all = { 'content-type': 'application/json', accept: both, ...headers }
+    return readAnswer(await fetch(url, { method: 'POST', headers: all, body }))
+  }
+  const mcp: Mcp = {
+    app,
+    url,
+    send,
+    legacy: (method, params, headers) => send(legacyBody(method, params), headers),
+    modern(method, params, headers = {}) {
+      const all = { ...modernHeaders(method, params?.name ?? params?.uri), ...headers }
+      const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
+      return send(modernBody(method, params), Object.fromEntries(given))
+    },
+    async initialize(version = '2025-11-25', capabilities = {}) {
+      const clientInfo = { name: 'test', version: '1' }
+      const answer = await mcp.legacy('initialize', { protocolVersion: version, capabilities, clientInfo })
+      assert.equal(answer.status, 200, answer.text)
+      return {
+        'mcp-session-id': answer.headers.get('mcp-session-id')!,
+        'mcp-protocol-version': answer.body.result.protocolVersion as string
+      }
+    }
+  }
+  return mcp
+}
+
+/** Registers a recording upstream under a name. */
+export async function addRecorder(
+  t: TestContext,
+  { app }: Mcp,
+  name: string,
+  options: RecorderOptions = {},
+  more: object = {}
+): Promise<Recorder> {
+  const recorder = await startRecorder(null, { name, ...options })
+  later(t, recorder.close)
+  await register(app, { name, transport: 'streamable_http', url: recorder.url, ...more })
+  return recorder
+}
+
+export async function addFaulty(t: TestContext, { app }: Mcp, name: string): Promise<Faulty> {
+  const faulty = await startFaulty(null)
+  later(t, faulty.close)
+  await register(app, { name, transport: 'streamable_http', url: faulty.url })
+  return faulty
+}
+
+export const textOf = ({ body }: Answer): unknown =>
+  JSON.parse((body.result as { content: { text: string }[] }).content[0]!.text)
+
+export async function until(what: string, isTrue: () => boolean, limitMs = 5_000): Promise<void> {
+  const end = performance.now() + limitMs
+  while (!isTrue()) {
+    if (performance.now() > end) assert.fail(`never happened: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+export interface OpenStream {
+  readonly status: number
+  readonly headers: Headers
+  /** Messages so far. */
+  readonly heard: RpcAnswer[]
+  /** True once the other side has ended it. */
+  readonly ended: () => boolean
+  close(): void
+}
+
+/** A stream that stays open, read as it comes; closed with the test. */
+export async function openStream(t: TestContext, url: string, init: RequestInit): Promise<OpenStream> {
+  const stop = new AbortController()
+  later(t, () => stop.abort())
+  const response = await fetch(url, { ...init, signal: stop.signal })
+  const heard: RpcAnswer[] = []
+  let ended = false
+  const read = async () => {
+    let rest = ''
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      rest += chunk
+      const end = rest.lastIndexOf('\n\n')
+      if (end < 0) continue
+      heard.push(...parseEvents(rest.slice(0, end)))
+      rest = rest.slice(end + 2)
+    }
+  }
+  read()
+    .catch(() => {})
+    .finally(() => {
+      ended = true
+    })
+    .catch(() => {})
+  return { status: response.status, headers: response.headers, heard, ended: () => ended, close: () => stop.abort() }
+}
