@@ -134,4 +134,4 @@ export function buildCatalog(state: RegistryState): Catalog {
   return { version: state.version, servers, server: (name) => byName.get(name) }
 }
 
-export const emptyCatalog: Catalog = buildCatalog({ version: '0', servers: [] })
+export const emptyCatalog: Catalog = buildCatalog({ version: '0', servers: [], groups: [] })

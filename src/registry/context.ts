@@ -5,7 +5,7 @@ import type { Db } from './tables.ts'
 export interface WriteContext {
   readonly db: Db
   readonly master: Buffer
-  /** The registry's version once this commits, as text; becomes the revision of each server that is touched. */
+  /** The registry's version once this commits, as text; becomes the revision of each server or group that is touched. */
   readonly version: string
   /** Says that something differs now: without it the write leaves no audit row and the version stays. */
   readonly touch: () => void

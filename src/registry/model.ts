@@ -89,10 +89,34 @@ export interface StoredServer {
   readonly items: readonly StoredItem[]
 }
 
-/** Everything that the data plane serves from, at one version of the registry. Servers in order of name (byte order). */
+/** A tool group as it is configured (contract 2.7): exact names, also of what is gone by now. */
+export interface GroupConfig {
+  readonly name: string
+  readonly description: string | null
+  /** In `<server>__<tool>` form, as are the excluded ones. */
+  readonly included_tools: readonly string[]
+  readonly included_servers: readonly string[]
+  readonly excluded_tools: readonly string[]
+  /** `bare`: served under the upstream's own names (proxy page 6.4). */
+  readonly tool_names: 'qualified' | 'bare'
+}
+
+/** Immutable: a replica reuses the same object until the revision differs. */
+export interface StoredGroup extends GroupConfig {
+  /** Registry version of the last change, as text. */
+  readonly revision: string
+  /** ISO time; tells a group from an earlier one of its name. */
+  readonly createdAt: string
+}
+
+/**
+ * Everything that the data plane serves from, at one version of the registry. Servers and groups each in order of name
+ * (byte order).
+ */
 export interface RegistryState {
   readonly version: string
   readonly servers: readonly StoredServer[]
+  readonly groups: readonly StoredGroup[]
 }
 
 /** Who changes what; becomes the audit row of the same transaction. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { claim, type ClaimOptions } from './claim.ts'
 import type { WriteContext } from './context.ts'
 import { translating } from './failures.ts'
+import { createGroups } from './groups.ts'
 import { createItems, type Difference } from './items.ts'
 import { deriveKey } from './key.ts'
 import { CHANNEL } from './listen.ts'
@@ -20,6 +21,7 @@ const READ_YOUR_WRITES_MS = 2_000
 export interface Transaction {
   readonly servers: ReturnType<typeof createServers>
   readonly items: ReturnType<typeof createItems>
+  readonly groups: ReturnType<typeof createGroups>
 }
 
 /** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
@@ -108,7 +110,11 @@ async function commit<T>(db: Db, master: Buffer, change: Change, work: (tx: Tran
       touched = true
     }
     const context: WriteContext = { db: trx, master, version, touch }
-    const result = await work({ servers: createServers(context), items: createItems(context) })
+    const result = await work({
+      servers: createServers(context),
+      items: createItems(context),
+      groups: createGroups(context)
+    })
     if (!touched) return { result, version: undefined }
     await audit(trx, change, version)
     await trx.updateTable('gateway').set({ version }).execute()

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { readGroups } from './groups.ts'
 import type { RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
 import type { Db } from './tables.ts'
 
@@ -19,7 +20,10 @@ const columns = [
   'registered_at'
 ] as const
 
-/** The state as of now: only servers with another revision than in `previous` are read, the others are the same objects. */
+/**
+ * The state as of now: only servers and groups with another revision than in `previous` are read, the others are the same
+ * objects.
+ */
 export function loadState(db: Db, previous?: RegistryState): Promise<RegistryState> {
   return db
     .transaction()
@@ -29,6 +33,7 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
       const version = await readVersion(trx)
       if (version === previous?.version) return previous
       const known = reusable(previous, version)
+      const groups = await readGroups(trx, isOlder(previous, version) ? [] : previous?.groups)
       const heads = await trx.selectFrom('servers').select(['id', 'revision']).execute()
       const stale = heads.filter(({ id, revision }) => known.get(id)?.revision !== revision)
       const read = await readServers(
@@ -36,7 +41,7 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
         stale.map((head) => head.id)
       )
       const servers = heads.map(({ id }) => read.get(id) ?? known.get(id)!)
-      return { version, servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+      return { version, servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)), groups }
     })
 }
 
@@ -46,10 +51,11 @@ export async function readVersion(db: Db): Promise<string> {
 }
 
 /** A database that was put back to an earlier state gives known revisions out again, to other contents. */
-function reusable(previous: RegistryState | undefined, version: string): Map<string, StoredServer> {
-  const isOlder = previous !== undefined && BigInt(version) < BigInt(previous.version)
-  return new Map(isOlder ? [] : previous?.servers.map((server) => [server.id, server]))
-}
+const isOlder = (previous: RegistryState | undefined, version: string) =>
+  previous !== undefined && BigInt(version) < BigInt(previous.version)
+
+const reusable = (previous: RegistryState | undefined, version: string): Map<string, StoredServer> =>
+  new Map(isOlder(previous, version) ? [] : previous?.servers.map((server) => [server.id, server]))
 
 async function readServers(db: Db, ids: readonly string[]): Promise<Map<string, StoredServer>> {
   const servers = new Map<string, StoredServer>()

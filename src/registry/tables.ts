@@ -34,6 +34,17 @@ export interface Tables {
     first_seen: Timestamp
     changed_at: Timestamp
   }
+  tool_groups: {
+    name: string
+    description: string | null
+    /** JSON arrays of names. */
+    included_tools: string
+    included_servers: string
+    excluded_tools: string
+    tool_names: 'qualified' | 'bare'
+    revision: Bigint
+    created_at: Timestamp
+  }
   audit_log: {
     id: ColumnType<string, never, never>
     at: Timestamp

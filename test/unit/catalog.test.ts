@@ -53,8 +53,8 @@ test('a listing knows where each entry ends, in bytes', () => {
 
 test('a server’s block is made once for each stored object and shared by the catalogs that hold it', () => {
   const [a, b] = [storedServer('a', [tool('t')]), storedServer('b', [])]
-  const before = buildCatalog({ version: '1', servers: [a, b] })
-  const after = buildCatalog({ version: '2', servers: [a, { ...b }] })
+  const before = buildCatalog({ version: '1', servers: [a, b], groups: [] })
+  const after = buildCatalog({ version: '2', servers: [a, { ...b }], groups: [] })
   assert.equal(after.server('a'), before.server('a'))
   assert.equal(after.server('a')!.listing('tool'), before.server('a')!.listing('tool'))
   assert.notEqual(after.server('b'), before.server('b'))

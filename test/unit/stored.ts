@@ -1,5 +1,5 @@
 import { buildCatalog, type Catalog } from '../../src/gateway/catalog.ts'
-import type { ItemKind, StoredItem, StoredServer, Verdict } from '../../src/registry/model.ts'
+import type { ItemKind, StoredGroup, StoredItem, StoredServer, Verdict } from '../../src/registry/model.ts'
 
 export const legacyVerdict: Verdict = {
   modern: null,
@@ -46,6 +46,21 @@ export function storedServer(
   }
 }
 
-/** A catalog of the servers, put in order of name as the registry does. */
-export const catalogOf = (servers: readonly StoredServer[], version = '7'): Catalog =>
-  buildCatalog({ version, servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)) })
+export const storedGroup = (name: string, more: Partial<StoredGroup> = {}): StoredGroup => ({
+  name,
+  description: null,
+  included_tools: [],
+  included_servers: [],
+  excluded_tools: [],
+  tool_names: 'qualified',
+  revision: '1',
+  createdAt: '2026-01-01T00:00:00.000Z',
+  ...more
+})
+
+/** A catalog of the servers and groups, put in order of name as the registry does. */
+export const catalogOf = (
+  servers: readonly StoredServer[],
+  version = '7',
+  groups: readonly StoredGroup[] = []
+): Catalog => buildCatalog({ version, servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)), groups })

@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import { conflict, notFound } from '../errors.ts'
+import type { WriteContext } from './context.ts'
+import { isUniqueViolation } from './failures.ts'
+import type { GroupConfig, StoredGroup } from './model.ts'
+import type { Db } from './tables.ts'
+
+/** Groups that are read by one statement: no select is without bound. */
+const CHUNK = 1_000
+
+const configured = ['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const
+
+const toColumns = ({ description, included_tools, included_servers, excluded_tools, tool_names }: GroupConfig) => ({
+  description,
+  included_tools: JSON.stringify(included_tools),
+  included_servers: JSON.stringify(included_servers),
+  excluded_tools: JSON.stringify(excluded_tools),
+  tool_names
+})
+
+/** What a write may do to tool groups. Names are exact; 404 AppError where one does not exist. */
+export function createGroups({ db, version, touch }: WriteContext) {
+  return {
+    /** 409 AppError when the name is taken: the transaction is lost then, let the error pass. */
+    async create(config: GroupConfig): Promise<void> {
+      try {
+        await db
+          .insertInto('tool_groups')
+          .values({ name: config.name, ...toColumns(config), revision: version })
+          .execute()
+      } catch (error) {
+        throw isUniqueViolation(error, 'tool_groups_pkey') ? conflict('tool group', config.name) : error
+      }
+      touch()
+    },
+
+    /** The whole configuration of the group of that name. Nothing is written when nothing differs. */
+    async replace(config: GroupConfig): Promise<void> {
+      const { name } = config
+      const before = await db.selectFrom('tool_groups').select(configured).where('name', '=', name).executeTakeFirst()
+      if (!before) throw notFound('tool group', name)
+      const columns = toColumns(config)
+      if (configured.every((column) => before[column] === columns[column])) return
+      await db
+        .updateTable('tool_groups')
+        .set({ ...columns, revision: version })
+        .where('name', '=', name)
+        .execute()
+      touch()
+    },
+
+    async remove(name: string): Promise<void> {
+      const { numDeletedRows } = await db.deleteFrom('tool_groups').where('name', '=', name).executeTakeFirstOrThrow()
+      if (numDeletedRows === 0n) throw notFound('tool group', name)
+      touch()
+    }
+  }
+}
+
+/** Every group in order of name; those of `known` whose revision is the same are not read again. */
+export async function readGroups(db: Db, known: readonly StoredGroup[] = []): Promise<StoredGroup[]> {
+  const groups = new Map(known.map((group) => [group.name, group]))
+  const heads = await db.selectFrom('tool_groups').select(['name', 'revision']).execute()
+  const stale = heads.filter(({ name, revision }) => groups.get(name)?.revision !== revision).map(({ name }) => name)
+  for (let at = 0; at < stale.length; at += CHUNK) {
+    for (const group of await readChunk(db, stale.slice(at, at + CHUNK))) groups.set(group.name, group)
+  }
+  return heads.map(({ name }) => groups.get(name)!).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+async function readChunk(db: Db, names: readonly string[]): Promise<StoredGroup[]> {
+  const rows = await db
+    .selectFrom('tool_groups')
+    .select(['name', 'revision', 'created_at', ...configured])
+    .where(sql<boolean>`name = any(${names}::text[])`)
+    .execute()
+  return rows.map(({ created_at, included_tools, included_servers, excluded_tools, ...row }) => ({
+    ...row,
+    included_tools: JSON.parse(included_tools) as string[],
+    included_servers: JSON.parse(included_servers) as string[],
+    excluded_tools: JSON.parse(excluded_tools) as string[],
+    createdAt: created_at.toISOString()
+  }))
+}
