@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startHttp, sendJson } from '../fixtures/http/server.ts'
+import { openEvents, sendJson, startHttp } from '../fixtures/http/server.ts'
 import { register } from '../app.ts'
 import { later } from '../store.ts'
 import {
@@ -175,6 +175,32 @@ test('progress goes to the call that asked for it, with its own token, before th
   }
   const plain = await mcp.legacy('tools/call', { name: 'one__slow', arguments: { ms: 50 } }, session)
   assert.equal(plain.headers.get('content-type'), 'application/json')
+})
+
+test('log messages of a call come on its stream, say which server they are of, and keep their data as it was', async (t) => {
+  const mcp = await startMcp(t)
+  const upstream = await startHttp((request, response) => {
+    const { id, method } = request.message ?? {}
+    if (id === undefined) return void response.writeHead(202).end()
+    const result = method === 'initialize' ? { protocolVersion: '2025-11-25', capabilities: { tools: {} } } : undefined
+    const tools = { tools: [{ name: 'log', inputSchema: { type: 'object' } }] }
+    if (method !== 'tools/call') return sendJson(response, 200, { jsonrpc: '2.0', id, result: result ?? tools })
+    openEvents(response)
+    for (const params of [
+      '',
+      ',"params":{}',
+      ',"params":{"level":"info","logger":"db","data":{"n":12345678901234567890}}'
+    ]) {
+      response.write(`data: {"jsonrpc":"2.0","method":"notifications/message"${params}}\n\n`)
+    }
+    response.end(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":[]}}\n\n`)
+  })
+  later(t, upstream.close)
+  await register(mcp.app, { name: 'one', transport: 'streamable_http', url: upstream.origin })
+  const { text, events } = await mcp.legacy('tools/call', { name: 'one__log' }, await mcp.initialize())
+  assert.equal(events.length, 3, 'one without params is none')
+  assert.ok(text.includes('"params":{"logger":"one"}}'))
+  assert.ok(text.includes('"params":{"logger":"one/db","level":"info","data":{"n":12345678901234567890}}}'))
 })
 
 test('a cancelled call is cancelled upstream and ends without an answer; those of others go on', async (t) => {
