@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import sensible, { type HttpError } from '@fastify/sensible'
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
@@ -9,6 +10,8 @@ interface ErrorBody {
   readonly error: string
   readonly code?: string
 }
+
+type Failure = FastifyError | AppError | HttpError
 
 /** After these the rest of what the connection carries cannot be trusted (security page 2, smuggling). */
 const closing = new Set([400, 408, 413, 414, 415, 431])
@@ -23,13 +26,13 @@ const texts: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long'
 }
 
-function bodyOf(error: FastifyError | AppError, status: number): ErrorBody {
+function bodyOf(error: Failure, status: number): ErrorBody {
   if (error instanceof AppError) return { error: error.message, ...(error.code ? { code: error.code } : {}) }
   if (status >= 500) return { error: 'internal server error' }
-  return { error: texts[error.code] ?? error.message }
+  return { error: texts[error.code ?? ''] ?? error.message }
 }
 
-function sendError(error: FastifyError | AppError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendError(error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = error.statusCode ?? 500
   if (status >= 500) request.log[status === 500 ? 'error' : 'warn']({ err: error }, 'request failed')
   if (error instanceof AppError && error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
@@ -79,9 +82,11 @@ const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
     : pattern.length === path.length &&
       pattern.every((part, i) => (part.startsWith(':') ? path[i] !== '' : part === path[i]))
 
-/** The only maker of error bodies: error handler, unknown routes (404) and wrong methods (405). */
+/** The only maker of error bodies: error handler, unknown routes (404) and wrong methods (405). HTTP's own refusals are
+ * `@fastify/sensible`'s, all others AppErrors. */
 export default fp(
   async (app) => {
+    await app.register(sensible)
     const routes = new Map<string, KnownRoute>()
     app.addHook('onRoute', ({ url, method }) => {
       const known = routes.get(url) ?? { segments: split(url), methods: new Set() }
@@ -94,10 +99,14 @@ export default fp(
     app.setNotFoundHandler((request, reply) => {
       const path = split(request.url.split('?', 1)[0]!)
       const methods = [...routes.values()].filter(({ segments }) => fits(segments, path)).flatMap((r) => [...r.methods])
-      if (methods.length === 0) return sendError(new AppError(404, 'no such route'), request, reply)
+      if (methods.length === 0) return sendError(app.httpErrors.notFound('no such route'), request, reply)
       const allow = [...new Set(methods)].sort().join(', ')
       void reply.header('allow', allow)
-      return sendError(new AppError(405, `${request.method} is not possible here, only ${allow}`), request, reply)
+      return sendError(
+        app.httpErrors.methodNotAllowed(`${request.method} is not possible here, only ${allow}`),
+        request,
+        reply
+      )
     })
 
     app.addHook('onSend', async (_request, reply) => {
