@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isObject } from '../../domain/is-object.ts'
 import { META } from '../bridge.ts'
 import type { Era } from '../upstream/connection.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
@@ -6,9 +7,6 @@ import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 export const MODERN_VERSION = '2026-07-28'
 export const LATEST_LEGACY_VERSION = '2025-11-25'
 export const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST_LEGACY_VERSION]
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A header's value without surrounding white space; undefined where it is absent. */
 const header = (headers: IncomingHttpHeaders, name: string): string | undefined => {

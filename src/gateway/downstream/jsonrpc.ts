@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { isObject } from '../../domain/is-object.ts'
 import { JsonError, skipSpace, uniqueMembers, valueOf, type JsonLimits, type Member } from '../json.ts'
 
 /** Codes of JSON-RPC and of MCP (proxy page 1.3). */
@@ -54,9 +55,6 @@ export interface Message {
 
 const invalid = (message: string, id?: string) =>
   new ProtocolError(codes.invalidRequest, message, id === undefined ? {} : { id })
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isId = (id: unknown): id is string | number =>
   typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))

@@ -1,13 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isObject } from '../../domain/is-object.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { checkLegacyVersion, LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from './era.ts'
 import type { Exchange } from './exchange.ts'
 import { codes, idText, ProtocolError } from './jsonrpc.ts'
 import { methods, sendResult, type Method } from './methods.ts'
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Client capabilities that a gateway can carry; what else a client declares means nothing here (proxy page 3.20). */
 const carried = ['sampling', 'elicitation', 'roots']

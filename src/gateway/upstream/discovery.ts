@@ -1,3 +1,4 @@
+import { isObject } from '../../domain/is-object.ts'
 import type { Offer, OfferedItem, Transport } from '../../registry/model.ts'
 import type { Answer } from './call.ts'
 import type { Connection, Era, Greeting, TransportClient } from './connection.ts'
@@ -22,9 +23,6 @@ interface Found {
   /** Read where this is the wire that lists are read over. */
   readonly items: readonly OfferedItem[] | null
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const speaksOurs = (versions: unknown) => Array.isArray(versions) && versions.includes(MODERN_VERSION)
 

@@ -1,0 +1,25 @@
+import { isObject } from '../../domain/is-object.ts'
+
+const read = (text: string): Record<string, unknown> => {
+  const value: unknown = JSON.parse(text)
+  return isObject(value) ? value : {}
+}
+
+/** Parts of a capability that a client declares one by one. */
+const has = (capability: unknown, part: string) => isObject(capability) && isObject(capability[part])
+
+/** An empty elicitation capability means forms, as before there were URLs (2025-06-18). */
+const takesForms = (elicitation: unknown) =>
+  isObject(elicitation) && (has(elicitation, 'form') || !has(elicitation, 'url'))
+
+/** Whether a client declared what a request of an upstream needs (proxy page 3.16). `capabilities`, `params`: JSON text. */
+export function mayAsk(capabilities: string, method: string, params: string): boolean {
+  const { roots, sampling, elicitation } = read(capabilities)
+  const given = read(params)
+  if (method === 'roots/list') return isObject(roots)
+  if (method === 'sampling/createMessage') {
+    return isObject(sampling) && (given['tools'] === undefined || has(sampling, 'tools'))
+  }
+  if (method !== 'elicitation/create') return false
+  return given['mode'] === 'url' ? has(elicitation, 'url') : takesForms(elicitation)
+}

@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { members, valueOf } from '../json.ts'
+import type { Answer } from '../upstream/call.ts'
+import type { Message } from './jsonrpc.ts'
+import type { Reply } from './reply.ts'
+import type { Session } from './session.ts'
+
+/** A client that does not answer is waited for so long (proxy page 5: a round). */
+const ROUND_MS = 600_000
+/** A caller without an open stream is waited for so long (proxy page 5). */
+const STREAM_WAIT_MS = 30_000
+const POLL_MS = 100
+
+export const rpcError = (code: number, message: string): Answer => ({
+  kind: 'error',
+  body: Buffer.from(JSON.stringify({ code, message }))
+})
+
+interface Pending {
+  readonly resolve: (answer: Answer) => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** A request to the client of a session, under way. */
+export interface Push {
+  readonly answer: Promise<Answer>
+  /** Nobody waits for it any more: the client is told. */
+  cancel(): void
+}
+
+/** Requests of upstreams to the client of one session, under ids of our own (proxy page 5). */
+export interface Pushes {
+  /** `stream` is the call's own; where it is gone the session's newest takes its place. */
+  ask(stream: Reply, method: string, params: string): Push
+  /** A response that the client posted; false where nothing waits for it. */
+  settle(message: Message): boolean
+  /** The session is over. */
+  close(): void
+}
+
+const request = (id: string, method: string, params: string) =>
+  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
+
+const cancellation = (id: string) =>
+  `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"no longer needed"}}`
+
+const gone = rpcError(-32603, 'the client has no open stream')
+const silent = rpcError(-32603, 'the client did not answer in time')
+const over = rpcError(-32603, 'the session has ended')
+
+function readResponse({ text }: Message): { id: string; answer: Answer } | undefined {
+  const found = members(text)
+  const id = valueOf(text, found, 'id')
+  const result = valueOf(text, found, 'result')
+  const body = result ?? valueOf(text, found, 'error')
+  if (id === undefined || body === undefined) return undefined
+  return { id, answer: { kind: result === undefined ? 'error' : 'result', body: Buffer.from(body) } }
+}
+
+export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
+  const pending = new Map<string, Pending>()
+  let lastId = 0
+
+  const settle = (id: string, answer: Answer): boolean => {
+    const waiting = pending.get(id)
+    if (!waiting) return false
+    pending.delete(id)
+    clearTimeout(waiting.timer)
+    waiting.resolve(answer)
+    return true
+  }
+  const openStream = async (own: Reply, id: string): Promise<Reply | undefined> => {
+    for (let left = STREAM_WAIT_MS; left > 0 && pending.has(id); left -= POLL_MS) {
+      if (!own.isEnded) return own
+      const newest = [...streams].at(-1)
+      if (newest) return newest
+      await delay(POLL_MS, undefined, { ref: false })
+    }
+    return undefined
+  }
+  return {
+    ask(own, method, params) {
+      const id = `"${++lastId}"`
+      let sentOn: Reply | undefined
+      const answer = new Promise<Answer>((resolve) => {
+        pending.set(id, { resolve, timer: setTimeout(settle, ROUND_MS, id, silent).unref() })
+      })
+      void openStream(own, id).then((stream) => {
+        sentOn = stream
+        if (!stream) settle(id, gone)
+        else if (pending.has(id)) stream.message(request(id, method, params))
+      })
+      const cancel = () => {
+        if (settle(id, over)) sentOn?.message(cancellation(id))
+      }
+      return { answer, cancel }
+    },
+    settle(message) {
+      const response = readResponse(message)
+      return response !== undefined && settle(response.id, response.answer)
+    },
+    close() {
+      for (const id of pending.keys()) settle(id, over)
+    }
+  }
+}
