@@ -16,6 +16,7 @@ import { prompts } from './routes/prompts.ts'
 import { resources } from './routes/resources.ts'
 import { servers } from './routes/servers.ts'
 import { system } from './routes/system.ts'
+import { toolGroups } from './routes/tool-groups.ts'
 import { tools } from './routes/tools.ts'
 import { namedSchemas } from './schemas/named.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery } from './validation.ts'
@@ -76,6 +77,7 @@ export async function buildApp(config: Config, { log }: BuildOptions = {}): Prom
   await app.register(
     async (api) => {
       for (const routes of [servers, tools, prompts, resources, principals]) await api.register(routes)
+      await api.register(toolGroups, { publicUrl })
     },
     { prefix: '/api/v0' }
   )

@@ -1,11 +1,12 @@
 import AjvCompiler from '@fastify/ajv-compiler'
-import { isServerName, SERVER_NAME_RULE } from './domain/names.ts'
+import { isName, isServerName, NAME_RULE, SERVER_NAME_RULE } from './domain/names.ts'
 import { isStorable } from './domain/text.ts'
 import { invalid } from './errors.ts'
 
 /** Formats of our schemas; the rule is what the caller is told. */
 const formats: Readonly<Record<string, { validate: (text: string) => boolean; rule: string }>> = {
   text: { validate: isStorable, rule: 'must not hold NUL characters or lone surrogates' },
+  name: { validate: isName, rule: NAME_RULE },
   'server-name': { validate: isServerName, rule: SERVER_NAME_RULE }
 }
 

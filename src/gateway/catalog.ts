@@ -1,5 +1,8 @@
-import type { ItemKind, RegistryState, StoredItem, StoredServer } from '../registry/model.ts'
+import { createHash } from 'node:crypto'
+import { resolveGroup, type Selection } from '../domain/groups.ts'
+import type { ItemKind, RegistryState, StoredGroup, StoredItem, StoredServer } from '../registry/model.ts'
 import { valueOf, withMembers, members } from './json.ts'
+import { createListingCache, joinListing, type Listing, type ListingCache } from './listing.ts'
 
 /** One tool, prompt, resource or template of the catalog. Immutable. */
 export interface Item {
@@ -14,13 +17,6 @@ export interface Item {
   readonly enabled: boolean
 }
 
-/** List entries of one server and kind as ready bytes, joined by commas, so that pages are cut without copying. */
-export interface Listing {
-  readonly bytes: Buffer
-  /** Offset behind each entry; the next one begins one byte later, behind the comma. */
-  readonly ends: readonly number[]
-}
-
 /** One server with everything it offers. Made once for each stored revision and shared by all catalogs that hold it. */
 export interface ServerBlock {
   readonly stored: StoredServer
@@ -29,8 +25,28 @@ export interface ServerBlock {
   /** Every item, disabled ones included, in the upstream's order. */
   items(kind: ItemKind): readonly Item[]
   find(kind: ItemKind, name: string): Item | undefined
-  /** The enabled items as MCP lists show them. */
-  listing(kind: ItemKind): Listing
+  /** The enabled items as MCP lists show them; bare: tools and prompts under their own names. */
+  listing(kind: ItemKind, isBare?: boolean): Listing
+}
+
+/** What a group takes of one server. */
+export interface GroupPart extends Selection {
+  /** Equal for equal selections, and short. */
+  readonly content: string
+}
+
+/** What a group holds, made ready for look-ups. */
+export interface GroupParts {
+  readonly isBare: boolean
+  /** By name of server, whether or not there is one. */
+  readonly parts: ReadonlyMap<string, GroupPart>
+  /** Equal for groups that hold the same. */
+  readonly content: string
+}
+
+/** A tool group. Made once for each stored revision. */
+export interface GroupBlock extends GroupParts {
+  readonly stored: StoredGroup
 }
 
 /** Everything that the data plane serves from, at one version of the registry. Immutable, swapped whole. */
@@ -39,13 +55,10 @@ export interface Catalog {
   /** In order of name. */
   readonly servers: readonly ServerBlock[]
   server(name: string): ServerBlock | undefined
-}
-
-/** A qualified name splits at the first `__` (decisions "Names"). Undefined where there is none. */
-export function splitName(qualified: string): { server: string; name: string } | undefined {
-  const at = qualified.indexOf('__')
-  if (at <= 0) return undefined
-  return { server: qualified.slice(0, at), name: qualified.slice(at + 2) }
+  /** In order of name. */
+  readonly groups: readonly GroupBlock[]
+  group(name: string): GroupBlock | undefined
+  readonly listings: ListingCache
 }
 
 /**
@@ -59,23 +72,13 @@ function withoutTaskSupport(definition: string): string | null | undefined {
   return rest === '{}' ? null : rest
 }
 
-/** The entry of an MCP list: the upstream's definition, the name apart (proxy page 3.6). */
-export function listedText({ kind, stored, publicName }: Pick<Item, 'kind' | 'stored' | 'publicName'>): string {
-  if (kind === 'resource' || kind === 'template') return stored.definition
-  const name = JSON.stringify(publicName)
-  if (kind === 'prompt') return withMembers(stored.definition, { name })
-  const execution = withoutTaskSupport(stored.definition)
-  return withMembers(stored.definition, execution === undefined ? { name } : { name, execution })
-}
-
-export function joinListing(texts: readonly string[]): Listing {
-  const ends: number[] = []
-  let end = -1
-  for (const text of texts) {
-    end += 1 + Buffer.byteLength(text)
-    ends.push(end)
-  }
-  return { bytes: Buffer.from(texts.join(',')), ends }
+/** The entry of an MCP list: the upstream's definition, the name apart where it is qualified (proxy page 3.6, 6.4). */
+export function listedText({ kind, stored: { definition }, publicName }: Item, isBare = false): string {
+  if (kind === 'resource' || kind === 'template') return definition
+  const name = isBare ? {} : { name: JSON.stringify(publicName) }
+  const execution = kind === 'tool' ? withoutTaskSupport(definition) : undefined
+  if (execution !== undefined) return withMembers(definition, { ...name, execution })
+  return isBare ? definition : withMembers(definition, name)
 }
 
 const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
@@ -83,7 +86,7 @@ const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 function createBlock(stored: StoredServer): ServerBlock {
   const byKind = new Map<ItemKind, Item[]>()
   const byName = new Map<ItemKind, Map<string, Item>>()
-  const listings = new Map<ItemKind, Listing>()
+  const listings = new Map<string, Listing>()
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
   const block: ServerBlock = {
     stored,
@@ -91,17 +94,13 @@ function createBlock(stored: StoredServer): ServerBlock {
     enabled: stored.enabled,
     items,
     find: (kind, name) => byName.get(kind)?.get(name),
-    listing(kind) {
-      let listing = listings.get(kind)
-      if (!listing)
-        listings.set(
-          kind,
-          (listing = joinListing(
-            items(kind)
-              .filter((item) => item.enabled)
-              .map(listedText)
-          ))
-        )
+    listing(kind, isBare = false) {
+      const key = isBare && isNamed(kind) ? `bare ${kind}` : kind
+      let listing = listings.get(key)
+      if (!listing) {
+        const enabled = items(kind).filter((item) => item.enabled)
+        listings.set(key, (listing = joinListing(enabled.map((item) => listedText(item, isBare)))))
+      }
       return listing
     }
   }
@@ -128,10 +127,40 @@ function blockOf(stored: StoredServer): ServerBlock {
   return block
 }
 
-export function buildCatalog(state: RegistryState): Catalog {
+const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+
+function createGroup(stored: StoredGroup): GroupBlock {
+  const isBare = stored.tool_names === 'bare'
+  const parts = new Map<string, GroupPart>()
+  for (const [server, { isWhole, names }] of [...resolveGroup(stored)].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    parts.set(server, { isWhole, names, content: digest([isWhole, [...names].sort()]) })
+  }
+  const content = digest([isBare, [...parts].map(([server, part]) => [server, part.content])])
+  return { stored, isBare, parts, content }
+}
+
+const groupBlocks = new WeakMap<StoredGroup, GroupBlock>()
+
+function groupOf(stored: StoredGroup): GroupBlock {
+  let group = groupBlocks.get(stored)
+  if (!group) groupBlocks.set(stored, (group = createGroup(stored)))
+  return group
+}
+
+/** `listings` is handed on from catalog to catalog, so that what did not change is not made again. */
+export function buildCatalog(state: RegistryState, listings: ListingCache = createListingCache()): Catalog {
   const servers = state.servers.map(blockOf)
+  const groups = state.groups.map(groupOf)
   const byName = new Map(servers.map((block) => [block.name, block]))
-  return { version: state.version, servers, server: (name) => byName.get(name) }
+  const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
+  return {
+    version: state.version,
+    servers,
+    server: (name) => byName.get(name),
+    groups,
+    group: (name) => groupsByName.get(name),
+    listings
+  }
 }
 
 export const emptyCatalog: Catalog = buildCatalog({ version: '0', servers: [], groups: [] })

@@ -10,11 +10,14 @@ import type { Core } from './downstream/exchange.ts'
 import { createHeartbeat } from './downstream/reply.ts'
 import { createSessions } from './downstream/session.ts'
 import { createWatch } from './downstream/watch.ts'
+import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
+import { createGroups } from './groups.ts'
 import { createInvocation } from './invocation.ts'
+import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createRefresher } from './refresher.ts'
-import { globalScope } from './scope.ts'
+import { scopeAt } from './scope.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { createSlots } from './upstream/slots.ts'
@@ -103,7 +106,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
   })
 
   const core: Core = {
-    scope: () => globalScope(catalog),
+    scope: (_caller, endpoint) => scopeAt(catalog, groupOf(endpoint)),
     forward: (server, call, origin) => upstreams.of(server).call(call, origin)
   }
   const sessions = createSessions({
@@ -128,10 +131,13 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     },
     log
   )
+  const listings = createListingCache()
   const swap = (next: Catalog) => {
+    const gone = catalog.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
     catalog = next
     ready = true
     upstreams.keep(next)
+    for (const { stored } of gone) mcp.endGroup(stored.name)
     mcp.catalogChanged()
   }
   const killChildren = () => children.killAll()
@@ -143,6 +149,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       readOffer,
       refusal: ({ transport, command }) => stdioRefusal(stdio, transport, command)
     }),
+    ...createGroups(registry, () => catalog),
     ...createInvocation(() => catalog, core),
     get ready() {
       return ready
@@ -150,7 +157,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     mcp,
     async start() {
       process.on('exit', killChildren)
-      await registry.follow((state) => swap(buildCatalog(state)))
+      await registry.follow((state) => swap(buildCatalog(state, listings)))
       refresher.start()
     },
     async close() {

@@ -1,4 +1,4 @@
-import type { ItemKind, ServerConfig } from '../registry/model.ts'
+import type { GroupConfig, ItemKind, ServerConfig } from '../registry/model.ts'
 
 /** Who is asking. Development mode knows one caller. */
 export interface Caller {
@@ -35,6 +35,18 @@ export interface ServerStateResult {
   readonly prompts_affected: string[]
 }
 
+/** A tool group as REST shows it (decisions "Tool groups"). */
+export interface GroupRecord {
+  readonly name: string
+  readonly description?: string
+  readonly included_tools: readonly string[]
+  readonly included_servers: readonly string[]
+  readonly excluded_tools: readonly string[]
+  readonly tool_names?: 'bare'
+  /** Names in the lists that do not exist at present. */
+  readonly missing: readonly string[]
+}
+
 /** The data plane: what routes ask for. JSON texts are ready to be sent as they are. Throws AppError. */
 export interface Gateway {
   /** True once a catalog is served. */
@@ -48,6 +60,17 @@ export interface Gateway {
   remove(caller: Caller, name: string): Promise<void>
   refresh(caller: Caller, name: string): Promise<RefreshResult>
   setServerEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>
+  groups(caller: Caller): GroupRecord[]
+  group(caller: Caller, name: string): GroupRecord
+  hasGroup(name: string): boolean
+  /** 400 names every tool and server that does not exist; 409. */
+  createGroup(caller: Caller, config: GroupConfig): Promise<GroupRecord>
+  /** The whole configuration of the group of that name; what it named before may be missing. 400, 404. */
+  replaceGroup(caller: Caller, config: GroupConfig): Promise<GroupRecord>
+  /** Its open sessions and streams end. 404. */
+  removeGroup(caller: Caller, name: string): Promise<void>
+  /** Qualified names of the tools that the group's endpoint lists now, in its order; 404. */
+  effectiveTools(caller: Caller, name: string): string[]
   /** JSON text: array of records of the enabled servers' items; 404 for an unknown `server`, `[]` for a disabled one. */
   list(caller: Caller, kind: ItemKind, server?: string): string
   /** JSON text of one record, also of a disabled server's item; 404. `name`: qualified name, or URI of a resource. */

@@ -1,6 +1,7 @@
-import type { ItemKind, ServerSecrets } from '../registry/model.ts'
+import { missingNames, type Known } from '../domain/groups.ts'
+import type { GroupConfig, ItemKind, ServerSecrets } from '../registry/model.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
-import type { Caller, ServerRecord } from './gateway.ts'
+import type { Caller, GroupRecord, ServerRecord } from './gateway.ts'
 import { members } from './json.ts'
 import { aliasOf, globalScope } from './scope.ts'
 
@@ -57,5 +58,19 @@ export function serverRecord({ stored }: ServerBlock, secrets: ServerSecrets, ca
     ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
     session_mode,
     enabled
+  }
+}
+
+export function groupRecord(config: GroupConfig, known: Known): GroupRecord {
+  const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
+  const { tools, servers } = missingNames(config, known)
+  return {
+    name,
+    ...(description === null ? {} : { description }),
+    included_tools,
+    included_servers,
+    excluded_tools,
+    ...(tool_names === 'bare' ? { tool_names } : {}),
+    missing: [...tools, ...servers]
   }
 }

@@ -1,15 +1,10 @@
+import { everything, takes } from '../domain/groups.ts'
+import { splitName } from '../domain/names.ts'
 import { matchesTemplate } from '../domain/uri-template.ts'
 import type { ItemKind } from '../registry/model.ts'
-import {
-  joinListing,
-  listedText,
-  splitName,
-  type Catalog,
-  type Item,
-  type Listing,
-  type ServerBlock
-} from './catalog.ts'
+import { listedText, type Catalog, type GroupParts, type GroupPart, type Item, type ServerBlock } from './catalog.ts'
 import { withMembers } from './json.ts'
+import { joinListing, pickEntries, type Listing } from './listing.ts'
 
 /** Where a resource URI leads: the server to ask and the URI that it knows. */
 export interface ResourceTarget {
@@ -26,8 +21,14 @@ export interface ResourceTarget {
  */
 export interface Scope {
   readonly catalog: Catalog
-  /** Enabled servers in order of name. */
+  /** Enabled servers of which something can be used here, in order of name. */
   readonly servers: readonly ServerBlock[]
+  /** Those among them whose prompts and resources are served too: of a group, the ones that it includes whole. */
+  readonly whole: readonly ServerBlock[]
+  /** One server under its own names, as if it were spoken to directly (proxy page 6.4). */
+  readonly isBare: boolean
+  /** Whether an item can be used here. */
+  serves(item: Item): boolean
   /** A tool or prompt by the name under which it is listed here. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /** Proxy page 8, "Resolving". */
@@ -64,32 +65,6 @@ function aliasedText(item: Item, collides: boolean): string {
   return withMembers(listedText(item), { [key]: alias, ...changes })
 }
 
-/** The enabled servers' items of a kind that keep their original URI, by URI: the first registered server's. */
-function originals(ordered: readonly ServerBlock[], kind: 'resource' | 'template'): Map<string, Item> {
-  const names = new Set(ordered.map((server) => server.name))
-  const owners = new Map<string, Item>()
-  for (const server of ordered) {
-    for (const item of server.items(kind)) {
-      const alias = splitAlias(item.name)
-      if (!item.enabled || owners.has(item.name) || (alias && names.has(alias.server))) continue
-      owners.set(item.name, item)
-    }
-  }
-  return owners
-}
-
-/** A listing of one server's resources in which those that collide stand under their alias. */
-function resourceListing(server: ServerBlock, kind: 'resource' | 'template', owners: Map<string, Item>): Listing {
-  const enabled = server.items(kind).filter((item) => item.enabled)
-  if (enabled.every((item) => owners.get(item.name) === item)) return server.listing(kind)
-  return joinListing(
-    enabled.map((item) => {
-      const owner = owners.get(item.name)
-      return owner === item ? listedText(item) : aliasedText(item, owner !== undefined)
-    })
-  )
-}
-
 const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
 
 const matches = (server: ServerBlock, uri: string, enabled = true) =>
@@ -120,46 +95,112 @@ function guess(ordered: readonly ServerBlock[], uri: string): ServerBlock | unde
   return open.length === 1 && ordered.filter(hasResources).length === 1 ? open[0] : undefined
 }
 
-function createScope(catalog: Catalog): Scope {
-  const servers = catalog.servers.filter((server) => server.enabled)
-  const byAge = servers.toSorted(byRegistration)
-  const owners = new Map<'resource' | 'template', Map<string, Item>>()
-  const ownersOf = (kind: 'resource' | 'template') => {
-    let found = owners.get(kind)
-    if (!found) owners.set(kind, (found = originals(byAge, kind)))
-    return found
-  }
-  const listed = new Map<ItemKind, readonly Listing[]>()
-  const makeListings = (kind: ItemKind) =>
-    servers.map((server) =>
-      kind === 'tool' || kind === 'prompt' ? server.listing(kind) : resourceListing(server, kind, ownersOf(kind))
+const nothing: GroupParts = { isBare: false, parts: new Map(), content: 'nothing' }
+const wholePart: GroupPart = { ...everything, content: '' }
+
+const offers = (server: ServerBlock, { isWhole, names }: GroupPart) =>
+  isWhole || [...names].some((name) => server.find('tool', name)?.enabled)
+
+/** A server's tools as far as the part takes them. A whole server shares its ready listing. */
+function toolListing({ listings }: Catalog, server: ServerBlock, part: GroupPart, isBare: boolean): Listing {
+  const source = server.listing('tool', isBare)
+  if (part.isWhole && part.names.size === 0) return source
+  return listings.get(`${server.name} ${isBare} ${part.content}`, source, () => {
+    const enabled = server.items('tool').filter((item) => item.enabled)
+    return pickEntries(
+      source,
+      enabled.flatMap(({ name }, index) => (takes(part, name) ? [index] : []))
     )
+  })
+}
+
+/** Where the URIs of resources and templates lead among these servers, and how they are listed. */
+function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: boolean) {
+  const byAge = servers.toSorted(byRegistration)
+  const byName = new Map(servers.map((server) => [server.name, server]))
   /** Server and own URI or template where the text is the alias form of a server in scope: it is then nothing else. */
   const readAlias = (text: string): ResourceTarget | undefined => {
-    const alias = splitAlias(text)
-    const server = alias && catalog.server(alias.server)
-    return server?.enabled ? { server, uri: alias!.uri, isAlias: true } : undefined
+    const alias = isBare ? undefined : splitAlias(text)
+    const server = alias && byName.get(alias.server)
+    return server && { server, uri: alias!.uri, isAlias: true }
   }
+  /** The item that keeps its original URI: the first registered server's. */
+  const ownerOf = (kind: 'resource' | 'template', uri: string): Item | undefined => {
+    if (readAlias(uri)) return undefined
+    for (const server of byAge) {
+      const item = server.find(kind, uri)
+      if (item?.enabled) return item
+    }
+    return undefined
+  }
+  return {
+    /** One server's entries, those that collide under their alias. */
+    listing(server: ServerBlock, kind: 'resource' | 'template'): Listing {
+      const source = server.listing(kind)
+      const enabled = server.items(kind).filter((item) => item.enabled)
+      const owners = enabled.map((item) => ownerOf(kind, item.name))
+      if (enabled.every((item, i) => owners[i] === item)) return source
+      const marks = enabled.map((item, i) => (owners[i] === item ? 'o' : owners[i] ? 'c' : 'a')).join('')
+      return catalog.listings.get(`${server.name} ${kind} ${marks}`, source, () =>
+        joinListing(
+          enabled.map((item, i) => (owners[i] === item ? listedText(item) : aliasedText(item, owners[i] !== undefined)))
+        )
+      )
+    },
+    resolve(uri: string): ResourceTarget | undefined {
+      const aliased = readAlias(uri)
+      if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
+      const server = ownerOf('resource', uri)?.server ?? guess(byAge, uri)
+      return server && { server, uri, isAlias: false }
+    },
+    resolveTemplate(template: string): ResourceTarget | undefined {
+      const aliased = readAlias(template)
+      const item = aliased ? aliased.server.find('template', aliased.uri) : ownerOf('template', template)
+      return item?.enabled ? { server: item.server, uri: item.name, isAlias: aliased !== undefined } : undefined
+    }
+  }
+}
+
+function createScope(catalog: Catalog, group: GroupParts | undefined): Scope {
+  const isBare = group?.isBare ?? false
+  const partOf = ({ name }: ServerBlock) => (group ? group.parts.get(name) : wholePart)
+  const isIn = (server: ServerBlock) => {
+    const part = server.enabled ? partOf(server) : undefined
+    return part !== undefined && offers(server, part)
+  }
+  const servers = catalog.servers.filter(isIn)
+  const wholeServers = servers.filter((server) => partOf(server)!.isWhole)
+  const uris = createUris(catalog, wholeServers, isBare)
+  const serves = (item: Item) => {
+    const part = item.enabled ? partOf(item.server) : undefined
+    return part !== undefined && (item.kind === 'tool' ? takes(part, item.name) : part.isWhole)
+  }
+  const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
+    if (isBare) return wholeServers[0]?.find(kind, listedName)
+    const split = splitName(listedName)
+    return split && catalog.server(split.server)?.find(kind, split.name)
+  }
+  const makeListings = (kind: ItemKind): Listing[] => {
+    if (kind === 'tool') return servers.map((server) => toolListing(catalog, server, partOf(server)!, isBare))
+    if (kind === 'prompt') return wholeServers.map((server) => server.listing(kind, isBare))
+    return wholeServers.map((server) => uris.listing(server, kind))
+  }
+  // what is made for groups is held by the bounded cache alone
+  const listed = new Map<ItemKind, readonly Listing[]>()
   return {
     catalog,
     servers,
-    find(kind, publicName) {
-      const split = splitName(publicName)
-      const item = split && catalog.server(split.server)?.find(kind, split.name)
-      return item?.enabled ? item : undefined
+    whole: wholeServers,
+    isBare,
+    serves,
+    find(kind, listedName) {
+      const item = lookUp(kind, listedName)
+      return item && serves(item) ? item : undefined
     },
-    resolve(uri) {
-      const aliased = readAlias(uri)
-      if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
-      const server = ownersOf('resource').get(uri)?.server ?? guess(byAge, uri)
-      return server && { server, uri, isAlias: false }
-    },
-    resolveTemplate(template) {
-      const aliased = readAlias(template)
-      const item = aliased ? aliased.server.find('template', aliased.uri) : ownersOf('template').get(template)
-      return item?.enabled ? { server: item.server, uri: item.name, isAlias: aliased !== undefined } : undefined
-    },
+    resolve: uris.resolve,
+    resolveTemplate: uris.resolveTemplate,
     listings(kind) {
+      if (group) return makeListings(kind)
       let found = listed.get(kind)
       if (!found) listed.set(kind, (found = makeListings(kind)))
       return found
@@ -167,14 +208,23 @@ function createScope(catalog: Catalog): Scope {
   }
 }
 
-const globalScopes = new WeakMap<Catalog, Scope>()
+const scopes = new WeakMap<Catalog, Map<string, Scope>>()
 
-/** The scope of the global endpoint for a caller who may use every server. */
-export function globalScope(catalog: Catalog): Scope {
-  let scope = globalScopes.get(catalog)
-  if (!scope) globalScopes.set(catalog, (scope = createScope(catalog)))
+/** What can be used of a group, or at the global endpoint, by a caller who may use every server. */
+export function scopeFor(catalog: Catalog, group?: GroupParts): Scope {
+  const known = scopes.get(catalog) ?? new Map<string, Scope>()
+  scopes.set(catalog, known)
+  const content = group?.content ?? ''
+  let scope = known.get(content)
+  if (!scope) known.set(content, (scope = createScope(catalog, group)))
   return scope
 }
+
+/** By a group's name; nothing is in scope where there is no such group (any more). */
+export const scopeAt = (catalog: Catalog, group: string | undefined): Scope =>
+  group === undefined ? scopeFor(catalog) : scopeFor(catalog, catalog.group(group) ?? nothing)
+
+export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 
 /**
  * An item by its URI or alias as REST knows it: the one that the URI leads to, else any server's, disabled ones included

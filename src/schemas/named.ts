@@ -4,6 +4,7 @@ import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './re
 import { Refresh, Server, ServerInput, ServerState } from './server.ts'
 import { ErrorBody } from './shared.ts'
 import { Health, Metadata } from './system.ts'
+import { EffectiveTools, ToolGroup, ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from './tool-group.ts'
 import { Tool, ToolCall, ToolResult } from './tool.ts'
 
 /** Every schema with a name: what the OpenAPI document lists under `components`. */
@@ -24,5 +25,10 @@ export const namedSchemas: readonly TSchema[] = [
   Resource,
   ResourceTemplate,
   ResourceRead,
-  ResourceContents
+  ResourceContents,
+  ToolGroup,
+  ToolGroupDetails,
+  ToolGroupInput,
+  ToolGroupReplacement,
+  EffectiveTools
 ]

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildCatalog, joinListing, listedText, splitName } from '../../src/gateway/catalog.ts'
+import { splitName } from '../../src/domain/names.ts'
+import { buildCatalog, listedText } from '../../src/gateway/catalog.ts'
+import { joinListing } from '../../src/gateway/listing.ts'
 import type { StoredItem } from '../../src/registry/model.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { capabilitiesOf, instructionsOf } from '../../src/gateway/downstream/describe.ts'
-import { globalScope } from '../../src/gateway/scope.ts'
+import { capabilitiesOf, instructionsOf as maybeInstructionsOf } from '../../src/gateway/downstream/describe.ts'
+import { globalScope, scopeAt, type Scope } from '../../src/gateway/scope.ts'
 import type { StoredServer, Verdict } from '../../src/registry/model.ts'
-import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
+import { catalogOf, legacyVerdict, prompt, storedGroup, storedServer, tool } from './stored.ts'
 
 const server = (name: string, verdict: Partial<Verdict>, more: Partial<StoredServer> = {}) =>
   storedServer(name, [], { verdict: { ...legacyVerdict, ...verdict }, ...more })
 const scopeOf = (...servers: StoredServer[]) => globalScope(catalogOf(servers))
+const instructionsOf = (scope: Scope) => maybeInstructionsOf(scope)!
 
 test('lists are always declared, completion only where some enabled server has it, and nothing that is not carried', () => {
   const lists = { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: true } }
@@ -44,4 +45,43 @@ test('instructions are cut at 8 KiB of UTF-8, not within a character', () => {
   }
   const whole = 'x'.repeat(8_192)
   assert.ok(instructionsOf(scopeOf(server('a', { instructions: whole }))).endsWith(`## a\n${whole}`))
+})
+
+const both = (verdict: Partial<Verdict>) => [
+  storedServer('a', [tool('t'), prompt('p')], { verdict: { ...legacyVerdict, ...verdict } }),
+  storedServer('b', [tool('t')], {
+    verdict: { ...legacyVerdict, instructions: 'Of b', capabilities: { completions: {} } }
+  })
+]
+
+test('a group speaks of the servers that it takes something of, and completes only for those that it holds whole', () => {
+  const servers = both({ instructions: 'Of a' })
+  const at = (more: object) => scopeAt(catalogOf(servers, '1', [storedGroup('g', more)]), 'g')
+  const of = (more: object) => [
+    instructionsOf(at(more)).split('\n\n').slice(1),
+    Object.keys(capabilitiesOf(at(more))).includes('completions')
+  ]
+  assert.deepEqual(of({ included_tools: ['b__t'] }), [['## b\nOf b'], false])
+  assert.deepEqual(of({ included_servers: ['b'] }), [['## b\nOf b'], true])
+  assert.deepEqual(of({ included_servers: ['a'], included_tools: ['b__t'] }), [['## a\nOf a', '## b\nOf b'], false])
+  assert.deepEqual(of({ included_tools: ['b__t', 'a__gone'], excluded_tools: ['b__t'] }), [[], false])
+})
+
+test('a bare group speaks in the words of its server, verbatim, and declares what that server declares', () => {
+  const at = (verdict: Partial<Verdict>) => {
+    const bare = storedGroup('g', { included_servers: ['a'], tool_names: 'bare' })
+    return scopeAt(catalogOf(both(verdict), '1', [bare]), 'g')
+  }
+  const long = `ü${'x'.repeat(9_000)}`
+  assert.equal(maybeInstructionsOf(at({ instructions: long })), long)
+  assert.equal(maybeInstructionsOf(at({ instructions: null })), undefined)
+  assert.deepEqual(capabilitiesOf(at({ capabilities: { tools: {}, tasks: {} } })), { tools: { listChanged: true } })
+  assert.deepEqual(
+    capabilitiesOf(at({ capabilities: { prompts: {}, completions: {}, resources: { subscribe: true } } })),
+    {
+      prompts: { listChanged: true },
+      resources: { listChanged: true },
+      completions: {}
+    }
+  )
 })

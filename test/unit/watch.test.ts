@@ -14,7 +14,12 @@ function open(t: TestContext) {
   const state: { catalog: Catalog } = { catalog: start() }
   const listen = () => {
     const heard: ListKind[] = []
-    const watcher = { scope: () => globalScope(state.catalog), changed: (list: ListKind) => void heard.push(list) }
+    const watcher = {
+      endpoint: '/mcp',
+      scope: () => globalScope(state.catalog),
+      changed: (list: ListKind) => void heard.push(list),
+      end: () => {}
+    }
     watch.add(watcher)
     return { heard, watcher }
   }

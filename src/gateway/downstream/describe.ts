@@ -8,18 +8,19 @@ const about =
   `${TITLE} is a gateway to several MCP servers. ` +
   'The name of each tool and prompt begins with the name of its server and two underscores.'
 
-/** Whether some server in scope declared a capability. */
-const someHas = (scope: Scope, capability: string) =>
-  scope.servers.some(({ stored }) => stored.verdict?.capabilities[capability] !== undefined)
+const declares = ({ stored }: ServerBlock, capability: string) => stored.verdict?.capabilities[capability] !== undefined
 
-/** What is declared must be answered: lists always are, be they empty (proxy page 3.1, 3.20). */
-export function capabilitiesOf(scope: Scope): Record<string, object> {
-  return {
-    tools: { listChanged: true },
-    prompts: { listChanged: true },
-    resources: { listChanged: true },
-    ...(someHas(scope, 'completions') ? { completions: {} } : {})
-  }
+const completion = (servers: readonly ServerBlock[]) =>
+  servers.some((server) => declares(server, 'completions')) ? { completions: {} } : {}
+
+/**
+ * What is declared must be answered: lists always are, be they empty (proxy page 3.1, 3.20). Prompts and resources are all
+ * that can be completed, so that a server of picked tools has no say in it. Bare: what the one server declares.
+ */
+export function capabilitiesOf({ whole, isBare }: Scope): Record<string, object> {
+  const only = isBare ? whole[0] : undefined
+  const lists = ['tools', 'prompts', 'resources'].filter((name) => !only || declares(only, name))
+  return { ...Object.fromEntries(lists.map((name) => [name, { listChanged: true }])), ...completion(whole) }
 }
 
 /** Text of at most so many UTF-8 bytes, not cut within a character. */
@@ -34,5 +35,11 @@ const cut = (text: string, maxBytes: number) =>
 const section = ({ name, stored }: ServerBlock): string[] =>
   stored.verdict?.instructions ? [`## ${name}\n${cut(stored.verdict.instructions, MAX_INSTRUCTIONS_BYTES)}`] : []
 
-/** One paragraph of ours, then what each server in scope says of itself (proxy page 3.3). */
-export const instructionsOf = (scope: Scope): string => [about, ...scope.servers.flatMap(section)].join('\n\n')
+/**
+ * One paragraph of ours, then what each server in scope says of itself; bare: the server's own, verbatim, where it has any
+ * (proxy page 3.3).
+ */
+export function instructionsOf({ servers, isBare }: Scope): string | undefined {
+  if (isBare) return servers[0]?.stored.verdict?.instructions ?? undefined
+  return [about, ...servers.flatMap(section)].join('\n\n')
+}

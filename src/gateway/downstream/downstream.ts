@@ -1,4 +1,5 @@
 import { META } from '../bridge.ts'
+import { groupOf } from '../endpoint.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { accepts, classify } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
@@ -16,6 +17,8 @@ export interface Downstream {
   delete(http: HttpExchange): void
   /** The catalog was swapped: tell those whose lists differ now. */
   catalogChanged(): void
+  /** The group is no more: its sessions end with their calls, and so do its streams. */
+  endGroup(name: string): void
   /** Ends every open stream. */
   close(): void
 }
@@ -83,11 +86,13 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
     throw new ProtocolError(codes.session, 'Not Acceptable: the client must accept text/event-stream', { status: 406 })
   }
   const watcher: Watcher = {
+    endpoint: http.endpoint,
     scope: () => edge.core.scope(http.caller, http.endpoint),
     changed(list) {
       if ([...session.streams].at(-1) !== reply) return
       reply.message(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`)
-    }
+    },
+    end: () => reply.close()
   }
   reply.onLeave = () => {
     session.streams.delete(reply)
@@ -102,9 +107,13 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
 function endSession(edge: Edge, http: HttpExchange, reply: Reply): void {
   const session = sessionOf(edge, http)
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
+  end(edge, session)
+  reply.empty(200)
+}
+
+function end(edge: Edge, session: Session): void {
   for (const { call } of session.calls) call.stop(new UpstreamFailure('cancelled', 'the session was ended'))
   edge.sessions.end(session)
-  reply.empty(200)
 }
 
 export function createDownstream(edge: Edge, log: { error(details: object, text: string): void }): Downstream {
@@ -132,6 +141,11 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
     delete: (http) => serve(http, (reply) => endSession(edge, http, reply)),
     catalogChanged: () => edge.watch.notice(),
+    endGroup(name) {
+      const isGone = (endpoint: string) => groupOf(endpoint) === name
+      for (const session of edge.sessions.at(isGone)) end(edge, session)
+      edge.watch.endAt(isGone)
+    },
     close() {
       edge.watch.close()
       edge.heartbeat.close()

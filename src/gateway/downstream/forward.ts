@@ -54,13 +54,13 @@ class CallSink implements Sink {
   }
 
   notify(method: string, params: string): void {
-    const { reply, session } = this.#exchange
+    const { reply, session, scope } = this.#exchange
     if (method === 'notifications/progress') {
       const rest = params.slice(1).trimStart()
       const separator = rest.startsWith('}') ? '' : ','
       reply.message(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
     } else if (method === 'notifications/message' && session) {
-      const logged = withLogger(params, this.#server.name)
+      const logged = scope.isBare ? params : withLogger(params, this.#server.name)
       if (logged !== undefined) reply.message(notification(method, logged))
     }
   }

@@ -1,5 +1,5 @@
 import type { ItemKind } from '../../registry/model.ts'
-import type { Listing } from '../catalog.ts'
+import type { Listing } from '../listing.ts'
 import type { Scope } from '../scope.ts'
 
 const PAGE_SIZE = 1_000

@@ -35,14 +35,16 @@ export const uncached = ',"ttlMs":0,"cacheScope":"private"'
 const list =
   (kind: ItemKind): Method =>
   (exchange) => {
-    const { scope, message, edge } = exchange
+    const { scope, message, edge, endpoint } = exchange
     const { cursor } = message.params
     const { version } = scope.catalog
+    // a cursor is good at its own endpoint only: the same index elsewhere is another item
+    const place = `${kind} ${endpoint}`
     const index =
-      cursor === undefined ? 0 : typeof cursor === 'string' ? edge.cursors.decode(cursor, kind, version) : undefined
+      cursor === undefined ? 0 : typeof cursor === 'string' ? edge.cursors.decode(cursor, place, version) : undefined
     if (index === undefined) throw refuse(exchange, 'Invalid cursor')
     const { pieces, next } = listPage(scope, kind, index)
-    const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(kind, version, next)}",`
+    const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(place, version, next)}",`
     sendResult(exchange, `${nextCursor}"${listMembers[kind]}":[`, pieces, uncached)
   }
 

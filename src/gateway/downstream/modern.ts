@@ -9,10 +9,11 @@ import { listKinds, type ListKind, type Watcher } from './watch.ts'
 /** Cheap, for it is every client's probe (proxy page 3.2). */
 const discover: Method = (exchange) => {
   const { scope } = exchange
+  const instructions = instructionsOf(scope)
   const about = [
     `"supportedVersions":["${MODERN_VERSION}"]`,
     `"capabilities":${JSON.stringify(capabilitiesOf(scope))}`,
-    `"instructions":${JSON.stringify(instructionsOf(scope))}`
+    ...(instructions === undefined ? [] : [`"instructions":${JSON.stringify(instructions)}`])
   ]
   sendResult(exchange, about.join(','), undefined, uncached)
 }
@@ -27,16 +28,24 @@ const flags: Record<ListKind, string> = {
 const frame = (method: string, id: string, members = '') =>
   `{"jsonrpc":"2.0","method":"${method}","params":{${members}"_meta":{"${META}subscriptionId":${id}}}}`
 
-/** A stream that tells of changed lists until the client closes it; answers what it will honour first. */
+/**
+ * A stream that tells of changed lists until the client closes it; answers what it will honour first. Its result is said
+ * only when the endpoint is gone (proxy page 1.3).
+ */
 const listen: Method = ({ message, reply, edge, caller, endpoint }) => {
   const { id, params } = message
   const wanted = (params['notifications'] ?? {}) as Record<string, unknown>
   const honoured = new Set(listKinds.filter((list) => wanted[flags[list]] === true))
   const acknowledged = Object.fromEntries([...honoured].map((list) => [flags[list], true]))
   const watcher: Watcher = {
+    endpoint,
     scope: () => edge.core.scope(caller, endpoint),
     changed(list) {
       if (honoured.has(list)) reply.message(frame(`notifications/${list}/list_changed`, id))
+    },
+    end() {
+      const meta = `"${META}serverInfo":${JSON.stringify(edge.identity)},"${META}subscriptionId":${id}`
+      reply.result(id, [Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`)])
     }
   }
   reply.onLeave = () => edge.watch.delete(watcher)

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createBag, type Bag, type Held } from '../bag.ts'
 import type { Call } from '../upstream/call.ts'
+import type { Pushes } from './push.ts'
 import type { Reply } from './reply.ts'
 
 /** What a legacy session id says about itself, signed (architecture, idea 7). */
@@ -36,6 +37,8 @@ export interface Session {
   /** Open GET streams, the newest last. */
   readonly streams: Set<Reply>
   readonly calls: Bag<ActiveCall>
+  /** Requests of upstreams to this client, once there is one. */
+  pushes: Pushes | null
   lastUsed: number
 }
 
@@ -61,6 +64,8 @@ export interface Sessions {
   end(session: Session): void
   /** Sessions with an open stream. */
   listening(): Iterable<Session>
+  /** The sessions that this replica knows of at these endpoints. */
+  at(matches: (endpoint: string) => boolean): Session[]
   readonly size: number
   close(): void
 }
@@ -89,6 +94,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
       capabilities: JSON.stringify(c),
       streams: new Set(),
       calls: createBag(),
+      pushes: null,
       lastUsed: performance.now()
     }
     known.set(id, session)
@@ -165,6 +171,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
     *listening() {
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
+    at: (matches) => [...known.values()].filter(({ endpoint }) => matches(endpoint)),
     get size() {
       return known.size
     },

@@ -1,5 +1,5 @@
 import type { ItemKind } from '../../registry/model.ts'
-import type { Listing } from '../catalog.ts'
+import type { Listing } from '../listing.ts'
 import type { Scope } from '../scope.ts'
 
 /** Lists whose changes clients are told of. */
@@ -14,9 +14,13 @@ const itemKinds: Record<ListKind, readonly ItemKind[]> = {
 
 /** An open stream that wants to hear when the lists of its scope change. */
 export interface Watcher {
+  /** Path of the endpoint that it listens at. */
+  readonly endpoint: string
   /** The scope as it is now. */
   scope(): Scope
   changed(list: ListKind): void
+  /** The endpoint is no more. */
+  end(): void
 }
 
 export interface Watch {
@@ -24,6 +28,8 @@ export interface Watch {
   delete(watcher: Watcher): void
   /** Something may have changed: each watcher whose own lists differ is told, bursts folded (proxy page 3.14). */
   notice(): void
+  /** Lets go of the watchers at these endpoints and ends each. */
+  endAt(isGone: (endpoint: string) => boolean): void
   close(): void
 }
 
@@ -74,6 +80,13 @@ export function createWatch(): Watch {
       if (timer) clearTimeout(timer)
       else firstNotice = now
       timer = setTimeout(flush, Math.max(0, Math.min(DEBOUNCE_MS, firstNotice + MAX_DELAY_MS - now))).unref()
+    },
+    endAt(isGone) {
+      for (const watcher of seen.keys()) {
+        if (!isGone(watcher.endpoint)) continue
+        seen.delete(watcher)
+        watcher.end()
+      }
     },
     close() {
       if (timer) clearTimeout(timer)

@@ -1,0 +1,86 @@
+import { canBeBare, missingNames, type GroupRules, type Known } from '../domain/groups.ts'
+import { invalid, notFound } from '../errors.ts'
+import type { Change, GroupConfig } from '../registry/model.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { Catalog, GroupBlock } from './catalog.ts'
+import type { Caller, Gateway, GroupRecord } from './gateway.ts'
+import { groupRecord } from './records.ts'
+import { scopeFor } from './scope.ts'
+
+type Groups = Pick<
+  Gateway,
+  'groups' | 'group' | 'hasGroup' | 'createGroup' | 'replaceGroup' | 'removeGroup' | 'effectiveTools'
+>
+
+const change = ({ name }: Caller, action: string, target: string): Change => ({ actor: name, action, target })
+
+const knownIn = (catalog: Catalog): Known => ({
+  hasServer: (name) => catalog.server(name) !== undefined,
+  hasTool: (server, name) => catalog.server(server)?.find('tool', name) !== undefined
+})
+
+const listed = (what: string, names: readonly string[]): string[] =>
+  names.length === 0
+    ? []
+    : [`unknown ${what}${names.length > 1 ? 's' : ''}: ${names.map((n) => JSON.stringify(n)).join(', ')}`]
+
+/** A misspelt name is refused, above all in an exclusion. What the group names already may have gone meanwhile. */
+function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): void {
+  const { hasServer, hasTool } = knownIn(catalog)
+  const tools = new Set([...(before?.included_tools ?? []), ...(before?.excluded_tools ?? [])])
+  const servers = new Set(before?.included_servers)
+  const unknown = missingNames(rules, {
+    hasServer: (name) => servers.has(name) || hasServer(name),
+    hasTool: (server, name) => tools.has(`${server}__${name}`) || hasTool(server, name)
+  })
+  const problems = [...listed('tool', unknown.tools), ...listed('server', unknown.servers)]
+  if (problems.length > 0) throw invalid(problems.join('; '))
+}
+
+function checkBare(config: GroupConfig): void {
+  if (config.tool_names === 'qualified' || canBeBare(config)) return
+  throw invalid(
+    '"tool_names" can be bare only where "included_servers" names exactly one server and "included_tools" is empty'
+  )
+}
+
+/** Tool groups as they are managed (decisions "Tool groups"). */
+export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Groups {
+  const find = (name: string): GroupBlock => {
+    const group = catalog().group(name)
+    if (!group) throw notFound('tool group', name)
+    return group
+  }
+  const record = (config: GroupConfig): GroupRecord => groupRecord(config, knownIn(catalog()))
+
+  return {
+    groups: () => catalog().groups.map(({ stored }) => record(stored)),
+    group: (_caller, name) => record(find(name).stored),
+    hasGroup: (name) => catalog().group(name) !== undefined,
+
+    async createGroup(caller, config) {
+      checkBare(config)
+      checkNames(catalog(), config)
+      await registry.write(change(caller, 'tool_group.create', config.name), (tx) => tx.groups.create(config))
+      return record(config)
+    },
+
+    async replaceGroup(caller, config) {
+      const { stored } = find(config.name)
+      checkBare(config)
+      checkNames(catalog(), config, stored)
+      await registry.write(change(caller, 'tool_group.replace', config.name), (tx) => tx.groups.replace(config))
+      return record(config)
+    },
+
+    async removeGroup(caller, name) {
+      await registry.write(change(caller, 'tool_group.remove', name), (tx) => tx.groups.remove(name))
+    },
+
+    effectiveTools(_caller, name) {
+      const scope = scopeFor(catalog(), find(name))
+      const tools = scope.servers.flatMap((server) => server.items('tool').filter((item) => scope.serves(item)))
+      return tools.map(({ publicName }) => publicName)
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import { invalid } from '../errors.ts'
+import { groupAddresses } from '../gateway/endpoint.ts'
+import type { GroupRecord } from '../gateway/gateway.ts'
+import { callerOf } from '../plugins/auth.ts'
+import type { GroupConfig } from '../registry/model.ts'
+import { failures, NameParam, ref } from '../schemas/shared.ts'
+import {
+  EffectiveTools,
+  ToolGroup,
+  ToolGroupDetails,
+  ToolGroupInput,
+  ToolGroupReplacement
+} from '../schemas/tool-group.ts'
+
+const tags = ['tool groups']
+const params = NameParam
+const config = { access: 'admin' } as const
+
+const once = (names: readonly string[] = []): string[] => [...new Set(names)]
+
+const toGroupConfig = (name: string, input: ToolGroupReplacement): GroupConfig => ({
+  name,
+  description: input.description || null,
+  included_tools: once(input.included_tools),
+  included_servers: once(input.included_servers),
+  excluded_tools: once(input.excluded_tools),
+  tool_names: input.tool_names ?? 'qualified'
+})
+
+export interface ToolGroupOptions {
+  /** Base of the endpoints that are shown; undefined: as the request names the gateway. */
+  readonly publicUrl: string | undefined
+}
+
+/** Decisions "Tool groups": the contract names these routes only. */
+export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (app, { publicUrl }) => {
+  const { gateway } = app
+
+  const details = ({ protocol, host }: FastifyRequest, record: GroupRecord) => ({
+    ...record,
+    ...groupAddresses(publicUrl ?? `${protocol}://${host}`, record.name)
+  })
+
+  app.get(
+    '/tool-groups',
+    { config, schema: { tags, summary: 'List tool groups', response: { 200: Type.Array(ref(ToolGroup)) } } },
+    (request) => gateway.groups(callerOf(request))
+  )
+
+  app.post(
+    '/tool-groups',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Create a tool group',
+        description:
+          'A group is an MCP endpoint of its own with the tools that it names. Nothing included: it is empty.',
+        body: ref(ToolGroupInput),
+        response: { 201: ref(ToolGroupDetails), ...failures(400, 409, 413, 415, 503) }
+      }
+    },
+    async (request, reply) => {
+      const group = await gateway.createGroup(callerOf(request), toGroupConfig(request.body.name, request.body))
+      return reply.code(201).send(details(request, group))
+    }
+  )
+
+  app.get(
+    '/tool-groups/:name',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'One tool group',
+        params,
+        response: { 200: ref(ToolGroupDetails), ...failures(400, 404) }
+      }
+    },
+    (request) => details(request, gateway.group(callerOf(request), request.params.name))
+  )
+
+  app.get(
+    '/tool-groups/:name/effective-tools',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Tools that a group serves now',
+        params,
+        response: { 200: ref(EffectiveTools), ...failures(400, 404) }
+      }
+    },
+    (request) => ({ tools: gateway.effectiveTools(callerOf(request), request.params.name) })
+  )
+
+  app.put(
+    '/tool-groups/:name',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Replace the configuration of a tool group',
+        description: 'Open sessions have the new tools at once. Names that the group held before may be missing.',
+        params,
+        body: ref(ToolGroupReplacement),
+        response: { 200: ref(ToolGroupDetails), ...failures(400, 404, 413, 415, 503) }
+      }
+    },
+    async (request) => {
+      const { name } = request.params
+      const { body } = request
+      if ((body.name ?? name) !== name) throw invalid('"name" must be the name in the path: a group keeps its name')
+      return details(request, await gateway.replaceGroup(callerOf(request), toGroupConfig(name, body)))
+    }
+  )
+
+  app.delete(
+    '/tool-groups/:name',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Remove a tool group',
+        description: 'Its open sessions end.',
+        params,
+        response: { 204: Type.Null(), ...failures(400, 404, 503) }
+      }
+    },
+    async (request, reply) => {
+      await gateway.removeGroup(callerOf(request), request.params.name)
+      return reply.code(204).send(null)
+    }
+  )
+}

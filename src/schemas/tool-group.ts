@@ -1,0 +1,74 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum, Text, TextList } from './shared.ts'
+
+const Names = (description: string, maxItems = 10_000) => Type.Optional(TextList({ maxItems, description }))
+
+const configuration = {
+  description: Type.Optional(Text({ maxLength: 65_536 })),
+  included_tools: Names('Tools in `<server>__<tool>` form'),
+  included_servers: Names('Servers whose whole tool set is included, and their prompts and resources', 1_000),
+  excluded_tools: Names('Tools in `<server>__<tool>` form that are left out, however they came in'),
+  tool_names: Type.Optional(
+    StringEnum(['qualified', 'bare'], {
+      default: 'qualified',
+      description:
+        'bare: the one included server is served under its own names, without a prefix; nothing else may be included'
+    })
+  )
+}
+
+/** Contract 2.7, and `tool_names`. */
+export const ToolGroupInput = Type.Object(
+  {
+    name: Type.String({ format: 'name', description: '`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`' }),
+    ...configuration
+  },
+  { $id: 'ToolGroupInput', additionalProperties: false }
+)
+export type ToolGroupInput = Static<typeof ToolGroupInput>
+
+export const ToolGroupReplacement = Type.Object(
+  { name: Type.Optional(Text({ description: 'If given, the name in the path' })), ...configuration },
+  {
+    $id: 'ToolGroupReplacement',
+    additionalProperties: false,
+    description: 'The whole configuration: lists that are absent become empty.'
+  }
+)
+export type ToolGroupReplacement = Static<typeof ToolGroupReplacement>
+
+const List = () => Type.Unsafe<readonly string[]>(Type.Array(Type.String()))
+
+const record = {
+  name: Type.String(),
+  description: Type.Optional(Type.String()),
+  included_tools: List(),
+  included_servers: List(),
+  excluded_tools: List(),
+  tool_names: Type.Optional(
+    StringEnum(['bare'], { description: 'Shown where tools are served under their own names' })
+  ),
+  missing: Type.Unsafe<readonly string[]>(
+    Type.Array(Type.String(), { description: 'Tools and servers in the lists that do not exist at present' })
+  )
+}
+
+export const ToolGroup = Type.Object(record, { $id: 'ToolGroup' })
+
+export const ToolGroupDetails = Type.Object(
+  {
+    ...record,
+    streamable_http_endpoint: Type.String(),
+    sse_endpoint: Type.String(),
+    sse_message_endpoint: Type.String()
+  },
+  { $id: 'ToolGroupDetails' }
+)
+
+export const EffectiveTools = Type.Object(
+  { tools: List() },
+  {
+    $id: 'EffectiveTools',
+    description: 'Qualified names of the tools that the group serves now, in the order of its list'
+  }
+)
