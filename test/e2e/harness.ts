@@ -62,7 +62,8 @@ export function run(t: TestContext, command: string, args: readonly string[], op
     clearTimeout(timer)
     return code
   }
-  later(t, () => stop())
+  // ending in order is what some tests are about; here it would only take time
+  later(t, () => stop('SIGKILL'))
   return { pid: child.pid ?? 0, child, output: () => output, exited, stop }
 }
 
