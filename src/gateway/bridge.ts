@@ -40,6 +40,10 @@ const required: Readonly<Record<string, string>> = {
   'resources/read': 'contents'
 }
 
+/** A question to the caller instead of an answer: passes between modern sides as it is (proxy page 5). */
+const isQuestion = (resultType: string | undefined, { method, to }: Adaptation) =>
+  resultType === '"input_required"' && to === 'modern' && required[method] !== undefined
+
 function checkResult(found: readonly { key: string }[], resultType: string | undefined, { method }: Adaptation): void {
   if (resultType !== undefined && resultType !== '"complete"') {
     throw badResponse('the upstream answered with a kind of result that was not asked for')
@@ -74,6 +78,10 @@ function toModern(text: string, meta: string | undefined, ttl: string | undefine
   return `{${rest === '' ? '' : `${rest},`}"resultType":"complete"${cache},"_meta":${stamped}}`
 }
 
+function withStamp(text: string, meta: string | undefined, adaptation: Adaptation): string {
+  return `${withMembers(text, { _meta: null }).slice(0, -1)},"_meta":${stampedMeta(meta, adaptation)}}`
+}
+
 function toLegacy(text: string, meta: string | undefined, { method }: Adaptation): string {
   const kept = meta?.startsWith('{') ? withMembers(meta, { [SERVER_INFO]: null }) : meta
   return withMembers(text, {
@@ -92,8 +100,9 @@ export function adaptResult(body: Buffer, adaptation: Adaptation): Buffer {
   const text = toText(body)
   const found = read(() => members(text))
   const resultType = from === 'modern' ? valueOf(text, found, 'resultType') : undefined
-  checkResult(found, resultType, adaptation)
   const meta = valueOf(text, found, '_meta')
+  if (isQuestion(resultType, adaptation)) return toBytes(withStamp(text, meta, adaptation))
+  checkResult(found, resultType, adaptation)
   if (to === 'modern') return toBytes(toModern(text, meta, valueOf(text, found, 'ttlMs'), adaptation))
   return from === 'legacy' ? body : toBytes(toLegacy(text, meta, adaptation))
 }

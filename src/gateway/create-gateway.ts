@@ -7,6 +7,7 @@ import { createDeadlines } from './deadlines.ts'
 import { createCursors } from './downstream/cursor.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
+import { createParks } from './downstream/park.ts'
 import { createHeartbeat } from './downstream/reply.ts'
 import { createSessions } from './downstream/session.ts'
 import { createWatch } from './downstream/watch.ts'
@@ -114,6 +115,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     maxSessions: limits.sessions,
     idleMs: timeouts.sessionIdleMs,
     onEnd(session) {
+      session.pushes?.close()
       for (const stream of session.streams) stream.close()
       upstreams.endOwner(`session:${session.id}`)
     }
@@ -124,6 +126,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       sessions,
       cursors: createCursors(registry.deriveKey('list cursors')),
       heartbeat: createHeartbeat(),
+      parks: createParks(registry.deriveKey('request states')),
       watch: createWatch(),
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       maxBufferedBytes: limits.streamBufferBytes,

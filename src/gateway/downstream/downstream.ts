@@ -148,6 +148,7 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     },
     close() {
       edge.watch.close()
+      edge.parks.close()
       edge.heartbeat.close()
       edge.sessions.close()
     }

@@ -6,7 +6,9 @@ import type { Scope } from '../scope.ts'
 import type { Answer, Call } from '../upstream/call.ts'
 import type { Era } from '../upstream/connection.ts'
 import type { Cursors } from './cursor.ts'
+import type { Flow } from './forward.ts'
 import type { Message } from './jsonrpc.ts'
+import type { Parks } from './park.ts'
 import type { Heartbeat, Reply } from './reply.ts'
 import type { Session, Sessions } from './session.ts'
 import type { Watch } from './watch.ts'
@@ -46,6 +48,7 @@ export interface Edge {
   readonly sessions: Sessions
   readonly cursors: Cursors
   readonly heartbeat: Heartbeat
+  readonly parks: Parks<Flow>
   readonly watch: Watch
   readonly limits: JsonLimits
   readonly maxBufferedBytes: number

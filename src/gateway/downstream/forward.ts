@@ -1,10 +1,14 @@
 import { adaptError, adaptResult, META } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
-import { members, valueOf, withMembers } from '../json.ts'
-import { Call, type Answer, type Outgoing, type Sink } from '../upstream/call.ts'
+import { members, valueOf } from '../json.ts'
+import { Call, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { codes, type Message } from './jsonrpc.ts'
+import { giveUp, inputRequests, readResponses, type Parked } from './park.ts'
+import { Questions } from './questions.ts'
+import { answerRounds, InputRefused } from './rounds.ts'
+import { CallSink } from './sink.ts'
 
 /** `_meta` keys that belong to one hop and are set anew on the next (proxy page 3.8). */
 const hopKeys = new Set([
@@ -32,54 +36,6 @@ function readMeta({ text, paramMembers }: Message): Meta {
     fragment: passed.map(({ keyStart, end }) => text.slice(keyStart, end)).join(','),
     progressToken: valueOf(text, found, 'progressToken')
   }
-}
-
-const methodNotFound: Answer = { kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') }
-
-/** What a client's call can take before its answer: progress and log messages on its own stream. */
-class CallSink implements Sink {
-  readonly capabilities: string
-  readonly wantsProgress: boolean
-  readonly #exchange: Exchange
-  readonly #server: ServerBlock
-  /** JSON text of the caller's progress token. */
-  readonly #token: string | undefined
-
-  constructor(exchange: Exchange, server: ServerBlock, token: string | undefined) {
-    this.capabilities = exchange.capabilities
-    this.wantsProgress = token !== undefined
-    this.#exchange = exchange
-    this.#server = server
-    this.#token = token
-  }
-
-  notify(method: string, params: string): void {
-    const { reply, session, scope } = this.#exchange
-    if (method === 'notifications/progress') {
-      const rest = params.slice(1).trimStart()
-      const separator = rest.startsWith('}') ? '' : ','
-      reply.message(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
-    } else if (method === 'notifications/message' && session) {
-      const logged = scope.isBare ? params : withLogger(params, this.#server.name)
-      if (logged !== undefined) reply.message(notification(method, logged))
-    }
-  }
-
-  async request(): Promise<Answer> {
-    return methodNotFound
-  }
-}
-
-const notification = (method: string, params: string) => `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
-
-/** Log messages say which server they come from (proxy page 3.15). Undefined where it is none. */
-function withLogger(params: string, server: string): string | undefined {
-  if (!params.startsWith('{')) return undefined
-  const found = members(params)
-  const given: unknown = JSON.parse(valueOf(params, found, 'logger') ?? 'null')
-  const rest = withMembers(params, { logger: null }).slice(1)
-  const logger = JSON.stringify(typeof given === 'string' ? `${server}/${given}` : server)
-  return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
 }
 
 /** A transport failure as an MCP client sees it (proxy page 4.5): never `isError`, which is the tool's own word. */
@@ -114,6 +70,122 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
 /** Last change to a result before it goes out. */
 export type Rewrite = (result: Buffer) => Buffer
 
+/** JSON text of the caller's progress token, where it gave one. */
+type Token = string | undefined
+
+/** A call on its way, whichever request of its caller waits for the answer. */
+export interface Flow {
+  readonly call: Call
+  readonly sink: CallSink
+  readonly questions: Questions
+  readonly running: Promise<Forwarded>
+}
+
+/** Methods whose result may ask the caller for more (proxy page 1.3). */
+const askable = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+const callerLeft = () => new UpstreamFailure('cancelled', 'the caller has left')
+
+/** A call with what it can take before its answer. */
+function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, token: string | undefined) {
+  const sink = new CallSink(exchange, server, token)
+  const call = new Call(request, sink)
+  sink.call = call
+  return { call, sink }
+}
+
+function send({ session, era, caller, edge }: Exchange, server: ServerBlock, call: Call): Promise<Forwarded> {
+  const owner = session ? `session:${session.id}` : `${caller.kind}:${caller.name}`
+  return edge.core.forward(server, call, { era, owner })
+}
+
+/** Asks the caller in its result, and keeps the call for when it comes back (proxy page 5.1). */
+function ask(exchange: Exchange, parked: Parked<Flow>): void {
+  const { edge, reply, message } = exchange
+  const state = edge.parks.park(exchange, parked)
+  if (state !== undefined) {
+    const result =
+      `{"resultType":"input_required","inputRequests":${inputRequests(parked.questions)},` +
+      `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}}`
+    return reply.result(message.id, [Buffer.from(result)])
+  }
+  giveUp(parked.questions)
+  parked.flow.call.stop(new UpstreamFailure('overloaded', 'too many calls wait for their callers'))
+  reply.error(message.id, codes.internal, 'too many calls wait for their callers', { data: { reason: 'overloaded' } })
+}
+
+/** Waits for the answer of a modern caller's call, or for the first question of its upstream. */
+async function converse(exchange: Exchange, server: ServerBlock, flow: Flow, round: number, rewrite?: Rewrite) {
+  const { reply, edge } = exchange
+  edge.heartbeat.add(reply)
+  reply.onLeave = () => flow.call.stop(callerLeft())
+  const asked = flow.questions.next().then((questions) => ({ questions }))
+  const outcome = await Promise.race([flow.running, asked])
+  if ('answer' in outcome) replyAnswer(exchange, server, outcome, rewrite)
+  else ask(exchange, { flow, round, questions: outcome.questions })
+}
+
+/** The caller is back with answers; where some are missing it is asked the same again. */
+function resume(exchange: Exchange, server: ServerBlock, state: string, rewrite?: Rewrite): Promise<void> | void {
+  const parked = exchange.edge.parks.take(exchange, state)
+  const answers = readResponses(exchange.message, parked.questions)
+  if (!answers) return ask(exchange, parked)
+  const { flow, questions, round } = parked
+  flow.sink.attach(exchange, readMeta(exchange.message).progressToken)
+  questions.forEach(({ answer }, i) => answer(answers[i]!))
+  return converse(exchange, server, flow, round + 1, rewrite)
+}
+
+/** A legacy caller's call goes on when its stream is dropped, for as long as there is a session to ask again. */
+async function forwardLegacy(
+  exchange: Exchange,
+  server: ServerBlock,
+  request: Outgoing,
+  token: Token,
+  rewrite?: Rewrite
+) {
+  const { message, reply, session, edge } = exchange
+  const { call, sink } = createCall(exchange, server, request, token)
+  const active = session && { id: message.id, call, slot: -1 }
+  if (active) session.calls.add(active)
+  else reply.onLeave = () => call.stop(callerLeft())
+  edge.heartbeat.add(reply)
+  const again = (next: Outgoing): Promise<Forwarded> => {
+    if (active!.call.stopped) throw active!.call.stopped
+    active!.call = new Call(next, sink)
+    sink.call = active!.call
+    return send(exchange, server, active!.call)
+  }
+  try {
+    const first = await send(exchange, server, call)
+    const last = active && first.era === 'modern' ? await answerRounds(first, sink, request, again) : first
+    replyAnswer(exchange, server, last, rewrite)
+  } finally {
+    if (active) session.calls.delete(active)
+    sink.close()
+  }
+}
+
+/** The modern form: what its upstream asks, the caller is asked in a result. */
+async function forwardModern(
+  exchange: Exchange,
+  server: ServerBlock,
+  request: Outgoing,
+  token: Token,
+  rewrite?: Rewrite
+) {
+  const { edge, message } = exchange
+  const { requestState } = message.params
+  if (edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, rewrite)
+  const { call, sink } = createCall(exchange, server, request, token)
+  const questions = new Questions()
+  if (askable.has(request.method)) sink.asker = (method, params) => questions.ask(method, params)
+  const running = send(exchange, server, call)
+  // while the call is parked nobody may be waiting for it
+  running.catch(() => {})
+  return converse(exchange, server, { call, sink, questions, running }, 0, rewrite)
+}
+
 /**
  * Sends a client's request upstream and its answer back. `params` are the members of the request as text, names rewritten.
  * A caller who leaves cancels, unless a legacy session could still ask for the result (proxy page 2.8).
@@ -124,21 +196,14 @@ export async function forward(
   params: Pick<Outgoing, 'members' | 'name'>,
   rewrite?: Rewrite
 ): Promise<void> {
-  const { message, reply, session, era, caller, edge } = exchange
-  const meta = readMeta(message)
-  const outgoing: Outgoing = { ...params, method: message.method, meta: meta.fragment }
-  const call = new Call(outgoing, new CallSink(exchange, server, meta.progressToken))
-  const active = session && { id: message.id, call, slot: -1 }
-  if (active) session.calls.add(active)
-  edge.heartbeat.add(reply)
-  if (!session) reply.onLeave = () => call.stop(new UpstreamFailure('cancelled', 'the caller has left'))
+  const { message, era } = exchange
+  const { fragment, progressToken } = readMeta(message)
+  const request: Outgoing = { ...params, method: message.method, meta: fragment }
   try {
-    const owner = session ? `session:${session.id}` : `${caller.kind}:${caller.name}`
-    replyAnswer(exchange, server, await edge.core.forward(server, call, { era, owner }), rewrite)
+    await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, rewrite)
   } catch (error) {
+    if (error instanceof InputRefused) return exchange.reply.error(message.id, error.code, error.message)
     if (!(error instanceof UpstreamFailure)) throw error
     replyFailure(exchange, server, error)
-  } finally {
-    if (active) session.calls.delete(active)
   }
 }

@@ -55,6 +55,7 @@ const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 /** A notification or response is taken with 202 and an empty body (proxy page 1.2). */
 export function legacyNotification({ message, session, reply }: Exchange): void {
+  if (message.kind === 'response') session?.pushes?.settle(message)
   const { requestId } = message.params as { requestId?: unknown }
   if (message.method === 'notifications/cancelled' && requestId !== undefined) {
     const wanted = idText(message.text, message.paramMembers, 'requestId', requestId)

@@ -23,7 +23,8 @@ interface Claims {
 /** A call under way, by the JSON text of the client's request id. */
 export interface ActiveCall extends Held {
   readonly id: string
-  readonly call: Call
+  /** The one that is under way now: a call may take several rounds. */
+  call: Call
 }
 
 /** A legacy client's session. The id carries what any replica needs; the rest is this replica's own. */

@@ -55,6 +55,8 @@ export class Call implements Held {
   /** Milliseconds that each progress adds. */
   idleMs = Infinity
   stopped: UpstreamFailure | null = null
+  #holds = 0
+  #totalLeft = 0
 
   constructor(request: Outgoing, sink: Sink) {
     this.request = request
@@ -70,8 +72,23 @@ export class Call implements Held {
     stop?.(failure)
   }
 
+  /** Stops the clock while the caller itself is asked for something. As many `resume` must follow. */
+  hold(): void {
+    if (this.#holds++ > 0) return
+    this.#totalLeft = this.totalDeadline - performance.now()
+    this.idleDeadline = Infinity
+    this.totalDeadline = Infinity
+  }
+
+  resume(): void {
+    if (--this.#holds > 0) return
+    const now = performance.now()
+    this.idleDeadline = now + this.idleMs
+    this.totalDeadline = now + this.#totalLeft
+  }
+
   /** Progress counts as life (proxy page 3.9); the total limit stays. */
   touch(now: number): void {
-    this.idleDeadline = now + this.idleMs
+    if (this.#holds === 0) this.idleDeadline = now + this.idleMs
   }
 }

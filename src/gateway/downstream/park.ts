@@ -1,0 +1,143 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { isObject } from '../../domain/is-object.ts'
+import { members } from '../json.ts'
+import type { Answer } from '../upstream/call.ts'
+import type { Exchange } from './exchange.ts'
+import { codes, ProtocolError, type Message } from './jsonrpc.ts'
+import { rpcError } from './push.ts'
+import { MAX_ROUNDS } from './rounds.ts'
+
+/** A legacy upstream's request, held until its modern caller brings the answer. */
+export interface Question {
+  readonly method: string
+  /** JSON text. */
+  readonly params: string
+  readonly answer: (given: Answer) => void
+}
+
+/** A call that waits for its caller to come back (proxy page 5.1). */
+export interface Parked<Flow> {
+  readonly flow: Flow
+  readonly questions: readonly Question[]
+  readonly round: number
+}
+
+interface Entry<Flow> extends Parked<Flow> {
+  readonly principal: string
+  readonly endpoint: string
+  readonly digest: string
+  readonly timer: NodeJS.Timeout
+}
+
+export interface Parks<Flow> {
+  /** The `requestState` under which the call waits, signed, for one use; undefined where too many wait already. */
+  park(exchange: Exchange, parked: Parked<Flow>): string | undefined
+  /** Whether a state is one of ours; an upstream's own passes through. */
+  isOurs(state: unknown): state is string
+  /** The waiting call. Throws ProtocolError: one text for all that is wrong with a state. */
+  take(exchange: Exchange, state: string): Parked<Flow>
+  close(): void
+}
+
+const ROUND_MS = 600_000
+const MAX_PARKED = 1_000
+const MAX_PER_PRINCIPAL = 16
+/** Tells our states from those of upstreams. */
+const PREFIX = 'twp1.'
+
+const keyOf = (index: number) => `input-${index + 1}`
+
+/** What makes a repeated request the same request: method, name or URI, and arguments, as they were sent. */
+function digestOf({ method, text, paramMembers }: Message): string {
+  const hash = createHash('sha256').update(method)
+  for (const key of ['name', 'uri', 'arguments']) {
+    const member = paramMembers.find((candidate) => candidate.key === key)
+    hash.update('\0').update(member ? text.slice(member.start, member.end) : '')
+  }
+  return hash.digest('base64url')
+}
+
+const cancelled: Answer = { kind: 'result', body: Buffer.from('{"action":"cancel"}') }
+const expired = rpcError(-32603, 'the caller did not come back in time')
+
+/** Nobody will answer: an elicitation is cancelled, everything else fails. */
+export function giveUp(questions: readonly Question[]): void {
+  for (const { method, answer } of questions) answer(method === 'elicitation/create' ? cancelled : expired)
+}
+
+/** `inputRequests` of an `input_required` result, as JSON text. */
+export const inputRequests = (questions: readonly Question[]): string =>
+  `{${questions
+    .map(({ method, params }, i) => `"${keyOf(i)}":{"method":${JSON.stringify(method)},"params":${params}}`)
+    .join(',')}}`
+
+/** The answers that the caller brought, by question; undefined where one is missing or no object. */
+export function readResponses({ text, paramMembers }: Message, questions: readonly Question[]): Answer[] | undefined {
+  const given = paramMembers.find(({ key }) => key === 'inputResponses')
+  const found = given && text[given.start] === '{' ? members(text, given.start) : []
+  const answers: Answer[] = []
+  for (let i = 0; i < questions.length; i++) {
+    const response = found.find(({ key }) => key === keyOf(i))
+    const value = response && text.slice(response.start, response.end)
+    if (value === undefined || !isObject(JSON.parse(value))) return undefined
+    answers.push({ kind: 'result', body: Buffer.from(value) })
+  }
+  return answers
+}
+
+export function createParks<Flow>(key: Buffer): Parks<Flow> {
+  const entries = new Map<string, Entry<Flow>>()
+  const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
+
+  const invalid = ({ message: { id } }: Exchange) =>
+    new ProtocolError(codes.invalidParams, 'Invalid params: the request state is not valid', {
+      status: 200,
+      id,
+      data: { reason: 'invalid_request_state' }
+    })
+  const countOf = (principal: string) => {
+    let count = 0
+    for (const entry of entries.values()) if (entry.principal === principal) count++
+    return count
+  }
+  const expire = (id: string) => {
+    const entry = entries.get(id)
+    entries.delete(id)
+    if (entry) giveUp(entry.questions)
+  }
+  const isSigned = (payload: string, signature: string) => {
+    const expected = Buffer.from(sign(payload))
+    const given = Buffer.from(signature)
+    return expected.length === given.length && timingSafeEqual(expected, given)
+  }
+  return {
+    park(exchange, parked) {
+      const { caller, endpoint, message } = exchange
+      if (entries.size >= MAX_PARKED || countOf(caller.name) >= MAX_PER_PRINCIPAL || parked.round >= MAX_ROUNDS) {
+        return undefined
+      }
+      const id = randomBytes(16).toString('base64url')
+      const timer = setTimeout(expire, ROUND_MS, id).unref()
+      entries.set(id, { ...parked, principal: caller.name, endpoint, digest: digestOf(message), timer })
+      return `${PREFIX}${id}.${sign(id)}`
+    },
+    isOurs: (state): state is string => typeof state === 'string' && state.startsWith(PREFIX),
+    take(exchange, state) {
+      const [id = '', signature = ''] = state.slice(PREFIX.length).split('.')
+      const entry = isSigned(id, signature) ? entries.get(id) : undefined
+      const { caller, endpoint, message } = exchange
+      const isSame =
+        entry?.principal === caller.name && entry.endpoint === endpoint && entry.digest === digestOf(message)
+      if (!entry || !isSame) throw invalid(exchange)
+      entries.delete(id)
+      clearTimeout(entry.timer)
+      return entry
+    },
+    close() {
+      for (const [id, { timer }] of entries) {
+        clearTimeout(timer)
+        expire(id)
+      }
+    }
+  }
+}

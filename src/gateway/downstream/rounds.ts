@@ -1,0 +1,96 @@
+import { isObject } from '../../domain/is-object.ts'
+import { JsonError, members, valueOf } from '../json.ts'
+import type { Outgoing } from '../upstream/call.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
+import type { Forwarded } from './exchange.ts'
+import type { CallSink } from './sink.ts'
+
+/** How often an upstream may ask for more input before it answers (proxy page 5). */
+export const MAX_ROUNDS = 8
+
+interface InputRequest {
+  readonly key: string
+  readonly method: string
+  /** JSON text. */
+  readonly params: string
+}
+
+/** What a modern upstream wants to know before it answers. */
+interface Wanted {
+  readonly requests: readonly InputRequest[]
+  /** JSON text of `requestState`, undefined where there is none. */
+  readonly state: string | undefined
+}
+
+const bad = (message: string) => new UpstreamFailure('bad_response', message)
+
+function readRequest(text: string, key: string, start: number): InputRequest {
+  const found = members(text, start)
+  const method: unknown = JSON.parse(valueOf(text, found, 'method') ?? 'null')
+  if (typeof method !== 'string') throw bad('the upstream asked for input without saying what')
+  return { key, method, params: valueOf(text, found, 'params') ?? '{}' }
+}
+
+/** Undefined where the result is no question. Throws UpstreamFailure. */
+function readWanted({ answer, era }: Forwarded): Wanted | undefined {
+  if (era !== 'modern' || answer.kind !== 'result') return undefined
+  const text = answer.body.toString()
+  try {
+    const found = members(text)
+    if (valueOf(text, found, 'resultType') !== '"input_required"') return undefined
+    const asked = found.find(({ key }) => key === 'inputRequests')
+    const requests = asked ? members(text, asked.start).map(({ key, start }) => readRequest(text, key, start)) : []
+    return { requests, state: valueOf(text, found, 'requestState') }
+  } catch (error) {
+    if (error instanceof JsonError || error instanceof SyntaxError) throw bad('the upstream sent malformed JSON')
+    throw error
+  }
+}
+
+/** A client that refuses to answer ends the call with its own words. */
+export class InputRefused extends Error {
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.name = 'InputRefused'
+    this.code = code
+  }
+}
+
+function refusal(body: Buffer): InputRefused {
+  const error: unknown = JSON.parse(body.toString())
+  const { code, message } = isObject(error) ? error : {}
+  return new InputRefused(
+    typeof code === 'number' ? code : -32603,
+    typeof message === 'string' ? message : 'the client refused to answer'
+  )
+}
+
+async function answerOf(sink: CallSink, { key, method, params }: InputRequest): Promise<string> {
+  const { kind, body } = await sink.request(method, params)
+  if (kind === 'error') throw refusal(body)
+  return `${JSON.stringify(key)}:${body.toString()}`
+}
+
+/**
+ * A legacy caller over a modern upstream (proxy page 5): each question of the upstream becomes a request to the client,
+ * and the call is sent again with the answers. Rejects with UpstreamFailure or InputRefused.
+ */
+export async function answerRounds(
+  first: Forwarded,
+  sink: CallSink,
+  request: Outgoing,
+  send: (request: Outgoing) => Promise<Forwarded>
+): Promise<Forwarded> {
+  let forwarded = first
+  for (let round = 0; ; round++) {
+    const wanted = readWanted(forwarded)
+    if (!wanted) return forwarded
+    if (round === MAX_ROUNDS) throw bad('the upstream asked for input too often')
+    const answers = await Promise.all(wanted.requests.map((asked) => answerOf(sink, asked)))
+    const parts = [request.members, `"inputResponses":{${answers.join(',')}}`]
+    if (wanted.state !== undefined) parts.push(`"requestState":${wanted.state}`)
+    forwarded = await send({ ...request, members: parts.join(',') })
+  }
+}

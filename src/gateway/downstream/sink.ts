@@ -1,0 +1,102 @@
+import type { ServerBlock } from '../catalog.ts'
+import { members, valueOf, withMembers } from '../json.ts'
+import type { Answer, Call, Sink } from '../upstream/call.ts'
+import { mayAsk } from './capabilities.ts'
+import type { Exchange } from './exchange.ts'
+import { createPushes, rpcError, type Push } from './push.ts'
+
+const methodNotFound = rpcError(-32601, 'Method not found')
+
+const notification = (method: string, params: string) => `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
+
+/** Log messages say which server they come from (proxy page 3.15). Undefined where it is none. */
+function withLogger(params: string, server: string): string | undefined {
+  if (!params.startsWith('{')) return undefined
+  const found = members(params)
+  const given: unknown = JSON.parse(valueOf(params, found, 'logger') ?? 'null')
+  const rest = withMembers(params, { logger: null }).slice(1)
+  const logger = JSON.stringify(typeof given === 'string' ? `${server}/${given}` : server)
+  return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
+}
+
+/** Among several servers a person must see which one asks, or one could pass for another (proxy page 3.16). */
+function withAsker(method: string, params: string, server: string): string {
+  if (method !== 'elicitation/create') return params
+  const text: unknown = JSON.parse(valueOf(params, members(params), 'message') ?? 'null')
+  return typeof text === 'string' ? withMembers(params, { message: JSON.stringify(`[${server}] ${text}`) }) : params
+}
+
+/** Takes a request of an upstream where the caller cannot be sent one: a modern caller is asked in its result. */
+export type Asker = (method: string, params: string) => Promise<Answer>
+
+/** What a client's call can take before its answer: progress, log messages and requests, on its own stream. */
+export class CallSink implements Sink {
+  readonly capabilities: string
+  readonly wantsProgress: boolean
+  /** The call that this belongs to. */
+  call: Call | null = null
+  /** For modern callers; null: they are not asked. */
+  asker: Asker | null = null
+  #exchange: Exchange
+  readonly #server: ServerBlock
+  /** JSON text of the caller's progress token. */
+  #token: string | undefined
+  #pushes: Push[] | null = null
+
+  constructor(exchange: Exchange, server: ServerBlock, token: string | undefined) {
+    this.capabilities = exchange.capabilities
+    this.wantsProgress = token !== undefined
+    this.#exchange = exchange
+    this.#server = server
+    this.#token = token
+  }
+
+  /** The caller goes on with another request: what comes from now on belongs to that. */
+  attach(exchange: Exchange, token: string | undefined): void {
+    this.#exchange = exchange
+    this.#token = token
+  }
+
+  notify(method: string, params: string): void {
+    const { reply, session, scope } = this.#exchange
+    if (method === 'notifications/progress') {
+      if (this.#token === undefined) return
+      const rest = params.slice(1).trimStart()
+      const separator = rest.startsWith('}') ? '' : ','
+      reply.message(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
+    } else if (method === 'notifications/message' && session) {
+      const logged = scope.isBare ? params : withLogger(params, this.#server.name)
+      if (logged !== undefined) reply.message(notification(method, logged))
+    }
+  }
+
+  /** The time that a person or a model takes to answer does not count towards the call's limits. */
+  async request(method: string, params: string): Promise<Answer> {
+    if (!mayAsk(this.capabilities, method, params)) return methodNotFound
+    this.call?.hold()
+    try {
+      return await this.#ask(method, this.#labelled(method, params))
+    } finally {
+      this.call?.resume()
+    }
+  }
+
+  /** The call is over: what it still asks of the client is withdrawn. */
+  close(): void {
+    for (const push of this.#pushes ?? []) push.cancel()
+  }
+
+  #labelled(method: string, params: string): string {
+    const { servers, isBare } = this.#exchange.scope
+    return servers.length > 1 && !isBare ? withAsker(method, params, this.#server.name) : params
+  }
+
+  #ask(method: string, params: string): Promise<Answer> {
+    const { session, reply } = this.#exchange
+    if (!session) return this.asker?.(method, params) ?? Promise.resolve(methodNotFound)
+    session.pushes ??= createPushes(session)
+    const push = session.pushes.ask(reply, method, params)
+    ;(this.#pushes ??= []).push(push)
+    return push.answer
+  }
+}
