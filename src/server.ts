@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import type { Config } from './config.ts'
@@ -78,11 +79,20 @@ function endOnFaults(app: FastifyInstance): void {
   process.once('unhandledRejection', end)
 }
 
+/**
+ * V8 learns which allocations live long and then makes them in the old generation at once. It learns that of objects of a
+ * call, and never unlearns it: dead, they keep all that they refer to until a full collection (measured: 6 kB a call).
+ */
+function keepCallsYoung(): void {
+  setFlagsFromString('--no-allocation-site-pretenuring')
+}
+
 /** Starts the gateway and serves until a signal. Ends the process with one line when it cannot start. */
 export async function startServer(config: Config, warnings: readonly string[], { out, log }: Outputs): Promise<void> {
   // without a listener the signal opens Node's inspector to everybody on this machine
   process.on('SIGUSR1', () => {})
   process.title = PRODUCT
+  keepCallsYoung()
   let app: FastifyInstance | undefined
   try {
     app = await buildApp(config, { log })
