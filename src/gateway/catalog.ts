@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { resolveGroup, type Selection } from '../domain/groups.ts'
 import type { ItemKind, RegistryState, StoredGroup, StoredItem, StoredServer } from '../registry/model.ts'
 import { valueOf, withMembers, members } from './json.ts'
+import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
 import { createListingCache, joinListing, type Listing, type ListingCache } from './listing.ts'
 
 /** One tool, prompt, resource or template of the catalog. Immutable. */
@@ -13,8 +14,10 @@ export interface Item {
   readonly name: string
   /** `<server>__<name>` for tools and prompts (contract 1); the own URI for resources and templates. */
   readonly publicName: string
-  /** Its own switch and its server's. */
+  /** Its own switch and its server's, and nothing wrong with it. */
   readonly enabled: boolean
+  /** Arguments of a tool that requests over HTTP repeat in headers, or why it cannot be used. */
+  readonly params: ParamHeaders
 }
 
 /** One server with everything it offers. Made once for each stored revision and shared by all catalogs that hold it. */
@@ -73,8 +76,11 @@ function withoutTaskSupport(definition: string): string | null | undefined {
 }
 
 /** The entry of an MCP list: the upstream's definition, the name apart where it is qualified (proxy page 3.6, 6.4). */
-export function listedText({ kind, stored: { definition }, publicName }: Item, isBare = false): string {
-  if (kind === 'resource' || kind === 'template') return definition
+export function listedText({ kind, stored, publicName, server }: Item, isBare = false): string {
+  if (kind === 'resource' || kind === 'template') return stored.definition
+  // where there are no headers, an annotation that cannot be honoured says nothing
+  const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
+  const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
   const name = isBare ? {} : { name: JSON.stringify(publicName) }
   const execution = kind === 'tool' ? withoutTaskSupport(definition) : undefined
   if (execution !== undefined) return withMembers(definition, { ...name, execution })
@@ -84,6 +90,7 @@ export function listedText({ kind, stored: { definition }, publicName }: Item, i
 const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 
 function createBlock(stored: StoredServer): ServerBlock {
+  const isHttp = stored.transport === 'streamable_http'
   const byKind = new Map<ItemKind, Item[]>()
   const byName = new Map<ItemKind, Map<string, Item>>()
   const listings = new Map<string, Listing>()
@@ -107,7 +114,9 @@ function createBlock(stored: StoredServer): ServerBlock {
   for (const item of stored.items) {
     const { kind, name } = item
     const publicName = isNamed(kind) ? `${stored.name}__${name}` : name
-    const entry: Item = { kind, server: block, stored: item, name, publicName, enabled: item.enabled && stored.enabled }
+    const params = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
+    const enabled = item.enabled && stored.enabled && params.problem === undefined
+    const entry: Item = { kind, server: block, stored: item, name, publicName, enabled, params }
     if (!byKind.has(kind)) {
       byKind.set(kind, [])
       byName.set(kind, new Map())

@@ -6,6 +6,7 @@ import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Core } from './downstream/exchange.ts'
 import type { Caller, Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
+import { paramHeaderPairs } from './param-headers.ts'
 import { itemRecord } from './records.ts'
 import { anyByUri, globalScope } from './scope.ts'
 import { Call, silentSink, type Outgoing } from './upstream/call.ts'
@@ -35,6 +36,8 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
   const usable = (kind: 'tool' | 'prompt', name: string): Item => {
     const item = findNamed(kind, name)
     if (item.enabled) return item
+    if (item.params.problem !== undefined)
+      throw new AppError(409, `tool "${name}" cannot be used: ${item.params.problem}`)
     throw item.server.enabled ? disabled(labels[kind], name) : disabled('server', item.server.name)
   }
   const send = async (caller: Caller, server: ServerBlock, request: Outgoing, signal: AbortSignal): Promise<Buffer> => {
@@ -57,7 +60,8 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
   const use = (caller: Caller, item: Item, method: string, args: string | undefined, signal: AbortSignal) => {
     const name = JSON.stringify(item.name)
     const fragment = `"name":${name}${args === undefined ? '' : `,"arguments":${args}`}`
-    return send(caller, item.server, { method, members: fragment, meta: '', name: item.name }, signal)
+    const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []
+    return send(caller, item.server, { method, members: fragment, meta: '', name: item.name, headers }, signal)
   }
   const refuseDisabled = (uri: string) => {
     const item = anyByUri(catalog(), 'resource', uri)

@@ -58,7 +58,8 @@ function createExchange(edge: Edge, http: HttpExchange, reply: Reply, message: M
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
   const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
   const scope = edge.core.scope(caller, endpoint)
-  return { edge, era, message, reply, caller, endpoint, scope, session, capabilities }
+  const { headers } = http
+  return { edge, era, message, headers, reply, caller, endpoint, scope, session, capabilities }
 }
 
 function dispatch(edge: Edge, http: HttpExchange, reply: Reply, body: Buffer): Promise<void> | void {

@@ -27,7 +27,8 @@ const envelope = (id: string, problem: object) =>
     data: { envelope: problem }
   })
 
-const mismatch = (id: string, name: string, given: string | undefined, body: string) =>
+/** -32020: a header that does not say what the body says. */
+export const mismatch = (id: string, name: string, given: string | undefined, body: string) =>
   new ProtocolError(codes.headerMismatch, `Header mismatch: ${name} does not match the body`, {
     id,
     data: { mismatch: { header: given ?? '(missing)', body } }
@@ -83,7 +84,7 @@ const SENTINEL = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 
 /** Plain value of a header that may be base64 in its sentinel; undefined where that is malformed (proxy page 1.3). */
 export function decodeHeader(value: string): string | undefined {
-  if (!value.startsWith('=?base64?')) return value
+  if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
   const encoded = SENTINEL.exec(value)?.[1]
   if (encoded === undefined) return undefined
   const bytes = Buffer.from(encoded, 'base64')

@@ -67,6 +67,8 @@ export interface Exchange {
   readonly edge: Edge
   readonly era: Era
   readonly message: Message
+  /** Headers of the HTTP request. */
+  readonly headers: IncomingHttpHeaders
   readonly reply: Reply
   readonly caller: Caller
   readonly endpoint: string

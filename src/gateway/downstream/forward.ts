@@ -193,7 +193,7 @@ async function forwardModern(
 export async function forward(
   exchange: Exchange,
   server: ServerBlock,
-  params: Pick<Outgoing, 'members' | 'name'>,
+  params: Pick<Outgoing, 'members' | 'name' | 'headers'>,
   rewrite?: Rewrite
 ): Promise<void> {
   const { message, era } = exchange

@@ -1,8 +1,11 @@
 import { META } from '../bridge.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import { elements, members, valueOf, withMembers } from '../json.ts'
+import type { Item } from '../catalog.ts'
+import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../param-headers.ts'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
 import type { Exchange } from './exchange.ts'
+import { decodeHeader, mismatch } from './era.ts'
 import { forward, type Rewrite } from './forward.ts'
 import { codes, paramsFragment, ProtocolError } from './jsonrpc.ts'
 import { listMembers, listPage } from './list-page.ts'
@@ -48,6 +51,8 @@ const list =
     sendResult(exchange, `${nextCursor}"${listMembers[kind]}":[`, pieces, uncached)
   }
 
+const none: readonly string[] = []
+
 const useItem =
   (kind: 'tool' | 'prompt', what: string): Method =>
   (exchange) => {
@@ -60,8 +65,18 @@ const useItem =
       throw refuse(exchange, 'Invalid params: "arguments" must be an object')
     }
     const { name, server } = item
-    return forward(exchange, server, { members: paramsFragment(message, { name: JSON.stringify(name) }), name })
+    const members = paramsFragment(message, { name: JSON.stringify(name) })
+    return forward(exchange, server, { members, name, headers: paramHeaders(exchange, item) })
   }
+
+/** Checks the headers in which a modern request repeats arguments; what goes upstream is made anew (proxy page 4.6). */
+function paramHeaders({ era, message, headers }: Exchange, { params }: Item): readonly string[] {
+  const { arguments: args } = message.params
+  if (era === 'legacy') return params.headers.length > 0 ? paramHeaderPairs(params, args) : none
+  const wrong = mismatchedHeader(params, args, headers, decodeHeader)
+  if (wrong) throw mismatch(message.id, wrong.header, wrong.given, wrong.body)
+  return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
+}
 
 /** In the answer to an aliased read the alias stands for the original, else two servers' items were one to the client. */
 const toAlias =

@@ -10,6 +10,8 @@ export interface Outgoing {
   readonly meta: string
   /** Plain value for `Mcp-Name` towards a modern upstream: the tool's or prompt's own name, or the resource's URI. */
   readonly name?: string
+  /** More headers towards a modern upstream, in pairs, ready to be sent (`Mcp-Param-*`, proxy page 4.6). */
+  readonly headers?: readonly string[]
 }
 
 /** What came back: the JSON text of `result` or of `error`, byte for byte. */

@@ -68,7 +68,9 @@ export const connectionHeaders = (base: readonly string[], version: string, sess
   ...(session === null ? [] : ['mcp-session-id', session])
 ]
 
-export const modernHeaders = (connection: readonly string[], { method, name }: Outgoing): string[] =>
-  name === undefined
-    ? [...connection, 'mcp-method', method]
-    : [...connection, 'mcp-method', method, 'mcp-name', headerValue(name)]
+export function modernHeaders(connection: readonly string[], { method, name, headers }: Outgoing): string[] {
+  const own = [...connection, 'mcp-method', method]
+  if (name !== undefined) own.push('mcp-name', headerValue(name))
+  if (headers !== undefined) own.push(...headers)
+  return own
+}

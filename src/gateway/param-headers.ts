@@ -1,0 +1,141 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isObject } from '../domain/is-object.ts'
+import { elements, members } from './json.ts'
+import { headerValue } from './upstream/http-request.ts'
+
+/** An argument that a modern request repeats in a header (`x-mcp-header`, proxy page 4.6). */
+export interface ParamHeader {
+  /** Whole name of the header in lower case. */
+  readonly header: string
+  /** Where the value stands in the arguments. */
+  readonly path: readonly string[]
+  readonly type: 'string' | 'integer' | 'boolean'
+}
+
+/** What a tool's schema says about headers: all of them, or what is wrong with one. */
+export interface ParamHeaders {
+  readonly headers: readonly ParamHeader[]
+  readonly problem: string | undefined
+}
+
+const KEY = 'x-mcp-header'
+const PREFIX = 'mcp-param-'
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const types = ['string', 'integer', 'boolean'] as const
+
+export const noParamHeaders: ParamHeaders = { headers: [], problem: undefined }
+
+/** Keywords whose members hold data, not schemas. */
+const dataKeywords = new Set(['default', 'const', 'enum', 'examples'])
+/** Keywords whose members are schemas under names of the author's. */
+const namedSchemas = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
+
+class Invalid extends Error {}
+
+function readAnnotation(schema: Record<string, unknown>, path: readonly string[] | null): ParamHeader {
+  const { [KEY]: name, type } = schema
+  if (typeof name !== 'string' || !TOKEN.test(name)) throw new Invalid(`an ${KEY} is not a valid header name`)
+  const known = types.find((candidate) => candidate === type)
+  if (!known) throw new Invalid(`${KEY} "${name}" does not stand on a string, an integer or a boolean`)
+  if (!path) throw new Invalid(`${KEY} "${name}" cannot be reached through properties alone`)
+  return { header: PREFIX + name.toLowerCase(), path, type: known }
+}
+
+/** `path` is null below anything but `properties`. */
+function* annotations(schema: unknown, path: readonly string[] | null): Generator<ParamHeader> {
+  if (Array.isArray(schema)) for (const part of schema) yield* annotations(part, null)
+  if (!isObject(schema)) return
+  if (Object.hasOwn(schema, KEY)) yield readAnnotation(schema, path)
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (dataKeywords.has(keyword) || keyword === KEY) continue
+    if (!namedSchemas.has(keyword) || !isObject(value)) {
+      yield* annotations(value, null)
+      continue
+    }
+    for (const [name, part] of Object.entries(value)) {
+      yield* annotations(part, keyword === 'properties' && path ? [...path, name] : null)
+    }
+  }
+}
+
+/** Reads the annotations of a tool's definition (JSON text). */
+export function readParamHeaders(definition: string): ParamHeaders {
+  if (!definition.includes(KEY)) return noParamHeaders
+  const { inputSchema } = JSON.parse(definition) as { inputSchema?: unknown }
+  try {
+    const headers = [...annotations(inputSchema, [])]
+    const names = new Set(headers.map(({ header }) => header))
+    if (names.size < headers.length) throw new Invalid(`two ${KEY} have the same name`)
+    return { headers, problem: undefined }
+  } catch (error) {
+    if (error instanceof Invalid) return { headers: [], problem: error.message }
+    throw error
+  }
+}
+
+/** A value as JSON text with every annotation taken out; for transports that have no headers. */
+export function withoutParamHeaders(text: string): string {
+  if (!text.includes(KEY)) return text
+  if (text.startsWith('[')) {
+    return `[${elements(text)
+      .map(({ start, end }) => withoutParamHeaders(text.slice(start, end)))
+      .join(',')}]`
+  }
+  if (!text.startsWith('{')) return text
+  const kept = members(text).filter(({ key }) => key !== KEY)
+  const parts = kept.map(
+    ({ keyStart, start, end }) => text.slice(keyStart, start) + withoutParamHeaders(text.slice(start, end))
+  )
+  return `{${parts.join(',')}}`
+}
+
+function valueAt(args: unknown, path: readonly string[]): unknown {
+  let value = args
+  for (const name of path) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  return value ?? undefined
+}
+
+/** Header pairs for a modern upstream; arguments of another type than declared have none. */
+export function paramHeaderPairs({ headers }: ParamHeaders, args: unknown): string[] {
+  return headers.flatMap(({ header, path, type }) => {
+    const value = valueAt(args, path)
+    const isRight = type === 'integer' ? Number.isInteger(value) : typeof value === type
+    return isRight ? [header, headerValue(String(value))] : []
+  })
+}
+
+/** Decodes the header of a modern request, see `downstream/era.ts`. */
+type Decode = (value: string) => string | undefined
+
+const isEqual = (value: unknown, given: string, { type }: ParamHeader) =>
+  type === 'integer' ? given.trim() !== '' && Number(given) === value : String(value) === given
+
+/** The first header of a modern request that does not repeat its argument; undefined where all do (proxy page 4.6). */
+export function mismatchedHeader(
+  { headers }: ParamHeaders,
+  args: unknown,
+  given: IncomingHttpHeaders,
+  decode: Decode
+): { header: string; given: string; body: string } | undefined {
+  for (const param of headers) {
+    const value = valueAt(args, param.path)
+    const raw = given[param.header]
+    if (value === undefined && raw === undefined) continue
+    const text = typeof raw === 'string' ? decode(raw.trim()) : undefined
+    if (value !== undefined && text !== undefined && isEqual(value, text, param)) continue
+    return {
+      header: param.header,
+      given: raw === undefined ? '(missing)' : String(raw),
+      body: String(value ?? '(missing)')
+    }
+  }
+  return undefined
+}
+
+/** `Mcp-Param-*` headers of a caller that no annotation names: passed on as they came. */
+export function otherParamHeaders({ headers }: ParamHeaders, given: IncomingHttpHeaders): string[] {
+  const known = new Set(headers.map(({ header }) => header))
+  return Object.entries(given).flatMap(([name, value]) =>
+    name.startsWith(PREFIX) && !known.has(name) && typeof value === 'string' ? [name, value] : []
+  )
+}
