@@ -129,6 +129,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       parks: createParks(registry.deriveKey('request states')),
       watch: createWatch(),
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
+      maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,
       identity
     },

@@ -1,12 +1,14 @@
 import { META } from '../bridge.ts'
 import { groupOf } from '../endpoint.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
-import { accepts, classify } from './era.ts'
+import { openBatch, readBatch } from './batch.ts'
+import { accepts, classify, header } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
 import { legacyNotification, legacyRequest } from './legacy.ts'
 import { modernRequest } from './modern.ts'
 import { Reply } from './reply.ts'
+import type { Responder } from './responder.ts'
 import type { Session } from './session.ts'
 import type { Watcher } from './watch.ts'
 
@@ -44,15 +46,7 @@ const modernCapabilities = ({ params }: Message): string => {
   return JSON.stringify(meta?.[`${META}clientCapabilities`] ?? {})
 }
 
-function readBody(edge: Edge, body: Buffer): Message {
-  const text = decode(body)
-  if (isBatch(text)) {
-    throw new ProtocolError(codes.invalidRequest, 'Invalid Request: batches are not part of this protocol revision')
-  }
-  return readMessage(text, edge.limits)
-}
-
-function createExchange(edge: Edge, http: HttpExchange, reply: Reply, message: Message): Exchange {
+function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
   const era = classify(http.headers, message)
   const { caller, endpoint } = http
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
@@ -62,21 +56,38 @@ function createExchange(edge: Edge, http: HttpExchange, reply: Reply, message: M
   return { edge, era, message, headers, reply, caller, endpoint, scope, session, capabilities }
 }
 
-function dispatch(edge: Edge, http: HttpExchange, reply: Reply, body: Buffer): Promise<void> | void {
-  const message = readBody(edge, body)
+function checkAccept({ headers }: HttpExchange, id?: string): void {
+  if (accepts(headers, 'application/json') && accepts(headers, 'text/event-stream')) return
+  throw new ProtocolError(
+    codes.session,
+    'Not Acceptable: the client must accept both application/json and text/event-stream',
+    { status: 406, ...(id === undefined ? {} : { id }) }
+  )
+}
+
+function dispatch(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Promise<void> | void {
   const exchange = createExchange(edge, http, reply, message)
   if (exchange.era === 'modern') {
     return message.kind === 'request' ? modernRequest(exchange, http) : reply.empty(202)
   }
   if (message.kind !== 'request') return legacyNotification(exchange)
-  if (!accepts(http.headers, 'application/json') || !accepts(http.headers, 'text/event-stream')) {
-    throw new ProtocolError(
-      codes.session,
-      'Not Acceptable: the client must accept both application/json and text/event-stream',
-      { status: 406, id: message.id }
-    )
-  }
+  checkAccept(http, message.id)
   return legacyRequest(exchange, http.headers)
+}
+
+/** Does the work and sends what it throws as the answer. */
+type Run = (reply: Responder, work: () => Promise<void> | void) => void
+
+function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: string, run: Run): void {
+  const session = sessionOf(edge, http)
+  const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
+  const messages = readBatch(text, version, edge)
+  if (messages.some(({ kind }) => kind === 'request')) checkAccept(http)
+  const parts = openBatch(messages, reply, edge)
+  for (const [i, message] of messages.entries()) {
+    const part = parts[i]!
+    run(part, () => dispatch(edge, http, part, message))
+  }
 }
 
 /** Opens the stream on which a legacy session hears what belongs to no request. */
@@ -118,7 +129,7 @@ function end(edge: Edge, session: Session): void {
 }
 
 export function createDownstream(edge: Edge, log: { error(details: object, text: string): void }): Downstream {
-  const fail = (reply: Reply, error: unknown) => {
+  const fail = (reply: Responder, error: unknown) => {
     if (error instanceof ProtocolError) {
       const { id, code, message, status, data } = error
       return reply.error(id, code, message, { status, data })
@@ -126,19 +137,27 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     log.error({ err: error }, 'an MCP request failed')
     reply.error('null', codes.internal, 'Internal error', { status: 500 })
   }
-  const serve = (http: HttpExchange, work: (reply: Reply) => Promise<void> | void) => {
-    const { heartbeat, maxBufferedBytes } = edge
-    const acceptsStream = accepts(http.headers, 'text/event-stream')
-    const reply = new Reply(http.response, { heartbeat, acceptsStream, maxBufferedBytes })
+  const run: Run = (reply, work) => {
     try {
-      const working = work(reply)
+      const working = work()
       if (working) working.catch((error: unknown) => fail(reply, error))
     } catch (error) {
       fail(reply, error)
     }
   }
+  const serve = (http: HttpExchange, work: (reply: Reply) => Promise<void> | void) => {
+    const { heartbeat, maxBufferedBytes } = edge
+    const acceptsStream = accepts(http.headers, 'text/event-stream')
+    const reply = new Reply(http.response, { heartbeat, acceptsStream, maxBufferedBytes })
+    run(reply, () => work(reply))
+  }
+  const post = (http: HttpExchange, reply: Reply, body: Buffer) => {
+    const text = decode(body)
+    if (isBatch(text)) return dispatchBatch(edge, http, reply, text, run)
+    return dispatch(edge, http, reply, readMessage(text, edge.limits))
+  }
   return {
-    post: (http, body) => serve(http, (reply) => dispatch(edge, http, reply, body)),
+    post: (http, body) => serve(http, (reply) => post(http, reply, body)),
     get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
     delete: (http) => serve(http, (reply) => endSession(edge, http, reply)),
     catalogChanged: () => edge.watch.notice(),

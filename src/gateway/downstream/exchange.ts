@@ -9,7 +9,8 @@ import type { Cursors } from './cursor.ts'
 import type { Flow } from './forward.ts'
 import type { Message } from './jsonrpc.ts'
 import type { Parks } from './park.ts'
-import type { Heartbeat, Reply } from './reply.ts'
+import type { Heartbeat } from './reply.ts'
+import type { Responder } from './responder.ts'
 import type { Session, Sessions } from './session.ts'
 import type { Watch } from './watch.ts'
 
@@ -51,6 +52,8 @@ export interface Edge {
   readonly parks: Parks<Flow>
   readonly watch: Watch
   readonly limits: JsonLimits
+  /** Most messages that one batch may hold. */
+  readonly maxBatch: number
   readonly maxBufferedBytes: number
   readonly identity: Identity
 }
@@ -69,7 +72,7 @@ export interface Exchange {
   readonly message: Message
   /** Headers of the HTTP request. */
   readonly headers: IncomingHttpHeaders
-  readonly reply: Reply
+  readonly reply: Responder
   readonly caller: Caller
   readonly endpoint: string
   readonly scope: Scope

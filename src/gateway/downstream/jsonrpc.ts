@@ -60,7 +60,7 @@ const isId = (id: unknown): id is string | number =>
   typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
 /** Reads text as JSON-RPC structure; what is malformed becomes the protocol's own error. */
-function structure<T>(read: () => T, { depth, id }: { depth?: number; id?: string } = {}): T {
+export function structure<T>(read: () => T, { depth, id }: { depth?: number; id?: string } = {}): T {
   try {
     return read()
   } catch (error) {

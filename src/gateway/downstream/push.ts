@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { members, valueOf } from '../json.ts'
 import type { Answer } from '../upstream/call.ts'
 import type { Message } from './jsonrpc.ts'
-import type { Reply } from './reply.ts'
+import type { Responder } from './responder.ts'
 import type { Session } from './session.ts'
 
 /** A client that does not answer is waited for so long (proxy page 5: a round). */
@@ -31,7 +31,7 @@ export interface Push {
 /** Requests of upstreams to the client of one session, under ids of our own (proxy page 5). */
 export interface Pushes {
   /** `stream` is the call's own; where it is gone the session's newest takes its place. */
-  ask(stream: Reply, method: string, params: string): Push
+  ask(stream: Responder, method: string, params: string): Push
   /** A response that the client posted; false where nothing waits for it. */
   settle(message: Message): boolean
   /** The session is over. */
@@ -69,7 +69,7 @@ export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
     waiting.resolve(answer)
     return true
   }
-  const openStream = async (own: Reply, id: string): Promise<Reply | undefined> => {
+  const openStream = async (own: Responder, id: string): Promise<Responder | undefined> => {
     for (let left = STREAM_WAIT_MS; left > 0 && pending.has(id); left -= POLL_MS) {
       if (!own.isEnded) return own
       const newest = [...streams].at(-1)
@@ -81,7 +81,7 @@ export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
   return {
     ask(own, method, params) {
       const id = `"${++lastId}"`
-      let sentOn: Reply | undefined
+      let sentOn: Responder | undefined
       const answer = new Promise<Answer>((resolve) => {
         pending.set(id, { resolve, timer: setTimeout(settle, ROUND_MS, id, silent).unref() })
       })

@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { createBag, type Held } from '../bag.ts'
+import { createBag } from '../bag.ts'
 import type { Answer } from '../upstream/call.ts'
 import { errorText } from './jsonrpc.ts'
+import type { Responder } from './responder.ts'
 
 /**
  * Said here and not by the guard: a header in `writeHead` costs a fraction of one by `setHeader`, and MCP answers are
@@ -34,14 +35,14 @@ const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g,
 
 /** Keeps open replies alive, with one timer for all of them. */
 export interface Heartbeat {
-  add(reply: Reply): void
-  delete(reply: Reply): void
+  add(reply: Responder): void
+  delete(reply: Responder): void
   /** Ends every open stream. */
   close(): void
 }
 
 export function createHeartbeat(): Heartbeat {
-  const replies = createBag<Reply>()
+  const replies = createBag<Responder>()
   let timer: NodeJS.Timeout | null = null
   const stop = () => {
     if (timer) clearInterval(timer)
@@ -77,7 +78,7 @@ export interface ReplyOptions {
  * The answer to one HTTP request of an MCP client: JSON, unless something has to be said before the result; then an
  * event stream (proxy page 2.7).
  */
-export class Reply implements Held {
+export class Reply implements Responder {
   slot = -1
   private readonly response: ServerResponse
   private readonly options: ReplyOptions
@@ -113,6 +114,11 @@ export class Reply implements Held {
   /** An answer of the HTTP layer (proxy page 2.3). */
   plain(status: number, error: string, headers?: OutgoingHttpHeaders): void {
     this.whole(Buffer.from(JSON.stringify({ error })), status, headers)
+  }
+
+  /** JSON text that is the whole answer. */
+  json(body: Buffer): void {
+    this.whole(body, 200)
   }
 
   /** An answer without a body. */

@@ -1,0 +1,88 @@
+import { checkJson, elements, type JsonLimits } from '../json.ts'
+import { classify, LAST_BATCH_VERSION } from './era.ts'
+import type { Edge } from './exchange.ts'
+import { codes, ProtocolError, readMessage, structure, type Message } from './jsonrpc.ts'
+import type { Reply } from './reply.ts'
+import { Part, type Channel } from './responder.ts'
+
+const refuse = (reason: string) => new ProtocolError(codes.invalidRequest, `Invalid Request: ${reason}`)
+
+const isLegacy = (message: Message): boolean => {
+  try {
+    return classify({}, message) === 'legacy'
+  } catch {
+    return false
+  }
+}
+
+function readElement(text: string, limits: JsonLimits): Message {
+  let message: Message
+  try {
+    message = readMessage(text, limits)
+  } catch (error) {
+    if (!(error instanceof ProtocolError) || error.code === codes.parse) throw error
+    throw refuse('an element of the batch is not a JSON-RPC message')
+  }
+  if (!isLegacy(message)) throw refuse('batches are not part of the protocol revision of an element')
+  if (message.method === 'initialize') throw refuse('"initialize" must not be part of a batch')
+  return message
+}
+
+/**
+ * The messages of a JSON array (proxy page 3.19). `version`: the revision that was agreed on or that the header names.
+ * Throws ProtocolError for the batch as a whole.
+ */
+export function readBatch(text: string, version: string | undefined, { limits, maxBatch }: Edge): Message[] {
+  const { depth } = limits
+  structure(() => checkJson(text, limits), { depth })
+  if (version !== undefined && version > LAST_BATCH_VERSION) {
+    throw refuse('batches are not part of this protocol revision')
+  }
+  const found = elements(text)
+  if (found.length === 0) throw refuse('the batch is empty')
+  if (found.length > maxBatch) throw refuse(`the batch holds more than ${maxBatch} messages`)
+  const inner = { ...limits, depth: depth - 1 }
+  return found.map(({ start, end }) => readElement(text.slice(start, end), inner))
+}
+
+/**
+ * A part of the answer for each message, in their order. The answer is one JSON array, unless something has to be said
+ * before it is complete: then each answer is an event.
+ */
+export function openBatch(messages: readonly Message[], reply: Reply, { heartbeat }: Edge): Part[] {
+  const waiting: string[] = []
+  let open = messages.length
+  const flush = () => {
+    reply.openStream()
+    for (const text of waiting.splice(0)) reply.message(text)
+  }
+  const finish = () => {
+    if (reply.isStream) return reply.close()
+    if (waiting.length > 0) return reply.json(Buffer.from(`[${waiting.join(',')}]`))
+    if (messages.every(({ kind }) => kind !== 'request')) return reply.empty(202)
+    // each call was cancelled, so nothing is answered
+    flush()
+    reply.close()
+  }
+  const channel: Channel = {
+    message(text) {
+      flush()
+      reply.message(text)
+    },
+    done(part, text) {
+      heartbeat.delete(part)
+      if (text !== undefined) waiting.push(text)
+      if (reply.isStream) flush()
+      if (--open === 0) finish()
+    }
+  }
+  const parts = messages.map(({ id }) => new Part(channel, id))
+  reply.onLeave = () => {
+    for (const part of parts) {
+      heartbeat.delete(part)
+      part.leave()
+    }
+  }
+  heartbeat.add(reply)
+  return parts
+}

@@ -1,0 +1,98 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { Held } from '../bag.ts'
+import type { Answer } from '../upstream/call.ts'
+import { codes, errorText } from './jsonrpc.ts'
+
+/** Where the answer to one request goes: an HTTP response of its own, or a part of something larger. */
+export interface Responder extends Held {
+  readonly isStream: boolean
+  /** True where nothing more can be said. */
+  readonly isEnded: boolean
+  /** Called once when it is over without a complete answer. */
+  onLeave: (() => void) | null
+  /** Sends the answer of an upstream under the caller's id. */
+  answer(id: string, answer: Answer, status?: number): void
+  /** `result` as JSON text in pieces. */
+  result(id: string, pieces: readonly Buffer[], headers?: OutgoingHttpHeaders): void
+  error(id: string, code: number, message: string, options?: { status?: number; data?: unknown }): void
+  /** An answer of the HTTP layer. */
+  plain(status: number, error: string, headers?: OutgoingHttpHeaders): void
+  /** An answer without a body. */
+  empty(status: number, headers?: OutgoingHttpHeaders): void
+  /** A message before the answer. */
+  message(text: string): void
+  openStream(): void
+  /** Nothing more is to be said. */
+  close(): void
+  /** Called by the heartbeat from time to time. */
+  beat(now: number): void
+}
+
+/** What the answers to several requests share on their way to the client. */
+export interface Channel {
+  message(text: string): void
+  /** The request is done; `text` is its JSON-RPC answer, undefined where it gets none. */
+  done(part: Part, text: string | undefined): void
+}
+
+/** Answers one of several requests on a channel, where HTTP's own words (status, headers) have no place. */
+export class Part implements Responder {
+  slot = -1
+  /** The channel keeps itself alive. */
+  readonly isStream = false
+  isEnded = false
+  onLeave: (() => void) | null = null
+  private readonly channel: Channel
+  /** JSON text of the request's id. */
+  private readonly id: string
+
+  constructor(channel: Channel, id: string) {
+    this.channel = channel
+    this.id = id
+  }
+
+  answer(id: string, { kind, body }: Answer): void {
+    this.end(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
+  }
+
+  result(id: string, pieces: readonly Buffer[]): void {
+    this.answer(id, { kind: 'result', body: Buffer.concat(pieces) })
+  }
+
+  error(id: string, code: number, message: string, options: { data?: unknown } = {}): void {
+    this.end(errorText(id, code, message, options.data))
+  }
+
+  plain(_status: number, error: string): void {
+    this.end(errorText(this.id, codes.internal, error))
+  }
+
+  empty(): void {
+    this.end(undefined)
+  }
+
+  message(text: string): void {
+    if (!this.isEnded) this.channel.message(text)
+  }
+
+  openStream(): void {}
+
+  close(): void {
+    this.end(undefined)
+  }
+
+  /** The client has gone: nothing can be said, and whoever works on the answer is told. */
+  leave(): void {
+    if (this.isEnded) return
+    this.isEnded = true
+    this.onLeave?.()
+  }
+
+  beat(): void {}
+
+  private end(text: string | undefined): void {
+    if (this.isEnded) return
+    this.isEnded = true
+    this.channel.done(this, text)
+  }
+}
