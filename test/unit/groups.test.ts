@@ -67,8 +67,10 @@ test('the order of names and how often they are said make no difference', () => 
       excluded_tools: twice(group.excluded_tools)
     })
     const shown = (each: GroupRules) =>
-      [...resolveGroup(each)].map(([server, { isWhole, names: own }]) => [server, isWhole, [...own].sort()]).sort()
-    assert.deepEqual(shown(group), shown(other))
+      [...resolveGroup(each)].map(([server, { isWhole, names: taken }]) =>
+        JSON.stringify([server, isWhole, [...taken].sort()])
+      )
+    assert.deepEqual(shown(group).sort(), shown(other).sort())
   }
 })
 
