@@ -1,14 +1,15 @@
 import type { FastifyPluginAsync } from 'fastify'
 
 /**
- * Closing waits for the requests under way, at most `drainMs`, then ends the streams. Registered last, so that every other
- * `preClose` has run by then; what is left is cut by Fastify (`forceCloseConnections`).
+ * Closing ends the streams that only listen, waits for the requests under way, at most `drainMs`, then ends the other
+ * streams. Registered last, so that every other `preClose` has run by then; what is left is cut by Fastify
+ * (`forceCloseConnections`).
  */
 export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drainMs }) => {
   let underWay = 0
   let onIdle = () => {}
   app.server.on('request', ({ method }, response) => {
-    // GET answers at once or is a stream without end
+    // GET answers at once or only listens
     if (method === 'GET') return
     underWay++
     response.once('close', () => {
@@ -24,6 +25,7 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
       }
     })
   app.addHook('preClose', async () => {
+    app.gateway.mcp.endListening()
     if (underWay > 0) {
       app.log.info({ requests: underWay }, 'waiting for requests under way')
       await idle()

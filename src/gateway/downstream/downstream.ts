@@ -19,6 +19,8 @@ export interface Downstream {
   delete(http: HttpExchange): void
   /** The catalog was swapped: tell those whose lists differ now. */
   catalogChanged(): void
+  /** Ends the streams that only listen. */
+  endListening(): void
   /** The group is no more: its sessions end with their calls, and so do its streams. */
   endGroup(name: string): void
   /** Ends every open stream. */
@@ -111,9 +113,9 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
     edge.watch.delete(watcher)
   }
   session.streams.add(reply)
-  edge.watch.add(watcher)
   edge.heartbeat.add(reply)
   reply.openStream({ 'mcp-session-id': session.id })
+  edge.watch.add(watcher)
 }
 
 function endSession(edge: Edge, http: HttpExchange, reply: Reply): void {
@@ -161,6 +163,7 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
     delete: (http) => serve(http, (reply) => endSession(edge, http, reply)),
     catalogChanged: () => edge.watch.notice(),
+    endListening: () => edge.watch.close(),
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name
       for (const session of edge.sessions.at(isGone)) end(edge, session)

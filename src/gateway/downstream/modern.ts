@@ -30,7 +30,7 @@ const frame = (method: string, id: string, members = '') =>
 
 /**
  * A stream that tells of changed lists until the client closes it; answers what it will honour first. Its result is said
- * only when the endpoint is gone (proxy page 1.3).
+ * only when the endpoint is gone or the gateway stops (proxy page 1.3).
  */
 const listen: Method = ({ message, reply, edge, caller, endpoint }) => {
   const { id, params } = message

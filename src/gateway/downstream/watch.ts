@@ -19,7 +19,7 @@ export interface Watcher {
   /** The scope as it is now. */
   scope(): Scope
   changed(list: ListKind): void
-  /** The endpoint is no more. */
+  /** The endpoint is no more, or the gateway stops. */
   end(): void
 }
 
@@ -30,6 +30,7 @@ export interface Watch {
   notice(): void
   /** Lets go of the watchers at these endpoints and ends each. */
   endAt(isGone: (endpoint: string) => boolean): void
+  /** Ends every watcher, and any that is added later. */
   close(): void
 }
 
@@ -55,6 +56,7 @@ export function createWatch(): Watch {
   const seen = new Map<Watcher, Scope>()
   let timer: NodeJS.Timeout | null = null
   let firstNotice = 0
+  let isClosed = false
 
   const flush = () => {
     timer = null
@@ -72,8 +74,18 @@ export function createWatch(): Watch {
       for (const list of difference(before, after)) watcher.changed(list)
     }
   }
+  const endAt = (isGone: (endpoint: string) => boolean) => {
+    for (const watcher of seen.keys()) {
+      if (!isGone(watcher.endpoint)) continue
+      seen.delete(watcher)
+      watcher.end()
+    }
+  }
   return {
-    add: (watcher) => void seen.set(watcher, watcher.scope()),
+    add(watcher) {
+      if (isClosed) watcher.end()
+      else seen.set(watcher, watcher.scope())
+    },
     delete: (watcher) => void seen.delete(watcher),
     notice() {
       const now = performance.now()
@@ -81,16 +93,11 @@ export function createWatch(): Watch {
       else firstNotice = now
       timer = setTimeout(flush, Math.max(0, Math.min(DEBOUNCE_MS, firstNotice + MAX_DELAY_MS - now))).unref()
     },
-    endAt(isGone) {
-      for (const watcher of seen.keys()) {
-        if (!isGone(watcher.endpoint)) continue
-        seen.delete(watcher)
-        watcher.end()
-      }
-    },
+    endAt,
     close() {
+      isClosed = true
       if (timer) clearTimeout(timer)
-      seen.clear()
+      endAt(() => true)
     }
   }
 }

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { addRecorder, modernBody, modernHeaders, openStream, startMcp, until, type Mcp } from './mcp-helpers.ts'
+
+const listen = (t: TestContext, { url }: Mcp) =>
+  openStream(t, url, {
+    method: 'POST',
+    headers: modernHeaders('subscriptions/listen'),
+    body: modernBody('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  })
+
+test('streams that only listen do not hold the stop, of either era', async (t) => {
+  const mcp = await startMcp(t)
+  const session = await mcp.initialize()
+  const modern = await listen(t, mcp)
+  const legacy = await openStream(t, mcp.url, { headers: { accept: 'text/event-stream', ...session } })
+  assert.deepEqual([modern.status, legacy.status], [200, 200])
+
+  const begun = performance.now()
+  await mcp.app.close()
+  assert.ok(performance.now() - begun < 5_000, 'long before the drain deadline')
+  await until('the end of both', () => modern.ended() && legacy.ended())
+  assert.equal(modern.heard.at(-1)?.id, 7)
+  assert.equal(modern.heard.at(-1)?.result.resultType, 'complete')
+})
+
+test('a call under way is answered although the listening streams end first', async (t) => {
+  const mcp = await startMcp(t)
+  const upstream = await addRecorder(t, mcp, 'alpha')
+  const stream = await listen(t, mcp)
+  let isAnswered = false
+  const answer = mcp.modern('tools/call', { name: 'alpha__slow', arguments: { ms: 1_000 } }).finally(() => {
+    isAnswered = true
+  })
+  await until('the call upstream', () => upstream.requests.some(({ message }) => message?.method === 'tools/call'))
+
+  const closed = mcp.app.close()
+  await until('the end of the stream', stream.ended)
+  assert.equal(isAnswered, false)
+  const { status, body } = await answer
+  assert.deepEqual([status, body.error], [200, undefined])
+  await closed
+})
