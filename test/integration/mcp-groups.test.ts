@@ -4,7 +4,9 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { later } from '../store.ts'
+import { buildApp } from '../../src/app.ts'
+import { freshConfig, register, stdioServer } from '../app.ts'
+import { engines, later } from '../store.ts'
 import {
   addRecorder,
   legacyBody,
@@ -355,3 +357,47 @@ test('the clients of both SDKs use a bare group as if it were the server itself'
     await assert.rejects(client.callTool({ name: 'beta__echo', arguments: {} }), /Unknown tool: beta__echo/)
   }
 })
+
+test('log messages name their server in a group, and stay as they are in a bare one', async (t) => {
+  const mcp = await startMcp(t)
+  await register(mcp.app, stdioServer('good'))
+  await create(mcp, { name: 'g1', included_servers: ['good'] })
+  await create(mcp, { name: 'g2', included_servers: ['good'], tool_names: 'bare' })
+  const logged = async (group: ReturnType<typeof at>, name: string) => {
+    const { headers } = await group.initialize()
+    const { events } = await group.legacy('tools/call', { name, arguments: {} }, headers)
+    return (events[0] as { params?: object }).params
+  }
+  assert.deepEqual(await logged(at(mcp, 'g1'), 'good__log'), { logger: 'good', level: 'info', data: 'hello' })
+  assert.deepEqual(await logged(at(mcp, 'g2'), 'log'), { level: 'info', data: 'hello' })
+})
+
+const skip = engines.includes('postgres') ? false : 'no PostgreSQL'
+
+test(
+  'LC-13 a group that one replica removes ends at the other within two seconds, with its sessions',
+  { skip },
+  async (t) => {
+    const config = await freshConfig(t, {}, 'postgres')
+    const start = async () => {
+      const app = await buildApp(config)
+      later(t, () => app.close())
+      const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
+      return { app, url } as Mcp
+    }
+    const [a, b] = [await start(), await start()]
+    await addRecorder(t, a, 'alpha')
+    await create(a, { name: 'g1', included_tools: ['alpha__echo'] })
+    await until('the other has it', () => b.app.gateway.hasGroup('g1'), 2_000)
+    const there = at(b, 'g1')
+    const { headers } = await there.initialize()
+    const stream = await openStream(t, there.url, { headers: { accept: 'text/event-stream', ...headers } })
+    assert.deepEqual(await listed(there), ['alpha__echo'])
+    await rest(a, 'PUT', '/tool-groups/g1', { included_tools: ['alpha__slow'] })
+    await until('the stream is told', () => stream.heard.length === 1, 2_000)
+    assert.deepEqual(await listed(there), ['alpha__slow'])
+    await rest(a, 'DELETE', '/tool-groups/g1')
+    await until('the stream ends', stream.ended, 2_000)
+    assert.equal((await there.legacy('ping', {}, headers)).status, 404)
+  }
+)
