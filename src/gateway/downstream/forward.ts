@@ -2,13 +2,14 @@ import { adaptError, adaptResult, META } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { members, valueOf } from '../json.ts'
 import { Call, type Outgoing } from '../upstream/call.ts'
-import { UpstreamFailure } from '../upstream/failure.ts'
+import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { codes, type Message } from './jsonrpc.ts'
-import { giveUp, inputRequests, readResponses, type Parked } from './park.ts'
+import { inputRequests, readResponses, type Abandonable, type Parked } from './park.ts'
 import { Questions } from './questions.ts'
-import { answerRounds, InputRefused } from './rounds.ts'
+import { answerRounds, InputRefused, MAX_ROUNDS } from './rounds.ts'
 import { CallSink } from './sink.ts'
+import { answerUrlElicitation } from './url-elicitation.ts'
 
 /** `_meta` keys that belong to one hop and are set anew on the next (proxy page 3.8). */
 const hopKeys = new Set([
@@ -54,6 +55,7 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
   const { reply, message, era, edge } = exchange
   const { answer } = forwarded
   if (answer.kind === 'error') {
+    if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, answer)) return
     const { body, status } = adaptError(answer.body, era)
     return reply.answer(message.id, { kind: 'error', body }, status)
   }
@@ -74,7 +76,7 @@ export type Rewrite = (result: Buffer) => Buffer
 type Token = string | undefined
 
 /** A call on its way, whichever request of its caller waits for the answer. */
-export interface Flow {
+export interface Flow extends Abandonable {
   readonly call: Call
   readonly sink: CallSink
   readonly questions: Questions
@@ -102,16 +104,18 @@ function send({ session, era, caller, edge }: Exchange, server: ServerBlock, cal
 /** Asks the caller in its result, and keeps the call for when it comes back (proxy page 5.1). */
 function ask(exchange: Exchange, parked: Parked<Flow>): void {
   const { edge, reply, message } = exchange
+  if (parked.round === MAX_ROUNDS) return refuseToAsk(parked, 'bad_response', 'the upstream asked for input too often')
   const state = edge.parks.park(exchange, parked)
-  if (state !== undefined) {
-    const result =
-      `{"resultType":"input_required","inputRequests":${inputRequests(parked.questions)},` +
-      `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}}`
-    return reply.result(message.id, [Buffer.from(result)])
-  }
-  giveUp(parked.questions)
-  parked.flow.call.stop(new UpstreamFailure('overloaded', 'too many calls wait for their callers'))
-  reply.error(message.id, codes.internal, 'too many calls wait for their callers', { data: { reason: 'overloaded' } })
+  if (state === undefined) return refuseToAsk(parked, 'overloaded', 'too many calls wait for their callers')
+  const result =
+    `{"resultType":"input_required","inputRequests":${inputRequests(parked.questions)},` +
+    `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}}`
+  reply.result(message.id, [Buffer.from(result)])
+}
+
+function refuseToAsk({ flow }: Parked<Flow>, reason: Reason, message: string): never {
+  flow.abandon()
+  throw new UpstreamFailure(reason, message)
 }
 
 /** Waits for the answer of a modern caller's call, or for the first question of its upstream. */
@@ -151,7 +155,6 @@ async function forwardLegacy(
   else reply.onLeave = () => call.stop(callerLeft())
   edge.heartbeat.add(reply)
   const again = (next: Outgoing): Promise<Forwarded> => {
-    if (active!.call.stopped) throw active!.call.stopped
     active!.call = new Call(next, sink)
     sink.call = active!.call
     return send(exchange, server, active!.call)
@@ -159,6 +162,7 @@ async function forwardLegacy(
   try {
     const first = await send(exchange, server, call)
     const last = active && first.era === 'modern' ? await answerRounds(first, sink, request, again) : first
+    sink.close()
     replyAnswer(exchange, server, last, rewrite)
   } finally {
     if (active) session.calls.delete(active)
@@ -180,10 +184,14 @@ async function forwardModern(
   const { call, sink } = createCall(exchange, server, request, token)
   const questions = new Questions()
   if (askable.has(request.method)) sink.asker = (method, params) => questions.ask(method, params)
-  const running = send(exchange, server, call)
+  const running = send(exchange, server, call).finally(() => questions.close())
   // while the call is parked nobody may be waiting for it
   running.catch(() => {})
-  return converse(exchange, server, { call, sink, questions, running }, 0, rewrite)
+  const abandon = () => {
+    questions.close()
+    call.stop(callerLeft())
+  }
+  return converse(exchange, server, { call, sink, questions, running, abandon }, 0, rewrite)
 }
 
 /**

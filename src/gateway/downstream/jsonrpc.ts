@@ -122,15 +122,16 @@ export function readMessage(text: string, limits: JsonLimits): Message {
   return toMessage(text, body.found, body.value)
 }
 
-/** JSON text of all members of `params` but those named, as a fragment without braces. */
+/** JSON text of the members of `params` without `_meta`, as a fragment without braces; `null` takes a member out. */
 export function paramsFragment(
   { text, paramMembers }: Message,
-  changes: Readonly<Record<string, string>> = {}
+  changes: Readonly<Record<string, string | null>> = {}
 ): string {
   let fragment = ''
   for (const { key, keyStart, start, end } of paramMembers) {
     if (key === '_meta') continue
     const change = Object.hasOwn(changes, key) ? changes[key] : undefined
+    if (change === null) continue
     if (fragment !== '') fragment += ','
     fragment += change === undefined ? text.slice(keyStart, end) : `${text.slice(keyStart, start)}${change}`
   }

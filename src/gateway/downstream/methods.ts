@@ -1,7 +1,8 @@
 import { META } from '../bridge.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import { elements, members, valueOf, withMembers } from '../json.ts'
-import type { Item } from '../catalog.ts'
+import type { Item, ServerBlock } from '../catalog.ts'
+import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../param-headers.ts'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
 import type { Exchange } from './exchange.ts'
@@ -52,6 +53,11 @@ const list =
   }
 
 const none: readonly string[] = []
+const roundMembers = { inputResponses: null, requestState: null }
+
+/** What a modern caller brings back from a round means nothing on a legacy wire: that round was ours (proxy page 5). */
+const roundOf = ({ era }: Exchange, { stored }: ServerBlock) =>
+  era === 'modern' && stored.verdict && chooseEra(stored.verdict, stored, era) === 'legacy' ? roundMembers : undefined
 
 const useItem =
   (kind: 'tool' | 'prompt', what: string): Method =>
@@ -65,7 +71,7 @@ const useItem =
       throw refuse(exchange, 'Invalid params: "arguments" must be an object')
     }
     const { name, server } = item
-    const members = paramsFragment(message, { name: JSON.stringify(name) })
+    const members = paramsFragment(message, { name: JSON.stringify(name), ...roundOf(exchange, server) })
     return forward(exchange, server, { members, name, headers: paramHeaders(exchange, item) })
   }
 
@@ -113,7 +119,10 @@ const readResource: Method = (exchange) => {
     throw refuse(exchange, `Resource not found: ${asked}`, { uri: asked }, code)
   }
   const { server, uri, isAlias } = target
-  const params = { members: paramsFragment(message, { uri: JSON.stringify(uri) }), name: uri }
+  const params = {
+    members: paramsFragment(message, { uri: JSON.stringify(uri), ...roundOf(exchange, server) }),
+    name: uri
+  }
   return forward(exchange, server, params, isAlias ? toAlias(target) : undefined)
 }
 

@@ -5,7 +5,6 @@ import type { Answer } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 import { rpcError } from './push.ts'
-import { MAX_ROUNDS } from './rounds.ts'
 
 /** A legacy upstream's request, held until its modern caller brings the answer. */
 export interface Question {
@@ -15,6 +14,12 @@ export interface Question {
   readonly answer: (given: Answer) => void
 }
 
+/** What is under way behind a parked call. */
+export interface Abandonable {
+  /** Its caller does not come back: what is asked is given up, the call is cancelled. */
+  abandon(): void
+}
+
 /** A call that waits for its caller to come back (proxy page 5.1). */
 export interface Parked<Flow> {
   readonly flow: Flow
@@ -22,14 +27,14 @@ export interface Parked<Flow> {
   readonly round: number
 }
 
-interface Entry<Flow> extends Parked<Flow> {
+interface Entry<Flow extends Abandonable> extends Parked<Flow> {
   readonly principal: string
   readonly endpoint: string
   readonly digest: string
   readonly timer: NodeJS.Timeout
 }
 
-export interface Parks<Flow> {
+export interface Parks<Flow extends Abandonable> {
   /** The `requestState` under which the call waits, signed, for one use; undefined where too many wait already. */
   park(exchange: Exchange, parked: Parked<Flow>): string | undefined
   /** Whether a state is one of ours; an upstream's own passes through. */
@@ -42,8 +47,7 @@ export interface Parks<Flow> {
 const ROUND_MS = 600_000
 const MAX_PARKED = 1_000
 const MAX_PER_PRINCIPAL = 16
-/** Tells our states from those of upstreams. */
-const PREFIX = 'twp1.'
+const VERSION = 'twp1'
 
 const keyOf = (index: number) => `input-${index + 1}`
 
@@ -85,9 +89,11 @@ export function readResponses({ text, paramMembers }: Message, questions: readon
   return answers
 }
 
-export function createParks<Flow>(key: Buffer): Parks<Flow> {
+export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> {
   const entries = new Map<string, Entry<Flow>>()
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
+  /** Tells our states from those of upstreams, which may be gateways of the same make with another key. */
+  const prefix = `${VERSION}.${sign(VERSION).slice(0, 8)}.`
 
   const invalid = ({ message: { id } }: Exchange) =>
     new ProtocolError(codes.invalidParams, 'Invalid params: the request state is not valid', {
@@ -103,7 +109,9 @@ export function createParks<Flow>(key: Buffer): Parks<Flow> {
   const expire = (id: string) => {
     const entry = entries.get(id)
     entries.delete(id)
-    if (entry) giveUp(entry.questions)
+    if (!entry) return
+    giveUp(entry.questions)
+    entry.flow.abandon()
   }
   const isSigned = (payload: string, signature: string) => {
     const expected = Buffer.from(sign(payload))
@@ -113,18 +121,16 @@ export function createParks<Flow>(key: Buffer): Parks<Flow> {
   return {
     park(exchange, parked) {
       const { caller, endpoint, message } = exchange
-      if (entries.size >= MAX_PARKED || countOf(caller.name) >= MAX_PER_PRINCIPAL || parked.round >= MAX_ROUNDS) {
-        return undefined
-      }
+      if (entries.size >= MAX_PARKED || countOf(caller.name) >= MAX_PER_PRINCIPAL) return undefined
       const id = randomBytes(16).toString('base64url')
       const timer = setTimeout(expire, ROUND_MS, id).unref()
       entries.set(id, { ...parked, principal: caller.name, endpoint, digest: digestOf(message), timer })
-      return `${PREFIX}${id}.${sign(id)}`
+      return `${prefix}${id}.${sign(id)}`
     },
-    isOurs: (state): state is string => typeof state === 'string' && state.startsWith(PREFIX),
+    isOurs: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
     take(exchange, state) {
-      const [id = '', signature = ''] = state.slice(PREFIX.length).split('.')
-      const entry = isSigned(id, signature) ? entries.get(id) : undefined
+      const [id = '', signature = '', ...rest] = state.slice(prefix.length).split('.')
+      const entry = rest.length === 0 && isSigned(id, signature) ? entries.get(id) : undefined
       const { caller, endpoint, message } = exchange
       const isSame =
         entry?.principal === caller.name && entry.endpoint === endpoint && entry.digest === digestOf(message)

@@ -1,35 +1,61 @@
 import type { Answer } from '../upstream/call.ts'
-import type { Question } from './park.ts'
+import { giveUp, type Question } from './park.ts'
 
 /** Requests that an upstream sends at once arrive one by one; so long they are gathered (proxy page 5.1). */
 const GATHER_MS = 25
 
 /** What an upstream asks of a modern caller in the course of one call. */
 export class Questions {
+  /** Asked and not yet answered. */
+  readonly #open = new Set<Question>()
   #waiting: Question[] = []
   #timer: NodeJS.Timeout | null = null
   #deliver: ((questions: readonly Question[]) => void) | null = null
+  #isClosed = false
 
   /** Asks; resolves when the caller has come back with the answer, or is given up. */
   ask(method: string, params: string): Promise<Answer> {
     return new Promise((resolve) => {
-      this.#waiting.push({ method, params, answer: resolve })
-      this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS)
+      const answer = (given: Answer) => {
+        this.#open.delete(question)
+        resolve(given)
+      }
+      const question: Question = { method, params, answer }
+      if (this.#isClosed) return giveUp([question])
+      this.#open.add(question)
+      this.#waiting.push(question)
+      this.#timer ??= setTimeout(() => this.#gathered(), GATHER_MS)
     })
   }
 
-  /** Resolves with the next questions, once there are any. One waits at a time. */
+  /** Resolves with the next questions, once there are any: also those that came while nobody waited. */
   next(): Promise<readonly Question[]> {
     return new Promise((resolve) => {
       this.#deliver = resolve
+      if (!this.#timer) this.#flush()
     })
   }
 
-  #flush(): void {
+  /** The call is over: nobody will be asked, now or later. */
+  close(): void {
+    this.#isClosed = true
+    if (this.#timer) clearTimeout(this.#timer)
     this.#timer = null
-    const questions = this.#waiting
     this.#waiting = []
-    this.#deliver?.(questions)
+    giveUp([...this.#open])
+  }
+
+  #gathered(): void {
+    this.#timer = null
+    this.#flush()
+  }
+
+  #flush(): void {
+    if (!this.#deliver || this.#waiting.length === 0) return
+    const deliver = this.#deliver
+    const questions = this.#waiting
     this.#deliver = null
+    this.#waiting = []
+    deliver(questions)
   }
 }

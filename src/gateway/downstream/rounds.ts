@@ -2,6 +2,7 @@ import { isObject } from '../../domain/is-object.ts'
 import { JsonError, members, valueOf } from '../json.ts'
 import type { Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
+import { mayAsk } from './capabilities.ts'
 import type { Forwarded } from './exchange.ts'
 import type { CallSink } from './sink.ts'
 
@@ -68,9 +69,23 @@ function refusal(body: Buffer): InputRefused {
 }
 
 async function answerOf(sink: CallSink, { key, method, params }: InputRequest): Promise<string> {
+  if (!mayAsk(sink.capabilities, method, params)) throw bad('the upstream asked for what the client cannot give')
   const { kind, body } = await sink.request(method, params)
   if (kind === 'error') throw refusal(body)
   return `${JSON.stringify(key)}:${body.toString()}`
+}
+
+/** The client's answers, as members. Between two rounds there is no call to stop: a cancel withdraws what is asked. */
+async function ask(sink: CallSink, requests: readonly InputRequest[]): Promise<string> {
+  const call = sink.call!
+  call.onStop = () => sink.close()
+  try {
+    const answers = await Promise.all(requests.map((asked) => answerOf(sink, asked)))
+    if (!call.stopped) return answers.join(',')
+  } catch (error) {
+    if (!call.stopped) throw error
+  }
+  throw call.stopped
 }
 
 /**
@@ -88,8 +103,7 @@ export async function answerRounds(
     const wanted = readWanted(forwarded)
     if (!wanted) return forwarded
     if (round === MAX_ROUNDS) throw bad('the upstream asked for input too often')
-    const answers = await Promise.all(wanted.requests.map((asked) => answerOf(sink, asked)))
-    const parts = [request.members, `"inputResponses":{${answers.join(',')}}`]
+    const parts = [request.members, `"inputResponses":{${await ask(sink, wanted.requests)}}`]
     if (wanted.state !== undefined) parts.push(`"requestState":${wanted.state}`)
     forwarded = await send({ ...request, members: parts.join(',') })
   }

@@ -1,0 +1,39 @@
+import { isObject } from '../../domain/is-object.ts'
+import { META } from '../bridge.ts'
+import type { Answer } from '../upstream/call.ts'
+import { mayAsk } from './capabilities.ts'
+import type { Exchange } from './exchange.ts'
+import { codes } from './jsonrpc.ts'
+
+/** A legacy upstream wants the user to visit a page first; the modern era has no such error (proxy page 5.2). */
+const URL_ELICITATION_REQUIRED = -32042
+
+function readElicitations({ kind, body }: Answer): Record<string, unknown>[] | undefined {
+  if (kind !== 'error') return undefined
+  const error: unknown = JSON.parse(body.toString())
+  if (!isObject(error) || error['code'] !== URL_ELICITATION_REQUIRED || !isObject(error['data'])) return undefined
+  const { elicitations } = error['data']
+  return Array.isArray(elicitations) ? elicitations.filter(isObject) : []
+}
+
+/**
+ * Answers a modern caller whose legacy upstream asks for a visit: as input that is required, without a state, because the
+ * request was not taken and is simply sent again. False where the answer is something else.
+ */
+export function answerUrlElicitation({ reply, message, capabilities, edge }: Exchange, answer: Answer): boolean {
+  const elicitations = readElicitations(answer)
+  if (!elicitations) return false
+  if (!mayAsk(capabilities, 'elicitation/create', '{"mode":"url"}')) {
+    const data = { requiredCapabilities: { elicitation: { url: {} } } }
+    reply.error(message.id, codes.missingCapability, 'Missing capability: elicitation.url', { status: 400, data })
+    return true
+  }
+  const requests = elicitations.map((params, i) => [`input-${i + 1}`, { method: 'elicitation/create', params }])
+  const result = {
+    resultType: 'input_required',
+    inputRequests: Object.fromEntries(requests),
+    _meta: { [`${META}serverInfo`]: edge.identity }
+  }
+  reply.result(message.id, [Buffer.from(JSON.stringify(result))])
+  return true
+}
