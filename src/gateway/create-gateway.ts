@@ -15,17 +15,21 @@ import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
 import { createGroups } from './groups.ts'
 import { createInvocation } from './invocation.ts'
+import { createListChanges } from './list-changes.ts'
 import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createRefresher } from './refresher.ts'
 import { scopeAt } from './scope.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
+import { createTurns } from './turns.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { createSlots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { createWatchdog } from './upstream/stdio-watchdog.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
+import { createWatchSession } from './upstream/watch-session.ts'
 import { createUpstreams } from './upstreams.ts'
+import { createWatching } from './watching.ts'
 
 export interface Log {
   info(details: object, text: string): void
@@ -49,6 +53,14 @@ export interface RunningGateway extends Gateway {
   /** Ends what is open and waits until no child process is left. */
   close(): Promise<void>
 }
+
+/** Watch sessions that are opened at a time. */
+const WATCHES_AT_ONCE = 8
+const OUTDATED_MS = 60_000
+
+/** Lists that may have changed while nobody watched; those of a process are read when it is called for. */
+const isOutdated = ({ transport, verdict }: StoredServer) =>
+  transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
 
 function createReader(transports: Transports, { timeouts }: GatewayOptions['config'], log: Log) {
   return async (target: Target): Promise<Offer> => {
@@ -80,6 +92,10 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
   let ready = false
 
   const targetOf = (stored: StoredServer): Target => ({ ...stored, secrets: registry.secrets(stored) })
+  const listChanges = createListChanges()
+  const heard = ({ id }: StoredServer, method: string) => {
+    if (listChanges.heard(id, method)) refresher.request(id)
+  }
   const createFor = (stored: StoredServer): Upstream =>
     createUpstream({
       server: stored,
@@ -91,9 +107,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       idleMs: timeouts.sessionIdleMs,
       callMs: timeouts.callMs,
       callTotalMs: timeouts.callTotalMs,
-      onNotification(method) {
-        if (method.endsWith('/list_changed')) refresher.request(stored.id)
-      }
+      onNotification: (method) => heard(stored, method)
     })
   const upstreams = createUpstreams(createFor)
   const readOffer = createReader(transports, config, log)
@@ -103,7 +117,29 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     read: (stored) => readOffer({ ...targetOf(stored), verdict: null }),
     store: (stored, offer) =>
       registry.refresh({ actor: PRODUCT, action: 'server.refresh', target: stored.name }, stored.id, offer, stored),
+    onAnswered({ id, name }) {
+      const lists = listChanges.take(id)
+      if (lists.size > 0) watch.notice({ server: name, lists })
+    },
     log
+  })
+  const watch = createWatch(() => watching.reviewSoon())
+  const inTurn = createTurns(WATCHES_AT_ONCE)
+  const watching = createWatching({
+    catalog: () => catalog,
+    create: (stored, delayMs) =>
+      createWatchSession({
+        client: transports.create(targetOf(stored)),
+        verdict: stored.verdict!,
+        connectMs: timeouts.connectMs,
+        delayMs,
+        inTurn,
+        onNotification: (method) => heard(stored, method),
+        onOpen: (isFirst) => (isFirst && !isOutdated(stored) ? undefined : refresher.request(stored.id)),
+        onFailure: (err) => log.warn({ err, server: stored.name }, 'the changes of a server cannot be watched')
+      }),
+    listenedTo: () => watch.servers(),
+    followed: () => new Set()
   })
 
   const core: Core = {
@@ -127,7 +163,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       cursors: createCursors(registry.deriveKey('list cursors')),
       heartbeat: createHeartbeat(),
       parks: createParks(registry.deriveKey('request states')),
-      watch: createWatch(),
+      watch,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,
@@ -143,6 +179,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     upstreams.keep(next)
     for (const { stored } of gone) mcp.endGroup(stored.name)
     mcp.catalogChanged()
+    watching.review()
   }
   const killChildren = () => children.killAll()
 
@@ -167,6 +204,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     async close() {
       refresher.close()
       mcp.close()
+      watching.close()
       upstreams.close()
       deadlines.close()
       await children.closeAll()

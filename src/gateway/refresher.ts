@@ -9,6 +9,8 @@ export interface RefresherOptions {
   read(stored: StoredServer): Promise<Offer>
   /** Stores what was read; writes nothing where nothing differs. */
   store(stored: StoredServer, offer: Offer): Promise<unknown>
+  /** A request has been answered: the lists are as new as they can be had. */
+  readonly onAnswered?: (stored: StoredServer) => void
   readonly log: { warn(details: object, text: string): void }
 }
 
@@ -23,7 +25,8 @@ export interface Refresher {
 const DELAY_MS = 100
 const CONCURRENCY = 4
 
-export function createRefresher({ intervalMs, catalog, read, store, log }: RefresherOptions): Refresher {
+export function createRefresher(options: RefresherOptions): Refresher {
+  const { intervalMs, catalog, read, store, onAnswered, log } = options
   const requested = new Map<string, NodeJS.Timeout>()
   const running = new Set<string>()
   let timer: NodeJS.Timeout | null = null
@@ -65,7 +68,7 @@ export function createRefresher({ intervalMs, catalog, read, store, log }: Refre
     requested.delete(id)
     if (running.has(id)) return request(id)
     const stored = current(id)
-    if (stored) void refresh(stored)
+    if (stored) void refresh(stored).then(() => void (isClosed || onAnswered?.(stored)))
   }
   const request = (id: string) => {
     if (isClosed || requested.has(id)) return

@@ -18,7 +18,7 @@ interface Entry {
 }
 
 /** Everything that a connection depends on; switches and lists are not part of it. */
-function configurationOf({ transport, session_mode, settings, sealed, verdict }: StoredServer): string {
+export function configurationOf({ transport, session_mode, settings, sealed, verdict }: StoredServer): string {
   const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]
   return JSON.stringify([transport, session_mode, settings, sealed && Buffer.from(sealed).toString('base64'), wire])
 }

@@ -93,3 +93,29 @@ test('each watcher is compared with what it saw, and one that left hears nothing
   await until('the first hears', () => first.heard.length === 2)
   assert.deepEqual([first.heard, second.heard, gone.heard], [['prompts', 'resources'], [], []])
 })
+
+test('of what a server says itself those are told in whose scope it is, even if nothing differs', async (t) => {
+  const { watch, listen, swap } = open(t)
+  const { heard } = listen()
+  watch.notice({ server: 'elsewhere', lists: ['prompts'] })
+  await quiet()
+  assert.deepEqual(heard, [])
+  watch.notice({ server: 'a', lists: ['prompts'] })
+  swap(catalogOf([storedServer('a', [tool('u'), prompt('p'), resource('x://1'), template('x://{a}')])]))
+  await until('it is told of', () => heard.length === 2)
+  await quiet()
+  assert.deepEqual(heard, ['tools', 'prompts'])
+})
+
+test('the servers that somebody watches are known, and that this has changed', (t) => {
+  let changes = 0
+  const watch = createWatch(() => changes++)
+  t.after(() => watch.close())
+  assert.deepEqual([...watch.servers()], [])
+  const watcher = { endpoint: '/mcp', scope: () => globalScope(start()), changed() {}, end() {} }
+  watch.add(watcher)
+  assert.deepEqual([[...watch.servers()], changes], [['a'], 1])
+  watch.delete(watcher)
+  watch.delete(watcher)
+  assert.deepEqual([[...watch.servers()], changes], [[], 2])
+})

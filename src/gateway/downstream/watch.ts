@@ -23,11 +23,22 @@ export interface Watcher {
   end(): void
 }
 
+/** A server has said that some of its lists changed. */
+export interface Said {
+  readonly server: string
+  readonly lists: Iterable<ListKind>
+}
+
 export interface Watch {
   add(watcher: Watcher): void
   delete(watcher: Watcher): void
-  /** Something may have changed: each watcher whose own lists differ is told, bursts folded (proxy page 3.14). */
-  notice(): void
+  /**
+   * Something may have changed: each watcher whose own lists differ is told, bursts folded (proxy page 3.14). Of what a
+   * server in its scope said itself it is told even if nothing differs.
+   */
+  notice(said?: Said): void
+  /** Names of the servers that somebody watches. */
+  servers(): ReadonlySet<string>
   /** Lets go of the watchers at these endpoints and ends each. */
   endAt(isGone: (endpoint: string) => boolean): void
   /** Ends every watcher, and any that is added later. */
@@ -52,19 +63,23 @@ function sameList(before: Scope, after: Scope, kind: ItemKind): boolean {
 const changedLists = (before: Scope, after: Scope): ListKind[] =>
   before === after ? [] : listKinds.filter((list) => !itemKinds[list].every((kind) => sameList(before, after, kind)))
 
-export function createWatch(): Watch {
+/** `onWatchers` is called when a watcher has come or gone. */
+export function createWatch(onWatchers: () => void = () => {}): Watch {
   const seen = new Map<Watcher, Scope>()
+  const said = new Map<string, Set<ListKind>>()
   let timer: NodeJS.Timeout | null = null
   let firstNotice = 0
   let isClosed = false
 
+  const saidIn = ({ servers }: Scope) =>
+    said.size === 0 ? [] : servers.flatMap(({ name }) => [...(said.get(name) ?? [])])
   const flush = () => {
     timer = null
     const known = new Map<Scope, Map<Scope, ListKind[]>>()
     const difference = (before: Scope, after: Scope) => {
       const row = known.get(before) ?? new Map<Scope, ListKind[]>()
       known.set(before, row)
-      const lists = row.get(after) ?? changedLists(before, after)
+      const lists = row.get(after) ?? [...new Set([...changedLists(before, after), ...saidIn(after)])]
       row.set(after, lists)
       return lists
     }
@@ -73,6 +88,7 @@ export function createWatch(): Watch {
       seen.set(watcher, after)
       for (const list of difference(before, after)) watcher.changed(list)
     }
+    said.clear()
   }
   const endAt = (isGone: (endpoint: string) => boolean) => {
     for (const watcher of seen.keys()) {
@@ -83,11 +99,21 @@ export function createWatch(): Watch {
   }
   return {
     add(watcher) {
-      if (isClosed) watcher.end()
-      else seen.set(watcher, watcher.scope())
+      if (isClosed) return watcher.end()
+      seen.set(watcher, watcher.scope())
+      onWatchers()
     },
-    delete: (watcher) => void seen.delete(watcher),
-    notice() {
+    delete(watcher) {
+      if (seen.delete(watcher)) onWatchers()
+    },
+    servers: () =>
+      new Set(
+        [...new Set([...seen.keys()].map((each) => each.scope()))].flatMap(({ servers }) =>
+          servers.map(({ name }) => name)
+        )
+      ),
+    notice(heard) {
+      if (heard) said.set(heard.server, new Set([...(said.get(heard.server) ?? []), ...heard.lists]))
       const now = performance.now()
       if (timer) clearTimeout(timer)
       else firstNotice = now

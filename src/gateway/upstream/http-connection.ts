@@ -58,6 +58,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   const end = () => {
     if (closed) return
     closed = true
+    for (const watch of watches) watch.close()
     shared.connections.delete(connection)
     connection.onClose?.()
   }
@@ -120,7 +121,6 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     close() {
       if (closed) return
       for (const exchange of exchanges) exchange.stop(closedFailure())
-      for (const watch of watches) watch.close()
       end()
       if (session !== null) pool.background('DELETE', headers, null)
     }
