@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mayAsk } from '../../src/gateway/downstream/capabilities.ts'
+
+const elicitation = 'elicitation/create'
+const sampling = 'sampling/createMessage'
+const form = { message: 'Who?', requestedSchema: {} }
+const url = { mode: 'url', message: 'Visit', url: 'https://example.com' }
+
+/** Declared capabilities, method, parameters, whether the client may be asked. */
+const table: readonly [unknown, string, object, boolean][] = [
+  [{}, 'roots/list', {}, false],
+  [{ roots: {} }, 'roots/list', {}, true],
+  [{ roots: { listChanged: true } }, 'roots/list', {}, true],
+  [{ roots: true }, 'roots/list', {}, false],
+  [{ roots: null }, 'roots/list', {}, false],
+  [{ sampling: {}, elicitation: {} }, 'roots/list', {}, false],
+
+  [{}, sampling, {}, false],
+  [{ sampling: {} }, sampling, { messages: [] }, true],
+  [{ sampling: {} }, sampling, { messages: [], tools: [] }, false],
+  [{ sampling: { tools: {} } }, sampling, { messages: [], tools: [] }, true],
+  [{ sampling: { context: {} } }, sampling, { tools: [] }, false],
+
+  [{}, elicitation, form, false],
+  [{ elicitation: {} }, elicitation, form, true],
+  [{ elicitation: {} }, elicitation, { mode: 'form', ...form }, true],
+  [{ elicitation: {} }, elicitation, url, false],
+  [{ elicitation: { form: {} } }, elicitation, form, true],
+  [{ elicitation: { form: {} } }, elicitation, url, false],
+  [{ elicitation: { url: {} } }, elicitation, form, false],
+  [{ elicitation: { url: {} } }, elicitation, url, true],
+  [{ elicitation: { form: {}, url: {} } }, elicitation, form, true],
+  [{ elicitation: { form: {}, url: {} } }, elicitation, url, true],
+  [{ elicitation: [] }, elicitation, form, false],
+
+  [{ roots: {}, sampling: {}, elicitation: {} }, 'tools/call', {}, false],
+  [{ roots: {}, sampling: {}, elicitation: {} }, 'tasks/get', {}, false],
+  ['roots', 'roots/list', {}, false],
+  [null, 'roots/list', {}, false]
+]
+
+test('a client is asked only for what it declared', () => {
+  for (const [capabilities, method, params, expected] of table) {
+    const given = mayAsk(JSON.stringify(capabilities), method, JSON.stringify(params))
+    assert.equal(given, expected, `${JSON.stringify(capabilities)} ${method} ${JSON.stringify(params)}`)
+  }
+})

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test, type TestContext } from 'node:test'
+import type { Exchange } from '../../src/gateway/downstream/exchange.ts'
+import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
+import { createParks, giveUp, inputRequests, readResponses, type Question } from '../../src/gateway/downstream/park.ts'
+import { Questions } from '../../src/gateway/downstream/questions.ts'
+import type { Answer } from '../../src/gateway/upstream/call.ts'
+import { until } from './upstreams.ts'
+
+const limits = { depth: 64, elements: Infinity }
+const request = { name: 'a__t', arguments: { n: 1 } }
+
+interface Ask {
+  readonly principal?: string
+  readonly endpoint?: string
+  readonly method?: string
+  readonly params?: object
+}
+
+/** The parts of an exchange that parking looks at. */
+function exchangeOf({ principal = 'ann', endpoint = '/mcp', method = 'tools/call', params = request }: Ask = {}) {
+  const message = readMessage(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }), limits)
+  return { caller: { kind: 'client', name: principal }, endpoint, message } as Exchange
+}
+
+function open(t: TestContext, key = randomBytes(32)) {
+  const parks = createParks<{ abandon(): void }>(key)
+  t.after(() => parks.close())
+  const given: string[] = []
+  let abandoned = 0
+  const question = (method: string): Question => ({
+    method,
+    params: '{}',
+    answer: ({ body }) => void given.push(body.toString())
+  })
+  const flow = { abandon: () => void abandoned++ }
+  const park = (exchange = exchangeOf(), questions = [question('elicitation/create')]) =>
+    parks.park(exchange, { flow, round: 0, questions })
+  return { parks, park, question, given, abandoned: () => abandoned }
+}
+
+const invalid = (error: unknown) => {
+  assert.ok(error instanceof ProtocolError)
+  const { code, status, id, data, message } = error
+  assert.deepEqual([code, status, id, data], [-32602, 200, '7', { reason: 'invalid_request_state' }])
+  assert.equal(message, 'Invalid params: the request state is not valid')
+  return true
+}
+
+test('a state is good once, for the same request of the same principal at the same endpoint', (t) => {
+  const { parks, park } = open(t)
+  const state = park()!
+  assert.ok(parks.isOurs(state))
+  const others: Ask[] = [
+    { principal: 'bob' },
+    { endpoint: '/v0/groups/g/mcp' },
+    { method: 'prompts/get' },
+    { params: { ...request, name: 'a__u' } },
+    { params: { ...request, arguments: { n: 2 } } },
+    { params: { name: 'a__t' } }
+  ]
+  for (const other of others) assert.throws(() => parks.take(exchangeOf(other), state), invalid, JSON.stringify(other))
+  const again = exchangeOf({ params: { requestState: state, inputResponses: {}, _meta: {}, ...request } })
+  assert.equal(parks.take(again, state).round, 0)
+  assert.throws(() => parks.take(again, state), invalid)
+})
+
+test('a state that was changed anywhere, or signed with another key, is refused in the same words', (t) => {
+  const { parks, park } = open(t)
+  const state = park()!
+  for (let i = 0; i < state.length; i++) {
+    const forged = state.slice(0, i) + (state[i] === 'A' ? 'B' : 'A') + state.slice(i + 1)
+    if (parks.isOurs(forged)) assert.throws(() => parks.take(exchangeOf(), forged), invalid, forged)
+  }
+  const parts = state.split('.')
+  for (const forged of [`${state}.x`, `${state}x`, parts.slice(0, 3).join('.'), `${parts[0]}.${parts[1]}...`]) {
+    assert.throws(() => parks.take(exchangeOf(), forged), invalid, forged)
+  }
+  parks.take(exchangeOf(), state)
+})
+
+test('the state of another gateway is its own affair and passes, as does what is no state of a gateway', (t) => {
+  const theirs = open(t).park()!
+  const { parks } = open(t)
+  for (const state of [theirs, 'twp1.', 'opaque', '', 7, null, undefined, {}]) assert.equal(parks.isOurs(state), false)
+})
+
+test('a replica with the same key knows the state as ours, and refuses what it did not park', (t) => {
+  const key = randomBytes(32)
+  const state = open(t, key).park()!
+  const { parks } = open(t, key)
+  assert.ok(parks.isOurs(state))
+  assert.throws(() => parks.take(exchangeOf(), state), invalid)
+})
+
+test('sixteen calls wait for a principal, a thousand in all', (t) => {
+  const { parks, park } = open(t)
+  const states = Array.from({ length: 16 }, () => park()!)
+  assert.ok(states.every((state) => state !== undefined))
+  assert.equal(park(), undefined)
+  parks.take(exchangeOf(), states[0]!)
+  assert.ok(park())
+  for (let i = 16; i < 1000; i++) assert.ok(park(exchangeOf({ principal: `p${i}` })))
+  assert.equal(park(exchangeOf({ principal: 'late' })), undefined)
+})
+
+test('after ten minutes an elicitation is cancelled, the rest fails and the call is abandoned', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { parks, park, question, given, abandoned } = open(t)
+  const state = park(exchangeOf(), [question('elicitation/create'), question('sampling/createMessage')])!
+  t.mock.timers.tick(599_999)
+  assert.deepEqual(given, [])
+  t.mock.timers.tick(1)
+  assert.deepEqual(given, ['{"action":"cancel"}', '{"code":-32603,"message":"the caller did not come back in time"}'])
+  assert.equal(abandoned(), 1)
+  assert.throws(() => parks.take(exchangeOf(), state), invalid)
+})
+
+test('shutting down gives up what is parked', (t) => {
+  const { parks, park, given, abandoned } = open(t)
+  park()
+  park(exchangeOf({ principal: 'bob' }))
+  parks.close()
+  assert.deepEqual(given, ['{"action":"cancel"}', '{"action":"cancel"}'])
+  assert.equal(abandoned(), 2)
+})
+
+test('answers are taken by key and byte for byte; one that is missing or no object means to ask again', (t) => {
+  const { question } = open(t)
+  const questions = [question('elicitation/create'), question('roots/list')]
+  assert.equal(
+    inputRequests(questions),
+    '{"input-1":{"method":"elicitation/create","params":{}},"input-2":{"method":"roots/list","params":{}}}'
+  )
+  const read = (responses: string) => {
+    const body = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a__t"${responses}}}`
+    return readResponses(readMessage(body, limits), questions)?.map(({ body: given }) => given.toString())
+  }
+  const first = '{"action":"accept", "content":{"n":12345678901234567890}}'
+  assert.deepEqual(read(`,"inputResponses":{"input-2":{},"other":{},"input-1":${first}}`), [first, '{}'])
+  for (const wrong of [
+    '',
+    ',"inputResponses":null',
+    ',"inputResponses":[]',
+    ',"inputResponses":{}',
+    ',"inputResponses":{"input-1":{}}',
+    ',"inputResponses":{"input-1":{},"input-2":"x"}',
+    ',"inputResponses":{"input-1":{},"input-2":null}',
+    ',"inputResponses":{"input-1":[],"input-2":{}}'
+  ])
+    assert.equal(read(wrong), undefined, wrong)
+})
+
+test('what is asked within a moment is asked together, also when it comes while the caller is away', async () => {
+  const questions = new Questions()
+  const methods = (asked: readonly Question[]) => asked.map(({ method }) => method)
+  const first = questions.next()
+  void questions.ask('a', '{}')
+  void questions.ask('b', '{}')
+  assert.deepEqual(methods(await first), ['a', 'b'])
+  const answered = questions.ask('c', '{}')
+  await new Promise((resolve) => setTimeout(resolve, 40))
+  const [late] = await questions.next()
+  assert.equal(late!.method, 'c')
+  late!.answer({ kind: 'result', body: Buffer.from('{}') })
+  assert.equal((await answered).kind, 'result')
+})
+
+test('when the call is over everything that is asked is given up, then and later', async () => {
+  const questions = new Questions()
+  const given: Answer[] = []
+  const ask = () => void questions.ask('elicitation/create', '{}').then((answer) => given.push(answer))
+  ask()
+  const asked = await questions.next()
+  ask()
+  questions.close()
+  ask()
+  await until('all are given up', () => given.length === 3)
+  assert.ok(given.every(({ body }) => body.toString() === '{"action":"cancel"}'))
+  giveUp(asked)
+  assert.equal(given.length, 3)
+})
