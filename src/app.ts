@@ -15,6 +15,7 @@ import { principals } from './routes/principals.ts'
 import { prompts } from './routes/prompts.ts'
 import { resources } from './routes/resources.ts'
 import { servers } from './routes/servers.ts'
+import { sse } from './routes/sse.ts'
 import { system } from './routes/system.ts'
 import { toolGroups } from './routes/tool-groups.ts'
 import { tools } from './routes/tools.ts'
@@ -82,6 +83,7 @@ export async function buildApp(config: Config, { log }: BuildOptions = {}): Prom
     { prefix: '/api/v0' }
   )
   await app.register(mcp, { bodyLimit: limits.mcpBodyBytes })
+  await app.register(sse, { bodyLimit: limits.mcpBodyBytes, publicUrl })
   await app.register(drain, { drainMs: timeouts.drainMs })
   return app as unknown as FastifyInstance
 }

@@ -1,10 +1,16 @@
 /** Paths of the MCP endpoints (contract 4.5); sessions and cursors are bound to the one that they were made at. */
 export const GLOBAL_ENDPOINT = '/mcp'
+export const SSE_ENDPOINT = '/sse'
 
 /** What a group's endpoints begin with. Names of groups need no escaping. */
 const groupPath = (name: string) => `/v0/groups/${name}`
 
 export const groupEndpoint = (name: string) => `${groupPath(name)}/mcp`
+
+export const groupSse = (name: string) => `${groupPath(name)}${SSE_ENDPOINT}`
+
+/** Where clients post whose stream is at this endpoint. */
+export const messagePath = (sse: string) => sse.replace(/sse$/, 'message')
 
 /** Name of the group that an endpoint serves, undefined for the global ones. */
 export const groupOf = (endpoint: string): string | undefined => /^\/v0\/groups\/([^/]+)\//.exec(endpoint)?.[1]
@@ -12,6 +18,6 @@ export const groupOf = (endpoint: string): string | undefined => /^\/v0\/groups\
 /** Addresses of a group's endpoints as REST shows them, for clients that reach the gateway under `base`. */
 export const groupAddresses = (base: string, name: string) => ({
   streamable_http_endpoint: `${base}${groupEndpoint(name)}`,
-  sse_endpoint: `${base}${groupPath(name)}/sse`,
-  sse_message_endpoint: `${base}${groupPath(name)}/message`
+  sse_endpoint: `${base}${groupSse(name)}`,
+  sse_message_endpoint: `${base}${messagePath(groupSse(name))}`
 })

@@ -58,7 +58,7 @@ export function openBatch(messages: readonly Message[], reply: Reply, { heartbea
   }
   const finish = () => {
     if (reply.isStream) return reply.close()
-    if (waiting.length > 0) return reply.json(Buffer.from(`[${waiting.join(',')}]`))
+    if (waiting.length > 0) return reply.whole(Buffer.from(`[${waiting.join(',')}]`), 200)
     if (messages.every(({ kind }) => kind !== 'request')) return reply.empty(202)
     // each call was cancelled, so nothing is answered
     flush()

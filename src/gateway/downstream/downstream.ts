@@ -1,22 +1,25 @@
 import { META } from '../bridge.ts'
 import { groupOf } from '../endpoint.ts'
-import { UpstreamFailure } from '../upstream/failure.ts'
 import { openBatch, readBatch } from './batch.ts'
 import { accepts, classify, header } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
 import { legacyNotification, legacyRequest } from './legacy.ts'
+import { attachStream, checkStream, endSession, sessionNotFound } from './listen.ts'
 import { modernRequest } from './modern.ts'
 import { Reply } from './reply.ts'
-import type { Responder } from './responder.ts'
+import type { Responder, Run } from './responder.ts'
 import type { Session } from './session.ts'
-import type { Watcher } from './watch.ts'
+import { openSse, postToSse } from './sse.ts'
 
 /** The MCP edge: what the routes hand an HTTP request to. Never throws; each call answers its request. */
 export interface Downstream {
   post(http: HttpExchange, body: Buffer): void
   get(http: HttpExchange): void
   delete(http: HttpExchange): void
+  /** HTTP+SSE: `companion` is the path that the client is told to post to. */
+  openSse(http: HttpExchange, companion: string): void
+  postToSse(http: HttpExchange, posted: { readonly sessionId: string | undefined; readonly body: Buffer }): void
   /** The catalog was swapped: tell those whose lists differ now. */
   catalogChanged(): void
   /** Ends the streams that only listen. */
@@ -26,8 +29,6 @@ export interface Downstream {
   /** Ends every open stream. */
   close(): void
 }
-
-const notFound = (id = 'null') => new ProtocolError(codes.sessionNotFound, 'Session not found', { status: 404, id })
 
 const sessionId = ({ headers }: HttpExchange): string | undefined => {
   const value = headers['mcp-session-id']
@@ -39,7 +40,7 @@ function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undef
   const given = sessionId(http)
   if (given === undefined) return undefined
   const session = edge.sessions.find(given, http.caller.name, http.endpoint)
-  if (!session) throw notFound(id)
+  if (!session) throw sessionNotFound(id)
   return session
 }
 
@@ -77,9 +78,6 @@ function dispatch(edge: Edge, http: HttpExchange, reply: Responder, message: Mes
   return legacyRequest(exchange, http.headers)
 }
 
-/** Does the work and sends what it throws as the answer. */
-type Run = (reply: Responder, work: () => Promise<void> | void) => void
-
 function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: string, run: Run): void {
   const session = sessionOf(edge, http)
   const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
@@ -96,38 +94,15 @@ function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: strin
 function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
   const session = sessionOf(edge, http)
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
-  if (!accepts(http.headers, 'text/event-stream')) {
-    throw new ProtocolError(codes.session, 'Not Acceptable: the client must accept text/event-stream', { status: 406 })
-  }
-  const watcher: Watcher = {
-    endpoint: http.endpoint,
-    scope: () => edge.core.scope(http.caller, http.endpoint),
-    changed(list) {
-      if ([...session.streams].at(-1) !== reply) return
-      reply.message(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`)
-    },
-    end: () => reply.close()
-  }
-  reply.onLeave = () => {
-    session.streams.delete(reply)
-    edge.watch.delete(watcher)
-  }
-  session.streams.add(reply)
-  edge.heartbeat.add(reply)
-  reply.openStream({ 'mcp-session-id': session.id })
-  edge.watch.add(watcher)
+  checkStream(http)
+  attachStream(edge, http, session, reply, { headers: { 'mcp-session-id': session.id } })
 }
 
-function endSession(edge: Edge, http: HttpExchange, reply: Reply): void {
+function deleteSession(edge: Edge, http: HttpExchange, reply: Reply): void {
   const session = sessionOf(edge, http)
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
-  end(edge, session)
+  endSession(edge, session)
   reply.empty(200)
-}
-
-function end(edge: Edge, session: Session): void {
-  for (const { call } of session.calls) call.stop(new UpstreamFailure('cancelled', 'the session was ended'))
-  edge.sessions.end(session)
 }
 
 export function createDownstream(edge: Edge, log: { error(details: object, text: string): void }): Downstream {
@@ -161,12 +136,14 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
   return {
     post: (http, body) => serve(http, (reply) => post(http, reply, body)),
     get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
-    delete: (http) => serve(http, (reply) => endSession(edge, http, reply)),
+    delete: (http) => serve(http, (reply) => deleteSession(edge, http, reply)),
+    openSse: (http, companion) => serve(http, (reply) => openSse(edge, http, reply, companion)),
+    postToSse: (http, posted) => serve(http, (reply) => postToSse(edge, http, reply, posted, run)),
     catalogChanged: () => edge.watch.notice(),
     endListening: () => edge.watch.close(),
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name
-      for (const session of edge.sessions.at(isGone)) end(edge, session)
+      for (const session of edge.sessions.at(isGone)) endSession(edge, session)
       edge.watch.endAt(isGone)
     },
     close() {

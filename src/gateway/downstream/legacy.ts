@@ -22,7 +22,7 @@ const MAX_CAPABILITIES = 1_024
 const initialize: Method = (exchange) => {
   const { message, edge, scope, caller, endpoint, session, reply } = exchange
   const { params, id } = message
-  if (session)
+  if (session && session.version !== '')
     throw new ProtocolError(codes.invalidRequest, 'Invalid Request: the session is already initialized', { id })
   const { protocolVersion: wanted, capabilities: given } = params
   if (typeof wanted !== 'string') {
@@ -34,7 +34,9 @@ const initialize: Method = (exchange) => {
   const version = LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
   const declared = declaredCapabilities(given)
   const capabilities = JSON.stringify(declared).length > MAX_CAPABILITIES ? {} : declared
-  const opened = edge.sessions.create(caller.name, endpoint, version, capabilities)
+  const opened = session
+    ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
+    : edge.sessions.create(caller.name, endpoint, version, capabilities)
   if (!opened) {
     return reply.plain(503, 'too many sessions are open', { 'retry-after': '30' })
   }

@@ -116,11 +116,6 @@ export class Reply implements Responder {
     this.whole(Buffer.from(JSON.stringify({ error })), status, headers)
   }
 
-  /** JSON text that is the whole answer. */
-  json(body: Buffer): void {
-    this.whole(body, 200)
-  }
-
   /** An answer without a body. */
   empty(status: number, headers?: OutgoingHttpHeaders): void {
     if (this.end()) this.response.writeHead(status, { ...guarding, 'content-length': 0, ...headers }).end()
@@ -193,7 +188,8 @@ export class Reply implements Responder {
     this.response.end(`${head}${body.toString('latin1')}}`, 'latin1')
   }
 
-  private whole(body: Buffer, status: number, headers?: OutgoingHttpHeaders): void {
+  /** The whole answer; JSON unless the headers say otherwise. */
+  whole(body: Buffer, status: number, headers?: OutgoingHttpHeaders): void {
     if (!this.end()) return
     this.head(status, body.length, headers)
     this.response.end(body)

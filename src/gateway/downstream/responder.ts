@@ -28,6 +28,9 @@ export interface Responder extends Held {
   beat(now: number): void
 }
 
+/** Does the work and sends what it throws as the answer. */
+export type Run = (reply: Responder, work: () => Promise<void> | void) => void
+
 /** What the answers to several requests share on their way to the client. */
 export interface Channel {
   message(text: string): void

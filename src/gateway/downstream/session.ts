@@ -32,9 +32,10 @@ export interface Session {
   readonly id: string
   readonly principal: string
   readonly endpoint: string
-  readonly version: string
+  /** Empty until a client of the HTTP+SSE transport has initialized. */
+  version: string
   /** JSON text of the declared capabilities. */
-  readonly capabilities: string
+  capabilities: string
   /** Open GET streams, the newest last. */
   readonly streams: Set<Reply>
   readonly calls: Bag<ActiveCall>
@@ -60,6 +61,8 @@ export interface Sessions {
     version: string,
     capabilities: Record<string, unknown>
   ): Session | undefined
+  /** A session of the HTTP+SSE transport, known to this replica alone; undefined as above. */
+  open(principal: string, endpoint: string): Session | undefined
   /** The session of an id; undefined where it is forged, ended, too old, or somebody else's: no difference is shown. */
   find(id: string, principal: string, endpoint: string): Session | undefined
   end(session: Session): void
@@ -86,7 +89,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
   const ended = new Map<string, number>()
 
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
-  const remember = (id: string, { p, e, r, c }: Claims): Session => {
+  const remember = (id: string, { p, e, r, c }: Pick<Claims, 'p' | 'e' | 'r' | 'c'>): Session => {
     const session: Session = {
       id,
       principal: p,
@@ -129,7 +132,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
     return nowSeconds() - claims.t > MAX_AGE_S || !makeRoom() ? undefined : remember(id, claims)
   }
   const end = (session: Session) => {
-    ended.set(signatureOf(session.id), performance.now())
+    if (session.id.includes('.')) ended.set(signatureOf(session.id), performance.now())
     if (ended.size > MAX_ENDED) ended.delete(ended.keys().next().value!)
     drop(session)
   }
@@ -156,6 +159,10 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
       }
       const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
       return remember(`${payload}.${sign(payload)}`, claims)
+    },
+    open(principal, endpoint) {
+      if (!makeRoom()) return undefined
+      return remember(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
     },
     find(id, principal, endpoint) {
       const session = known.get(id) ?? revive(id, principal, endpoint)

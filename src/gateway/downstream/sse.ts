@@ -1,0 +1,80 @@
+import { readBatch } from './batch.ts'
+import { classify } from './era.ts'
+import type { Edge, Exchange, HttpExchange } from './exchange.ts'
+import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
+import { legacyNotification, legacyRequest } from './legacy.ts'
+import { attachStream, checkStream, endSession, sessionNotFound } from './listen.ts'
+import type { Reply } from './reply.ts'
+import { Part, type Channel, type Run } from './responder.ts'
+import type { Session } from './session.ts'
+
+/**
+ * Opens the stream of a client of the HTTP+SSE transport (proxy page 2.6): the stream is the session, which ends with it.
+ * `companion`: path to which the client posts.
+ */
+export function openSse(edge: Edge, http: HttpExchange, reply: Reply, companion: string): void {
+  checkStream(http)
+  const session = edge.sessions.open(http.caller.name, http.endpoint)
+  if (!session) return reply.plain(503, 'too many sessions are open', { 'retry-after': '30' })
+  attachStream(edge, http, session, reply, { onLeave: () => endSession(edge, session) })
+  http.response.write(`event: endpoint\ndata: ${companion}?sessionId=${session.id}\n\n`)
+}
+
+function sessionOf(edge: Edge, { caller, endpoint }: HttpExchange, id: string | undefined): Session {
+  if (!id) throw new ProtocolError(codes.session, 'Bad Request: "sessionId" is missing in the query')
+  const session = edge.sessions.find(id, caller.name, endpoint)
+  if (!session) throw sessionNotFound()
+  return session
+}
+
+function readOne(edge: Edge, { headers }: HttpExchange, text: string): Message {
+  const message = readMessage(text, edge.limits)
+  if (classify(headers, message) === 'legacy') return message
+  throw new ProtocolError(codes.invalidRequest, 'Invalid Request: this revision is not spoken over HTTP+SSE', {
+    id: message.id
+  })
+}
+
+/** Where the answers to what is posted go. */
+const channelOf = ({ heartbeat }: Edge, { streams }: Session): Channel => {
+  const say = (text: string) => {
+    for (const stream of streams) stream.message(text)
+  }
+  return {
+    message: say,
+    done(part, text) {
+      heartbeat.delete(part)
+      if (text !== undefined) say(text)
+    }
+  }
+}
+
+/** Takes what a client posts: malformed messages are refused here, all answers travel on the session's stream. */
+export function postToSse(
+  edge: Edge,
+  http: HttpExchange,
+  reply: Reply,
+  posted: { readonly sessionId: string | undefined; readonly body: Buffer },
+  run: Run
+): void {
+  const session = sessionOf(edge, http, posted.sessionId)
+  const text = decode(posted.body)
+  const { version } = session
+  const messages = isBatch(text) ? readBatch(text, version || undefined, edge) : [readOne(edge, http, text)]
+  reply.whole(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
+  const { headers, caller, endpoint } = http
+  const channel = channelOf(edge, session)
+  for (const message of messages) {
+    const part = new Part(channel, message.id)
+    run(part, () => {
+      const scope = edge.core.scope(caller, endpoint)
+      const { capabilities } = session
+      const exchange: Exchange = {
+        ...{ edge, message, headers, caller, endpoint, scope, session, capabilities },
+        era: 'legacy',
+        reply: part
+      }
+      return message.kind === 'request' ? legacyRequest(exchange, headers) : legacyNotification(exchange)
+    })
+  }
+}

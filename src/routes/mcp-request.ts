@@ -1,0 +1,30 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { notFound } from '../errors.ts'
+import type { HttpExchange } from '../gateway/downstream/exchange.ts'
+
+/** Bodies stay bytes; for plugins of MCP routes, whose own scope this changes. */
+export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
+  // nothing here logs by request, and a logger each is a measurable part of a call's cost
+  app.setChildLoggerFactory((logger) => logger)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
+    done(null, body)
+  )
+}
+
+/** Name of the group in the path; undefined at a global endpoint. */
+export const groupIn = ({ params }: FastifyRequest) => (params as { name?: string }).name
+
+/** A hook that refuses groups that are not there. */
+export const groupCheck =
+  (app: FastifyInstance) => (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+    const group = groupIn(request)
+    if (group !== undefined && !app.gateway.hasGroup(group)) throw notFound('tool group', group)
+    done()
+  }
+
+/** Takes the response over: from here on everything is the protocol's own. */
+export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
+  reply.hijack()
+  return { headers: request.headers, response: reply.raw, caller: request.caller!, endpoint }
+}

@@ -1,0 +1,41 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import type { HttpExchange } from '../gateway/downstream/exchange.ts'
+import { groupSse, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
+import { groupCheck, groupIn, takeBytes, takeOver } from './mcp-request.ts'
+
+export interface SseOptions {
+  readonly bodyLimit: number
+  readonly publicUrl: Config['publicUrl']
+}
+
+/** Both routes of a pair name the endpoint of the stream: sessions are bound to it. */
+function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange {
+  const group = groupIn(request)
+  return takeOver(request, reply, group === undefined ? SSE_ENDPOINT : groupSse(group))
+}
+
+/** The HTTP+SSE transport of 2024-11-05, global and of each group (contract 4.5, proxy page 2.6). */
+export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimit, publicUrl }) => {
+  const { mcp: downstream } = app.gateway
+  const config = { access: 'client' } as const
+  const onRequest = groupCheck(app)
+  const prefix = publicUrl ? new URL(publicUrl).pathname.replace(/\/$/, '') : ''
+  takeBytes(app, bodyLimit)
+
+  for (const url of [SSE_ENDPOINT, groupSse(':name')]) {
+    app.get(url, { config, exposeHeadRoute: false, onRequest }, (request, reply) => {
+      const http = exchangeOf(request, reply)
+      downstream.openSse(http, `${prefix}${messagePath(http.endpoint)}`)
+    })
+    app.post<{ Body: Buffer | undefined; Querystring: { sessionId?: string } }>(
+      messagePath(url),
+      { config, bodyLimit, onRequest },
+      (request, reply) => {
+        const { query, body = Buffer.alloc(0) } = request
+        downstream.postToSse(exchangeOf(request, reply), { sessionId: query.sessionId, body })
+      }
+    )
+  }
+}
