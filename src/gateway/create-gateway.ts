@@ -1,4 +1,5 @@
 import { TITLE, PRODUCT } from '../domain/product.ts'
+import { createRedactor, secretsIn } from '../domain/redaction.ts'
 import type { Config } from '../config.ts'
 import type { Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -23,6 +24,7 @@ import { scopeAt } from './scope.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
 import { createTurns } from './turns.ts'
 import { readUpstream } from './upstream/discovery.ts'
+import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
 import { createSlots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { createWatchdog } from './upstream/stdio-watchdog.ts'
@@ -62,12 +64,16 @@ const OUTDATED_MS = 60_000
 const isOutdated = ({ transport, verdict }: StoredServer) =>
   transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
 
+const redactorOf = ({ secrets, settings }: Target) => createRedactor(secretsIn(secrets, settings.url))
+
 function createReader(transports: Transports, { timeouts }: GatewayOptions['config'], log: Log) {
   return async (target: Target): Promise<Offer> => {
     const client = transports.create(target)
     try {
       const warn = (text: string) => log.warn({ server: target.name }, text)
       return await readUpstream(client, target.transport, { deadline: performance.now() + timeouts.connectMs, warn })
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? redactFailure(error, redactorOf(target)) : error
     } finally {
       client.close()
     }
@@ -79,7 +85,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
   const identity = { name: PRODUCT, title: TITLE, version }
   const deadlines = createDeadlines()
   const children = createChildren(createWatchdog())
-  const slots = createSlots(stdio.maxProcesses, stdio.maxQueue)
+  const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
   const transports = createTransports({
     version,
     connectMs: timeouts.connectMs,
@@ -107,6 +113,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       idleMs: timeouts.sessionIdleMs,
       callMs: timeouts.callMs,
       callTotalMs: timeouts.callTotalMs,
+      redact: redactorOf(targetOf(stored)),
       onNotification: (method) => heard(stored, method)
     })
   const upstreams = createUpstreams(createFor)

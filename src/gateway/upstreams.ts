@@ -7,6 +7,8 @@ export interface Upstreams {
   of(server: ServerBlock): Upstream
   /** Keeps those whose configuration is the same; the others end when their calls have ended. */
   keep(catalog: Catalog): void
+  /** Ends the stateful session that nobody has used for longest, whichever server's: somebody needs its place. */
+  reclaim(): void
   endOwner(owner: string): void
   close(): void
 }
@@ -49,6 +51,10 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
         retired.add(upstream)
         upstream.retire(() => retired.delete(upstream))
       }
+    },
+    reclaim() {
+      const idle = all().flatMap((upstream) => upstream.longestIdle() ?? [])
+      idle.sort((a, b) => a.since - b.since)[0]?.close()
     },
     endOwner(owner) {
       for (const upstream of all()) upstream.endOwner(owner)

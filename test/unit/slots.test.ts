@@ -57,3 +57,17 @@ test('past the queue a call is refused at once, and one that waited too long as 
   ;(await waiting)()
   assert.equal(slots.used, 0)
 })
+
+test('whoever has to wait asks for something idle to end, and again when something becomes idle', async () => {
+  let asked = 0
+  const slots = createSlots(1, 4, () => asked++)
+  const release = await slots.take(soon())
+  slots.relieve()
+  assert.equal(asked, 0)
+  const waiting = slots.take(soon())
+  assert.equal(asked, 1)
+  slots.relieve()
+  assert.equal(asked, 2)
+  release()
+  ;(await waiting)()
+})

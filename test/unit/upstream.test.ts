@@ -35,6 +35,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
     idleMs: 60_000,
     callMs: 5_000,
     callTotalMs: 10_000,
+    redact: (text) => text,
     onNotification() {},
     ...more
   })
@@ -205,4 +206,13 @@ test('closing ends the calls of upstreams that were replaced as well', async (t)
   upstreams.close()
   assert.equal((await failed).reason, 'cancelled')
   assert.equal(recorder.calls('tools/call').length, 1)
+})
+
+test("an upstream's error is passed on without the secrets of its configuration", async (t) => {
+  const redact = (text: string) => text.replaceAll('nope', '***')
+  const { upstream } = await open(t, { redact, verdict: { ...sessionVerdict, hasSessions: false } })
+  const { answer } = await upstream.call(newCall('nope-nope'), origin)
+  assert.equal(answer.kind, 'error')
+  assert.ok(!answer.body.toString().includes('nope'), answer.body.toString())
+  assert.ok(answer.body.toString().includes('***'), answer.body.toString())
 })

@@ -26,6 +26,14 @@ export class UpstreamFailure extends Error {
   }
 }
 
+/** The same failure in words that others may read. */
+export function redactFailure(failure: UpstreamFailure, redact: (text: string) => string): UpstreamFailure {
+  const message = redact(failure.message)
+  if (message === failure.message) return failure
+  const { reason, status, taken } = failure
+  return new UpstreamFailure(reason, message, { taken, ...(status === undefined ? {} : { status }) })
+}
+
 const statuses: Record<Reason, 502 | 503 | 504> = {
   unreachable: 502,
   timeout: 504,

@@ -32,9 +32,18 @@ export interface Sessions {
   acquire(need: Need): Connection | Promise<Connection>
   /** The request is over. A connection that served one call is closed after the answer has gone out. */
   release(connection: Connection): void
+  /** The stateful session that nobody has used for longest. */
+  longestIdle(): Idle | undefined
   /** Closes the stateful sessions of an owner that is gone. */
   endOwner(owner: string): void
   /** Closes all of them; those in use fail. */
+  close(): void
+}
+
+/** A session that can give way. */
+export interface Idle {
+  /** `performance.now()` time of its last use. */
+  readonly since: number
   close(): void
 }
 
@@ -144,6 +153,17 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (!session) return
     session.users--
     session.lastUsed = performance.now()
+    if (session.users === 0) slots?.relieve()
+  }
+  const longestIdle = (): Idle | undefined => {
+    if (!slots) return undefined
+    let found: Owned | undefined
+    for (const session of owned.values()) {
+      const isIdle = session.users === 0 && session.connection !== null
+      if (isIdle && (!found || session.lastUsed < found.lastUsed)) found = session
+    }
+    const connection = found?.connection
+    return found && connection ? { since: found.lastUsed, close: () => connection.close() } : undefined
   }
   const closeSingle = (connection: Connection) => {
     connection.close()
@@ -158,6 +178,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (single.delete(connection)) setImmediate(closeSingle, connection)
       else releaseOwned(connection)
     },
+    longestIdle,
     endOwner(owner) {
       for (const session of owned.values()) {
         if (session.owner === owner) void session.opening.then(closeSingle, () => {})

@@ -5,6 +5,8 @@ export interface Slots {
   /** Waits for a place until `deadline` (`performance.now()`); `overloaded` when the queue is full. Answers its release. */
   take(deadline: number): Promise<() => void>
   readonly used: number
+  /** Somebody waits: asks again for a place to be made. To be called when something became idle. */
+  relieve(): void
 }
 
 interface Waiting {
@@ -12,8 +14,11 @@ interface Waiting {
   readonly timer: NodeJS.Timeout
 }
 
-/** Fair in order of arrival. A place is given back once, however often its release is called. */
-export function createSlots(limit: number, queueLimit: number): Slots {
+/**
+ * Fair in order of arrival. A place is given back once, however often its release is called. `reclaim` is asked to end
+ * something idle when somebody has to wait.
+ */
+export function createSlots(limit: number, queueLimit: number, reclaim: () => void = () => {}): Slots {
   const queue: Waiting[] = []
   let used = 0
 
@@ -42,6 +47,7 @@ export function createSlots(limit: number, queueLimit: number): Slots {
       const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
       const waiting: Waiting = { timer, give: () => resolve(once()) }
       queue.push(waiting)
+      reclaim()
     })
   return {
     async take(deadline) {
@@ -53,6 +59,9 @@ export function createSlots(limit: number, queueLimit: number): Slots {
         throw new UpstreamFailure('overloaded', 'too many calls are waiting for a process', { taken: false })
       }
       return enqueue(deadline)
+    },
+    relieve() {
+      if (queue.length > 0) reclaim()
     },
     get used() {
       return used

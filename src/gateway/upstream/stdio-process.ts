@@ -2,11 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { rm, stat } from 'node:fs/promises'
+import { createRedactor } from '../../domain/redaction.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { Children } from './stdio-children.ts'
 import { asIdentity, childEnvironment, createFolder, findExecutable, notStarted } from './stdio-command.ts'
 import { createLineReader } from './stdio-lines.ts'
-import { createRedactor, createStderrReader, createStderrTail, printable } from './stdio-tail.ts'
+import { createStderrReader, createStderrTail, printable } from './stdio-tail.ts'
 import type { StderrTail } from './stdio-tail.ts'
 
 /** What of a logger is used here. */
@@ -115,7 +116,7 @@ function watch(
   removeFolder: () => Promise<void>
 ): StdioProcess {
   const tree = settings.children.adopt(child, removeFolder)
-  const redact = createRedactor(settings.env)
+  const redact = createRedactor(Object.values(settings.env))
   const junk = createJunkLog(settings, redact)
   // its own, besides the server's: another caller's process must not show in this one's failure
   const ownTail = createStderrTail(4_096)

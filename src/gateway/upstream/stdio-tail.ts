@@ -33,14 +33,6 @@ export const printable = (text: string, max: number): string =>
     .trim()
     .slice(0, max)
 
-/** Takes the server's declared secrets out of what it printed. Values under 6 characters would hit by chance. */
-export function createRedactor(env: Readonly<Record<string, string>>): (text: string) => string {
-  const secrets = Object.values(env)
-    .filter((value) => value.length >= 6)
-    .sort((a, b) => b.length - a.length)
-  return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
-}
-
 /** Longest line that is held back; what is longer is cut there. */
 const MAX_HELD = 8_192
 

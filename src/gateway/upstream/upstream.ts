@@ -3,8 +3,8 @@ import type { Deadlines } from '../deadlines.ts'
 import type { Forwarded, Origin } from '../downstream/exchange.ts'
 import type { Answer, Call } from './call.ts'
 import type { Connection, Era } from './connection.ts'
-import { UpstreamFailure, type Reason } from './failure.ts'
-import { createSessions, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
+import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
+import { createSessions, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
 
 export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mode' | 'verdict'> {
   readonly server: Pick<StoredServer, 'transport' | 'session_mode'>
@@ -12,12 +12,16 @@ export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mo
   readonly deadlines: Deadlines
   readonly callMs: number
   readonly callTotalMs: number
+  /** Takes this server's secrets out of text: an upstream may quote them in its errors. */
+  readonly redact: (text: string) => string
 }
 
 /** One registered server as the data plane reaches it. */
 export interface Upstream {
   /** Sends a call within its limits; an answer or UpstreamFailure. Sent again only where it was proven not taken. */
   call(call: Call, origin: Origin): Promise<Forwarded>
+  /** Its session that nobody has used for longest, to be closed where another needs the place. */
+  longestIdle(): Idle | undefined
   endOwner(owner: string): void
   /** Takes no more; closes when the calls under way have ended, and tells so. */
   retire(closed?: () => void): void
@@ -53,7 +57,8 @@ function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Pr
 }
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { server, verdict, client, deadlines, callMs, callTotalMs } = options
+  const { server, verdict, client, deadlines, callMs, callTotalMs, redact } = options
+  const redactBytes = (body: Buffer) => Buffer.from(redact(body.toString()))
   const sessions = createSessions({ ...options, transport: server.transport, mode: server.session_mode, verdict })
   let active = 0
   let retired: (() => void) | null = null
@@ -71,7 +76,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     const connection = acquired instanceof Promise ? await acquired : acquired
     try {
       if (call.stopped) throw call.stopped
-      return await connection.send(call)
+      const answer = await connection.send(call)
+      return answer.kind === 'error' ? { kind: 'error', body: redactBytes(answer.body) } : answer
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? redactFailure(error, redact) : error
     } finally {
       sessions.release(connection)
     }
@@ -92,6 +100,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         if (active === 0) retired?.()
       }
     },
+    longestIdle: () => sessions.longestIdle(),
     endOwner: (owner) => sessions.endOwner(owner),
     retire(closed) {
       retired = () => {
