@@ -8,6 +8,7 @@ import { createDeadlines } from './deadlines.ts'
 import { createCursors } from './downstream/cursor.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
+import { createLinks } from './downstream/links.ts'
 import { createParks } from './downstream/park.ts'
 import { createHeartbeat } from './downstream/reply.ts'
 import { createSessions } from './downstream/session.ts'
@@ -169,6 +170,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       sessions,
       cursors: createCursors(registry.deriveKey('list cursors')),
       heartbeat: createHeartbeat(),
+      links: createLinks(),
       parks: createParks(registry.deriveKey('request states')),
       watch,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },

@@ -8,6 +8,7 @@ import type { Era } from '../upstream/connection.ts'
 import type { Cursors } from './cursor.ts'
 import type { Flow } from './forward.ts'
 import type { Message } from './jsonrpc.ts'
+import type { Links } from './links.ts'
 import type { Parks } from './park.ts'
 import type { Heartbeat } from './reply.ts'
 import type { Responder } from './responder.ts'
@@ -50,6 +51,7 @@ export interface Edge {
   readonly cursors: Cursors
   readonly heartbeat: Heartbeat
   readonly parks: Parks<Flow>
+  readonly links: Links
   readonly watch: Watch
   readonly limits: JsonLimits
   /** Most messages that one batch may hold. */

@@ -5,6 +5,7 @@ import { Call, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { codes, type Message } from './jsonrpc.ts'
+import { labelledResult, needsLabel } from './label.ts'
 import { inputRequests, readResponses, type Abandonable, type Parked } from './park.ts'
 import { Questions } from './questions.ts'
 import { answerRounds, InputRefused, MAX_ROUNDS } from './rounds.ts'
@@ -51,8 +52,11 @@ function replyFailure({ reply, message }: Exchange, server: ServerBlock, failure
   })
 }
 
+/** Methods whose results may link to resources. */
+const linking = new Set(['tools/call', 'prompts/get'])
+
 function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forwarded, rewrite?: Rewrite): void {
-  const { reply, message, era, edge } = exchange
+  const { reply, message, era, edge, scope, caller } = exchange
   const { answer } = forwarded
   if (answer.kind === 'error') {
     if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, answer)) return
@@ -66,7 +70,9 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
     server: server.name,
     serverInfo: JSON.stringify(edge.identity)
   })
-  reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(body) : body })
+  if (linking.has(message.method)) edge.links.note(caller.name, server.name, body)
+  const asked = era === 'modern' && needsLabel(scope) ? labelledResult(body, server.name) : body
+  reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(asked) : asked })
 }
 
 /** Last change to a result before it goes out. */

@@ -110,10 +110,17 @@ function isText(json: string, value: string): boolean {
   }
 }
 
+/** A URI that one of this caller's results held leads to the server that sent it (proxy page 8, step 4). */
+function linkedTarget({ edge, caller, scope }: Exchange, uri: string): ResourceTarget | undefined {
+  const name = edge.links.find(caller.name, uri)
+  const server = scope.whole.find((candidate) => candidate.name === name)
+  return server && server.find('resource', uri)?.enabled !== false ? { server, uri, isAlias: false } : undefined
+}
+
 const readResource: Method = (exchange) => {
   const { message, scope, era } = exchange
   const asked = stringParam(exchange, 'uri')
-  const target = scope.resolve(asked)
+  const target = scope.resolve(asked) ?? linkedTarget(exchange, asked)
   if (!target) {
     const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
     throw refuse(exchange, `Resource not found: ${asked}`, { uri: asked }, code)

@@ -3,6 +3,7 @@ import { members, valueOf, withMembers } from '../json.ts'
 import type { Answer, Call, Sink } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
+import { labelled, needsLabel } from './label.ts'
 import { createPushes, rpcError, type Push } from './push.ts'
 
 const methodNotFound = rpcError(-32601, 'Method not found')
@@ -17,13 +18,6 @@ function withLogger(params: string, server: string): string | undefined {
   const rest = withMembers(params, { logger: null }).slice(1)
   const logger = JSON.stringify(typeof given === 'string' ? `${server}/${given}` : server)
   return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
-}
-
-/** Among several servers a person must see which one asks, or one could pass for another (proxy page 3.16). */
-function withAsker(method: string, params: string, server: string): string {
-  if (method !== 'elicitation/create') return params
-  const text: unknown = JSON.parse(valueOf(params, members(params), 'message') ?? 'null')
-  return typeof text === 'string' ? withMembers(params, { message: JSON.stringify(`[${server}] ${text}`) }) : params
 }
 
 /** Takes a request of an upstream where the caller cannot be sent one: a modern caller is asked in its result. */
@@ -87,8 +81,7 @@ export class CallSink implements Sink {
   }
 
   #labelled(method: string, params: string): string {
-    const { servers, isBare } = this.#exchange.scope
-    return servers.length > 1 && !isBare ? withAsker(method, params, this.#server.name) : params
+    return needsLabel(this.#exchange.scope) ? labelled(method, params, this.#server.name) : params
   }
 
   #ask(method: string, params: string): Promise<Answer> {

@@ -3,6 +3,7 @@ import type { Deadlines } from '../deadlines.ts'
 import type { Forwarded, Origin } from '../downstream/exchange.ts'
 import type { Answer, Call } from './call.ts'
 import type { Connection, Era } from './connection.ts'
+import { createExclusive, type Done } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
 import { createSessions, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
 
@@ -31,12 +32,26 @@ export interface Upstream {
 /** Ended by us, or told to come back later: trying again is not the answer, nor has it proven that nothing was sent. */
 const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'cancelled'])
 
+/** The connection broke; whether the upstream took the request is not known. */
+const broken: ReadonlySet<Reason> = new Set<Reason>(['unreachable', 'crashed'])
+
 /** The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). */
 export function chooseEra({ modern, legacy }: Verdict, { session_mode }: UpstreamOptions['server'], caller: Era): Era {
   if (modern === null) return 'legacy'
   if (legacy === null) return 'modern'
   return session_mode === 'stateful' ? 'legacy' : caller
 }
+
+/**
+ * A modern caller's questions belong to one call, but a pipe or event stream does not say to which: where several calls of
+ * callers who can be asked would share a session, they go one at a time (proxy page 5).
+ */
+const goesAlone = ({ transport, session_mode }: UpstreamOptions['server'], caller: Era, need: Need) =>
+  caller === 'modern' &&
+  need.era === 'legacy' &&
+  session_mode === 'stateful' &&
+  transport !== 'streamable_http' &&
+  need.capabilities !== '{}'
 
 /** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
 function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
@@ -60,6 +75,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, callMs, callTotalMs, redact } = options
   const redactBytes = (body: Buffer) => Buffer.from(redact(body.toString()))
   const sessions = createSessions({ ...options, transport: server.transport, mode: server.session_mode, verdict })
+  const exclusive = createExclusive()
   let active = 0
   let retired: (() => void) | null = null
 
@@ -67,9 +83,11 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     sessions.close()
     client.close()
   }
-  /** A refused connection or an ended session may be tried on a fresh one, once (proxy page 4.4). */
-  const mayRepeat = (error: unknown, call: Call) =>
-    error instanceof UpstreamFailure && !error.taken && !final.has(error.reason) && !call.stopped
+  /** Once, on a fresh connection: what was not taken, and what only reads. `tools/call` may have run (proxy page 4.4). */
+  const mayRepeat = (error: unknown, call: Call) => {
+    if (!(error instanceof UpstreamFailure) || final.has(error.reason) || call.stopped) return false
+    return !error.taken || (broken.has(error.reason) && call.request.method !== 'tools/call')
+  }
 
   const once = async (call: Call, need: Need): Promise<Answer> => {
     const acquired = acquireFor(call, sessions, need)
@@ -89,12 +107,15 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const need: Need = { era: chooseEra(verdict, server, era), owner, capabilities: call.sink.capabilities }
       active++
       deadlines.watch(call, callMs, callTotalMs)
+      let done: Done | undefined
       try {
+        if (goesAlone(server, era, need)) done = await exclusive.take(`${owner} ${need.capabilities}`, call)
         return { answer: await once(call, need), era: need.era }
       } catch (error) {
         if (!mayRepeat(error, call)) throw error
         return { answer: await once(call, need), era: need.era }
       } finally {
+        done?.()
         deadlines.forget(call)
         active--
         if (active === 0) retired?.()
