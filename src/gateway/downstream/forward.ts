@@ -59,7 +59,7 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
   const { reply, message, era, edge, scope, caller } = exchange
   const { answer } = forwarded
   if (answer.kind === 'error') {
-    if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, answer)) return
+    if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, server.name, answer)) return
     const { body, status } = adaptError(answer.body, era)
     return reply.answer(message.id, { kind: 'error', body }, status)
   }

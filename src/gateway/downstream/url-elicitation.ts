@@ -4,6 +4,7 @@ import type { Answer } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
 import { codes } from './jsonrpc.ts'
+import { needsLabel } from './label.ts'
 
 /** A legacy upstream wants the user to visit a page first; the modern era has no such error (proxy page 5.2). */
 const URL_ELICITATION_REQUIRED = -32042
@@ -16,11 +17,15 @@ function readElicitations({ kind, body }: Answer): Record<string, unknown>[] | u
   return Array.isArray(elicitations) ? elicitations.filter(isObject) : []
 }
 
+const withLabel = (params: Record<string, unknown>, server: string) =>
+  typeof params['message'] === 'string' ? { ...params, message: `[${server}] ${params['message']}` } : params
+
 /**
  * Answers a modern caller whose legacy upstream asks for a visit: as input that is required, without a state, because the
  * request was not taken and is simply sent again. False where the answer is something else.
  */
-export function answerUrlElicitation({ reply, message, capabilities, edge }: Exchange, answer: Answer): boolean {
+export function answerUrlElicitation(exchange: Exchange, server: string, answer: Answer): boolean {
+  const { reply, message, capabilities, edge, scope } = exchange
   const elicitations = readElicitations(answer)
   if (!elicitations) return false
   if (!mayAsk(capabilities, 'elicitation/create', '{"mode":"url"}')) {
@@ -28,7 +33,10 @@ export function answerUrlElicitation({ reply, message, capabilities, edge }: Exc
     reply.error(message.id, codes.missingCapability, 'Missing capability: elicitation.url', { status: 400, data })
     return true
   }
-  const requests = elicitations.map((params, i) => [`input-${i + 1}`, { method: 'elicitation/create', params }])
+  const requests = elicitations.map((params, i) => [
+    `input-${i + 1}`,
+    { method: 'elicitation/create', params: needsLabel(scope) ? withLabel(params, server) : params }
+  ])
   const result = {
     resultType: 'input_required',
     inputRequests: Object.fromEntries(requests),

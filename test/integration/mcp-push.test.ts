@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { register } from '../app.ts'
+import { answersOf, connectLegacy, connectModern, type AskedClient } from '../asked-clients.ts'
+import { start, ready } from '../conformance/processes.ts'
+import { later } from '../store.ts'
+import { startMcp, until, type Mcp } from './mcp-helpers.ts'
+
+const fixture = fileURLToPath(new URL('../fixtures/conformance/main.ts', import.meta.url))
+const everything = fileURLToPath(
+  new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
+)
+const tsx = ['--import', import.meta.resolve('tsx')]
+
+type Kind = 'http' | 'stdio'
+type SessionMode = 'stateless' | 'stateful'
+
+/** Registers the conformance fixture. */
+async function addFixture(t: TestContext, { app }: Mcp, name: string, kind: Kind, session_mode: SessionMode) {
+  const stdio = { transport: 'stdio', command: process.execPath, args: [...tsx, fixture, 'stdio'] }
+  if (kind === 'stdio') return register(app, { name, session_mode, ...stdio })
+  const running = start(process.execPath, [...tsx, fixture, 'http'])
+  later(t, () => running.stop())
+  const url = await ready(running, () => /^http:\S+/m.exec(running.output())?.[0])
+  return register(app, { name, session_mode, transport: 'streamable_http', url })
+}
+
+const text = (result: { content: { text: string }[] }) => result.content[0]!.text
+
+const connect = { legacy: connectLegacy, modern: connectModern }
+const eras = ['legacy', 'modern'] as const
+const tools = {
+  elicitation: 'test_input_required_result_elicitation',
+  sampling: 'test_input_required_result_sampling',
+  roots: 'test_input_required_result_list_roots'
+}
+
+/** Each kind of question once; the answers must be that client's own. */
+async function askEverything(client: AskedClient, who: string, server: string) {
+  const call = async (tool: string) => text(await client.call(`${server}__${tool}`))
+  assert.equal(await call(tools.elicitation), `Hello, ${who}!`)
+  assert.equal(await call(tools.sampling), `sampled by ${who}`)
+  assert.equal(await call(tools.roots), `Roots: ${who}`)
+  const methods = client.asked.map(({ method }) => method)
+  assert.deepEqual(methods, ['elicitation/create', 'sampling/createMessage', 'roots/list'])
+}
+
+for (const kind of ['http', 'stdio'] as const) {
+  for (const mode of ['stateless', 'stateful'] as const) {
+    test(`IS-08 over ${kind}, ${mode}: what a call asks reaches the client that made it and no other`, async (t) => {
+      const mcp = await startMcp(t)
+      await addFixture(t, mcp, 'fix', kind, mode)
+      const clients = await Promise.all(
+        eras.flatMap((era) =>
+          ['ann', 'bob'].map(async (who) => [who, await connect[era](t, mcp.url, answersOf(who))] as const)
+        )
+      )
+      await Promise.all(clients.map(([who, client]) => askEverything(client, who, 'fix')))
+    })
+  }
+}
+
+test('a client is asked by push tools of an older upstream too, two calls at once', async (t) => {
+  const mcp = await startMcp(t)
+  await addFixture(t, mcp, 'fix', 'http', 'stateful')
+  const ann = await connectLegacy(t, mcp.url, answersOf('ann'))
+  const answers = await Promise.all([
+    ann.call('fix__test_sampling', { prompt: 'Hi' }),
+    ann.call('fix__test_elicitation', { message: 'Who?' })
+  ])
+  assert.deepEqual(answers.map(text), [
+    'LLM response: sampled by ann',
+    'User response: action=accept, content={"response":"ann"}'
+  ])
+})
+
+test('what a client did not declare is not declared for it, in either era', async (t) => {
+  const mcp = await startMcp(t)
+  await addFixture(t, mcp, 'fix', 'http', 'stateless')
+  const { form, roots, sampling } = answersOf('ann')
+  for (const era of eras) {
+    const plain = await connect[era](t, mcp.url, {})
+    assert.equal(text(await plain.call('fix__test_input_required_result_capabilities')), 'Nothing is left to ask', era)
+    assert.deepEqual(plain.asked, [])
+    const some = await connect[era](t, mcp.url, { form, roots })
+    await some.call('fix__test_input_required_result_capabilities')
+    const methods = some.asked.map(({ method }) => method)
+    assert.deepEqual(methods.toSorted(), ['elicitation/create', 'roots/list'], era)
+    const model = await connect[era](t, mcp.url, { sampling })
+    await model.call('fix__test_input_required_result_capabilities')
+    assert.deepEqual(
+      model.asked.map(({ method }) => method),
+      ['sampling/createMessage'],
+      era
+    )
+  }
+})
+
+test('among several servers an elicitation says whose it is; under bare names it is as it came', async (t) => {
+  const mcp = await startMcp(t)
+  await addFixture(t, mcp, 'fix', 'http', 'stateless')
+  await register(mcp.app, { name: 'other', transport: 'stdio', command: process.execPath, args: [everything, 'stdio'] })
+  const group = { name: 'bare', included_servers: ['fix'], tool_names: 'bare' }
+  const made = await mcp.app.inject({ method: 'POST', url: '/api/v0/tool-groups', payload: group })
+  assert.equal(made.statusCode, 201, made.body)
+  const bareUrl = mcp.url.replace('/mcp', '/v0/groups/bare/mcp')
+  for (const era of eras) {
+    const client = await connect[era](t, mcp.url, answersOf('ann'))
+    await client.call(`fix__${tools.elicitation}`)
+    await client.call(`fix__${tools.sampling}`)
+    assert.equal(client.asked[0]!.params.message, '[fix] What is your name?', era)
+    assert.equal(client.asked[1]!.params.messages[0].content.text, 'What is the capital of France?', era)
+    const bare = await connect[era](t, bareUrl, answersOf('ann'))
+    await bare.call(tools.elicitation)
+    assert.equal(bare.asked[0]!.params.message, 'What is your name?', era)
+  }
+})
+
+test('the time that an answer takes does not count towards the limits of the call', async (t) => {
+  const mcp = await startMcp(t, { TOWPATH_CALL_TIMEOUT_MS: '400', TOWPATH_CALL_TOTAL_TIMEOUT_MS: '700' })
+  await addFixture(t, mcp, 'fix', 'http', 'stateless')
+  const { form } = answersOf('ann')
+  const slowly = async (params: object) => {
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    return form(params)
+  }
+  for (const era of eras) {
+    const client = await connect[era](t, mcp.url, { form: slowly })
+    assert.equal(text(await client.call(`fix__${tools.elicitation}`)), 'Hello, ann!', era)
+  }
+  const legacy = await connectLegacy(t, mcp.url, { form: slowly })
+  const pushed = await legacy.call('fix__test_elicitation', { message: 'Who?' })
+  assert.equal(text(pushed), 'User response: action=accept, content={"response":"ann"}')
+})
+
+test('a call that is cancelled while its client is asked withdraws the question', async (t) => {
+  const mcp = await startMcp(t)
+  await addFixture(t, mcp, 'fix', 'http', 'stateless')
+  let withdrawn = 0
+  const forever = () => new Promise<object>(() => {})
+  const client = await connectLegacy(t, mcp.url, { form: forever })
+  client.client.fallbackNotificationHandler = async () => {}
+  const own = client.client as unknown as { _oncancel(notification: unknown): Promise<void> }
+  const before = own._oncancel.bind(client.client)
+  own._oncancel = (notification) => {
+    withdrawn++
+    return before(notification)
+  }
+  const stop = new AbortController()
+  const failed = assert.rejects(client.call('fix__test_elicitation', { message: 'Who?' }, { signal: stop.signal }))
+  await until('the client is asked', () => client.asked.length === 1)
+  stop.abort()
+  await failed
+  await until('the question is withdrawn', () => withdrawn === 1)
+})
