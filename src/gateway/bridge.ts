@@ -155,12 +155,19 @@ export function adaptError(body: Buffer, to: Era): AdaptedError {
     : { body: toBytes(withMembers(toText(body), { code: String(code) })), status }
 }
 
-/** Reads an upstream's error message for REST. */
-export function errorMessage({ body }: Answer): string {
+const memberOfError = ({ body }: Answer, name: 'code' | 'message'): unknown => {
   try {
-    const message = readError(body)?.message
-    return typeof message === 'string' ? message : 'unknown error'
+    return readError(body)?.[name]
   } catch {
-    return 'unknown error'
+    return undefined
   }
 }
+
+/** Reads an upstream's error message for REST. */
+export function errorMessage(answer: Answer): string {
+  const message = memberOfError(answer, 'message')
+  return typeof message === 'string' ? message : 'unknown error'
+}
+
+/** Reads an upstream's error code for REST. */
+export const errorCode = (answer: Answer) => memberOfError(answer, 'code')

@@ -1,7 +1,7 @@
 import { splitName } from '../domain/names.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { ItemKind } from '../registry/model.ts'
-import { adaptResult, errorMessage } from './bridge.ts'
+import { adaptResult, errorCode, errorMessage } from './bridge.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Core } from './downstream/exchange.ts'
 import type { Caller, Gateway } from './gateway.ts'
@@ -9,7 +9,7 @@ import { members, valueOf, withMembers } from './json.ts'
 import { paramHeaderPairs } from './param-headers.ts'
 import { itemRecord } from './records.ts'
 import { anyByUri, globalScope } from './scope.ts'
-import { Call, silentSink, type Outgoing } from './upstream/call.ts'
+import { Call, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
 type Invocation = Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'>
@@ -22,6 +22,15 @@ const labels: Record<ItemKind, string> = {
 }
 
 const disabled = (what: string, name: string) => new AppError(409, `${what} "${name}" is disabled`)
+
+/** What a read is answered where the upstream has no such resource: -32602 since 2026-07-28, -32002 before. */
+const noSuchResource = new Set<unknown>([-32002, -32602])
+
+function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer): AppError {
+  const text = `server "${name}": ${errorMessage(answer)}`
+  const isMissing = method === 'resources/read' && noSuchResource.has(errorCode(answer))
+  return new AppError(isMissing ? 404 : 502, text)
+}
 
 const left = () => new UpstreamFailure('cancelled', 'the caller has left')
 
@@ -48,7 +57,7 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
     try {
       const owner = `${caller.kind}:${caller.name}`
       const { answer, era } = await core.forward(server, call, { era: 'modern', owner })
-      if (answer.kind === 'error') throw new AppError(502, `server "${server.name}": ${errorMessage(answer)}`)
+      if (answer.kind === 'error') throw refusalOf(server, request, answer)
       const { method } = request
       return adaptResult(answer.body, { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' })
     } catch (error) {

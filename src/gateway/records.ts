@@ -1,9 +1,9 @@
 import { missingNames, type Known } from '../domain/groups.ts'
-import type { GroupConfig, ItemKind, ServerSecrets } from '../registry/model.ts'
-import type { Catalog, Item, ServerBlock } from './catalog.ts'
+import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model.ts'
+import type { Catalog, Item } from './catalog.ts'
 import type { Caller, GroupRecord, ServerRecord } from './gateway.ts'
 import { members } from './json.ts'
-import { aliasOf, globalScope } from './scope.ts'
+import { aliasOf, anyByUri } from './scope.ts'
 
 /** How REST names members that MCP writes in camelCase (contract 2.3, decisions "Tools, prompts, resources"). */
 const renamed: Record<ItemKind, Readonly<Record<string, string>>> = {
@@ -21,12 +21,15 @@ const replaced: Record<ItemKind, readonly string[]> = {
   template: ['uriTemplate', 'enabled', 'mime_type', 'uri_template']
 }
 
-/** Name under which REST knows an item: qualified, or for resources the URI in force in the global scope (proxy page 8). */
+/**
+ * Name under which REST knows an item: qualified, or for resources and templates the URI in force in the global scope
+ * (proxy page 8). What is disabled has its own URI only where no other server offers it: that one may take it over.
+ */
 export function restName(catalog: Catalog, item: Item): string {
-  if (item.kind === 'tool' || item.kind === 'prompt') return item.publicName
-  if (item.kind === 'template' || !item.enabled) return item.name
-  const target = globalScope(catalog).resolve(item.name)
-  return target?.server === item.server ? item.name : aliasOf(item.server.name, item.name)
+  const { kind, name, server, enabled, publicName } = item
+  if (kind === 'tool' || kind === 'prompt') return publicName
+  const isShared = !enabled && catalog.servers.some((other) => other !== server && other.find(kind, name))
+  return !isShared && anyByUri(catalog, kind, name) === item ? name : aliasOf(server.name, name)
 }
 
 /** A record as JSON text: the upstream's definition complete and byte for byte, with REST's own members in front. */
@@ -45,8 +48,13 @@ export function itemRecord(catalog: Catalog, item: Item): string {
 const masked = (env: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.keys(env).map((name) => [name, '***']))
 
+/** What of a server its record is made of. */
+interface Shown {
+  readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'>
+}
+
 /** A server as REST lists it (contract 2.1): without secrets, `env` values only for those who may see them. */
-export function serverRecord({ stored }: ServerBlock, secrets: ServerSecrets, caller: Caller): ServerRecord {
+export function serverRecord({ stored }: Shown, secrets: ServerSecrets, caller: Caller): ServerRecord {
   const { name, transport, description, settings, session_mode, enabled } = stored
   const isStdio = transport === 'stdio'
   const env = secrets.env ?? {}

@@ -231,11 +231,13 @@ export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
  * (proxy page 8).
  */
 export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
-  const target = globalScope(catalog).resolve(uri)
+  const scope = globalScope(catalog)
+  const target = kind === 'resource' ? scope.resolve(uri) : scope.resolveTemplate(uri)
   const inForce = target?.server.find(kind, target.uri)
   if (inForce) return inForce
   const alias = splitAlias(uri)
   const server = alias && catalog.server(alias.server)
   if (alias && server) return server.find(kind, alias.uri)
-  return catalog.servers.map((each) => each.find(kind, uri)).find((item) => item !== undefined)
+  const byAge = catalog.servers.toSorted(byRegistration)
+  return byAge.map((each) => each.find(kind, uri)).find((item) => item !== undefined)
 }

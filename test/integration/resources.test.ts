@@ -34,3 +34,56 @@ test('a disabled resource is shown as such and cannot be read; an unknown one is
   assert.deepEqual(enabled.json(), [note.uri])
   assert.equal((await read(app, note.uri)).statusCode, 200)
 })
+
+test('of two servers with one URI each is switched by the name that was answered', async (t) => {
+  const app = await start(t)
+  const { url } = await startRecorder(t, { name: 'beta' })
+  await register(app, { name: 'beta', transport: 'streamable_http', url })
+  const alias = (server: string) => `towpath://${server}/${note.uri}`
+  const shown = async () =>
+    (await app.inject('/api/v0/resources')).json<(typeof note)[]>().map(({ uri, enabled }) => [uri, enabled])
+  const turn = async (verb: string, entity: string) =>
+    (
+      await app.inject({ method: 'POST', url: `/api/v0/resources/${verb}?entity=${encodeURIComponent(entity)}` })
+    ).json<unknown>()
+  const both = [
+    [note.uri, true],
+    [alias('beta'), true]
+  ]
+  assert.deepEqual(await shown(), both)
+
+  assert.deepEqual(await turn('disable', alias('beta')), [alias('beta')])
+  assert.deepEqual(await shown(), [
+    [note.uri, true],
+    [alias('beta'), false]
+  ])
+  assert.deepEqual(await turn('enable', alias('beta')), [alias('beta')])
+  assert.deepEqual(await shown(), both)
+
+  assert.deepEqual(await turn('disable', note.uri), [alias('alpha')])
+  assert.deepEqual(await shown(), [
+    [alias('alpha'), false],
+    [note.uri, true]
+  ])
+  assert.equal((await read(app, alias('alpha'))).statusCode, 409)
+  assert.equal((await read(app, note.uri)).statusCode, 200)
+  assert.deepEqual(await turn('disable', note.uri), [alias('beta')])
+  assert.deepEqual(await shown(), [
+    [alias('alpha'), false],
+    [alias('beta'), false]
+  ])
+  assert.deepEqual(await turn('enable', alias('beta')), [note.uri])
+  assert.deepEqual(await turn('enable', alias('alpha')), [note.uri])
+  assert.deepEqual(await shown(), both)
+})
+
+test('a read that the upstream knows nothing of is a 404, in both eras', async (t) => {
+  const app = await start(t)
+  const { url } = await startRecorder(t, { modern: true, legacy: 'none' })
+  await register(app, { name: 'modern', transport: 'streamable_http', url })
+  for (const server of ['alpha', 'modern']) {
+    const answer = await read(app, `towpath://${server}/fixture://other`)
+    assert.equal(answer.statusCode, 404, answer.body)
+    assert.deepEqual(answer.json(), { error: `server "${server}": Resource not found` })
+  }
+})

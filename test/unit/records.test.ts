@@ -58,6 +58,25 @@ test('a resource goes by its alias where that is in force, else by its URI', () 
     restName(catalog, catalog.server(server)!.find(kind, uri)!)
   assert.equal(name('a', 'resource', 'x://1'), 'towpath://a/x://1')
   assert.equal(name('b', 'resource', 'x://1'), 'x://1')
+  assert.equal(name('a', 'resource', 'x://2'), 'towpath://a/x://2')
+  assert.equal(name('b', 'resource', 'x://2'), 'x://2')
+})
+
+test('a template goes by its alias where MCP lists it so, and what is disabled wherever another server offers it', () => {
+  const off = { enabled: false }
+  const catalog = catalogOf([
+    storedServer('a', [template('x://{1}'), template('x://{2}', off), template('x://{3}', off)], {
+      registeredAt: '2026-02-01'
+    }),
+    storedServer('b', [template('x://{1}'), template('x://{2}', off)], { registeredAt: '2026-01-01' })
+  ])
+  const names = (server: string) =>
+    catalog
+      .server(server)!
+      .items('template')
+      .map((item) => (JSON.parse(itemRecord(catalog, item)) as { uri_template: string }).uri_template)
+  assert.deepEqual(names('a'), ['towpath://a/x://{1}', 'towpath://a/x://{2}', 'x://{3}'])
+  assert.deepEqual(names('b'), ['x://{1}', 'towpath://b/x://{2}'])
 })
 
 test('a server record holds no secret, and values of the environment for nobody but administrators', () => {
