@@ -3,7 +3,7 @@ import { AppError, conflict, invalid, notFound } from '../errors.ts'
 import type { Change, ItemKind, Offer, ServerConfig, ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
-import type { Caller, Gateway, RefreshResult } from './gateway.ts'
+import type { Caller, Gateway, RefreshResult, ServerRecord } from './gateway.ts'
 import { restName, serverRecord } from './records.ts'
 import { anyByUri } from './scope.ts'
 import { hasCredential, type Target } from './transports.ts'
@@ -52,6 +52,17 @@ export function createManagement(options: ManagementOptions): Management {
     if (!server) throw notFound('server', name)
     return server
   }
+  /** What was just stored, also where this process is slow to serve it: what is committed is answered as done. */
+  const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
+    const server = catalog().server(config.name)
+    if (server) return record(caller, server)
+    const { name, transport, session_mode, description = null } = config
+    return serverRecord(
+      { stored: { name, transport, session_mode, description, settings: config, enabled } },
+      secretsOf(config),
+      caller
+    )
+  }
   const record = (caller: Caller, server: ServerBlock) => serverRecord(server, registry.secrets(server.stored), caller)
 
   const contact = async (target: Target): Promise<Offer> => {
@@ -94,15 +105,15 @@ export function createManagement(options: ManagementOptions): Management {
         if (force) await tx.servers.discard(config.name)
         await tx.servers.create(config, offer)
       })
-      return record(caller, find(config.name))
+      return written(caller, config, true)
     },
 
     async replace(caller, name, config) {
-      find(name)
+      const { enabled } = find(name)
       check(config)
       const offer = await contact(targetOf(config))
       await registry.write(change(caller, 'server.replace', name), (tx) => tx.servers.replace(name, config, offer))
-      return record(caller, find(name))
+      return written(caller, config, enabled)
     },
 
     async remove(caller, name) {
