@@ -154,3 +154,36 @@ test('a call that is cancelled while its client is asked withdraws the question'
   await failed
   await until('the question is withdrawn', () => withdrawn === 1)
 })
+
+for (const session_mode of ['stateless', 'stateful'] as const) {
+  test(`server-everything, ${session_mode}: model, forms, pages and roots of the caller, in either era`, async (t) => {
+    const mcp = await startMcp(t)
+    const command = { command: process.execPath, args: [everything, 'stdio'] }
+    await register(mcp.app, { name: 'all', transport: 'stdio', session_mode, ...command })
+    for (const era of eras) {
+      const client = await connect[era](t, mcp.url, answersOf('ann'))
+      const call = async (tool: string, args: object = {}) => text(await client.call(`all__${tool}`, args))
+      assert.match(await call('trigger-sampling-request', { prompt: 'Hi' }), /sampled by ann/, era)
+      assert.match(await call('trigger-elicitation-request'), /provided the requested information/, era)
+      const page = { url: 'https://example.com/', message: 'Visit' }
+      assert.match(await call('trigger-url-elicitation', page), /completed the URL elicitation/, era)
+      assert.match(await call('get-roots-list'), /file:\/\/\/ann/, era)
+    }
+  })
+}
+
+test('a page that a legacy upstream requires is shown to a modern caller, who then repeats the call', async (t) => {
+  const mcp = await startMcp(t)
+  const command = { command: process.execPath, args: [everything, 'stdio'] }
+  await register(mcp.app, { name: 'all', transport: 'stdio', session_mode: 'stateful', ...command })
+  const client = await connectModern(t, mcp.url, answersOf('ann'))
+  const page = { url: 'https://example.com/', message: 'Visit', errorPath: true }
+  assert.match(text(await client.call('all__trigger-url-elicitation', page)), /completed the URL elicitation/)
+  assert.deepEqual(
+    client.asked.map(({ params }) => [params.mode, params.url]),
+    [
+      ['url', 'https://modelcontextprotocol.io'],
+      ['url', 'https://example.com/']
+    ]
+  )
+})
