@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { TITLE } from '../domain/product.ts'
 
+const description = `Bundled with ${TITLE}: small, harmless tools to try things out`
+
 /** The registration (contract 2.2) of the bundled demo server, started the way this very process was: sources or build. */
 export function demoRegistration() {
   const fromSource = import.meta.url.endsWith('.ts')
@@ -9,8 +11,24 @@ export function demoRegistration() {
     name: 'demo',
     transport: 'stdio' as const,
     session_mode: 'stateless' as const,
-    description: `Bundled with ${TITLE}: small, harmless tools to try things out`,
+    description,
     command: process.execPath,
     args: fromSource ? ['--import', import.meta.resolve('tsx'), script] : [script]
   }
+}
+
+/** A registration as far as it tells whose it is. */
+interface Registration {
+  readonly transport: string
+  readonly description?: string
+  readonly command?: string
+  readonly args?: readonly string[]
+}
+
+/** Whether a registration is the bundled demo server's: this installation's, or one's at another path. */
+export function isDemoRegistration({ transport, command = '', args = [], ...given }: Registration): boolean {
+  if (transport !== 'stdio' || given.description !== description || !/(^|[\\/])node(\.exe)?$/i.test(command))
+    return false
+  const isLoader = args.length === 1 || (args.length === 3 && args[0] === '--import')
+  return isLoader && /[\\/]src[\\/]demo[\\/]server\.[jt]s$/.test(args.at(-1)!)
 }

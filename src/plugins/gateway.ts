@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
-import { demoRegistration } from '../demo/registration.ts'
+import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
 import { developmentCaller } from '../gateway/gateway.ts'
 
@@ -15,10 +15,13 @@ export type GatewayPluginOptions = Pick<Config, 'stdio' | 'timeouts' | 'limits' 
   version: string
 }
 
-/** A failure costs the demo, not the start. A registration of another installation is replaced. */
+/** A failure costs the demo, not the start. Another installation's demo is replaced, any other server of its name is not. */
 async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Promise<void> {
   const config = demoRegistration()
   const known = gateway.servers(developmentCaller).find(({ name }) => name === config.name)
+  if (known && !isDemoRegistration(known)) {
+    return log.warn(`--demo has no effect: another server is registered as "${config.name}"`)
+  }
   if (known && JSON.stringify(known.args) === JSON.stringify(config.args)) return
   try {
     await gateway.register(developmentCaller, config, { force: true })

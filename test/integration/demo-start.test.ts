@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { buildApp } from '../../src/app.ts'
+import { demoRegistration } from '../../src/demo/registration.ts'
+import { freshConfig, register, stdioServer } from '../app.ts'
+import { later } from '../store.ts'
+
+/** Registers `first`, then starts anew on the same store with the demo; what is registered then, and what was logged. */
+async function restartWithDemo(t: TestContext, first: object) {
+  const config = await freshConfig(t)
+  const before = await buildApp(config)
+  await register(before, first)
+  await before.close()
+  const lines: string[] = []
+  const app = await buildApp({ ...config, demo: true }, { log: { write: (line) => lines.push(line) } })
+  later(t, () => app.close())
+  await app.ready()
+  const server = (await app.inject('/api/v0/servers/demo')).json<{ args: string[] }>()
+  return { server, warnings: lines.filter((line) => line.includes('"level":40')) }
+}
+
+test('--demo leaves a server alone that somebody else registered as "demo", and says so in one line', async (t) => {
+  const own = stdioServer('demo')
+  const { server, warnings } = await restartWithDemo(t, own)
+  assert.deepEqual(server.args, own.args)
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0]!, /--demo has no effect: .*registered as \\"demo\\"/)
+})
+
+test('--demo replaces the demo of an installation at another path', async (t) => {
+  const here = demoRegistration()
+  const script = here.args.at(-1)!
+  const elsewhere = script.replace('/src/demo/', '/src/../src/demo/')
+  assert.notEqual(elsewhere, script)
+  const { server, warnings } = await restartWithDemo(t, { ...here, args: [...here.args.slice(0, -1), elsewhere] })
+  assert.deepEqual(server.args, here.args)
+  assert.deepEqual(warnings, [])
+})
