@@ -46,6 +46,8 @@ type Random = ReturnType<typeof createRandom>
 
 const scalars = ['0', '-0', '12.50', '1e9', '-3.25E-2', '12345678901234567890', 'true', 'false', 'null']
 const strings = ['""', '"a"', '"\\""', '"\\\\"', '"\\\\\\""', '"{[,:]}"', '"ü€😀"', '"\\u006e\\ud800"', '"a b\\n"']
+/** One with escapes at most: the V8 of Node 24 takes an escaped key for another that it read before. */
+const keys = ['""', '"a"', '"{[,:]}"', '"ü€😀"', '"\\u006e\\ud800"', '"a b"']
 const spaces = ['', '', '', ' ', '\n', '\t\r\n  ']
 const pick = <T>(random: Random, list: readonly T[]): T => list[random.below(list.length)]!
 
@@ -56,7 +58,7 @@ function write(random: Random, depth: number): string {
   if (kind === 0) return pick(random, scalars)
   if (kind === 1) return pick(random, strings)
   const parts = Array.from({ length: random.below(5) }, () => {
-    const key = kind === 2 ? `${pick(random, strings)}${space()}:${space()}` : ''
+    const key = kind === 2 ? `${pick(random, keys)}${space()}:${space()}` : ''
     return `${space()}${key}${write(random, depth - 1)}${space()}`
   })
   const inner = parts.length === 0 ? space() : parts.join(',')
