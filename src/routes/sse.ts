@@ -1,13 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config.ts'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { groupSse, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
 import { groupCheck, groupIn, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface SseOptions {
   readonly bodyLimit: number
-  readonly publicUrl: Config['publicUrl']
+  readonly publicUrl: string | undefined
 }
 
 /** Both routes of a pair name the endpoint of the stream: sessions are bound to it. */
