@@ -1,8 +1,42 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
+import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { StartRefusal } from './refusal.ts'
 
-/** Nobody but the owner may look into the data directory. */
-export const makePrivate = (folder: string) => mkdir(folder, { recursive: true, mode: 0o700 })
+/**
+ * Makes the data directory, into which nobody but the owner may look. Throws StartRefusal. Step by step: Node's recursive
+ * `mkdir` never ends where a folder can be neither found nor made, as in /proc.
+ */
+export async function makePrivate(dataDir: string): Promise<void> {
+  const refuse = (reason: string, cause?: unknown) =>
+    new StartRefusal(`the data directory ${dataDir} cannot be used: ${reason}`, { cause })
+  const missing: string[] = []
+  let folder = dataDir
+  for (let state = await stateOf(folder); state !== 'folder'; state = await stateOf(folder)) {
+    if (state === 'other') throw refuse(`${folder} is not a folder`)
+    if (folder === dirname(folder)) throw refuse(`${folder} does not exist`)
+    missing.unshift(folder)
+    folder = dirname(folder)
+  }
+  for (const step of missing) {
+    try {
+      await mkdir(step, { mode: 0o700 })
+    } catch (error) {
+      // another process may be making it too
+      if (hasCode(error, 'EEXIST') && (await stateOf(step)) === 'folder') continue
+      throw refuse(`${step} cannot be made (${(error as NodeJS.ErrnoException).code})`, error)
+    }
+  }
+}
+
+/** What is at a path; `missing` also where that cannot be found out. */
+async function stateOf(path: string): Promise<'folder' | 'other' | 'missing'> {
+  try {
+    return (await stat(path)).isDirectory() ? 'folder' : 'other'
+  } catch {
+    return 'missing'
+  }
+}
 
 /** Text of a file, undefined where there is none. */
 export async function readIfThere(path: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { rename, stat, utimes } from 'node:fs/promises'
+import { readFile, rename, stat, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createWhole, hasCode, readIfThere, unlinkIfThere } from './files.ts'
@@ -28,7 +28,9 @@ export async function takeLock(dataDir: string, onLost: () => void): Promise<Loc
   while (!(await createWhole(path, JSON.stringify(own)))) {
     const owner = await readOwner(path)
     if (owner && !(await isStale(path, owner))) {
-      throw new StartRefusal(`data directory ${dataDir} is in use by process ${owner.pid} on ${owner.host}`)
+      throw new StartRefusal(
+        `data directory ${dataDir} is in use by process ${owner.pid} on ${owner.host}; if that is no gateway, remove ${path}`
+      )
     }
     await setAside(path, owner)
   }
@@ -68,9 +70,32 @@ async function readOwner(path: string): Promise<Owner | undefined> {
 async function isStale(path: string, owner: Owner): Promise<boolean> {
   const beat = await lastBeat(path)
   if (owner.host !== hostname()) return Date.now() - beat > SILENCE_MS
-  // A restarted container has the same host name and often the same pid: then the last beat is older than this process.
-  if (owner.pid === process.pid) return beat < Date.now() - process.uptime() * 1000
-  return !isAlive(owner.pid)
+  // After a restart of the machine or of a container the pid may be another process's: one that is younger than the beat.
+  return !isAlive(owner.pid) || beat < (await startOf(owner.pid))
+}
+
+/** Ticks of /proc/<pid>/stat in a second, the same on every platform of Linux that Node.js runs on. */
+const TICKS = 100
+/** The machine's own start is told in whole seconds. */
+const START_ERROR_MS = 2_000
+
+/** When a process has started at the earliest, in milliseconds since 1970; 0 where the system does not tell. */
+async function startOf(pid: number): Promise<number> {
+  if (pid === process.pid) return Date.now() - process.uptime() * 1000
+  if (process.platform !== 'linux') return 0
+  try {
+    const [own, machine] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, 'latin1'),
+      readFile('/proc/stat', 'latin1')
+    ])
+    // the second field is a name in parentheses that may hold anything; the 22nd is the start
+    const ticks = Number(own.slice(own.lastIndexOf(')') + 2).split(' ')[19])
+    const boot = Number(/^btime (\d+)$/m.exec(machine)?.[1])
+    const start = boot * 1000 + (ticks / TICKS) * 1000 - START_ERROR_MS
+    return Number.isFinite(start) ? start : 0
+  } catch {
+    return 0
+  }
 }
 
 async function lastBeat(path: string): Promise<number> {

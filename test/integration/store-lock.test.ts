@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as passed } from 'node:timers/promises'
-import { freshDataDir, startRegistry, tempDir } from '../store.ts'
+import { freshDataDir, later, startRegistry, tempDir } from '../store.ts'
 import { startChild } from './registry-helpers.ts'
 
 const refusal = (dataDir: string, pid: number, host = hostname()) => ({
   name: 'StartRefusal',
   exitCode: 2,
-  message: `data directory ${dataDir} is in use by process ${pid} on ${host}`
+  message:
+    `data directory ${dataDir} is in use by process ${pid} on ${host}; ` +
+    `if that is no gateway, remove ${join(dataDir, 'lock')}`
 })
 
 test('a data directory that another process has open is refused, and free once that process is killed', async (t) => {
@@ -49,6 +52,22 @@ test('a lock of a dead process, of an earlier one with our pid, or of a silent h
   }
   assert.deepEqual((await readdir(dataDir)).toSorted(), ['encryption.key', 'postgres'])
 })
+
+test(
+  'a lock whose pid is by now that of a younger process is taken over, one of an older process is respected',
+  { skip: process.platform !== 'linux' },
+  async (t) => {
+    const dataDir = await freshDataDir(t)
+    const child = spawn('sleep', ['60'])
+    later(t, () => child.kill())
+    const lock = join(dataDir, 'lock')
+    await writeFile(lock, JSON.stringify({ nonce: 'a', pid: child.pid, host: hostname() }))
+    await assert.rejects(startRegistry(t, { dataDir }), refusal(dataDir, child.pid!))
+    const beforeIt = new Date(Date.now() - 60_000)
+    await utimes(lock, beforeIt, beforeIt)
+    await startRegistry(t, { dataDir })
+  }
+)
 
 test('a lock of another host that still beats is respected', async (t) => {
   const dataDir = await freshDataDir(t)
@@ -104,4 +123,21 @@ test('a first start makes a private directory, and begins anew after one that wa
   const other = await tempDir(t)
   await writeFile(join(other, 'postgres.new'), 'left over')
   await startRegistry(t, { dataDir: other })
+})
+
+test('a data directory that cannot be made is refused in one line, whatever is in its way', async (t) => {
+  const folder = await tempDir(t)
+  const file = join(folder, 'file')
+  await writeFile(file, '')
+  for (const [dataDir, reason] of [
+    [file, `${file} is not a folder`],
+    [join(file, 'below', 'it'), `${file} is not a folder`],
+    ['/proc/towpath/data', '/proc/towpath cannot be made (ENOENT)']
+  ] as const) {
+    if (dataDir.startsWith('/proc') && process.platform !== 'linux') continue
+    await assert.rejects(startRegistry(t, { dataDir }), {
+      name: 'StartRefusal',
+      message: `the data directory ${dataDir} cannot be used: ${reason}`
+    })
+  }
 })
