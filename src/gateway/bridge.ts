@@ -1,11 +1,10 @@
 import { PRODUCT } from '../domain/product.ts'
+import { META } from '../domain/protocol.ts'
 import { JsonError, members, valueOf, withMembers } from './json.ts'
 import type { Answer } from './upstream/call.ts'
 import type { Era } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
-/** Prefix of the protocol's own `_meta` keys. */
-export const META = 'io.modelcontextprotocol/'
 const SERVER_INFO = `${META}serverInfo`
 const UPSTREAM_INFO = `${PRODUCT}/upstream`
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
+import { LEGACY_VERSIONS, MODERN_VERSION } from '../../src/domain/protocol.ts'
 import { test } from 'node:test'
 import { classifyInboundRequest } from '@modelcontextprotocol/server'
 import {
@@ -7,9 +8,7 @@ import {
   checkLegacyVersion,
   checkModernHeaders,
   classify,
-  decodeHeader,
-  LEGACY_VERSIONS,
-  MODERN_VERSION
+  decodeHeader
 } from '../../src/gateway/downstream/era.ts'
 import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 

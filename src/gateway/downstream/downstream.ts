@@ -1,4 +1,4 @@
-import { META } from '../bridge.ts'
+import { META } from '../../domain/protocol.ts'
 import { groupOf } from '../endpoint.ts'
 import { openBatch, readBatch } from './batch.ts'
 import { accepts, classify, header } from './era.ts'

@@ -1,14 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../../domain/is-object.ts'
-import { META } from '../bridge.ts'
+import { LEGACY_VERSIONS, META, MODERN_VERSION } from '../../domain/protocol.ts'
 import type { Era } from '../upstream/connection.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 
-export const MODERN_VERSION = '2026-07-28'
-export const LATEST_LEGACY_VERSION = '2025-11-25'
 /** Later revisions know no batches. */
 export const LAST_BATCH_VERSION = '2025-03-26'
-export const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST_LEGACY_VERSION]
 
 /** A header's value without surrounding white space; undefined where it is absent. */
 export const header = (headers: IncomingHttpHeaders, name: string): string | undefined => {

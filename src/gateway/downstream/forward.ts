@@ -1,4 +1,5 @@
-import { adaptError, adaptResult, META } from '../bridge.ts'
+import { META } from '../../domain/protocol.ts'
+import { adaptError, adaptResult } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { members, valueOf } from '../json.ts'
 import { Call, type Outgoing } from '../upstream/call.ts'
@@ -201,18 +202,19 @@ async function forwardModern(
 }
 
 /**
- * Sends a client's request upstream and its answer back. `params` are the members of the request as text, names rewritten.
+ * Sends a client's request upstream and its answer back. `members` are those of the request as text, names rewritten.
  * A caller who leaves cancels, unless a legacy session could still ask for the result (proxy page 2.8).
  */
 export async function forward(
   exchange: Exchange,
   server: ServerBlock,
-  params: Pick<Outgoing, 'members' | 'name' | 'headers'>,
+  { members, name, headers }: Pick<Outgoing, 'members' | 'name' | 'headers'>,
   rewrite?: Rewrite
 ): Promise<void> {
   const { message, era } = exchange
   const { fragment, progressToken } = readMeta(message)
-  const request: Outgoing = { ...params, method: message.method, meta: fragment }
+  // not spread: that is a tenth of the CPU of a call
+  const request: Outgoing = { method: message.method, members, meta: fragment, name, headers }
   try {
     await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, rewrite)
   } catch (error) {

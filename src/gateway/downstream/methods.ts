@@ -1,4 +1,4 @@
-import { META } from '../bridge.ts'
+import { META } from '../../domain/protocol.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import { elements, members, valueOf, withMembers } from '../json.ts'
 import type { Item, ServerBlock } from '../catalog.ts'

@@ -1,6 +1,6 @@
-import { META } from '../bridge.ts'
+import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
-import { accepts, checkModernHeaders, MODERN_VERSION } from './era.ts'
+import { accepts, checkModernHeaders } from './era.ts'
 import type { Exchange, HttpExchange } from './exchange.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
 import { methods, sendResult, uncached, type Method } from './methods.ts'

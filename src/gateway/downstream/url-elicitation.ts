@@ -1,5 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
-import { META } from '../bridge.ts'
+import { META } from '../../domain/protocol.ts'
 import type { Answer } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'

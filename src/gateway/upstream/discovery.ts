@@ -5,7 +5,7 @@ import type { Connection, Era, Greeting, TransportClient } from './connection.ts
 import { UpstreamFailure } from './failure.ts'
 import { valueOfAnswer } from './http-message.ts'
 import { answerPush, ask, listingCapabilities, readLists, type ReadOptions } from './lists.ts'
-import { MODERN_VERSION } from './peer.ts'
+import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
 /** A server that does not know `server/discover` may not answer it at all (proxy page 4.1). */
 const PROBE_MS = { streamable_http: 5_000, stdio: 4_000 }
@@ -39,7 +39,7 @@ function readDiscovery(given: Answer): Greeting | null {
   if (given.kind === 'error') return isModernError(answer) ? unknown : null
   const { supportedVersions, capabilities, instructions, _meta: meta } = answer
   if (!speaksOurs(supportedVersions)) return null
-  const serverInfo = (isObject(meta) ? meta['io.modelcontextprotocol/serverInfo'] : undefined) ?? answer.serverInfo
+  const serverInfo = (isObject(meta) ? meta[`${META}serverInfo`] : undefined) ?? answer.serverInfo
   return {
     version: MODERN_VERSION,
     capabilities: isObject(capabilities) ? capabilities : {},

@@ -1,7 +1,6 @@
 import type { Outgoing } from './call.ts'
-import { MODERN_VERSION } from './peer.ts'
+import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
-const META = 'io.modelcontextprotocol/'
 const JSON_AND_STREAM = 'application/json, text/event-stream'
 
 /** A value as `Mcp-Name` may carry it (proxy page 1.3): as it is, or base64 of UTF-8 between the sentinels. */

@@ -1,4 +1,5 @@
 import type { buildConnector } from 'undici'
+import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/protocol.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import type { Verdict } from '../../registry/model.ts'
 import { type Answer, Call, silentSink } from './call.ts'
@@ -10,8 +11,7 @@ import { headerOf, statusFailure } from './http-failure.ts'
 import { readError, valueOfAnswer } from './http-message.ts'
 import { createHttpPool } from './http-pool.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
-import { LEGACY_VERSIONS, clientInfo } from './peer-opening.ts'
-import { MODERN_VERSION } from './peer.ts'
+import { clientInfo } from './peer-opening.ts'
 
 export interface HttpClientOptions {
   /** Endpoint, `http` or `https`, without user information and fragment. */
@@ -103,7 +103,7 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
 /** The legacy handshake: `initialize`, then `notifications/initialized`. */
 async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions, read: typeof readGreeting) {
   const { pool } = shared
-  const members = `"protocolVersion":"${LEGACY_VERSIONS[0]}","capabilities":${capabilities},"clientInfo":${shared.clientInfo}`
+  const members = `"protocolVersion":"${LATEST_LEGACY_VERSION}","capabilities":${capabilities},"clientInfo":${shared.clientInfo}`
   const call = new Call({ method: 'initialize', members, meta: '' }, silentSink)
   const expire = () => call.stop(new UpstreamFailure('timeout', 'no answer to initialize in time'))
   const timer = setTimeout(expire, timeLeft(deadline))

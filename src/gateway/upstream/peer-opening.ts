@@ -3,11 +3,9 @@ import { silentSink, Call } from './call.ts'
 import type { Outgoing } from './call.ts'
 import type { Greeting, OpenOptions } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
-import { MODERN_VERSION } from './peer.ts'
+import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, META, MODERN_VERSION } from '../../domain/protocol.ts'
 import type { Peer } from './peer.ts'
 
-/** Revisions of the legacy era, newest first; the first is offered, any is accepted back (proxy page 4.1). */
-export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 const LONGEST_TIMER = 2 ** 31 - 1
 
 type JsonObject = Readonly<Record<string, unknown>>
@@ -41,7 +39,7 @@ async function ask(peer: Peer, request: Outgoing, { capabilities, deadline }: Op
 
 /** The legacy opening: `initialize`, `notifications/initialized`. Rejects with UpstreamFailure. */
 export async function initialize(peer: Peer, info: string, options: OpenOptions): Promise<Greeting> {
-  const members = `"protocolVersion":"${LEGACY_VERSIONS[0]}","capabilities":${options.capabilities},"clientInfo":${info}`
+  const members = `"protocolVersion":"${LATEST_LEGACY_VERSION}","capabilities":${options.capabilities},"clientInfo":${info}`
   const { protocolVersion, capabilities, serverInfo, instructions } = await ask(
     peer,
     { method: 'initialize', members, meta: '' },
@@ -70,7 +68,7 @@ export async function discover(peer: Peer, options: OpenOptions): Promise<Greeti
   return {
     version: MODERN_VERSION,
     capabilities: objectOr(capabilities, {}),
-    serverInfo: objectOr(objectOr<JsonObject>(_meta, {})['io.modelcontextprotocol/serverInfo'], null),
+    serverInfo: objectOr(objectOr<JsonObject>(_meta, {})[`${META}serverInfo`], null),
     instructions: textOrNull(instructions)
   }
 }

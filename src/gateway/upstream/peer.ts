@@ -1,3 +1,4 @@
+import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, skipSpace, withMembers } from '../json.ts'
 import type { Span } from '../json.ts'
 import type { Answer, Call } from './call.ts'
@@ -45,7 +46,6 @@ type Message = Partial<Record<Part, Span>>
 
 /** Requests of one upstream that wait for an answer; more are refused. */
 const MAX_PUSHES = 100
-export const MODERN_VERSION = '2026-07-28'
 
 const jsonError = (code: number, message: string): Answer => ({
   kind: 'error',
@@ -92,8 +92,8 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
   const envelope =
     modernClientInfo === undefined
       ? undefined
-      : `"io.modelcontextprotocol/protocolVersion":"${MODERN_VERSION}",` +
-        `"io.modelcontextprotocol/clientInfo":${modernClientInfo},"io.modelcontextprotocol/clientCapabilities":`
+      : `"${META}protocolVersion":"${MODERN_VERSION}",` +
+        `"${META}clientInfo":${modernClientInfo},"${META}clientCapabilities":`
   let lastId = 0
   let over: UpstreamFailure | null = null
 
