@@ -22,6 +22,7 @@ import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createRefresher } from './refresher.ts'
 import { scopeAt } from './scope.ts'
+import { createSubscriptions, readUri } from './subscriptions.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
 import { createTurns } from './turns.ts'
 import { readUpstream } from './upstream/discovery.ts'
@@ -142,13 +143,19 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
         connectMs: timeouts.connectMs,
         delayMs,
         inTurn,
-        onNotification: (method) => heard(stored, method),
+        onNotification(method, params) {
+          heard(stored, method)
+          const uri = method === 'notifications/resources/updated' ? readUri(params) : undefined
+          if (uri !== undefined) subscriptions.updated(stored.name, uri)
+        },
         onOpen: (isFirst) => (isFirst && !isOutdated(stored) ? undefined : refresher.request(stored.id)),
         onFailure: (err) => log.warn({ err, server: stored.name }, 'the changes of a server cannot be watched')
       }),
     listenedTo: () => watch.servers(),
-    followed: () => new Set()
+    followed: (server) => subscriptions.followed(server)
   })
+
+  const subscriptions = createSubscriptions((server) => watching.follow(server))
 
   const core: Core = {
     scope: (_caller, endpoint) => scopeAt(catalog, groupOf(endpoint)),
@@ -160,6 +167,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     idleMs: timeouts.sessionIdleMs,
     onEnd(session) {
       session.pushes?.close()
+      session.following?.close()
       for (const stream of session.streams) stream.close()
       upstreams.endOwner(`session:${session.id}`)
     }
@@ -173,6 +181,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       links: createLinks(),
       parks: createParks(registry.deriveKey('request states')),
       watch,
+      subscriptions,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,
@@ -214,6 +223,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       refresher.close()
       mcp.close()
       watching.close()
+      subscriptions.close()
       upstreams.close()
       deadlines.close()
       await children.closeAll()

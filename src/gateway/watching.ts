@@ -51,6 +51,7 @@ const canTell = (verdict: Verdict | null) =>
 
 export function createWatching({ catalog, create, listenedTo, followed }: WatchingOptions): Watching {
   const entries = new Map<string, Entry>()
+  const telling = new Map<string, Promise<void>>()
   let soon: NodeJS.Timeout | null = null
   let isClosed = false
 
@@ -90,15 +91,23 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
       if (!entries.has(stored.name) && isWanted(stored, heard)) start(stored, servers.length)
     }
   }
+  /** What changes in one turn of the event loop is told at once. */
+  const tell = async (server: string) => {
+    await new Promise(setImmediate)
+    telling.delete(server)
+    if (isClosed) return
+    review()
+    await entries.get(server)?.session.follow(followed(server))
+  }
   return {
     review,
     reviewSoon() {
       if (!isClosed) soon ??= setTimeout(review, REVIEW_DELAY_MS).unref()
     },
-    async follow(server) {
-      if (isClosed) return
-      review()
-      await entries.get(server)?.session.follow(followed(server))
+    follow(server) {
+      const told = telling.get(server) ?? tell(server)
+      telling.set(server, told)
+      return told
     },
     close() {
       isClosed = true

@@ -21,6 +21,19 @@ test('lists are always declared, completion only where some enabled server has i
   })
 })
 
+test('subscriptions to resources are declared where some enabled server takes them', () => {
+  const taking = { resources: { subscribe: true } }
+  const resourcesOf = (...servers: StoredServer[]) => capabilitiesOf(scopeOf(...servers)).resources
+  assert.deepEqual(resourcesOf(server('a', { capabilities: { resources: { subscribe: false } } })), {
+    listChanged: true
+  })
+  assert.deepEqual(resourcesOf(server('a', { capabilities: taking }, { enabled: false })), { listChanged: true })
+  assert.deepEqual(resourcesOf(server('a', {}), server('b', { capabilities: taking })), {
+    listChanged: true,
+    subscribe: true
+  })
+})
+
 test('instructions are ours and then those of each server that has some, under its name, in order', () => {
   const text = instructionsOf(
     scopeOf(
@@ -80,7 +93,7 @@ test('a bare group speaks in the words of its server, verbatim, and declares wha
     capabilitiesOf(at({ capabilities: { prompts: {}, completions: {}, resources: { subscribe: true } } })),
     {
       prompts: { listChanged: true },
-      resources: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
       completions: {}
     }
   )

@@ -1,6 +1,7 @@
 import { TITLE } from '../../domain/product.ts'
 import type { ServerBlock } from '../catalog.ts'
 import type { Scope } from '../scope.ts'
+import { canFollow } from '../watching.ts'
 
 const MAX_INSTRUCTIONS_BYTES = 8_192
 
@@ -20,7 +21,11 @@ const completion = (servers: readonly ServerBlock[]) =>
 export function capabilitiesOf({ whole, isBare }: Scope): Record<string, object> {
   const only = isBare ? whole[0] : undefined
   const lists = ['tools', 'prompts', 'resources'].filter((name) => !only || declares(only, name))
-  return { ...Object.fromEntries(lists.map((name) => [name, { listChanged: true }])), ...completion(whole) }
+  const declared: Record<string, object> = Object.fromEntries(lists.map((name) => [name, { listChanged: true }]))
+  if (whole.some(({ stored }) => canFollow(stored.verdict))) {
+    declared.resources = { ...declared.resources, subscribe: true }
+  }
+  return { ...declared, ...completion(whole) }
 }
 
 /** Text of at most so many UTF-8 bytes, not cut within a character. */

@@ -3,6 +3,7 @@ import type { ServerBlock } from '../catalog.ts'
 import type { Caller } from '../gateway.ts'
 import type { JsonLimits } from '../json.ts'
 import type { Scope } from '../scope.ts'
+import type { Subscriptions } from '../subscriptions.ts'
 import type { Answer, Call } from '../upstream/call.ts'
 import type { Era } from '../upstream/connection.ts'
 import type { Cursors } from './cursor.ts'
@@ -53,6 +54,7 @@ export interface Edge {
   readonly parks: Parks<Flow>
   readonly links: Links
   readonly watch: Watch
+  readonly subscriptions: Subscriptions
   readonly limits: JsonLimits
   /** Most messages that one batch may hold. */
   readonly maxBatch: number

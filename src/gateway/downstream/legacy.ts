@@ -7,6 +7,7 @@ import { checkLegacyVersion } from './era.ts'
 import type { Exchange } from './exchange.ts'
 import { codes, idText, ProtocolError } from './jsonrpc.ts'
 import { methods, sendResult, type Method } from './methods.ts'
+import { sessionMethods } from './session-methods.ts'
 
 /** Client capabilities that a gateway can carry; what else a client declares means nothing here (proxy page 3.20). */
 const carried = ['sampling', 'elicitation', 'roots']
@@ -53,6 +54,7 @@ const initialize: Method = (exchange) => {
 const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['initialize', initialize],
   ['ping', (exchange) => sendResult(exchange, '')],
+  ...sessionMethods,
   ...methods
 ])
 

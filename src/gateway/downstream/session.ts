@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createBag, type Bag, type Held } from '../bag.ts'
 import type { Call } from '../upstream/call.ts'
+import type { Following } from './following.ts'
 import type { Pushes } from './push.ts'
 import type { Reply } from './reply.ts'
 
@@ -41,6 +42,8 @@ export interface Session {
   readonly calls: Bag<ActiveCall>
   /** Requests of upstreams to this client, once there is one. */
   pushes: Pushes | null
+  /** Resources that it subscribed to, once there are any. */
+  following: Following | null
   lastUsed: number
 }
 
@@ -99,6 +102,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
       streams: new Set(),
       calls: createBag(),
       pushes: null,
+      following: null,
       lastUsed: performance.now()
     }
     known.set(id, session)

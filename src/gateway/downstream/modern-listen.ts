@@ -1,0 +1,69 @@
+import { META } from '../../domain/protocol.ts'
+import type { Exchange } from './exchange.ts'
+import { canBeFollowed, createFollowing, MAX_FOLLOWED } from './following.ts'
+import type { Method } from './methods.ts'
+import { listKinds, type ListKind, type Watcher } from './watch.ts'
+
+const flags: Record<ListKind, string> = {
+  tools: 'toolsListChanged',
+  prompts: 'promptsListChanged',
+  resources: 'resourcesListChanged'
+}
+
+/** Each frame names the subscription that it belongs to (proxy page 1.3). */
+const frame = (method: string, id: string, members = '') =>
+  `{"jsonrpc":"2.0","method":"${method}","params":{${members}"_meta":{"${META}subscriptionId":${id}}}}`
+
+/** The resources of those asked for that can be followed, each by the URI that the caller used. */
+function resourcesOf({ scope }: Exchange, wanted: unknown) {
+  const asked = Array.isArray(wanted) ? wanted.filter((uri): uri is string => typeof uri === 'string') : []
+  return [...new Set(asked)].slice(0, MAX_FOLLOWED).flatMap((uri) => {
+    const target = scope.resolve(uri)
+    return canBeFollowed(target) ? [{ uri, target }] : []
+  })
+}
+
+/**
+ * A stream that tells of changed lists and resources until the client closes it; answers what it will honour first. Its
+ * result is said only when the endpoint is gone or the gateway stops (proxy page 1.3).
+ */
+export const listen: Method = async (exchange) => {
+  const { message, reply, edge, caller, endpoint } = exchange
+  const { id, params } = message
+  const wanted = (params['notifications'] ?? {}) as Record<string, unknown>
+  const honoured = new Set(listKinds.filter((list) => wanted[flags[list]] === true))
+  const resources = resourcesOf(exchange, wanted['resourceSubscriptions'])
+  const acknowledged = {
+    ...Object.fromEntries([...honoured].map((list) => [flags[list], true])),
+    ...(resources.length > 0 ? { resourceSubscriptions: resources.map(({ uri }) => uri) } : {})
+  }
+  const watcher: Watcher = {
+    endpoint,
+    scope: () => edge.core.scope(caller, endpoint),
+    changed(list) {
+      if (honoured.has(list)) reply.message(frame(`notifications/${list}/list_changed`, id))
+    },
+    end() {
+      following.close()
+      const meta = `"${META}serverInfo":${JSON.stringify(edge.identity)},"${META}subscriptionId":${id}`
+      reply.result(id, [Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`)])
+    }
+  }
+  let isAcknowledged = false
+  const following = createFollowing(exchange, (uri) => {
+    const members = `"uri":${JSON.stringify(uri)},`
+    if (isAcknowledged) reply.message(frame('notifications/resources/updated', id, members))
+  })
+  reply.onLeave = () => {
+    edge.watch.delete(watcher)
+    following.close()
+  }
+  edge.heartbeat.add(reply)
+  // what is acknowledged is in place
+  if (resources.length > 0) await Promise.all(resources.map(({ uri, target }) => following.add(uri, target)))
+  if (reply.isEnded) return
+  const members = `"notifications":${JSON.stringify(acknowledged)},`
+  reply.message(frame('notifications/subscriptions/acknowledged', id, members))
+  isAcknowledged = true
+  edge.watch.add(watcher)
+}

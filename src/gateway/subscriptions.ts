@@ -1,0 +1,83 @@
+/** One who wants to hear when a resource changes. */
+export interface Subscriber {
+  /** `uri` is the upstream's own, of the resource or of a part of it. */
+  updated(uri: string): void
+}
+
+/** Who follows which resources, counted by server and the upstream's own URI (proxy page 3.13). */
+export interface Subscriptions {
+  /** Settles when the upstream knows, or could not be told. The same subscriber twice is one. */
+  add(server: string, uri: string, subscriber: Subscriber): Promise<void>
+  delete(server: string, uri: string, subscriber: Subscriber): void
+  /** The URIs that the upstream is asked to tell of. */
+  followed(server: string): ReadonlySet<string>
+  /** A server says that a resource has changed. */
+  updated(server: string, uri: string): void
+  close(): void
+}
+
+interface Followed {
+  readonly subscribers: Set<Subscriber>
+  /** Runs while nobody subscribes any more. */
+  leaving: NodeJS.Timeout | null
+}
+
+/** Who comes back within this time costs the upstream nothing. */
+const LEAVE_DELAY_MS = 5_000
+
+/** An upstream may tell of a part of what was subscribed to. */
+const isPartOf = (uri: string, whole: string) =>
+  uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))
+
+/** The resource that `notifications/resources/updated` tells of; undefined where it is malformed. */
+export function readUri(params: string): string | undefined {
+  try {
+    const { uri } = JSON.parse(params) as { uri?: unknown }
+    return typeof uri === 'string' ? uri : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** `follow` is called when what is followed at a server is another set. */
+export function createSubscriptions(follow: (server: string) => Promise<void>): Subscriptions {
+  const servers = new Map<string, Map<string, Followed>>()
+
+  const leave = (server: string, uri: string) => {
+    const uris = servers.get(server)
+    uris?.delete(uri)
+    if (uris?.size === 0) servers.delete(server)
+    void follow(server)
+  }
+  return {
+    async add(server, uri, subscriber) {
+      const uris = servers.get(server) ?? new Map<string, Followed>()
+      servers.set(server, uris)
+      const known = uris.get(uri)
+      const entry = known ?? { subscribers: new Set<Subscriber>(), leaving: null }
+      if (entry.leaving) clearTimeout(entry.leaving)
+      entry.leaving = null
+      entry.subscribers.add(subscriber)
+      uris.set(uri, entry)
+      await follow(server)
+    },
+    delete(server, uri, subscriber) {
+      const entry = servers.get(server)?.get(uri)
+      if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return
+      entry.leaving ??= setTimeout(leave, LEAVE_DELAY_MS, server, uri).unref()
+    },
+    followed: (server) => new Set(servers.get(server)?.keys()),
+    updated(server, uri) {
+      for (const [whole, { subscribers }] of servers.get(server) ?? []) {
+        if (!isPartOf(uri, whole)) continue
+        for (const subscriber of subscribers) subscriber.updated(uri)
+      }
+    },
+    close() {
+      for (const uris of servers.values()) {
+        for (const { leaving } of uris.values()) if (leaving) clearTimeout(leaving)
+      }
+      servers.clear()
+    }
+  }
+}

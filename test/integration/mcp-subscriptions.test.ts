@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test, type TestContext } from 'node:test'
+import { register } from '../app.ts'
+import { addRecorder, META, modernBody, modernHeaders, openStream, startMcp, until } from './mcp-helpers.ts'
+import type { Mcp, OpenStream } from './mcp-helpers.ts'
+import type { Recorder } from '../fixtures/http/recorder.ts'
+
+const note = 'fixture://note'
+const updated = 'notifications/resources/updated'
+const everything = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+
+interface Heard {
+  readonly method?: string
+  readonly params?: { readonly uri?: string; readonly notifications?: object; readonly _meta?: Record<string, unknown> }
+}
+const heard = (stream: OpenStream) => stream.heard as Heard[]
+const uris = (stream: OpenStream) =>
+  heard(stream).flatMap(({ method, params }) => (method === updated ? [params?.uri] : []))
+
+/** URIs that the upstream was asked to tell of, or of which no more. */
+const asked = (recorder: Recorder, what: 'subscribe' | 'unsubscribe') =>
+  recorder.calls(`resources/${what}`).map(({ params }) => params?.uri)
+
+async function open(t: TestContext, mcp: Mcp) {
+  const session = await mcp.initialize()
+  const stream = await openStream(t, mcp.url, { headers: { ...session, accept: 'text/event-stream' } })
+  const send = async (what: string, uri: string) => (await mcp.legacy(`resources/${what}`, { uri }, session)).body
+  return { session, stream, send }
+}
+
+const listen = (t: TestContext, mcp: Mcp, notifications: object, id = 9) =>
+  openStream(t, mcp.url, {
+    method: 'POST',
+    headers: modernHeaders('subscriptions/listen'),
+    body: modernBody('subscriptions/listen', { notifications }, id)
+  })
+
+test('a resource is subscribed to once upstream, and each subscriber is told under the URI that it used', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await addRecorder(t, mcp, 'one', { tells: true })
+  const [plain, aliased, silent] = [await open(t, mcp), await open(t, mcp), await open(t, mcp)]
+  assert.deepEqual((await plain.send('subscribe', note)).result, {})
+  assert.deepEqual((await plain.send('subscribe', note)).result, {})
+  assert.deepEqual((await aliased.send('subscribe', `towpath://one/${note}`)).result, {})
+  assert.deepEqual(asked(recorder, 'subscribe'), [note])
+
+  recorder.announce(updated, { uri: note })
+  recorder.announce(updated, { uri: `${note}/part` })
+  await until('both are told', () => plain.stream.heard.length === 2 && aliased.stream.heard.length === 2)
+  assert.deepEqual(uris(plain.stream), [note, `${note}/part`])
+  assert.deepEqual(uris(aliased.stream), [`towpath://one/${note}`, `towpath://one/${note}/part`])
+
+  assert.deepEqual((await plain.send('unsubscribe', note)).result, {})
+  assert.deepEqual((await plain.send('unsubscribe', note)).result, {})
+  recorder.announce(updated, { uri: note })
+  await until('the other is told', () => aliased.stream.heard.length === 3)
+  assert.deepEqual([plain.stream.heard.length, silent.stream.heard.length], [2, 0])
+})
+
+test('subscriptions end with their session, and upstream a moment after the last one', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await addRecorder(t, mcp, 'one', { tells: true })
+  const { session, send } = await open(t, mcp)
+  await send('subscribe', note)
+  await fetch(mcp.url, { method: 'DELETE', headers: session })
+  assert.deepEqual(asked(recorder, 'unsubscribe'), [])
+  await until('it is unsubscribed', () => asked(recorder, 'unsubscribe').length === 1, 8_000)
+})
+
+test('a disabled resource is not told of', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await addRecorder(t, mcp, 'one', { tells: true })
+  const { stream, send } = await open(t, mcp)
+  await send('subscribe', note)
+  const turn = (what: string) =>
+    mcp.app.inject({ method: 'POST', url: `/api/v0/resources/${what}?entity=${encodeURIComponent(note)}` })
+  await turn('disable')
+  recorder.announce(updated, { uri: note })
+  recorder.announce('notifications/prompts/list_changed')
+  const isMarker = ({ method }: Heard) => method === 'notifications/prompts/list_changed'
+  await until('what came after it is told', () => heard(stream).some(isMarker))
+  await turn('enable')
+  recorder.announce(updated, { uri: note })
+  await until('it is told of once', () => uris(stream).length > 0)
+  assert.deepEqual(uris(stream), [note])
+})
+
+test('what cannot be subscribed to is refused with the code of its reason', async (t) => {
+  const mcp = await startMcp(t)
+  await addRecorder(t, mcp, 'quiet')
+  await addRecorder(t, mcp, 'other')
+  const { send } = await open(t, mcp)
+  assert.equal((await send('subscribe', note)).error?.code, -32601)
+  assert.deepEqual((await send('subscribe', 'towpath://none/x')).error, {
+    code: -32002,
+    message: 'Resource not found: towpath://none/x',
+    data: { uri: 'towpath://none/x' }
+  })
+  for (const method of ['resources/subscribe', 'resources/unsubscribe']) {
+    const answer = await mcp.legacy(method, { uri: note })
+    assert.deepEqual([answer.status, answer.body.error?.code], [400, -32000], method)
+  }
+})
+
+for (const modern of [false, true]) {
+  const wire = modern ? 'modern' : 'legacy'
+  test(`a listener is told of the resources that it was acknowledged, over the ${wire} wire`, async (t) => {
+    const mcp = await startMcp(t)
+    const recorder = await addRecorder(t, mcp, 'one', { tells: true, modern })
+    await addRecorder(t, mcp, 'quiet')
+    const alias = `towpath://one/${note}`
+    const wanted = {
+      toolsListChanged: true,
+      resourceSubscriptions: [note, alias, `towpath://quiet/${note}`, 'no://where']
+    }
+    const stream = await listen(t, mcp, wanted)
+    await until('it is acknowledged', () => stream.heard.length === 1)
+    assert.deepEqual(heard(stream)[0]!.params, {
+      notifications: { toolsListChanged: true, resourceSubscriptions: [note, alias] },
+      _meta: { [`${META}subscriptionId`]: 9 }
+    })
+    recorder.announce(updated, { uri: note })
+    await until('both forms are told', () => uris(stream).length === 2)
+    assert.deepEqual(new Set(uris(stream)), new Set([note, alias]))
+    assert.ok(heard(stream).every(({ params }) => params?._meta?.[`${META}subscriptionId`] === 9))
+    if (modern) {
+      await until('one subscription is left upstream', () => recorder.streams() === 1)
+      const filters = recorder.calls('subscriptions/listen').map(({ params }) => params?.notifications)
+      assert.deepEqual((filters.at(-1) as { resourceSubscriptions: string[] }).resourceSubscriptions, [note])
+    } else assert.deepEqual(asked(recorder, 'subscribe'), [note])
+  })
+}
+
+test('what was subscribed to is so again after a break', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await addRecorder(t, mcp, 'one', { tells: true })
+  const { stream, send } = await open(t, mcp)
+  await send('subscribe', note)
+  recorder.dropSessions()
+  recorder.endStreams()
+  await until('it is subscribed to again', () => asked(recorder, 'subscribe').length === 2)
+  recorder.announce(updated, { uri: note })
+  await until('it is told of', () => uris(stream).length === 1)
+})
+
+test('a process is subscribed to for as long as there is a subscription', async (t) => {
+  const mcp = await startMcp(t)
+  const args = [everything, 'stdio']
+  await register(mcp.app, { name: 'everything', transport: 'stdio', command: process.execPath, args })
+  const { session, send } = await open(t, mcp)
+  const { resources } = (await mcp.legacy('resources/list', {}, session)).body.result as {
+    resources: { uri: string }[]
+  }
+  assert.deepEqual((await send('subscribe', resources[0]!.uri)).result, {})
+  const { capabilities } = (await mcp.legacy('initialize', { protocolVersion: '2025-11-25', capabilities: {} })).body
+    .result
+  assert.deepEqual(capabilities.resources, { listChanged: true, subscribe: true })
+  assert.deepEqual((await send('unsubscribe', resources[0]!.uri)).result, {})
+})

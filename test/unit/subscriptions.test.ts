@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { createSubscriptions, readUri } from '../../src/gateway/subscriptions.ts'
+
+function open(t: TestContext) {
+  const told: string[] = []
+  const subscriptions = createSubscriptions(async (server) => void told.push(server))
+  t.after(() => subscriptions.close())
+  const subscriber = () => {
+    const heard: string[] = []
+    return { heard, updated: (uri: string) => void heard.push(uri) }
+  }
+  return { subscriptions, told, subscriber }
+}
+
+test('each subscriber of a resource hears of it and of its parts, and of no other', async (t) => {
+  const { subscriptions, subscriber } = open(t)
+  const [one, two, other] = [subscriber(), subscriber(), subscriber()]
+  await subscriptions.add('a', 'x://dir', one)
+  await subscriptions.add('a', 'x://dir', two)
+  await subscriptions.add('b', 'x://dir', other)
+  for (const uri of ['x://dir', 'x://dir/file', 'x://dir#part', 'x://directory', 'x://'])
+    subscriptions.updated('a', uri)
+  assert.deepEqual(one.heard, ['x://dir', 'x://dir/file', 'x://dir#part'])
+  assert.deepEqual(two.heard, one.heard)
+  assert.deepEqual(other.heard, [])
+})
+
+test('what the last subscriber left is followed for five seconds more, unless somebody comes back', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { subscriptions, told, subscriber } = open(t)
+  const [one, two] = [subscriber(), subscriber()]
+  void subscriptions.add('a', 'x://1', one)
+  void subscriptions.add('a', 'x://1', two)
+  void subscriptions.add('a', 'x://2', two)
+  subscriptions.delete('a', 'x://1', one)
+  subscriptions.delete('a', 'x://1', two)
+  subscriptions.delete('a', 'x://1', two)
+  t.mock.timers.tick(4_000)
+  void subscriptions.add('a', 'x://1', one)
+  t.mock.timers.tick(10_000)
+  assert.deepEqual([...subscriptions.followed('a')], ['x://1', 'x://2'])
+  subscriptions.delete('a', 'x://1', one)
+  told.length = 0
+  t.mock.timers.tick(4_999)
+  assert.deepEqual(told, [])
+  t.mock.timers.tick(1)
+  assert.deepEqual([told, [...subscriptions.followed('a')]], [['a'], ['x://2']])
+})
+
+test('a malformed notification names no resource', () => {
+  assert.equal(readUri('{"uri":"x://1"}'), 'x://1')
+  for (const params of ['{}', '{"uri":1}', '{"uri"', 'null']) assert.equal(readUri(params), undefined, params)
+})
