@@ -9,9 +9,9 @@ export interface Outgoing {
   /** Members of `params._meta` that are passed on, as JSON text without the braces, hop keys taken out; may be empty. */
   readonly meta: string
   /** Plain value for `Mcp-Name` towards a modern upstream: the tool's or prompt's own name, or the resource's URI. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** More headers towards a modern upstream, in pairs, ready to be sent (`Mcp-Param-*`, proxy page 4.6). */
-  readonly headers?: readonly string[]
+  readonly headers?: readonly string[] | undefined
 }
 
 /** What came back: the JSON text of `result` or of `error`, byte for byte. */
