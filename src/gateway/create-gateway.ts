@@ -165,6 +165,11 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
     idleMs: timeouts.sessionIdleMs,
+    announce(mark) {
+      registry
+        .announce(mark)
+        .catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
+    },
     onEnd(session) {
       session.pushes?.close()
       session.following?.close()
@@ -216,7 +221,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     mcp,
     async start() {
       process.on('exit', killChildren)
-      await registry.follow((state) => swap(buildCatalog(state, listings)))
+      await registry.follow((state) => swap(buildCatalog(state, listings)), sessions.endedElsewhere)
       refresher.start()
     },
     async close() {

@@ -3,6 +3,9 @@ import type pg from 'pg'
 /** NOTIFY channel; the payload is the new version. */
 export const CHANNEL = 'registry'
 
+/** NOTIFY channel for what concerns every replica and is not stored; the payload is free text. */
+export const ANNOUNCEMENTS = 'announcements'
+
 const FIRST_WAIT_MS = 20
 const LONGEST_WAIT_MS = 2_000
 
@@ -10,12 +13,13 @@ export interface ListenOptions {
   readonly connect: () => pg.Client
   /** At each notice, with the version; after each (re)connect without: nobody knows what was missed in between. */
   readonly onChange: (version?: string) => void
+  readonly onAnnouncement: (text: string) => void
   /** Told once per outage. */
   readonly onError: (error: unknown) => void
 }
 
 /** Holds a LISTEN connection and makes it anew whenever it is lost. Returns the function that ends it. */
-export function listenForChanges({ connect, onChange, onError }: ListenOptions): () => void {
+export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): () => void {
   let stopped = false
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
@@ -25,10 +29,13 @@ export function listenForChanges({ connect, onChange, onError }: ListenOptions):
     const own = connect()
     client = own
     const loss = lossOf(own)
-    own.on('notification', ({ payload }) => onChange(payload))
+    own.on('notification', ({ channel, payload = '' }) => {
+      if (channel === ANNOUNCEMENTS) onAnnouncement(payload)
+      else onChange(payload)
+    })
     try {
       await own.connect()
-      await own.query(`listen ${CHANNEL}`)
+      await own.query(`listen ${CHANNEL}; listen ${ANNOUNCEMENTS}`)
       failures = 0
       onChange()
       throw await loss

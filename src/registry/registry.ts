@@ -5,7 +5,7 @@ import { translating } from './failures.ts'
 import { createGroups } from './groups.ts'
 import { createItems, type Difference } from './items.ts'
 import { deriveKey } from './key.ts'
-import { CHANNEL } from './listen.ts'
+import { ANNOUNCEMENTS, CHANNEL } from './listen.ts'
 import { migrateToLatest } from './migrate.ts'
 import type { Change, Offer, RegistryState, ServerConfig, ServerSecrets, StoredServer } from './model.ts'
 import { openSecrets } from './secrets.ts'
@@ -35,7 +35,9 @@ export interface Registry {
   /** `tx.servers.refresh` in a write of its own. */
   refresh(change: Change, id: string, offer: Offer, seen?: Configured): Promise<Difference>
   /** Hands the state to `apply`, now and at each change from anywhere. One follower; it must not throw. */
-  follow(apply: (state: RegistryState) => void): Promise<void>
+  follow(apply: (state: RegistryState) => void, onAnnouncement?: (text: string) => void): Promise<void>
+  /** Tells the followers of all replicas, this one included where there are any; nothing is stored. At most 8,000 bytes. */
+  announce(text: string): Promise<void>
   /** Opens a server's sealed part. 503 AppError (`secrets_unreadable`) when it does not open. */
   secrets(server: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets
   /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
@@ -83,7 +85,11 @@ function createRegistry(store: Store, master: Buffer, onError: (error: unknown) 
   return {
     write,
     refresh: (change, id, offer, seen) => write(change, (tx) => tx.servers.refresh(id, offer, seen)),
-    follow: (apply) => translating(() => sync.follow(apply)),
+    follow: (apply, onAnnouncement) => translating(() => sync.follow(apply, onAnnouncement)),
+    async announce(text) {
+      if (!store.listener) return
+      await translating(() => sql`select pg_notify(${ANNOUNCEMENTS}, ${text})`.execute(db))
+    },
     secrets: (server) => openSecrets(master, server),
     configs: (reader) =>
       translating(async () => {

@@ -68,7 +68,10 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
 
   return {
     /** Resolves after the first `apply`; rejects when the state cannot be read at all. */
-    async follow(follower: (state: RegistryState) => void): Promise<void> {
+    async follow(
+      follower: (state: RegistryState) => void,
+      onAnnouncement: (text: string) => void = () => {}
+    ): Promise<void> {
       if (apply) throw new Error('the registry has one follower')
       apply = follower
       try {
@@ -85,7 +88,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       const onChange = (version?: string) => {
         if (version === undefined || version !== current?.version) trigger()
       }
-      stopListening = listenForChanges({ connect: listener, onChange, onError })
+      stopListening = listenForChanges({ connect: listener, onChange, onAnnouncement, onError })
       schedulePoll()
     },
 

@@ -54,3 +54,24 @@ test('LC-13 what one replica switches off or removes, the other refuses within t
   await becomes(404)
   assert.deepEqual(await namesOf(b, '/api/v0/servers'), [])
 })
+
+test(
+  'a session that one replica serves, the other serves too, until the client ends it at either',
+  { skip },
+  async (t) => {
+    const [a, b] = await startTwo(t)
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    const opened = await fetch(`${a.url}/mcp`, { method: 'POST', headers, body })
+    const session = { ...headers, 'mcp-session-id': opened.headers.get('mcp-session-id')! }
+    const ping = async ({ url }: Gateway) => {
+      const sent = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' })
+      return (await fetch(`${url}/mcp`, { method: 'POST', headers: session, body: sent })).status
+    }
+    assert.deepEqual([await ping(a), await ping(b)], [200, 200])
+    assert.equal((await fetch(`${a.url}/mcp`, { method: 'DELETE', headers: session })).status, 200)
+    assert.equal(await ping(a), 404)
+    await until('the other replica to refuse it', async () => (await ping(b)) === 404, 2_000)
+  }
+)

@@ -16,6 +16,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
     key,
     maxSessions: 100,
     idleMs: 60_000,
+    announce() {},
     onEnd: (session) => void ended.push(session),
     ...options
   })
@@ -162,4 +163,17 @@ test('closing ends every session once', (t) => {
   sessions.close()
   sessions.close()
   assert.equal(ended.length, 2)
+})
+
+test('ending a session is announced, expiring is not; an announced end counts here too', async (t) => {
+  const announced: string[] = []
+  const { sessions, ended, create } = open(t, { announce: (mark) => void announced.push(mark) })
+  const [mine, theirs] = [create(), create()]
+  sessions.end(mine)
+  assert.equal(announced.length, 1)
+  assert.ok(mine.id.endsWith(announced[0]!))
+  sessions.endedElsewhere(theirs.id.slice(theirs.id.indexOf('.') + 1))
+  assert.equal(announced.length, 1)
+  assert.deepEqual(ended, [mine, theirs])
+  assert.equal(sessions.find(theirs.id, 'ann', '/mcp'), undefined)
 })

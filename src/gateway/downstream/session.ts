@@ -54,6 +54,8 @@ export interface SessionOptions {
   readonly idleMs: number
   /** Called when a session has ended: deleted, idle for too long, or pushed out. */
   readonly onEnd: (session: Session) => void
+  /** Tells other replicas that the session with this mark is over: its id must not be taken anywhere. */
+  readonly announce: (mark: string) => void
 }
 
 export interface Sessions {
@@ -68,7 +70,10 @@ export interface Sessions {
   open(principal: string, endpoint: string): Session | undefined
   /** The session of an id; undefined where it is forged, ended, too old, or somebody else's: no difference is shown. */
   find(id: string, principal: string, endpoint: string): Session | undefined
+  /** For good, on every replica. */
   end(session: Session): void
+  /** Another replica has ended the session with this mark. */
+  endedElsewhere(mark: string): void
   /** Sessions with an open stream. */
   listening(): Iterable<Session>
   /** The sessions that this replica knows of at these endpoints. */
@@ -84,9 +89,11 @@ const REORDER_MS = 1_000
 const MAX_ENDED = 100_000
 
 const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
+/** Sessions of the oldest transport live and die with their stream, and carry no signature. */
+const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptions): Sessions {
+export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: SessionOptions): Sessions {
   // in order of last use, to within a second
   const known = new Map<string, Session>()
   const ended = new Map<string, number>()
@@ -135,16 +142,29 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
     if (claims?.p !== principal || claims.e !== endpoint) return undefined
     return nowSeconds() - claims.t > MAX_AGE_S || !makeRoom() ? undefined : remember(id, claims)
   }
-  const end = (session: Session) => {
-    if (session.id.includes('.')) ended.set(signatureOf(session.id), performance.now())
+  const bury = (mark: string) => {
+    ended.set(mark, performance.now())
     if (ended.size > MAX_ENDED) ended.delete(ended.keys().next().value!)
+  }
+  /** On this replica: another may hear from its client still. */
+  const expire = (session: Session) => {
+    if (isSigned(session)) bury(signatureOf(session.id))
     drop(session)
+  }
+  const end = (session: Session) => {
+    expire(session)
+    if (isSigned(session)) announce(signatureOf(session.id))
+  }
+  const endedElsewhere = (mark: string) => {
+    bury(mark)
+    for (const session of known.values())
+      if (isSigned(session) && signatureOf(session.id) === mark) return drop(session)
   }
   const sweep = () => {
     const now = performance.now()
     for (const session of known.values()) {
       if (session.streams.size > 0 || session.calls.size > 0) session.lastUsed = now
-      else if (now - session.lastUsed > idleMs) end(session)
+      else if (now - session.lastUsed > idleMs) expire(session)
     }
     for (const [id, at] of ended) if (now - at > MAX_AGE_S * 1000) ended.delete(id)
   }
@@ -180,6 +200,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd }: SessionOptio
       return session
     },
     end,
+    endedElsewhere,
     *listening() {
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
