@@ -25,6 +25,8 @@ import { buildValidator, formatFindings, refuseRepeatedQuery } from './validatio
 export interface BuildOptions {
   /** Takes one JSON line per event; absent: nothing is logged. */
   readonly log?: { write(line: string): void }
+  /** Takes lines for the person who starts it and waits. */
+  readonly tell?: (line: string) => void
 }
 
 /** Errors of drivers and of the network may quote a URL whole; its credentials must not reach the log. */
@@ -40,7 +42,9 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildO
     http: {
       connectionsCheckingInterval: 2_000,
       headersTimeout: timeouts.requestBodyMs,
-      maxHeaderSize: limits.headerBytes
+      maxHeaderSize: limits.headerBytes,
+      // the guard answers in our own words
+      requireHostHeader: false
     },
     requestTimeout: timeouts.requestBodyMs,
     bodyLimit: limits.restBodyBytes,
@@ -57,7 +61,7 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildO
   }).withTypeProvider<TypeBoxTypeProvider>()
 
 /** The map of the system: everything that answers, in order. Nothing listens yet. */
-export async function buildApp(config: Config, { log }: BuildOptions = {}): Promise<FastifyInstance> {
+export async function buildApp(config: Config, { log, tell }: BuildOptions = {}): Promise<FastifyInstance> {
   const app = createServer(config, log)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
   const { host, publicUrl, allowedHosts, allowedOrigins, stdio, refreshIntervalMs, demo } = config
@@ -67,7 +71,7 @@ export async function buildApp(config: Config, { log }: BuildOptions = {}): Prom
   await app.register(guard, { host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth)
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
-  await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts })
+  await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, tell })
   await app.register(gateway, { version: VERSION, stdio, timeouts, limits, refreshIntervalMs, demo })
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)

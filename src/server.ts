@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import type { FastifyInstance } from 'fastify'
@@ -41,11 +42,17 @@ function nodeWarnings(): string[] {
 
 /** One line for the person who started it: what is wrong, not where in the code. */
 function explain(error: unknown, { host, port }: Config): string {
-  const { code, message } = error as NodeJS.ErrnoException
+  const { code, message, syscall } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return `port ${port} on ${host} is in use by another process`
-  if (code === 'EACCES') return `listening on ${host} port ${port} is not permitted`
+  if (code === 'EACCES' && syscall === 'listen') return `listening on ${host} port ${port} is not permitted`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is not an address of this machine`
   return String(message).split('\n', 1)[0]!
+}
+
+/** Refused here and not when a server's process is first started, which may be days later. */
+function checkFolders({ stdio: { cwd } }: Config): void {
+  if (cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
+  throw new StartRefusal(`TOWPATH_STDIO_CWD is not a folder: ${JSON.stringify(cwd)}`)
 }
 
 /** First signal: finish what is under way and end with 0. Second signal: end at once. */
@@ -87,6 +94,15 @@ function keepCallsYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
+/** Without Fastify's own log line about it: the banner says where it listens. */
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
+  await app.ready()
+  const { level } = app.log
+  if (level === 'info') app.log.level = 'warn'
+  await app.listen({ host, port })
+  app.log.level = level
+}
+
 /** Starts the gateway and serves until a signal. Ends the process with one line when it cannot start. */
 export async function startServer(config: Config, warnings: readonly string[], { out, log }: Outputs): Promise<void> {
   // without a listener the signal opens Node's inspector to everybody on this machine
@@ -95,10 +111,12 @@ export async function startServer(config: Config, warnings: readonly string[], {
   keepCallsYoung()
   let app: FastifyInstance | undefined
   try {
-    app = await buildApp(config, { log })
+    checkFolders(config)
+    out(`${TITLE} ${VERSION} is starting`)
+    app = await buildApp(config, { log, tell: out })
     stopOnSignals(app, config.timeouts.drainMs)
     endOnFaults(app)
-    await app.listen({ host: config.host, port: config.port })
+    await listen(app, config)
   } catch (error) {
     await app?.close()
     process.stderr.write(`${PRODUCT}: cannot start: ${explain(error, config)}\n`)

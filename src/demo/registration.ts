@@ -27,8 +27,8 @@ interface Registration {
 
 /** Whether a registration is the bundled demo server's: this installation's, or one's at another path. */
 export function isDemoRegistration({ transport, command = '', args = [], ...given }: Registration): boolean {
-  if (transport !== 'stdio' || given.description !== description || !/(^|[\\/])node(\.exe)?$/i.test(command))
-    return false
-  const isLoader = args.length === 1 || (args.length === 3 && args[0] === '--import')
-  return isLoader && /[\\/]src[\\/]demo[\\/]server\.[jt]s$/.test(args.at(-1)!)
+  if (transport !== 'stdio' || given.description !== description) return false
+  const isNode = /(^|[\\/])node(\.exe)?$/i.test(command)
+  const isOurForm = args.length === 1 || (args.length === 3 && args[0] === '--import')
+  return isNode && isOurForm && /[\\/]src[\\/]demo[\\/]server\.[jt]s$/.test(args.at(-1)!)
 }

@@ -10,14 +10,18 @@ import { takeLock } from './lock.ts'
 const INT8 = 20
 
 /** The embedded PostgreSQL of a data directory as a pool of one connection. Throws StartRefusal. */
-export async function openEmbedded(dataDir: string, connectTimeoutMs: number): Promise<PostgresPool> {
+export async function openEmbedded(
+  dataDir: string,
+  connectTimeoutMs: number,
+  onCreate?: () => void
+): Promise<PostgresPool> {
   await makePrivate(dataDir)
   const lock = await takeLock(dataDir, () => {
     process.stderr.write(`data directory ${dataDir} was taken over by another process\n`)
     process.exit(1)
   })
   try {
-    const pglite = await openOrCreate(dataDir)
+    const pglite = await openOrCreate(dataDir, onCreate)
     return poolOfOne(pglite, connectTimeoutMs, async () => {
       await pglite.close()
       await lock.release()
@@ -29,9 +33,10 @@ export async function openEmbedded(dataDir: string, connectTimeoutMs: number): P
 }
 
 /** A first start that is killed half-way must not leave a folder that never opens: it is made aside and then moved. */
-async function openOrCreate(dataDir: string): Promise<PGlite> {
+async function openOrCreate(dataDir: string, onCreate?: () => void): Promise<PGlite> {
   const folder = join(dataDir, 'postgres')
   if (!(await checkFormat(folder))) {
+    onCreate?.()
     const draft = `${folder}.new`
     await rm(draft, { recursive: true, force: true })
     const first = await open(draft)

@@ -14,6 +14,8 @@ export interface StoreOptions {
   readonly connectTimeoutMs: number
   readonly queryTimeoutMs: number
   readonly onIdleError: (error: Error) => void
+  /** Told before an embedded store is made, which takes seconds. */
+  readonly onCreate?: () => void
 }
 
 export interface Store {
@@ -35,8 +37,8 @@ export function openStore(options: StoreOptions): Promise<Store> {
     : openPostgresStore(options.databaseUrl, options)
 }
 
-async function openEmbeddedStore({ dataDir, connectTimeoutMs }: StoreOptions): Promise<Store> {
-  const db = toDb(await openEmbedded(dataDir, connectTimeoutMs))
+async function openEmbeddedStore({ dataDir, connectTimeoutMs, onCreate }: StoreOptions): Promise<Store> {
+  const db = toDb(await openEmbedded(dataDir, connectTimeoutMs, onCreate))
   return { db, listener: undefined, maintain: (work) => work(db), close: () => db.destroy() }
 }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { cleanEnv, freePort, root, run, startGateway, towpathCommand, until, type Running } from '../e2e/harness.ts'
-import { freshPlace } from '../store.ts'
+import { freshPlace, tempDir } from '../store.ts'
 
 const start = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running =>
   run(t, process.execPath, [...towpathCommand(), ...args], { cwd: root, env: { ...cleanEnv(), ...env } })
@@ -12,13 +13,19 @@ const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, line:
   [['start', '--enterprise'], {}, 'enterprise mode is not available in this version yet'],
   [['start', '--port', 'x'], {}, '--port must be a whole number from 0 to 65535, not "x"'],
   [['start', '--nonsense'], {}, "unknown option '--nonsense'"],
-  [['nonsense'], {}, "unknown command 'nonsense'"]
+  [['nonsense'], {}, "unknown command 'nonsense'"],
+  [['start'], { TOWPATH_STDIO_CWD: '/no/such' }, 'cannot start: TOWPATH_STDIO_CWD is not a folder: "/no/such"'],
+  [
+    ['start', '--data-dir', process.execPath],
+    {},
+    `cannot start: the data directory ${process.execPath} cannot be used: ${process.execPath} is not a folder`
+  ]
 ]
 test('a start that is asked for wrongly ends with 2 and one line', async (t) => {
   for (const [args, env, line] of refusals) {
     const process = start(t, args, env)
     assert.equal(await process.exited, 2, line)
-    assert.equal(process.output(), `towpath: ${line}\n`)
+    assert.equal(process.output().replace(/^Towpath \S+ is starting\n/, ''), `towpath: ${line}\n`)
   }
 })
 
@@ -27,11 +34,12 @@ test('a start that the machine refuses ends with one line that says why', async 
   const { dataDir } = await freshPlace(t, 'pglite')
   const taken = start(t, ['start', '--port', String(first.port), '--data-dir', dataDir])
   assert.equal(await taken.exited, 1)
-  assert.equal(taken.output(), `towpath: cannot start: port ${first.port} on 127.0.0.1 is in use by another process\n`)
+  const line = `towpath: cannot start: port ${first.port} on 127.0.0.1 is in use by another process`
+  assert.deepEqual(taken.output().split('\n').slice(1), [line, ''])
 
   const locked = start(t, ['start', '--port', '0', '--data-dir', first.place.dataDir])
   assert.notEqual(await locked.exited, 0)
-  assert.match(locked.output(), /^towpath: cannot start: data directory .* is in use by process \d+ on .*\n$/)
+  assert.match(locked.output(), /^towpath: cannot start: data directory .* is in use by process \d+ on .*$/m)
 })
 
 test('the start tells where everything is; a debugger cannot be opened by a signal; SIGTERM ends it with 0', async (t) => {
@@ -50,6 +58,17 @@ test('the start tells where everything is; a debugger cannot be opened by a sign
   assert.equal((await gateway.get('/health')).status, 200)
   assert.doesNotMatch(gateway.output(), /Debugger listening/)
   assert.equal(await gateway.stop('SIGTERM'), 0)
+})
+
+test('a first start says at once that it starts and what it makes, and logs nothing before the banner', async (t) => {
+  const dataDir = join(await tempDir(t), 'data')
+  const process = start(t, ['start', '--port', '0', '--data-dir', dataDir])
+  await until('the banner', () => process.output().includes('embedded, in'), 120_000)
+  const [first, second, third] = process.output().split('\n')
+  assert.match(first!, /^Towpath \S+ is starting$/)
+  assert.equal(second, `creating the embedded store in ${dataDir}; this takes some seconds, once`)
+  assert.match(third!, /^Towpath \S+ listens on /)
+  assert.doesNotMatch(process.output(), /^\{/m)
 })
 
 test('DA-12 a bind beyond loopback is possible and warned of', async (t) => {
