@@ -1,9 +1,11 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import sensible, { type HttpError } from '@fastify/sensible'
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
+import { UpstreamFailure } from '../gateway/upstream/failure.ts'
+import { discardRest } from './discard.ts'
 
 /** Contract 7; `code` where a machine should tell cases apart. */
 interface ErrorBody {
@@ -32,15 +34,31 @@ function bodyOf(error: Failure, status: number): ErrorBody {
   return { error: texts[error.code ?? ''] ?? error.message }
 }
 
+/** What an AppError's cause adds, for the log alone: a driver's own words; an upstream's failure is the message. */
+function causeOf({ message, cause }: AppError): { cause?: string } {
+  if (!(cause instanceof Error) || cause instanceof UpstreamFailure || message.includes(cause.message)) return {}
+  return { cause: cause.message }
+}
+
+/** Foreseen failures are one line; only what nobody foresaw shows where in the code. */
+function record(error: Failure, status: number, { log }: FastifyRequest): void {
+  if (status < 500) return
+  if (!(error instanceof AppError)) return log.error({ err: error }, 'request failed')
+  const { cause } = error
+  const hasLeft = cause instanceof UpstreamFailure && cause.reason === 'cancelled'
+  log[hasLeft ? 'debug' : 'warn']({ status, ...causeOf(error) }, `request failed: ${error.message}`)
+}
+
 function sendError(error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = error.statusCode ?? 500
-  if (status >= 500) request.log[status === 500 ? 'error' : 'warn']({ err: error }, 'request failed')
+  record(error, status, request)
   if (error instanceof AppError && error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
-  if (closing.has(status)) void reply.header('connection', 'close')
+  void reply.code(status).type('application/json; charset=utf-8')
+  const body = JSON.stringify(bodyOf(error, status))
+  if (!closing.has(status)) return reply.send(body)
+  void reply.header('connection', 'close')
+  discardRest(request.raw, () => void reply.send(body))
   return reply
-    .code(status)
-    .type('application/json; charset=utf-8')
-    .send(JSON.stringify(bodyOf(error, status)))
 }
 
 /** For `frameworkErrors`: refusals before a route is known. */
@@ -100,6 +118,8 @@ export default fp(
       const path = split(request.url.split('?', 1)[0]!)
       const methods = [...routes.values()].filter(({ segments }) => fits(segments, path)).flatMap((r) => [...r.methods])
       if (methods.length === 0) return sendError(app.httpErrors.notFound('no such route'), request, reply)
+      // a file that a route of this method did not find
+      if (methods.includes(request.method)) return sendError(app.httpErrors.notFound('no such file'), request, reply)
       const allow = [...new Set(methods)].sort().join(', ')
       void reply.header('allow', allow)
       return sendError(
@@ -107,6 +127,11 @@ export default fp(
         request,
         reply
       )
+    })
+
+    app.server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+      const body = JSON.stringify({ error: 'the only expectation that is met is 100-continue' })
+      response.writeHead(417, { 'content-type': 'application/json; charset=utf-8', connection: 'close' }).end(body)
     })
 
     app.addHook('onSend', async (_request, reply) => {

@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { isLoopback } from '../domain/loopback.ts'
-import { AppError, forbidden, unavailable } from '../errors.ts'
+import { AppError, forbidden, invalid, unavailable } from '../errors.ts'
 
 export type GuardOptions = Pick<Config, 'host' | 'publicUrl' | 'allowedHosts' | 'allowedOrigins'>
 
@@ -71,6 +71,11 @@ function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyR
     .send()
 }
 
+const refusedOptions = ({ headers }: FastifyRequest) =>
+  headers.origin === undefined
+    ? new AppError(405, 'OPTIONS is answered to allowed origins only')
+    : forbidden('this Origin may not read answers; see TOWPATH_ALLOWED_ORIGINS')
+
 /** The first thing every request meets: Host, Origin and Sec-Fetch-Site, on known and unknown routes alike. */
 export default fp<GuardOptions>(
   async (app, options) => {
@@ -83,6 +88,7 @@ export default fp<GuardOptions>(
 
     const check = (request: FastifyRequest, reply: FastifyReply): void => {
       const { host = '', origin, 'sec-fetch-site': site = 'none' } = request.headers
+      if (host === '') throw invalid('the request has no Host header')
       if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
       if (origin !== undefined && !origins.may(origin, host)) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
@@ -102,7 +108,7 @@ export default fp<GuardOptions>(
       check(request, reply)
       if (isPreflight(request)) return void answerPreflight(request, reply)
       if (stopping) throw unavailable('the gateway is stopping')
-      if (request.method === 'OPTIONS') throw new AppError(405, 'OPTIONS is answered to allowed origins only')
+      if (request.method === 'OPTIONS') throw refusedOptions(request)
       done()
     })
   },

@@ -1,11 +1,19 @@
 import { isUtf8 } from 'node:buffer'
 import fp from 'fastify-plugin'
+import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
-import { invalid } from '../errors.ts'
+import { AppError, invalid } from '../errors.ts'
 import { checkJson, JsonError, type JsonLimits } from '../gateway/json.ts'
 
 /** Text of the bodies that are being worked on, by the value that was parsed from it. */
 const texts = new WeakMap<object, string>()
+
+/** Bodies are read as they come: one that is compressed would be taken for broken JSON. */
+export function refuseEncoding({ headers }: FastifyRequest): AppError | null {
+  const encoding = headers['content-encoding']
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return null
+  return new AppError(415, 'bodies with a Content-Encoding are not accepted')
+}
 
 /** The JSON text that a request body was parsed from: what must pass byte for byte is cut out of it. */
 export function rawBody(body: object): string {
@@ -36,6 +44,8 @@ export default fp<{ limits: Config['limits'] }>(
     app.removeAllContentTypeParsers()
     for (const type of ['application/json', /^application\/[\w.-]+\+json$/]) {
       app.addContentTypeParser<Buffer>(type, { parseAs: 'buffer' }, (request, bytes, done) => {
+        const refused = refuseEncoding(request)
+        if (refused) return done(refused)
         if (bytes.length === 0) return done(null, undefined)
         const text = readText(bytes, { depth, elements })
         void parse(request, text, (error, body: unknown) => {

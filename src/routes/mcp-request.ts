@@ -1,14 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { notFound } from '../errors.ts'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
+import { refuseEncoding } from '../plugins/json-body.ts'
 
 /** Bodies stay bytes; for plugins of MCP routes, whose own scope this changes. */
 export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
   // nothing here logs by request, and a logger each is a measurable part of a call's cost
   app.setChildLoggerFactory((logger) => logger)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
-    done(null, body)
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) =>
+    done(refuseEncoding(request), body)
   )
 }
 

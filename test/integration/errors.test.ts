@@ -3,6 +3,7 @@ import { connect, type AddressInfo } from 'node:net'
 import test from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { buildApp } from '../../src/app.ts'
+import { toAppError, UpstreamFailure, type Reason } from '../../src/gateway/upstream/failure.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
 import { later } from '../store.ts'
 
@@ -13,6 +14,13 @@ const post = (url: string, payload: object): InjectOptions => ({ method: 'POST',
 function invoke(payload: string | Buffer, type = 'application/json'): InjectOptions {
   return { method: 'POST', url: '/api/v0/tools/invoke', payload, headers: type ? { 'content-type': type } : {} }
 }
+
+const encoded = (url: string, encoding: string): InjectOptions => ({
+  method: 'POST',
+  url,
+  payload: '{"name":"a__b"}',
+  headers: { ...json, 'content-encoding': encoding }
+})
 
 type Case = readonly [request: InjectOptions | string, status: number, error: string | RegExp]
 
@@ -54,6 +62,7 @@ const groups: Readonly<Record<string, readonly Case[]>> = {
   'IN-17 routes that are not there, or not in this mode, answer in the one shape': [
     ['/api/v0/nowhere', 404, 'no such route'],
     ['/metrics', 404, 'no such route'],
+    ['/docs/static/..%2f..%2fpackage.json', 404, 'no such file'],
     ['/%zz', 400, 'the path is not a valid URL path'],
     [{ method: 'PATCH', url: '/api/v0/servers/a' }, 405, /^PATCH is not possible here/],
     ['/api/v0/users', 403, 'only in enterprise mode'],
@@ -72,6 +81,11 @@ const groups: Readonly<Record<string, readonly Case[]>> = {
   'IN-05 members that reach for prototypes are refused': [
     [invoke('{"name":"a","x":{"__proto__":{"y":1}}}'), 400, /not accepted/],
     [invoke('{"name":"a","constructor":{"prototype":1}}'), 400, /not accepted/]
+  ],
+  'a body with a Content-Encoding is a 415, on REST and on MCP': [
+    [encoded('/api/v0/tools/invoke', 'gzip'), 415, 'bodies with a Content-Encoding are not accepted'],
+    [encoded('/mcp', 'br'), 415, 'bodies with a Content-Encoding are not accepted'],
+    [encoded('/api/v0/tools/invoke', 'identity'), 404, /does not exist/]
   ],
   'LI-01 LI-03 bodies beyond the limits are refused': [
     [invoke(nested(64)), 400, /deeper than 64/],
@@ -124,6 +138,63 @@ test('IN-17 SE-07 what nobody foresaw is a 500 that tells nothing, and a log lin
   const log = lines.join('')
   assert.match(log, /cannot connect to postgres:\/\/\*\*\*@db/)
   assert.doesNotMatch(log, /SENT/)
+})
+
+test('a failure of an upstream is one warning without a stack, a caller who left is not worth one', async (t) => {
+  const lines: string[] = []
+  const app = await buildApp(await freshConfig(t), { log: { write: (line) => lines.push(line) } })
+  later(t, () => app.close())
+  const failing = (reason: Reason) => () => {
+    throw toAppError(new UpstreamFailure(reason, 'connection refused'), 'one')
+  }
+  app.get('/failing', { config: { access: 'public' } }, failing('unreachable'))
+  app.get('/left', { config: { access: 'public' } }, failing('cancelled'))
+  await check(app, '/left', 503, /refused/)
+  await check(app, '/failing', 502, 'server "one": connection refused')
+  const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  assert.deepEqual(
+    logged.map(({ level, msg, err }) => [level, msg, err]),
+    [[40, 'request failed: server "one": connection refused', undefined]]
+  )
+})
+
+test('LI-01 a sender of far too much gets to read the refusal, on REST and on MCP', async (t) => {
+  const port = await listen(await startApp(t))
+  for (const path of ['/api/v0/tools/invoke', '/mcp']) {
+    for (let i = 0; i < 5; i++) {
+      const body = Buffer.alloc(24 * 1024 * 1024, 'a')
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers: json, body })
+      assert.deepEqual([answer.status, await answer.json()], [413, { error: 'the request body is too large' }])
+    }
+  }
+})
+
+test('LI-01 a sender that stops half-way is refused all the same', async (t) => {
+  const port = await listen(await startApp(t))
+  const begun = performance.now()
+  const text = await exchange(
+    port,
+    'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n{'
+  )
+  assert.match(text, /^HTTP\/1\.1 413 /)
+  assert.ok(performance.now() - begun < 5_000)
+})
+
+test('LI-10 a request without Host, or with an unknown expectation, is refused in the one shape', async (t) => {
+  const port = await listen(await startApp(t))
+  for (const [bytes, status, error] of [
+    ['GET /health HTTP/1.1\r\n\r\n', 400, 'the request has no Host header'],
+    [
+      'POST /mcp HTTP/1.1\r\nHost: localhost\r\nExpect: foo\r\nContent-Length: 0\r\n\r\n',
+      417,
+      'the only expectation that is met is 100-continue'
+    ]
+  ] as const) {
+    const text = await exchange(port, bytes)
+    assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `))
+    assert.match(text, /content-type: application\/json/i)
+    assert.ok(text.includes(JSON.stringify({ error })), text)
+  }
 })
 
 test('LI-01 LI-10 the parser refuses in the same shape, and closes', async (t) => {

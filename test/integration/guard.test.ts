@@ -74,7 +74,7 @@ test('DA-06 a preflight from a foreign origin gets no CORS header', async (t) =>
     for (const origin of ['http://evil.example', 'null', 'http://localhost:3000', undefined]) {
       const headers = { 'access-control-request-method': 'POST', ...(origin ? { origin } : {}) }
       const answer = await app.inject({ method: 'OPTIONS', url, headers })
-      assert.ok(answer.statusCode === 403 || answer.statusCode === 405, `${url} ${origin} ${answer.statusCode}`)
+      assert.equal(answer.statusCode, origin === undefined ? 405 : 403, `${url} ${origin}`)
       assert.deepEqual(
         Object.keys(answer.headers).filter((name) => name.startsWith('access-control')),
         []
