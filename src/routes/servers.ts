@@ -23,7 +23,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/servers/:name',
-    { config: user, schema: { tags, summary: 'One server', params, response: { 200: ref(Server), ...failures(404) } } },
+    {
+      config: user,
+      schema: { tags, summary: 'One server', params, response: { 200: ref(Server), ...failures(400, 404, 414) } }
+    },
     (request) => gateway.server(callerOf(request), request.params.name)
   )
 
@@ -57,7 +60,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         description: 'The new configuration must connect first; what was disabled stays disabled.',
         params,
         body: ref(ServerInput),
-        response: { 200: ref(Server), ...failures(400, 404, 413, 415, 502, 503, 504) }
+        response: { 200: ref(Server), ...failures(400, 404, 413, 414, 415, 502, 503, 504) }
       }
     },
     (request) => {
@@ -71,7 +74,12 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
     '/servers/:name',
     {
       config: admin,
-      schema: { tags, summary: 'Remove a server', params, response: { 204: Type.Null(), ...failures(404, 503) } }
+      schema: {
+        tags,
+        summary: 'Remove a server',
+        params,
+        response: { 204: Type.Null(), ...failures(400, 404, 414, 503) }
+      }
     },
     async (request, reply) => {
       await gateway.remove(callerOf(request), request.params.name)
@@ -89,7 +97,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
           summary: enabled ? 'Enable a server' : 'Disable a server',
           description: 'Lists the items whose visibility changed.',
           params,
-          response: { 200: ref(ServerState), ...failures(404, 503) }
+          response: { 200: ref(ServerState), ...failures(400, 404, 414, 415, 503) }
         }
       },
       (request) => gateway.setServerEnabled(callerOf(request), request.params.name, enabled)
@@ -104,7 +112,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Read the lists of a server again',
         params,
-        response: { 200: ref(Refresh), ...failures(404, 502, 503, 504) }
+        response: { 200: ref(Refresh), ...failures(400, 404, 414, 415, 502, 503, 504) }
       }
     },
     (request) => gateway.refresh(callerOf(request), request.params.name)

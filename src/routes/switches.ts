@@ -17,7 +17,7 @@ export const switches: FastifyPluginAsyncTypebox<{ kind: ItemKind; plural: strin
           tags: [plural],
           summary: `${enabled ? 'Enable' : 'Disable'} one of the ${plural}, or all of a server`,
           querystring: EntityQuery,
-          response: { 200: Names, ...failures(400, 404, 503) }
+          response: { 200: Names, ...failures(400, 404, 415, 503) }
         }
       },
       (request) => app.gateway.setItemsEnabled(callerOf(request), kind, request.query.entity, enabled)

@@ -77,7 +77,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         tags,
         summary: 'One tool group',
         params,
-        response: { 200: ref(ToolGroupDetails), ...failures(400, 404) }
+        response: { 200: ref(ToolGroupDetails), ...failures(400, 404, 414) }
       }
     },
     (request) => details(request, gateway.group(callerOf(request), request.params.name))
@@ -91,7 +91,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         tags,
         summary: 'Tools that a group serves now',
         params,
-        response: { 200: ref(EffectiveTools), ...failures(400, 404) }
+        response: { 200: ref(EffectiveTools), ...failures(400, 404, 414) }
       }
     },
     (request) => ({ tools: gateway.effectiveTools(callerOf(request), request.params.name) })
@@ -107,7 +107,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         description: 'Open sessions have the new tools at once. Names that the group held before may be missing.',
         params,
         body: ref(ToolGroupReplacement),
-        response: { 200: ref(ToolGroupDetails), ...failures(400, 404, 413, 415, 503) }
+        response: { 200: ref(ToolGroupDetails), ...failures(400, 404, 413, 414, 415, 503) }
       }
     },
     async (request) => {
@@ -127,7 +127,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         summary: 'Remove a tool group',
         description: 'Its open sessions end.',
         params,
-        response: { 204: Type.Null(), ...failures(400, 404, 503) }
+        response: { 204: Type.Null(), ...failures(400, 404, 414, 503) }
       }
     },
     async (request, reply) => {

@@ -55,6 +55,7 @@ const meanings = {
   404: 'It does not exist',
   409: 'It conflicts with what exists',
   413: 'The body is too large',
+  414: 'The name in the path is too long',
   415: 'The content type is not JSON',
   502: 'The upstream failed, or cannot be reached',
   503: 'Overloaded, or the registry cannot be reached; see Retry-After',

@@ -30,7 +30,11 @@ test('every REST route is in the document, with a summary and what it answers', 
     if (undocumented.test(url)) continue
     const operation = paths[url.replaceAll(/:(\w+)/g, '{$1}')]?.[method]
     assert.ok(operation?.summary, `${method} ${url}`)
-    assert.ok(Object.keys(operation.responses).length > 0, `${method} ${url}`)
+    const statuses = Object.keys(operation.responses)
+    assert.ok(statuses.length > 0, `${method} ${url}`)
+    const named = url.includes(':name') && !statuses.includes('403') ? ['400', '404', '414'] : []
+    const switched = /\/(enable|disable)$/.test(url) ? ['400', '415'] : []
+    for (const status of [...named, ...switched]) assert.ok(statuses.includes(status), `${method} ${url} ${status}`)
   }
 })
 
