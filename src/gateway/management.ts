@@ -27,7 +27,12 @@ type Management = Pick<
 const change = ({ name }: Caller, action: string, target: string): Change => ({ actor: name, action, target })
 
 const oauthRequired = () =>
-  new AppError(400, 'the upstream requires OAuth authorization', { code: 'upstream_oauth_required' })
+  new AppError(
+    400,
+    'the upstream asks for authorization: give "bearer_token", or an "Authorization" header in "headers"; ' +
+      'signing in with OAuth is not available in this version',
+    { code: 'upstream_oauth_required' }
+  )
 
 const secretsOf = ({ bearer_token, headers, env, oauth_client_secret }: ServerConfig): ServerSecrets => ({
   ...(bearer_token === undefined ? {} : { bearer_token }),

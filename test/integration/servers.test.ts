@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { startRecorder } from '../fixtures/http/recorder.ts'
+import { startHttp } from '../fixtures/http/server.ts'
 import { register, startApp, stdioServer } from '../app.ts'
-import { engines } from '../store.ts'
+import { engines, later } from '../store.ts'
 
 const send = (app: FastifyInstance, method: 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
   app.inject({ method, url: `/api/v0/servers${path}`, ...(payload ? { payload } : {}) })
@@ -199,3 +200,30 @@ async function refuse(app: FastifyInstance, payload: object): Promise<string> {
   assert.deepEqual(Object.keys(body), ['error'])
   return body.error
 }
+
+test('an upstream that asks for authorization is refused with what to give it, one that forbids as it is', async (t) => {
+  const app = await startApp(t)
+  const guarded = await startRecorder(t, { authorization: 'Bearer good' })
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/api/v0/servers',
+    payload: { name: 'guarded', transport: 'streamable_http', url: guarded.url }
+  })
+  assert.deepEqual(answer.json(), {
+    error:
+      'the upstream asks for authorization: give "bearer_token", or an "Authorization" header in "headers"; ' +
+      'signing in with OAuth is not available in this version',
+    code: 'upstream_oauth_required'
+  })
+  const forbidding = await startHttp((_request, response) => void response.writeHead(403).end())
+  later(t, forbidding.close)
+  const refused = await app.inject({
+    method: 'POST',
+    url: '/api/v0/servers',
+    payload: { name: 'forbidding', transport: 'streamable_http', url: forbidding.origin }
+  })
+  assert.deepEqual(
+    [refused.statusCode, refused.json()],
+    [502, { error: 'server "forbidding": refused the request (HTTP 403)' }]
+  )
+})

@@ -24,10 +24,9 @@ const reasonOf = (status: number): Reason => {
 export function statusFailure(status: number, raw: readonly Buffer[], hasCredential: boolean): UpstreamFailure {
   if (status === 401 || status === 403) {
     const wwwAuthenticate = headerOf(raw, 'www-authenticate')?.slice(0, MAX_CHALLENGE)
-    const text = hasCredential
-      ? `rejected the configured token (HTTP ${status})`
-      : `demands authentication (HTTP ${status})`
-    return new UpstreamFailure('auth', text, { status, cause: { wwwAuthenticate } })
+    const asked = hasCredential ? 'rejected the configured token' : 'demands authentication'
+    const text = status === 403 ? 'refused the request' : asked
+    return new UpstreamFailure('auth', `${text} (HTTP ${status})`, { status, cause: { wwwAuthenticate } })
   }
   if (status >= 300 && status < 400) {
     const text = `redirects to another URL (HTTP ${status}), which has to be registered instead`
