@@ -596,7 +596,7 @@ test('a session can be watched, and an upstream without such a stream says so', 
   assert.equal(await connection.watch(sink, () => ends++), true)
   upstream.setExtraTools([{ name: 'new', inputSchema: { type: 'object' } }])
   await until('the change is told', () => sink.notifications.length === 1)
-  assert.deepEqual(sink.notifications, [['notifications/tools/list_changed', '']])
+  assert.deepEqual(sink.notifications, [['notifications/tools/list_changed', '{}']])
   const { headers } = upstream.requests.find(({ method }) => method === 'GET')!
   assert.equal(headers.accept, 'text/event-stream')
   assert.equal(headers['content-type'], undefined)

@@ -35,6 +35,11 @@ export interface Connection {
   onNotification: ((method: string, params: string) => void) | null
   /** Answers requests of the upstream that belong to no call, where the transport can carry such; null: -32601. */
   onRequest?: ((method: string, params: string) => Promise<Answer>) | null
+  /**
+   * From now on what the upstream asks outside of its calls' streams goes to the call under way that it must belong to;
+   * `isMixed`: calls may be of several clients. Absent where there are no such streams.
+   */
+  hear?(isMixed: boolean): void
   /** Where it is a process: resolves when nothing of it is left. */
   readonly ended?: Promise<void>
 }

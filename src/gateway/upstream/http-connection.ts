@@ -3,6 +3,7 @@ import type { Answer, Call, Sink } from './call.ts'
 import type { Connection, Era, Greeting } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
+import { createHearing, type Hearing } from './hearing.ts'
 import type { HttpPool } from './http-pool.ts'
 import { connectionHeaders, legacyBody, modernBody, modernHeaders, modernMeta, streamHeaders } from './http-request.ts'
 import { type Watch, createWatch } from './http-watch.ts'
@@ -48,6 +49,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   const exchanges = createBag<Exchange>()
   const watches = new Set<Watch>()
   let closed = false
+  let hearing: Hearing | null = null
 
   const post = (body: string) => void pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).catch(ignore)
   const reply = (id: string, { kind, body }: Answer) =>
@@ -100,6 +102,15 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     pool.post(isLegacy ? headers : modernHeaders(headers, request), body, exchange)
   }
 
+  const sendHeard = async (call: Call, { add, delete: remove }: Hearing): Promise<Answer> => {
+    try {
+      await add(call)
+      return await new Promise<Answer>((resolve, reject) => start(call, resolve, reject))
+    } finally {
+      remove(call)
+    }
+  }
+
   const connection: HttpConnection = {
     era,
     greeting,
@@ -109,7 +120,11 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     },
     onClose: null,
     onNotification: null,
-    send: (call) => new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
+    send: (call) =>
+      hearing ? sendHeard(call, hearing) : new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
+    hear(isMixed) {
+      if (isLegacy && session !== null) hearing ??= createHearing(connection, isMixed)
+    },
     notify,
     watch(sink, onEnd) {
       if (closed) return Promise.reject(closedFailure())

@@ -44,7 +44,8 @@ const internalError: Answer = { kind: 'error', body: Buffer.from('{"code":-32603
 const pong: Answer = { kind: 'result', body: Buffer.from('{}') }
 const released = new Error('released')
 
-const isBroadcast = (method: string) => method.endsWith('/list_changed') || method === 'notifications/resources/updated'
+export const isBroadcast = (method: string) =>
+  method.endsWith('/list_changed') || method === 'notifications/resources/updated'
 const isJson = (type: string) => /^application\/json\s*(;|$)/i.test(type)
 const isEventStream = (type: string) => /^text\/event-stream\s*(;|$)/i.test(type)
 

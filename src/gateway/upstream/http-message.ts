@@ -13,7 +13,7 @@ import type { Answer } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
 import { skipValueBytes } from './http-scan.ts'
 
-/** A JSON-RPC message, read as far as its kind. `id` is the JSON text of the id, `params` JSON text or empty. */
+/** A JSON-RPC message, read as far as its kind. `id` and `params` are JSON text; no params are `{}`. */
 export type Message =
   | { readonly kind: 'answer'; readonly id: string | undefined; readonly answer: Answer }
   | { readonly kind: 'request'; readonly id: string; readonly method: string; readonly params: string }
@@ -88,7 +88,7 @@ export function readMessage(bytes: Buffer, limits = defaultLimits): Message {
     const name: unknown = JSON.parse(bytes.toString('utf8', method.start, method.end))
     if (typeof name !== 'string') throw bad('answered with something that is not JSON-RPC 2.0')
     const params = member('params')
-    const paramsText = params ? bytes.toString('utf8', params.start, params.end) : ''
+    const paramsText = params ? bytes.toString('utf8', params.start, params.end) : '{}'
     return id === undefined
       ? { kind: 'notification', method: name, params: paramsText }
       : { kind: 'request', id, method: name, params: paramsText }

@@ -57,6 +57,9 @@ interface Owned {
 
 const SWEEP_MS = 10_000
 
+/** A principal may be several clients, an MCP session is one. */
+const isOfOneClient = (owner = '') => owner.startsWith('session:')
+
 /** Modern HTTP, and legacy HTTP that issues no session id: a connection that everybody may use at once. */
 const isShared = ({ transport, verdict }: SessionsOptions, era: Era) =>
   transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
@@ -71,13 +74,14 @@ export function createSessions(options: SessionsOptions): Sessions {
   let sweeper: NodeJS.Timeout | null = null
   let isClosed = false
 
-  const open = async ({ era, capabilities }: Pick<Need, 'era' | 'capabilities'>): Promise<Connection> => {
+  const open = async ({ era, capabilities, owner }: Omit<Need, 'owner'> & Partial<Need>): Promise<Connection> => {
     const deadline = performance.now() + connectMs
     const giveBack = await slots?.take(deadline)
     try {
       const connection = await client.open({ era, capabilities, deadline: performance.now() + connectMs })
       if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
       connection.onNotification = onNotification
+      if (capabilities !== '{}') connection.hear?.(mode === 'stateful' && !isOfOneClient(owner))
       if (!isClosed) return connection
       connection.close()
       throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })

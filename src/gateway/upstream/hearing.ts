@@ -1,0 +1,50 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Answer, Call, Sink } from './call.ts'
+import type { HttpConnection } from './http-connection.ts'
+import { isBroadcast } from './http-exchange.ts'
+
+const methodNotFound: Answer = { kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') }
+/** Some servers send the head of a stream with its first event only. */
+const OPEN_MS = 250
+
+/** What a legacy session says outside the streams of its calls, given to the call that it must belong to. */
+export interface Hearing {
+  /** A call is about to go out. Resolves when what it asks can be heard. Never rejects. */
+  add(call: Call): Promise<void> | void
+  delete(call: Call): void
+}
+
+/**
+ * Many servers ask on the session's own stream, not on the call's (the SDKs' `elicitInput`, `createMessage`, `listRoots`).
+ * It belongs to the oldest call under way; `isMixed`, where calls may be of several clients, to a call that is alone.
+ */
+export function createHearing(connection: HttpConnection, isMixed: boolean): Hearing {
+  const calls = new Set<Call>()
+  let opening: Promise<void> | null = null
+
+  const owner = (): Call | undefined => (isMixed && calls.size > 1 ? undefined : calls.values().next().value)
+  const sink: Sink = {
+    capabilities: '{}',
+    wantsProgress: false,
+    notify(method, params) {
+      if (isBroadcast(method)) connection.onNotification?.(method, params)
+      else if (method !== 'notifications/progress') owner()?.sink.notify(method, params)
+    },
+    request: async (method, params) => owner()?.sink.request(method, params) ?? methodNotFound
+  }
+  const ended = () => {
+    opening = null
+  }
+  const open = async () => {
+    // a server without such a stream asks on those of its calls
+    const opened = connection.watch(sink, ended).catch(() => false)
+    await Promise.race([opened, delay(OPEN_MS, undefined, { ref: false })])
+  }
+  return {
+    add(call) {
+      calls.add(call)
+      return (opening ??= open())
+    },
+    delete: (call) => calls.delete(call)
+  }
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Answer, Call, type Sink } from '../../src/gateway/upstream/call.ts'
+import { createHearing } from '../../src/gateway/upstream/hearing.ts'
+import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
+
+/** A call that writes down what reaches it. */
+function newCall(name: string) {
+  const heard: string[] = []
+  const answer: Answer = { kind: 'result', body: Buffer.from(JSON.stringify({ of: name })) }
+  const sink: Sink = {
+    capabilities: '{"roots":{}}',
+    wantsProgress: true,
+    notify: (method) => void heard.push(method),
+    request: async () => answer
+  }
+  return { call: new Call({ method: 'tools/call', members: '', meta: '' }, sink), heard }
+}
+
+/** A session whose stream the test speaks on. */
+function open(isMixed: boolean, opened: Promise<boolean> = Promise.resolve(true)) {
+  const streams: { sink: Sink; end: () => void }[] = []
+  const broadcasts: string[] = []
+  const connection = {
+    watch(sink: Sink, end: () => void) {
+      streams.push({ sink, end })
+      return opened
+    },
+    onNotification: (method: string) => void broadcasts.push(method)
+  }
+  const hearing = createHearing(connection as unknown as HttpConnection, isMixed)
+  const ask = async () => (await streams[0]!.sink.request('roots/list', '{}')).body.toString()
+  return { hearing, streams, broadcasts, ask }
+}
+
+test('the oldest call under way is asked; without one the method is unknown', async () => {
+  const { hearing, streams, ask } = open(false)
+  const [a, b] = [newCall('a'), newCall('b')]
+  await hearing.add(a.call)
+  await hearing.add(b.call)
+  assert.equal(streams.length, 1)
+  assert.equal(await ask(), '{"of":"a"}')
+  hearing.delete(a.call)
+  assert.equal(await ask(), '{"of":"b"}')
+  hearing.delete(b.call)
+  assert.match(await ask(), /-32601/)
+})
+
+test('where calls may be of several clients only one that is alone is asked', async () => {
+  const { hearing, ask } = open(true)
+  const [a, b] = [newCall('a'), newCall('b')]
+  await hearing.add(a.call)
+  await hearing.add(b.call)
+  assert.match(await ask(), /-32601/)
+  hearing.delete(a.call)
+  assert.equal(await ask(), '{"of":"b"}')
+})
+
+test('changed lists are for everybody, log messages for the call, progress is told by the call itself', async () => {
+  const { hearing, streams, broadcasts } = open(false)
+  const { call, heard } = newCall('a')
+  await hearing.add(call)
+  const methods = ['notifications/tools/list_changed', 'notifications/message', 'notifications/progress']
+  for (const method of methods) streams[0]!.sink.notify(method, '{}')
+  assert.deepEqual([broadcasts, heard], [[methods[0]], [methods[1]]])
+})
+
+test('a stream that broke is opened again by the next call; one that is refused or slow holds nobody up', async (t) => {
+  // what waits is not to keep a process alive
+  const alive = setInterval(() => {}, 1_000)
+  t.after(() => clearInterval(alive))
+  const broken = open(false)
+  await broken.hearing.add(newCall('a').call)
+  broken.streams[0]!.end()
+  await broken.hearing.add(newCall('b').call)
+  assert.equal(broken.streams.length, 2)
+  for (const opened of [Promise.resolve(false), Promise.reject(new Error('no')), new Promise<boolean>(() => {})]) {
+    const { hearing, streams } = open(false, opened)
+    await hearing.add(newCall('a').call)
+    await hearing.add(newCall('b').call)
+    assert.equal(streams.length, 1)
+  }
+})
