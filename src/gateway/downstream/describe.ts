@@ -14,18 +14,21 @@ const declares = ({ stored }: ServerBlock, capability: string) => stored.verdict
 const completion = (servers: readonly ServerBlock[]) =>
   servers.some((server) => declares(server, 'completions')) ? { completions: {} } : {}
 
+const logging = (servers: readonly ServerBlock[]) =>
+  servers.some((server) => declares(server, 'logging')) ? { logging: {} } : {}
+
 /**
  * What is declared must be answered: lists always are, be they empty (proxy page 3.1, 3.20). Prompts and resources are all
  * that can be completed, so that a server of picked tools has no say in it. Bare: what the one server declares.
  */
-export function capabilitiesOf({ whole, isBare }: Scope): Record<string, object> {
+export function capabilitiesOf({ servers, whole, isBare }: Scope): Record<string, object> {
   const only = isBare ? whole[0] : undefined
   const lists = ['tools', 'prompts', 'resources'].filter((name) => !only || declares(only, name))
   const declared: Record<string, object> = Object.fromEntries(lists.map((name) => [name, { listChanged: true }]))
   if (whole.some(({ stored }) => canFollow(stored.verdict))) {
     declared.resources = { ...declared.resources, subscribe: true }
   }
-  return { ...declared, ...completion(whole) }
+  return { ...declared, ...logging(servers), ...completion(whole) }
 }
 
 /** Text of at most so many UTF-8 bytes, not cut within a character. */

@@ -1,3 +1,4 @@
+import { isLogLevel } from '../../domain/log-levels.ts'
 import type { Exchange } from './exchange.ts'
 import { canBeFollowed, createFollowing, MAX_FOLLOWED, type Following } from './following.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
@@ -46,8 +47,18 @@ const unsubscribe: Method = (exchange) => {
   sendResult(exchange, '')
 }
 
+/** Kept for the session's calls to come; what is under way is filtered from now on (proxy page 3.15). */
+const setLevel: Method = (exchange) => {
+  const session = sessionOf(exchange)
+  const { level } = exchange.message.params
+  if (!isLogLevel(level)) throw refuse(exchange, codes.invalidParams, 'Invalid params: "level" must be a log level')
+  session.logLevel = level
+  sendResult(exchange, '')
+}
+
 /** Requests about what a legacy session keeps. */
 export const sessionMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['resources/subscribe', subscribe],
-  ['resources/unsubscribe', unsubscribe]
+  ['resources/unsubscribe', unsubscribe],
+  ['logging/setLevel', setLevel]
 ])

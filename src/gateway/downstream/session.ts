@@ -44,6 +44,8 @@ export interface Session {
   pushes: Pushes | null
   /** Resources that it subscribed to, once there are any. */
   following: Following | null
+  /** The least severe log messages that it wants; undefined until it says so. */
+  logLevel: string | undefined
   lastUsed: number
 }
 
@@ -110,6 +112,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
       calls: createBag(),
       pushes: null,
       following: null,
+      logLevel: undefined,
       lastUsed: performance.now()
     }
     known.set(id, session)

@@ -1,3 +1,5 @@
+import { isLogLevel, reaches } from '../../domain/log-levels.ts'
+import { META } from '../../domain/protocol.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { members, valueOf, withMembers } from '../json.ts'
 import type { Answer, Call, Sink } from '../upstream/call.ts'
@@ -51,17 +53,33 @@ export class CallSink implements Sink {
     this.#token = token
   }
 
+  get logLevel(): string | undefined {
+    const { session, era, message } = this.#exchange
+    if (session) return session.logLevel
+    const meta = era === 'modern' ? (message.params['_meta'] as Record<string, unknown> | undefined) : undefined
+    const level = meta?.[`${META}logLevel`]
+    return isLogLevel(level) ? level : undefined
+  }
+
   notify(method: string, params: string): void {
-    const { reply, session, scope } = this.#exchange
+    const { reply, scope } = this.#exchange
     if (method === 'notifications/progress') {
       if (this.#token === undefined) return
       const rest = params.slice(1).trimStart()
       const separator = rest.startsWith('}') ? '' : ','
       reply.message(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
-    } else if (method === 'notifications/message' && session) {
+    } else if (method === 'notifications/message' && this.#wantsLog(params)) {
       const logged = scope.isBare ? params : withLogger(params, this.#server.name)
       if (logged !== undefined) reply.message(notification(method, logged))
     }
+  }
+
+  /** A session gets what the upstream sends until it names a level; who has no session has to name one. */
+  #wantsLog(params: string): boolean {
+    if (!params.startsWith('{')) return false
+    const { logLevel } = this
+    if (logLevel === undefined) return this.#exchange.session !== undefined
+    return reaches((JSON.parse(params) as { level?: unknown }).level, logLevel)
   }
 
   /** The time that a person or a model takes to answer does not count towards the call's limits. */

@@ -26,6 +26,8 @@ export interface Sink {
   readonly capabilities: string
   /** Whether the caller asked for progress: then the transport sends a token of its own upstream. */
   readonly wantsProgress: boolean
+  /** The least severe log messages that the caller wants; undefined where it has not said. */
+  readonly logLevel?: string | undefined
   /** A notification that belongs to this call. `params` is JSON text; of `notifications/progress` without its token. */
   notify(method: string, params: string): void
   /** A request from the upstream that belongs to this call; answers JSON text of result or error. */

@@ -96,7 +96,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     const id = shared.nextId()
     const body = isLegacy
       ? legacyBody(id, request, sink.wantsProgress)
-      : modernBody(id, request, sink.wantsProgress, fixedMeta, sink.capabilities)
+      : modernBody(id, request, sink.wantsProgress, fixedMeta, sink.capabilities, sink.logLevel)
     const exchange = new Exchange(host, call, id, resolve, reject)
     exchanges.add(exchange)
     pool.post(isLegacy ? headers : modernHeaders(headers, request), body, exchange)

@@ -25,19 +25,27 @@ export const legacyBody = (id: string, request: Outgoing, wantsProgress: boolean
     wantsProgress ? join(request.meta, `"progressToken":${id}`) : request.meta
   )
 
+/** To stand after other members of a modern request's `_meta`. */
+export const logLevelMember = (level: string | undefined) =>
+  level === undefined ? '' : `,"${META}logLevel":"${level}"`
+
 /** `fixedMeta` as `modernMeta` makes it; `capabilities` is JSON text. */
 export const modernBody = (
   id: string,
   request: Outgoing,
   wantsProgress: boolean,
   fixedMeta: string,
-  capabilities: string
+  capabilities: string,
+  logLevel?: string
 ): string =>
   envelope(
     id,
     request.method,
     request.members,
-    join(request.meta, `${wantsProgress ? `"progressToken":${id},` : ''}${fixedMeta}${capabilities}`)
+    join(
+      request.meta,
+      `${wantsProgress ? `"progressToken":${id},` : ''}${fixedMeta}${capabilities}${logLevelMember(logLevel)}`
+    )
   )
 
 /** The members of `_meta` that each modern request carries, up to the value of the capabilities, which comes last. */

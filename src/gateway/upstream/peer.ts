@@ -3,6 +3,7 @@ import { JsonError, members, skipSpace, withMembers } from '../json.ts'
 import type { Span } from '../json.ts'
 import type { Answer, Call } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
+import { logLevelMember } from './http-request.ts'
 
 /** Answers a request of the upstream's; both texts are JSON. */
 export type RequestHandler = (method: string, params: string) => Promise<Answer>
@@ -107,7 +108,7 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
 
   const requestText = (id: number, { request, sink }: Call): string => {
     const hop = sink.wantsProgress ? [`"progressToken":${id}`] : []
-    if (envelope !== undefined) hop.push(envelope + sink.capabilities)
+    if (envelope !== undefined) hop.push(envelope + sink.capabilities + logLevelMember(sink.logLevel))
     if (request.meta) hop.push(request.meta)
     const meta = hop.length > 0 ? `"_meta":{${hop.join(',')}}` : ''
     const params = request.members && meta ? `${request.members},${meta}` : request.members || meta

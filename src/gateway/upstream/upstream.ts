@@ -5,6 +5,7 @@ import type { Answer, Call } from './call.ts'
 import type { Connection, Era } from './connection.ts'
 import { createExclusive, type Done } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
+import { ask } from './lists.ts'
 import { createSessions, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
 
 export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mode' | 'verdict'> {
@@ -53,6 +54,8 @@ const goesAlone = ({ transport, session_mode }: UpstreamOptions['server'], calle
   transport !== 'streamable_http' &&
   need.capabilities !== '{}'
 
+const LEVEL_MS = 5_000
+
 /** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
 function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
   if (call.stopped) return Promise.reject(call.stopped)
@@ -89,10 +92,22 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     return !error.taken || (broken.has(error.reason) && call.request.method !== 'tools/call')
   }
 
+  /** The level that each session was last told, which only a session of its caller's can be. */
+  const levels = new WeakMap<Connection, string>()
+  const hasLevels = verdict.hasSessions && verdict.capabilities.logging !== undefined
+  /** What the upstream makes of it is no concern of the call. */
+  const setLevel = async (connection: Connection, level: string) => {
+    levels.set(connection, level)
+    const deadline = performance.now() + LEVEL_MS
+    await ask(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => {})
+  }
+
   const once = async (call: Call, need: Need): Promise<Answer> => {
     const acquired = acquireFor(call, sessions, need)
     const connection = acquired instanceof Promise ? await acquired : acquired
     try {
+      const level = hasLevels && connection.era === 'legacy' ? call.sink.logLevel : undefined
+      if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
       if (call.stopped) throw call.stopped
       const answer = await connection.send(call)
       return answer.kind === 'error' ? { kind: 'error', body: redactBytes(answer.body) } : answer
