@@ -10,6 +10,7 @@ import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
 import { createLinks } from './downstream/links.ts'
 import { createParks } from './downstream/park.ts'
+import { createReplays } from './downstream/replay.ts'
 import { createHeartbeat } from './downstream/reply.ts'
 import { createSessions } from './downstream/session.ts'
 import { createWatch } from './downstream/watch.ts'
@@ -161,6 +162,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
     scope: (_caller, endpoint) => scopeAt(catalog, groupOf(endpoint)),
     forward: (server, call, origin) => upstreams.of(server).call(call, origin)
   }
+  const replays = createReplays()
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
@@ -174,6 +176,8 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       session.pushes?.close()
       session.following?.close()
       for (const stream of session.streams) stream.close()
+      session.awaited?.close()
+      replays.endSession(session)
       upstreams.endOwner(`session:${session.id}`)
     }
   })
@@ -184,6 +188,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       cursors: createCursors(registry.deriveKey('list cursors')),
       heartbeat: createHeartbeat(),
       links: createLinks(),
+      replays,
       parks: createParks(registry.deriveKey('request states')),
       watch,
       subscriptions,

@@ -5,7 +5,7 @@ import { accepts, classify, header } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
 import { legacyNotification, legacyRequest } from './legacy.ts'
-import { attachStream, checkStream, endSession, sessionNotFound } from './listen.ts'
+import { attachStream, checkStream, endSession, resumeStream, sessionNotFound } from './listen.ts'
 import { modernRequest } from './modern.ts'
 import { Reply } from './reply.ts'
 import type { Responder, Run } from './responder.ts'
@@ -54,6 +54,7 @@ function createExchange(edge: Edge, http: HttpExchange, reply: Responder, messag
   const { caller, endpoint } = http
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
   const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
+  if (session && reply instanceof Reply) reply.mayResume(edge.replays, session)
   const scope = edge.core.scope(caller, endpoint)
   const { headers } = http
   return { edge, era, message, headers, reply, caller, endpoint, scope, session, capabilities }
@@ -82,6 +83,7 @@ function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: strin
   const session = sessionOf(edge, http)
   const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
   const messages = readBatch(text, version, edge)
+  if (session) reply.mayResume(edge.replays, session)
   if (messages.some(({ kind }) => kind === 'request')) checkAccept(http)
   const parts = openBatch(messages, reply, edge)
   for (const [i, message] of messages.entries()) {
@@ -95,6 +97,10 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
   const session = sessionOf(edge, http)
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
   checkStream(http)
+  const lastEventId = header(http.headers, 'last-event-id')
+  if (lastEventId) return resumeStream(edge, session, reply, lastEventId)
+  session.awaited?.close()
+  reply.mayResume(edge.replays, session)
   attachStream(edge, http, session, reply, { headers: { 'mcp-session-id': session.id } })
 }
 
@@ -151,6 +157,7 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
       edge.parks.close()
       edge.heartbeat.close()
       edge.sessions.close()
+      edge.replays.close()
     }
   }
 }

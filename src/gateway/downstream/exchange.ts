@@ -11,6 +11,7 @@ import type { Flow } from './forward.ts'
 import type { Message } from './jsonrpc.ts'
 import type { Links } from './links.ts'
 import type { Parks } from './park.ts'
+import type { Replays } from './replay.ts'
 import type { Heartbeat } from './reply.ts'
 import type { Responder } from './responder.ts'
 import type { Session, Sessions } from './session.ts'
@@ -55,6 +56,7 @@ export interface Edge {
   readonly links: Links
   readonly watch: Watch
   readonly subscriptions: Subscriptions
+  readonly replays: Replays
   readonly limits: JsonLimits
   /** Most messages that one batch may hold. */
   readonly maxBatch: number

@@ -22,6 +22,9 @@ export function endSession(edge: Edge, session: Session): void {
   edge.sessions.end(session)
 }
 
+/** The stream on which the session hears what belongs to no request; its client may be away for a moment. */
+export const listenerOf = ({ streams, awaited }: Session): Reply | null => [...streams].at(-1) ?? awaited
+
 /** Opens a stream on which the session hears from now on what belongs to no request. `onLeave`: it is over. */
 export function attachStream(
   edge: Edge,
@@ -34,18 +37,45 @@ export function attachStream(
     endpoint,
     scope: () => edge.core.scope(caller, endpoint),
     changed(list) {
-      if ([...session.streams].at(-1) !== reply) return
+      if (listenerOf(session) !== reply) return
       reply.message(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`)
     },
     end: () => reply.close()
   }
   reply.onLeave = () => {
     session.streams.delete(reply)
+    if (session.awaited === reply) session.awaited = null
     edge.watch.delete(watcher)
     onLeave?.()
   }
   session.streams.add(reply)
   edge.heartbeat.add(reply)
   reply.openStream(headers)
+  reply.whenDropped(
+    () => keepFor(session, reply),
+    () => {
+      if (session.awaited === reply) session.awaited = null
+      session.streams.add(reply)
+    }
+  )
   edge.watch.add(watcher)
+}
+
+/** What is said while nobody listens is kept on the stream that was open last, for its client to come back to. */
+function keepFor(session: Session, reply: Reply): void {
+  session.streams.delete(reply)
+  if (session.streams.size > 0) return reply.close()
+  session.awaited?.close()
+  session.awaited = reply
+}
+
+/** Goes on with a stream whose connection broke, behind the event that its client saw last (proxy page 3.18). */
+export function resumeStream(edge: Edge, session: Session, reply: Reply, lastEventId: string): void {
+  const found = edge.replays.find(session, lastEventId)
+  if (!found) throw new ProtocolError(codes.session, 'Bad Request: the event id is not known (any more)')
+  const { track, after } = found
+  reply.onLeave = () => void edge.replays.drop(track, reply)
+  edge.heartbeat.add(reply)
+  reply.openStream({ 'mcp-session-id': session.id })
+  edge.replays.resume(track, after, reply)
 }

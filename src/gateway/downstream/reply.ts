@@ -2,7 +2,9 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { createBag } from '../bag.ts'
 import type { Answer } from '../upstream/call.ts'
 import { errorText } from './jsonrpc.ts'
+import type { Replays, Track } from './replay.ts'
 import type { Responder } from './responder.ts'
+import type { Session } from './session.ts'
 
 /**
  * Said here and not by the guard: a header in `writeHead` costs a fraction of one by `setHeader`, and MCP answers are
@@ -84,6 +86,9 @@ export class Reply implements Responder {
   private readonly options: ReplyOptions
   private readonly createdAt = performance.now()
   private lastWrite = 0
+  private track: Track | null = null
+  private replays: Replays | null = null
+  private session: Session | null = null
   isStream = false
   isEnded = false
   /** Called once when the reply is over without a complete answer: the client has gone, or its stream was closed here. */
@@ -93,6 +98,12 @@ export class Reply implements Responder {
     this.response = response
     this.options = options
     response.once('close', () => this.left())
+  }
+
+  /** If this becomes a stream it can be resumed by the session (proxy page 3.18). */
+  mayResume(replays: Replays, session: Session): void {
+    this.replays = replays
+    this.session = session
   }
 
   /** Sends the answer of an upstream under the caller's id. */
@@ -125,7 +136,7 @@ export class Reply implements Responder {
   message(text: string): void {
     if (this.isEnded || !this.options.acceptsStream) return
     this.openStream()
-    this.write(`event: message\ndata: ${oneLine(text)}\n\n`)
+    this.say(oneLine(text))
   }
 
   /** Begins the event stream. Does nothing where it has begun. */
@@ -134,12 +145,30 @@ export class Reply implements Responder {
     this.isStream = true
     this.lastWrite = performance.now()
     this.response.writeHead(200, { ...streaming, ...headers }).flushHeaders()
+    if (this.session && this.replays) this.track = this.replays.open(this.session, this)
+  }
+
+  /** One message, on a stream that has begun. */
+  event(line: string, id?: string): void {
+    this.frame(`${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${line}\n\n`)
+  }
+
+  /** Ends the connection, though the stream may go on on another. */
+  hangUp(): void {
+    if (!this.track) this.end()
+    this.options.heartbeat.delete(this)
+    this.response.end()
+  }
+
+  /** What happens to a stream of a session whose client has gone or comes back. */
+  whenDropped(onDrop: () => void, onResume: () => void): void {
+    if (this.track) Object.assign(this.track, { onDrop, onResume })
   }
 
   /** Ends an event stream that has nothing more to say. */
   close(): void {
     if (!this.end()) return
-    this.response.end()
+    this.finish()
     this.onLeave?.()
   }
 
@@ -147,15 +176,15 @@ export class Reply implements Responder {
     if (this.isEnded) return
     if (!this.isStream && this.options.acceptsStream && now - this.createdAt >= QUIET_MS) {
       this.openStream()
-      this.write(': keep-alive\n\n')
+      this.frame(': keep-alive\n\n')
     } else if (this.isStream && now - this.lastWrite >= KEEP_ALIVE_MS) {
-      this.write(': keep-alive\n\n')
+      this.frame(': keep-alive\n\n')
     }
   }
 
   private left(): void {
     this.options.heartbeat.delete(this)
-    if (this.isEnded) return
+    if (this.isEnded || (this.track && this.replays?.drop(this.track, this))) return
     this.isEnded = true
     this.onLeave?.()
   }
@@ -169,10 +198,11 @@ export class Reply implements Responder {
   }
 
   /** What waits is looked at first: one message of any size may go to a client that reads. */
-  private write(frame: string): void {
+  frame(text: string): void {
+    if (this.response.writableEnded) return
     if (this.response.writableLength > this.options.maxBufferedBytes) return void this.response.destroy()
     this.lastWrite = performance.now()
-    this.response.write(frame)
+    this.response.write(text)
   }
 
   private envelope(head: string, pieces: readonly Buffer[], status: number, headers?: OutgoingHttpHeaders): void {
@@ -209,7 +239,17 @@ export class Reply implements Responder {
 
   private finishStream(body: Buffer): void {
     if (this.isEnded) return
-    this.write(`event: message\ndata: ${oneLine(body.toString())}\n\n`)
-    if (this.end()) this.response.end()
+    this.say(oneLine(body.toString()))
+    if (this.end()) this.finish()
+  }
+
+  private say(line: string): void {
+    if (this.track) this.replays?.add(this.track, line)
+    else this.event(line)
+  }
+
+  private finish(): void {
+    if (this.track) this.replays?.end(this.track)
+    else this.response.end()
   }
 }

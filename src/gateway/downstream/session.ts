@@ -3,6 +3,7 @@ import { createBag, type Bag, type Held } from '../bag.ts'
 import type { Call } from '../upstream/call.ts'
 import type { Following } from './following.ts'
 import type { Pushes } from './push.ts'
+import type { Track } from './replay.ts'
 import type { Reply } from './reply.ts'
 
 /** What a legacy session id says about itself, signed (architecture, idea 7). */
@@ -39,6 +40,10 @@ export interface Session {
   capabilities: string
   /** Open GET streams, the newest last. */
   readonly streams: Set<Reply>
+  /** The stream that was open last, while its client may come back to it. */
+  awaited: Reply | null
+  /** What can be resumed, once there is something. */
+  tracks: Set<Track> | null
   readonly calls: Bag<ActiveCall>
   /** Requests of upstreams to this client, once there is one. */
   pushes: Pushes | null
@@ -109,6 +114,8 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
       version: r,
       capabilities: JSON.stringify(c),
       streams: new Set(),
+      awaited: null,
+      tracks: null,
       calls: createBag(),
       pushes: null,
       following: null,

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { createServer, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
+import { createReplays } from '../../src/gateway/downstream/replay.ts'
+import { createSessions } from '../../src/gateway/downstream/session.ts'
+import { until } from './upstreams.ts'
+
+/** Opens connections of one session, and tells what was read on each. */
+async function start(t: TestContext) {
+  const heartbeat = createHeartbeat()
+  const replays = createReplays()
+  const sessions = createSessions({
+    key: Buffer.alloc(32),
+    maxSessions: 10,
+    idleMs: 60_000,
+    onEnd: replays.endSession,
+    announce() {}
+  })
+  const responses: ServerResponse[] = []
+  const server = createServer((_incoming, response) => void responses.push(response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    sessions.close()
+    replays.close()
+    heartbeat.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const session = sessions.create('ann', '/mcp', '2025-06-18', {})!
+  const connect = async () => {
+    const client = { text: '', isOver: false }
+    const asked = request({ port, host: '127.0.0.1' }, (answer) => {
+      answer.setEncoding('latin1').on('data', (chunk: string) => (client.text += chunk))
+      answer.on('close', () => (client.isOver = true)).on('error', () => {})
+    })
+    asked.on('error', () => {}).end()
+    const count = responses.length
+    await until('the request arrives', () => responses.length > count)
+    const reply = new Reply(responses.at(-1)!, { heartbeat, acceptsStream: true, maxBufferedBytes: 100_000_000 })
+    const ids = () => [...client.text.matchAll(/^id: \S+_(\d+)$/gm)].map(([, number]) => Number(number))
+    return { client, reply, ids, leave: () => asked.destroy() }
+  }
+  const open = async () => {
+    const connection = await connect()
+    connection.reply.mayResume(replays, session)
+    connection.reply.openStream()
+    return connection
+  }
+  const resume = async (stream: string, after = 0) => {
+    const connection = await connect()
+    const found = replays.find(session, `${stream}_${after}`)!
+    connection.reply.openStream()
+    replays.resume(found.track, found.after, connection.reply)
+    await until('it is over', () => connection.client.isOver)
+    return connection
+  }
+  const nameOf = (text: string) => /^id: (\S+)_\d+$/m.exec(text)![1]!
+  return { replays, sessions, session, open, resume, nameOf }
+}
+
+const result = (json: string) => ({ kind: 'result', body: Buffer.from(json) }) as const
+
+test('of a stream the last 256 events are kept, and the answer behind them', async (t) => {
+  const { open, resume, nameOf } = await start(t)
+  const { client, reply, leave } = await open()
+  reply.message('{"n":0}')
+  await until('the first is read', () => client.text.includes('"n":0'))
+  leave()
+  for (let n = 1; n < 400; n++) reply.message(`{"n":${n}}`)
+  reply.answer('1', result('{}'))
+  assert.equal(reply.isEnded, true)
+  const { ids } = await resume(nameOf(client.text))
+  assert.deepEqual(
+    ids(),
+    Array.from({ length: 256 }, (_, i) => 146 + i)
+  )
+})
+
+test('of a stream no more than a mebibyte is kept, but its answer at any size', async (t) => {
+  const { open, resume, nameOf } = await start(t)
+  const { client, reply } = await open()
+  for (let n = 0; n < 4; n++) reply.message(`{"n":"${'x'.repeat(400_000)}"}`)
+  await until('all are read', () => client.text.length > 1_600_000)
+  const name = nameOf(client.text)
+  reply.message('{}')
+  reply.close()
+  assert.deepEqual((await resume(name)).ids(), [3, 4, 5])
+  const large = await open()
+  large.reply.message('{}')
+  large.reply.answer('1', result(`"${'x'.repeat(3_000_000)}"`))
+  await until('it is read', () => large.client.isOver)
+  assert.deepEqual((await resume(nameOf(large.client.text))).ids(), [2])
+})
+
+test('all streams together keep 64 MiB: those that ended first are forgotten first', async (t) => {
+  const { replays, session, open, nameOf } = await start(t)
+  const names: string[] = []
+  for (let n = 0; n < 8; n++) {
+    const { client, reply } = await open()
+    reply.message('{}')
+    await until('it is read', () => client.text.includes('data: {}'))
+    names.push(nameOf(client.text))
+    reply.answer('1', result(`"${'x'.repeat(10_000_000)}"`))
+  }
+  const known = names.map((name) => replays.find(session, `${name}_1`) !== undefined)
+  assert.deepEqual(known, [false, false, true, true, true, true, true, true])
+})
+
+test('a session keeps nothing when it has ended, and its streams end', async (t) => {
+  const { replays, sessions, session, open, nameOf } = await start(t)
+  const { client, reply } = await open()
+  reply.message('{}')
+  await until('it is read', () => client.text.includes('data: {}'))
+  sessions.end(session)
+  await until('the stream ends', () => client.isOver)
+  reply.message('{"late":1}')
+  assert.equal(replays.find(session, `${nameOf(client.text)}_1`), undefined)
+  assert.equal(session.tracks!.size, 0)
+})
+
+test('a client that was told nothing to come back with has left for good', async (t) => {
+  const { session, open } = await start(t)
+  const { reply, leave } = await open()
+  let hasLeft = false
+  reply.onLeave = () => {
+    hasLeft = true
+  }
+  leave()
+  await until('it is noticed', () => hasLeft)
+  assert.deepEqual([reply.isEnded, session.tracks!.size], [true, 0])
+})
