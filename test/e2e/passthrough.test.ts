@@ -50,7 +50,7 @@ const codeOf = (work: Promise<unknown>) =>
 /** Items by name as if they had no prefix. Tasks are not carried, so what is said of them is left out. */
 const bare = (items: { name: string; execution?: unknown }[]) =>
   items
-    .map(({ execution: _, ...item }) => ({ ...item, name: item.name.replace(/^everything__/, '') }))
+    .map((item) => ({ ...item, execution: undefined, name: item.name.replace(/^everything__/, '') }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 
 async function compareLists(sides: Side[]) {
@@ -101,8 +101,15 @@ async function compareProgress(sides: Side[]) {
   })
 }
 
-async function compareQuestions(sides: Side[], tools: readonly (readonly [string, object])[]) {
-  for (const [name, args] of tools) {
+const questions = [
+  ['trigger-sampling-request', { prompt: 'Hi' }],
+  ['trigger-elicitation-request', {}],
+  ['trigger-url-elicitation', { url: 'https://example.com/', message: 'Visit', elicitationId: 'one' }],
+  ['get-roots-list', {}]
+] as const
+
+async function compareQuestions(sides: Side[]) {
+  for (const [name, args] of questions) {
     await same(name, sides, (side) => side.client.callTool({ name: side.called(name), arguments: { ...args } }))
   }
   await same('what was asked', sides, async ({ asked }) => asked.filter(({ method }) => method !== 'roots/list'))
@@ -136,31 +143,16 @@ async function compareErrors(sides: Side[]) {
   for (const [what, fail] of Object.entries(failures)) await same(what, sides, (side) => codeOf(fail(side)))
 }
 
-const questions = [
-  ['trigger-sampling-request', { prompt: 'Hi' }],
-  ['trigger-elicitation-request', {}],
-  ['trigger-url-elicitation', { url: 'https://example.com/', message: 'Visit', elicitationId: 'one' }]
-] as const
-const roots = ['get-roots-list', {}] as const
-
-for (const mode of ['stateless', 'stateful']) {
-  test(`server-everything over stdio (${mode}) gives through the gateway what it gives direct`, async (t) => {
-    const sides = await bothSides(t, 'stdio', mode)
-    await compareLists(sides)
-    await compareAnswers(sides)
-    await compareProgress(sides)
-    await compareQuestions(sides, [...questions, roots])
-    await compareCompletion(sides)
-    await compareErrors(sides)
-  })
-
-  test(`server-everything over HTTP (${mode}) gives through the gateway what it gives direct`, async (t) => {
-    const sides = await bothSides(t, 'streamable_http', mode)
-    await compareLists(sides)
-    await compareAnswers(sides)
-    await compareProgress(sides)
-    await compareQuestions(sides, [...questions, roots])
-    await compareCompletion(sides)
-    await compareErrors(sides)
-  })
+for (const kind of ['stdio', 'streamable_http'] as const) {
+  for (const mode of ['stateless', 'stateful']) {
+    test(`server-everything over ${kind} (${mode}) gives through the gateway what it gives direct`, async (t) => {
+      const sides = await bothSides(t, kind, mode)
+      await compareLists(sides)
+      await compareAnswers(sides)
+      await compareProgress(sides)
+      await compareQuestions(sides)
+      await compareCompletion(sides)
+      await compareErrors(sides)
+    })
+  }
 }
