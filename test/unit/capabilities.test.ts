@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mayAsk } from '../../src/gateway/downstream/capabilities.ts'
+import { declaredUpstream, mayAsk } from '../../src/gateway/downstream/capabilities.ts'
 
 const elicitation = 'elicitation/create'
 const sampling = 'sampling/createMessage'
@@ -45,4 +45,14 @@ test('a client is asked only for what it declared', () => {
     const given = mayAsk(JSON.stringify(capabilities), method, JSON.stringify(params))
     assert.equal(given, expected, `${JSON.stringify(capabilities)} ${method} ${JSON.stringify(params)}`)
   }
+})
+
+test('a modern caller declares upstream what it declared, but for tasks', () => {
+  const ui = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } }
+  const given = { elicitation: {}, extensions: { ...ui, 'io.modelcontextprotocol/tasks': {} }, tasks: { list: {} } }
+  assert.equal(declaredUpstream(given), JSON.stringify({ elicitation: {}, extensions: ui }))
+  for (const same of [{}, { roots: {} }, { extensions: ui }, { extensions: null }]) {
+    assert.equal(declaredUpstream(same), JSON.stringify(same))
+  }
+  assert.equal(declaredUpstream(undefined), '{}')
 })

@@ -23,3 +23,16 @@ export function mayAsk(capabilities: string, method: string, params: string): bo
   if (method !== 'elicitation/create') return false
   return given['mode'] === 'url' ? has(elicitation, 'url') : takesForms(elicitation)
 }
+
+const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
+
+/**
+ * Capabilities of a modern caller as they go upstream, as JSON text: without tasks, which are not carried, so that no
+ * upstream answers with one (proxy page 3.21).
+ */
+export function declaredUpstream(given: unknown): string {
+  if (!isObject(given)) return JSON.stringify(given ?? {})
+  const { extensions } = given
+  const known = isObject(extensions) ? { extensions: { ...extensions, [TASKS_EXTENSION]: undefined } } : {}
+  return JSON.stringify({ ...given, ...known, tasks: undefined })
+}

@@ -1,6 +1,7 @@
 import { META } from '../../domain/protocol.ts'
 import { groupOf } from '../endpoint.ts'
 import { openBatch, readBatch } from './batch.ts'
+import { declaredUpstream } from './capabilities.ts'
 import { accepts, classify, header } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
@@ -46,7 +47,7 @@ function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undef
 
 const modernCapabilities = ({ params }: Message): string => {
   const meta = params['_meta'] as Record<string, unknown> | undefined
-  return JSON.stringify(meta?.[`${META}clientCapabilities`] ?? {})
+  return declaredUpstream(meta?.[`${META}clientCapabilities`])
 }
 
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
