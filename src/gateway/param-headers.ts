@@ -126,7 +126,7 @@ export function mismatchedHeader(
     return {
       header: param.header,
       given: raw === undefined ? '(missing)' : String(raw),
-      body: String(value ?? '(missing)')
+      body: value === undefined ? '(missing)' : JSON.stringify(value)
     }
   }
   return undefined

@@ -198,7 +198,7 @@ test('log messages of a call come on its stream, say which server they are of, a
   later(t, upstream.close)
   await register(mcp.app, { name: 'one', transport: 'streamable_http', url: upstream.origin })
   const { text, events } = await mcp.legacy('tools/call', { name: 'one__log' }, await mcp.initialize())
-  assert.equal(events.length, 3, 'one without params is none')
+  assert.equal(events.length, 4, 'no params are passed on as empty ones')
   assert.ok(text.includes('"params":{"logger":"one"}}'))
   assert.ok(text.includes('"params":{"logger":"one/db","level":"info","data":{"n":12345678901234567890}}}'))
 })

@@ -91,11 +91,11 @@ test('a value that only begins like base64 stands for itself', () => {
 })
 
 test('a missing, wrong, surplus or malformed header is named with what the body says', () => {
-  assert.deepEqual(check({ region: 'a' }, {}), { header: 'mcp-param-region', given: '(missing)', body: 'a' })
+  assert.deepEqual(check({ region: 'a' }, {}), { header: 'mcp-param-region', given: '(missing)', body: '"a"' })
   assert.deepEqual(check({ region: 'a' }, { 'mcp-param-region': 'b' }), {
     header: 'mcp-param-region',
     given: 'b',
-    body: 'a'
+    body: '"a"'
   })
   assert.equal(check({}, { 'mcp-param-region': 'a' })?.body, '(missing)')
   assert.equal(check({ region: null }, { 'mcp-param-region': 'a' })?.given, 'a')
