@@ -51,7 +51,12 @@ test('every path that the README names is there', async (t) => {
   const table = readme.slice(readme.indexOf('## HTTP interface'), readme.indexOf('## Storage'))
   const paths = [...table.matchAll(/`(\/[\w/.]+)`/g)].map(([, path = '']) => path)
   assert.ok(paths.length >= 10, String(paths))
-  for (const path of paths) assert.notEqual((await gateway.get(path)).status, 404, path)
+  for (const path of paths) {
+    const { status, body } = await fetch(gateway.url + path)
+    assert.notEqual(status, 404, path)
+    // some are streams without end
+    await body?.cancel()
+  }
 })
 
 test('what the README tells to type first starts the gateway and its tests', () => {
