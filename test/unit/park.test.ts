@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import type { Exchange } from '../../src/gateway/downstream/exchange.ts'
+import { developmentCaller } from '../../src/gateway/gateway.ts'
 import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createParks, giveUp, inputRequests, readResponses, type Question } from '../../src/gateway/downstream/park.ts'
 import { Questions } from '../../src/gateway/downstream/questions.ts'
@@ -103,6 +104,13 @@ test('sixteen calls wait for a principal, a thousand in all', (t) => {
   assert.ok(park())
   for (let i = 16; i < 1000; i++) assert.ok(park(exchangeOf({ principal: `p${i}` })))
   assert.equal(park(exchangeOf({ principal: 'late' })), undefined)
+})
+
+test('without authentication the callers have no share each, only one in all', (t) => {
+  const { park } = open(t)
+  const anybody = { ...exchangeOf(), caller: developmentCaller }
+  for (let i = 0; i < 1000; i++) assert.ok(park(anybody))
+  assert.equal(park(anybody), undefined)
 })
 
 test('after ten minutes an elicitation is cancelled, the rest fails and the call is abandoned', (t) => {
