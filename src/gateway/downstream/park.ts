@@ -2,10 +2,9 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { isObject } from '../../domain/is-object.ts'
 import { members } from '../json.ts'
 import type { Caller } from '../gateway.ts'
-import type { Answer } from '../upstream/call.ts'
+import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
-import { rpcError } from './push.ts'
 
 /** A legacy upstream's request, held until its modern caller brings the answer. */
 export interface Question {
@@ -63,7 +62,7 @@ function digestOf({ method, text, paramMembers }: Message): string {
 }
 
 const cancelled: Answer = { kind: 'result', body: Buffer.from('{"action":"cancel"}') }
-const expired = rpcError(-32603, 'the caller did not come back in time')
+const expired = errorAnswer(-32603, 'the caller did not come back in time')
 
 /** Nobody will answer: an elicitation is cancelled, everything else fails. */
 export function giveUp(questions: readonly Question[]): void {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { members, valueOf } from '../json.ts'
-import type { Answer } from '../upstream/call.ts'
+import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { Message } from './jsonrpc.ts'
 import type { Responder } from './responder.ts'
 import type { Session } from './session.ts'
@@ -10,11 +10,6 @@ const ROUND_MS = 600_000
 /** A caller without an open stream is waited for so long (proxy page 5). */
 const STREAM_WAIT_MS = 30_000
 const POLL_MS = 100
-
-export const rpcError = (code: number, message: string): Answer => ({
-  kind: 'error',
-  body: Buffer.from(JSON.stringify({ code, message }))
-})
 
 interface Pending {
   readonly resolve: (answer: Answer) => void
@@ -44,9 +39,9 @@ const request = (id: string, method: string, params: string) =>
 const cancellation = (id: string) =>
   `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"no longer needed"}}`
 
-const gone = rpcError(-32603, 'the client has no open stream')
-const silent = rpcError(-32603, 'the client did not answer in time')
-const over = rpcError(-32603, 'the session has ended')
+const gone = errorAnswer(-32603, 'the client has no open stream')
+const silent = errorAnswer(-32603, 'the client did not answer in time')
+const over = errorAnswer(-32603, 'the session has ended')
 
 function readResponse({ text }: Message): { id: string; answer: Answer } | undefined {
   const found = members(text)

@@ -2,13 +2,11 @@ import { isLogLevel, reaches } from '../../domain/log-levels.ts'
 import { META } from '../../domain/protocol.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { members, valueOf, withMembers } from '../json.ts'
-import type { Answer, Call, Sink } from '../upstream/call.ts'
+import { methodNotFound, type Answer, type Call, type Sink } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
 import { labelled, needsLabel } from './label.ts'
-import { createPushes, rpcError, type Push } from './push.ts'
-
-const methodNotFound = rpcError(-32601, 'Method not found')
+import { createPushes, type Push } from './push.ts'
 
 const notification = (method: string, params: string) => `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
 

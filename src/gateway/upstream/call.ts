@@ -20,6 +20,14 @@ export interface Answer {
   readonly body: Buffer
 }
 
+/** An error of our own making. */
+export const errorAnswer = (code: number, message: string): Answer => ({
+  kind: 'error',
+  body: Buffer.from(JSON.stringify({ code, message }))
+})
+
+export const methodNotFound = errorAnswer(-32601, 'Method not found')
+
 /** The caller's side of a call: what it can take before the answer (architecture, idea 3). */
 export interface Sink {
   /** JSON text of the client capabilities that the caller declared, `{}` for none. Declared upstream as they are. */
@@ -39,7 +47,7 @@ export const silentSink: Sink = {
   capabilities: '{}',
   wantsProgress: false,
   notify() {},
-  request: async () => ({ kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') })
+  request: async () => methodNotFound
 }
 
 /**

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer, Call, Sink } from './call.ts'
+import { methodNotFound, type Call, type Sink } from './call.ts'
 import type { HttpConnection } from './http-connection.ts'
 import { isBroadcast } from './http-exchange.ts'
 
-const methodNotFound: Answer = { kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') }
 /** Some servers send the head of a stream with its first event only. */
 const OPEN_MS = 250
 

@@ -1,6 +1,6 @@
 import type { ItemKind, OfferedItem } from '../../registry/model.ts'
 import { JsonError, MAX_DEPTH, members, skipSpace, skipValue, valueOf } from '../json.ts'
-import { Call, type Answer, type Sink } from './call.ts'
+import { Call, methodNotFound, type Answer, type Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { cleanText, readError, toFailure } from './http-message.ts'
@@ -13,10 +13,9 @@ const pushAnswers = new Map([
   ['elicitation/create', { kind: 'result', body: Buffer.from('{"action":"cancel"}') }],
   ['sampling/createMessage', { kind: 'error', body: Buffer.from('{"code":-32603,"message":"nobody to ask"}') }]
 ] as [string, Answer][])
-const unknownMethod: Answer = { kind: 'error', body: Buffer.from('{"code":-32601,"message":"Method not found"}') }
 
 /** A push on a session that reads lists belongs to nobody (proxy page 4.3). */
-export const answerPush = async (method: string): Promise<Answer> => pushAnswers.get(method) ?? unknownMethod
+export const answerPush = async (method: string): Promise<Answer> => pushAnswers.get(method) ?? methodNotFound
 
 export const listingSink: Sink = {
   capabilities: listingCapabilities,

@@ -1,7 +1,7 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, skipSpace, withMembers } from '../json.ts'
 import type { Span } from '../json.ts'
-import type { Answer, Call } from './call.ts'
+import { errorAnswer, methodNotFound, type Answer, type Call } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
 import { logLevelMember } from './http-request.ts'
 
@@ -48,10 +48,6 @@ type Message = Partial<Record<Part, Span>>
 /** Requests of one upstream that wait for an answer; more are refused. */
 const MAX_PUSHES = 100
 
-const jsonError = (code: number, message: string): Answer => ({
-  kind: 'error',
-  body: Buffer.from(JSON.stringify({ code, message }))
-})
 const emptyResult: Answer = { kind: 'result', body: Buffer.from('{}') }
 const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 const ignore = () => {}
@@ -170,9 +166,9 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
     const handler = onRequest()
     try {
       if (call) return await call.sink.request(method, params)
-      return handler ? await handler(method, params) : jsonError(-32601, 'Method not found')
+      return handler ? await handler(method, params) : methodNotFound
     } catch {
-      return jsonError(-32603, 'Internal error')
+      return errorAnswer(-32603, 'Internal error')
     }
   }
 
@@ -181,7 +177,7 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
 
   const push = async (id: string, method: string, params: string) => {
     if (method === 'ping') return reply(id, emptyResult)
-    if (pushes.size >= MAX_PUSHES) return reply(id, jsonError(-32603, 'Too many requests at a time'))
+    if (pushes.size >= MAX_PUSHES) return reply(id, errorAnswer(-32603, 'Too many requests at a time'))
     pushes.add(id)
     const given = await ask(method, params)
     if (pushes.delete(id) && !over) reply(id, given)
