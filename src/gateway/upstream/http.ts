@@ -1,4 +1,5 @@
 import type { buildConnector } from 'undici'
+import { objectOr } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/protocol.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import type { Verdict } from '../../registry/model.ts'
@@ -44,9 +45,6 @@ const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 const timeLeft = (deadline: number) => Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER)
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
-
-const objectOr = <T>(value: unknown, other: T): Readonly<Record<string, unknown>> | T =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : other
 
 function readGreeting(answer: Answer): Greeting {
   if (answer.kind === 'error') throw bad(`refused initialize: ${readError(answer).message}`)

@@ -1,3 +1,4 @@
+import { objectOr } from '../../domain/is-object.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { silentSink, Call } from './call.ts'
 import type { Outgoing } from './call.ts'
@@ -12,9 +13,6 @@ type JsonObject = Readonly<Record<string, unknown>>
 
 /** JSON text of what we call ourselves towards upstreams. */
 export const clientInfo = (version: string): string => JSON.stringify({ name: PRODUCT, version })
-
-const objectOr = <T extends JsonObject | null>(value: unknown, other: T): JsonObject | T =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : other
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
