@@ -1,6 +1,7 @@
 import { splitName } from '../domain/names.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { ItemKind } from '../registry/model.ts'
+import { aliasedContents } from './aliased-contents.ts'
 import { adaptResult, errorCode, errorMessage } from './bridge.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Core } from './downstream/exchange.ts'
@@ -106,7 +107,8 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
         meta: '',
         name: target.uri
       }
-      return send(caller, target.server, request, signal)
+      const result = await send(caller, target.server, request, signal)
+      return target.isAlias ? aliasedContents(result, target) : result
     },
     hasToolProperty(name, property) {
       const schema = JSON.parse(findNamed('tool', name).stored.definition) as { inputSchema?: { properties?: object } }

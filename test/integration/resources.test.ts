@@ -87,3 +87,10 @@ test('a read that the upstream knows nothing of is a 404, in both eras', async (
     assert.deepEqual(answer.json(), { error: `server "${server}": Resource not found` })
   }
 })
+
+test('of an aliased read the contents that were asked for are named as they were asked, and nothing else', async (t) => {
+  const app = await start(t)
+  const alias = `towpath://alpha/${note.uri}`
+  assert.deepEqual((await read(app, alias)).json(), { contents: [{ uri: alias, text: 'a note' }] })
+  assert.deepEqual((await read(app, note.uri)).json(), { contents: [{ uri: note.uri, text: 'a note' }] })
+})

@@ -1,15 +1,17 @@
 import { META } from '../../domain/protocol.ts'
 import type { ItemKind } from '../../registry/model.ts'
-import { elements, members, valueOf, withMembers } from '../json.ts'
+import { valueOf, withMembers } from '../json.ts'
+import { aliasedContents } from '../aliased-contents.ts'
 import type { Item, ServerBlock } from '../catalog.ts'
 import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../param-headers.ts'
-import { aliasOf, type ResourceTarget } from '../scope.ts'
+import type { ResourceTarget } from '../scope.ts'
 import type { Exchange } from './exchange.ts'
 import { decodeHeader, mismatch } from './era.ts'
-import { forward, type Rewrite } from './forward.ts'
+import { forward } from './forward.ts'
 import { codes, paramsFragment, ProtocolError } from './jsonrpc.ts'
 import { listMembers, listPage } from './list-page.ts'
+import { invalidState } from './park.ts'
 
 /** Answers one request. Throws ProtocolError for what is wrong with it. */
 export type Method = (exchange: Exchange) => Promise<void> | void
@@ -55,9 +57,16 @@ const list =
 const none: readonly string[] = []
 const roundMembers = { inputResponses: null, requestState: null }
 
-/** What a modern caller brings back from a round means nothing on a legacy wire: that round was ours (proxy page 5). */
-const roundOf = ({ era }: Exchange, { stored }: ServerBlock) =>
-  era === 'modern' && stored.verdict && chooseEra(stored.verdict, stored, era) === 'legacy' ? roundMembers : undefined
+/**
+ * What a modern caller brings back from a round means nothing on a legacy wire: that round was ours (proxy page 5). A state
+ * that we have not signed is of no round at all.
+ */
+function roundOf({ era, edge, message }: Exchange, { stored }: ServerBlock) {
+  if (era === 'legacy' || !stored.verdict || chooseEra(stored.verdict, stored, era) === 'modern') return undefined
+  const { requestState } = message.params
+  if (requestState !== undefined && !edge.parks.isOurs(requestState)) throw invalidState(message)
+  return roundMembers
+}
 
 const useItem =
   (kind: 'tool' | 'prompt', what: string): Method =>
@@ -84,32 +93,6 @@ function paramHeaders({ era, message, headers }: Exchange, { params }: Item): re
   return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
 }
 
-/** In the answer to an aliased read the alias stands for the original, else two servers' items were one to the client. */
-const toAlias =
-  ({ server, uri }: ResourceTarget): Rewrite =>
-  (result) => {
-    const text = result.toString()
-    const list = members(text).findLast(({ key }) => key === 'contents')
-    if (!list || text[list.start] !== '[') return result
-    const alias = JSON.stringify(aliasOf(server.name, uri))
-    const contents = elements(text, list.start).map(({ start, end }) => {
-      const content = text.slice(start, end)
-      const own = content.startsWith('{') ? valueOf(content, members(content), 'uri') : undefined
-      return own !== undefined && isText(own, uri) ? withMembers(content, { uri: alias }) : content
-    })
-    return Buffer.from(withMembers(text, { contents: `[${contents.join(',')}]` }))
-  }
-
-/** Whether JSON text is that string. What is malformed is not, and passes. */
-function isText(json: string, value: string): boolean {
-  if (json === JSON.stringify(value)) return true
-  try {
-    return JSON.parse(json) === value
-  } catch {
-    return false
-  }
-}
-
 /** A URI that one of this caller's results held leads to the server that sent it (proxy page 8, step 4). */
 function linkedTarget({ edge, caller, scope }: Exchange, uri: string): ResourceTarget | undefined {
   const name = edge.links.find(caller.name, uri)
@@ -130,7 +113,7 @@ const readResource: Method = (exchange) => {
     members: paramsFragment(message, { uri: JSON.stringify(uri), ...roundOf(exchange, server) }),
     name: uri
   }
-  return forward(exchange, server, params, isAlias ? toAlias(target) : undefined)
+  return forward(exchange, server, params, isAlias ? (result) => aliasedContents(result, target) : undefined)
 }
 
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'

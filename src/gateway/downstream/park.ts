@@ -89,18 +89,20 @@ export function readResponses({ text, paramMembers }: Message, questions: readon
   return answers
 }
 
+/** One text for all that is wrong with a state. */
+export const invalidState = ({ id }: Message) =>
+  new ProtocolError(codes.invalidParams, 'Invalid params: the request state is not valid', {
+    status: 200,
+    id,
+    data: { reason: 'invalid_request_state' }
+  })
+
 export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> {
   const entries = new Map<string, Entry<Flow>>()
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
   /** Tells our states from those of upstreams, which may be gateways of the same make with another key. */
   const prefix = `${VERSION}.${sign(VERSION).slice(0, 8)}.`
 
-  const invalid = ({ message: { id } }: Exchange) =>
-    new ProtocolError(codes.invalidParams, 'Invalid params: the request state is not valid', {
-      status: 200,
-      id,
-      data: { reason: 'invalid_request_state' }
-    })
   const countOf = (principal: string) => {
     let count = 0
     for (const entry of entries.values()) if (entry.principal === principal) count++
@@ -136,7 +138,7 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
       const { caller, endpoint, message } = exchange
       const isSame =
         entry?.principal === caller.name && entry.endpoint === endpoint && entry.digest === digestOf(message)
-      if (!entry || !isSame) throw invalid(exchange)
+      if (!entry || !isSame) throw invalidState(message)
       entries.delete(id)
       clearTimeout(entry.timer)
       return entry

@@ -9,12 +9,14 @@ import { needsLabel } from './label.ts'
 /** A legacy upstream wants the user to visit a page first; the modern era has no such error (proxy page 5.2). */
 const URL_ELICITATION_REQUIRED = -32042
 
+/** Undefined where there is none: an error that names no page to visit is an error. */
 function readElicitations({ kind, body }: Answer): Record<string, unknown>[] | undefined {
   if (kind !== 'error') return undefined
   const error: unknown = JSON.parse(body.toString())
   if (!isObject(error) || error['code'] !== URL_ELICITATION_REQUIRED || !isObject(error['data'])) return undefined
   const { elicitations } = error['data']
-  return Array.isArray(elicitations) ? elicitations.filter(isObject) : []
+  const asked = Array.isArray(elicitations) ? elicitations.filter(isObject) : []
+  return asked.length > 0 ? asked : undefined
 }
 
 const withLabel = (params: Record<string, unknown>, server: string) =>

@@ -1,0 +1,29 @@
+import { elements, members, valueOf, withMembers } from './json.ts'
+import { aliasOf, type ResourceTarget } from './scope.ts'
+
+/** Whether JSON text is that string. What is malformed is not, and passes. */
+function isText(json: string, value: string): boolean {
+  if (json === JSON.stringify(value)) return true
+  try {
+    return JSON.parse(json) === value
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The answer to an aliased read, the alias in place of the original URI: else two servers' items were one to the client
+ * (proxy page 8, "Results"). `result` is JSON text.
+ */
+export function aliasedContents(result: Buffer, { server, uri }: Pick<ResourceTarget, 'server' | 'uri'>): Buffer {
+  const text = result.toString()
+  const list = members(text).findLast(({ key }) => key === 'contents')
+  if (!list || text[list.start] !== '[') return result
+  const alias = JSON.stringify(aliasOf(server.name, uri))
+  const contents = elements(text, list.start).map(({ start, end }) => {
+    const content = text.slice(start, end)
+    const own = content.startsWith('{') ? valueOf(content, members(content), 'uri') : undefined
+    return own !== undefined && isText(own, uri) ? withMembers(content, { uri: alias }) : content
+  })
+  return Buffer.from(withMembers(text, { contents: `[${contents.join(',')}]` }))
+}
