@@ -7,6 +7,13 @@ import { AppError } from '../errors.ts'
 import { UpstreamFailure } from '../gateway/upstream/failure.ts'
 import { discardRest } from './discard.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route only says that its methods are not possible: they count as absent. */
+    isRefusal?: true
+  }
+}
+
 /** Contract 7; `code` where a machine should tell cases apart. */
 interface ErrorBody {
   readonly error: string
@@ -106,7 +113,8 @@ export default fp(
   async (app) => {
     await app.register(sensible)
     const routes = new Map<string, KnownRoute>()
-    app.addHook('onRoute', ({ url, method }) => {
+    app.addHook('onRoute', ({ url, method, config }) => {
+      if (config?.isRefusal) return
       const known = routes.get(url) ?? { segments: split(url), methods: new Set() }
       for (const name of [method].flat()) known.methods.add(name)
       routes.set(url, known)

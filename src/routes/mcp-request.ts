@@ -24,6 +24,21 @@ export const groupCheck =
     done()
   }
 
+/** Other methods at a group's URL are a 405 only where the group is there (proxy page 2.1: group, then method). */
+export function refuseOthers(app: FastifyInstance, url: string, methods: readonly string[]): void {
+  const method = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name))
+  const onRequest = [groupCheck(app), (_request: FastifyRequest, reply: FastifyReply) => void reply.callNotFound()]
+  const config = { access: 'client', isRefusal: true } as const
+  app.route({
+    method,
+    url,
+    exposeHeadRoute: false,
+    config,
+    onRequest,
+    handler: (_request, reply) => reply.callNotFound()
+  })
+}
+
 /** Takes the response over: from here on everything is the protocol's own. */
 export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
   reply.hijack()

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../gateway/endpoint.ts'
-import { groupCheck, groupIn, takeBytes, takeOver } from './mcp-request.ts'
+import { groupCheck, groupIn, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface McpOptions {
   readonly bodyLimit: number
@@ -31,4 +31,5 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
       downstream.delete(exchangeOf(request, reply))
     })
   }
+  refuseOthers(app, groupEndpoint(':name'), ['POST', 'GET', 'DELETE'])
 }

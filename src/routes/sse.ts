@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { groupSse, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
-import { groupCheck, groupIn, takeBytes, takeOver } from './mcp-request.ts'
+import { groupCheck, groupIn, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface SseOptions {
   readonly bodyLimit: number
@@ -37,4 +37,6 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
       }
     )
   }
+  refuseOthers(app, groupSse(':name'), ['GET'])
+  refuseOthers(app, messagePath(groupSse(':name')), ['POST'])
 }

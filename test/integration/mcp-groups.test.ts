@@ -141,11 +141,17 @@ test('a group of whole servers serves their prompts and resources, and exclusion
 test('an unknown group is a 404 of the HTTP layer for every method, and other methods are a 405', async (t) => {
   const { mcp, g1 } = await start(t, {})
   const unknown = at(mcp, 'g2').url
-  for (const method of ['POST', 'GET', 'DELETE']) {
-    const body = method === 'POST' ? { body: 'not even JSON' } : {}
-    const response = await fetch(unknown, { method, headers: json, ...body })
-    assert.deepEqual([response.status, await response.json()], [404, { error: 'tool group "g2" does not exist' }])
+  for (const url of [unknown, unknown.replace(/mcp$/, 'sse'), unknown.replace(/mcp$/, 'message')]) {
+    for (const method of ['POST', 'GET', 'DELETE', 'PUT', 'PATCH', 'HEAD']) {
+      const body = method === 'POST' ? { body: 'not even JSON' } : {}
+      const response = await fetch(url, { method, headers: json, ...body })
+      assert.equal(response.status, 404, `${method} ${url}`)
+      if (method === 'HEAD') continue
+      assert.deepEqual(await response.json(), { error: 'tool group "g2" does not exist' }, `${method} ${url}`)
+    }
   }
+  const stream = await fetch(g1.url.replace(/mcp$/, 'sse'), { method: 'PUT', headers: json, body: '{}' })
+  assert.deepEqual([stream.status, stream.headers.get('allow')], [405, 'GET'])
   for (const method of ['PUT', 'PATCH', 'GET', 'DELETE']) {
     const response = await fetch(g1.url, { method, headers: { accept: 'text/event-stream' } })
     assert.deepEqual([response.status, Object.keys((await response.json()) as object)], [405, ['error']], method)
