@@ -1,8 +1,32 @@
 /** Shorter values would be found by chance in text that has nothing to do with them. */
 const MIN_LENGTH = 6
 
-/** As JSON text and as part of a URL a secret looks different. */
-const forms = (secret: string) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]
+const quoted = (text: string) => JSON.stringify(text).slice(1, -1)
+
+/** What base64 makes of a text that begins at any byte of what is encoded, without the characters at its ends that its
+ * neighbours decide. */
+function base64Forms(text: string): string[] {
+  const cores = [0, 1, 2].map((offset) => {
+    const bytes = Buffer.from(`${' '.repeat(offset)}${text}`)
+    return bytes.toString('base64').slice(Math.ceil((offset * 8) / 6), Math.floor((bytes.length * 8) / 6))
+  })
+  return [...cores, ...cores.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))]
+}
+
+function urlForms(text: string): string[] {
+  const encoded = encodeURIComponent(text)
+  const inForm = new URLSearchParams([[text, '']]).toString().slice(0, -1)
+  return [encoded, encoded.replace(/%../g, (code) => code.toLowerCase()), inForm]
+}
+
+/** As JSON text, as part of a URL and in base64 a secret looks different. */
+const forms = (secret: string) => [
+  secret,
+  quoted(secret),
+  quoted(quoted(secret)),
+  ...urlForms(secret),
+  ...base64Forms(secret)
+]
 
 /** Takes known secrets out of text that is shown or logged (security page 4, "Upstream answers"). */
 export function createRedactor(secrets: readonly string[]): (text: string) => string {

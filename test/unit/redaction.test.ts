@@ -9,6 +9,16 @@ test('secrets are taken out of text in plain, JSON and URL form, the longest fir
   assert.equal(redact('/?k=a%20b%26c%2Fd'), '/?k=***')
 })
 
+test('a secret is found in base64 too, wherever in it it stands, and in JSON that is quoted as JSON', () => {
+  const redact = createRedactor(['pass"word-1'])
+  for (const before of ['', 'user:', 'a:', 'ab:']) {
+    const shown = redact(Buffer.from(`${before}pass"word-1`).toString('base64'))
+    assert.ok(shown.includes('***'), shown)
+    assert.ok(!Buffer.from(shown.replace('***', ''), 'base64').toString().includes('word'), shown)
+  }
+  assert.equal(redact(JSON.stringify(JSON.stringify({ m: 'pass"word-1' }))), String.raw`"{\"m\":\"***\"}"`)
+})
+
 test('values under six characters stay: they would be found by chance', () => {
   assert.equal(createRedactor(['', 'true', '12345'])('true 12345'), 'true 12345')
 })
