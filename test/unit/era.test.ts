@@ -235,6 +235,7 @@ test('base64 is read only in its sentinel, complete and canonical', () => {
   assert.equal(decodeHeader('=?base64??='), '')
   assert.equal(decodeHeader('=?BASE64?YQ==?='), '=?BASE64?YQ==?=')
   assert.equal(decodeHeader('=?base64?YQ=='), '=?base64?YQ==')
+  assert.equal(decodeHeader('=?base64?='), '=?base64?=')
   for (const bad of ['=?base64?YQ=?=', '=?base64?YQ?=', '=?base64?Y Q==?=', '=?base64?YR==?=']) {
     assert.equal(decodeHeader(bad), undefined, bad)
   }

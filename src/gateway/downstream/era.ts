@@ -79,13 +79,12 @@ export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   throw envelope(message.id, { missing })
 }
 
-const SENTINEL = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
+const SENTINEL = /^=\?base64\?(.*)\?=$/
 
 /** Plain value of a header that may be base64 in its sentinel; undefined where that is malformed (proxy page 1.3). */
 export function decodeHeader(value: string): string | undefined {
-  if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
   const encoded = SENTINEL.exec(value)?.[1]
-  if (encoded === undefined) return undefined
+  if (encoded === undefined) return value
   const bytes = Buffer.from(encoded, 'base64')
   return bytes.toString('base64') === encoded ? bytes.toString() : undefined
 }
