@@ -64,7 +64,7 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildO
 export async function buildApp(config: Config, { log, tell }: BuildOptions = {}): Promise<FastifyInstance> {
   const app = createServer(config, log)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
-  const { host, publicUrl, allowedHosts, allowedOrigins, stdio, refreshIntervalMs, demo } = config
+  const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, demo } = config
 
   await app.register(errors)
   await app.register(jsonBody, { limits })
@@ -72,7 +72,7 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(auth)
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
   await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, tell })
-  await app.register(gateway, { version: VERSION, stdio, timeouts, limits, refreshIntervalMs, demo })
+  await app.register(gateway, { version: VERSION, stdio, egress, timeouts, limits, refreshIntervalMs, demo })
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)
     done()

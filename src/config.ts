@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
+import type { EgressRules } from './domain/egress.ts'
 import { isLoopback } from './domain/loopback.ts'
 import { ENV_PREFIX } from './domain/product.ts'
 import { SettingError, settings, type Setting } from './settings.ts'
@@ -38,6 +39,8 @@ export interface Config {
     /** The process's own environment, of which children get a few harmless names. */
     readonly environment: Environment
   }
+  /** What upstreams may be connected to, beside what is denied by default. */
+  readonly egress: EgressRules
   readonly spareSessions: number
   /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */
   readonly refreshIntervalMs: number
@@ -220,6 +223,7 @@ export function readConfig(
     allowedOrigins: read('allowedOrigins') ?? [],
     logLevel: read('logLevel'),
     stdio: readStdio(read, env),
+    egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
     timeouts: readTimeouts(read),

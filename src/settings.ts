@@ -1,3 +1,4 @@
+import { parseEgressEntry } from './domain/egress.ts'
 import { ENV_PREFIX } from './domain/product.ts'
 
 /** A value that cannot be used. `readConfig` puts the name of the variable or flag in front of the message. */
@@ -91,6 +92,13 @@ const databaseHost = (given: string) =>
 
 const commands = (given: string) =>
   list(given).map((entry) => (entry.startsWith('/') ? entry : fail('must list absolute paths, separated by commas')))
+
+const egress = (given: string) =>
+  list(given).map(
+    (entry) =>
+      parseEgressEntry(entry) ??
+      fail('must list networks such as 10.0.0.0/8, host names, "private" or "loopback", separated by commas')
+  )
 
 const key = (given: string) => {
   if (/^[0-9a-f]{64}$/i.test(given)) return Buffer.from(given, 'hex')
@@ -267,6 +275,20 @@ export const settings = {
     fallback: '128',
     about: 'Calls that wait for a process; further ones get 503.',
     parse: integer(0, 100_000)
+  },
+  egressDeny: {
+    variable: `${ENV_PREFIX}EGRESS_DENY`,
+    otherwise: 'none',
+    about:
+      'What upstreams may not be reached at: networks such as `10.0.0.0/8`, host names, `private` or `loopback`, separated by commas. Link-local addresses, cloud metadata services, unspecified, multicast and broadcast addresses, and the gateway itself are denied anyway.',
+    parse: egress
+  },
+  egressAllow: {
+    variable: `${ENV_PREFIX}EGRESS_ALLOW`,
+    otherwise: 'none',
+    about:
+      'Exceptions to what is denied, in the same form. A host name that is listed may resolve to any address; a network may be reached under any name that is not denied itself.',
+    parse: egress
   },
   spareSessions: {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,

@@ -14,6 +14,8 @@ import { createReplays } from './downstream/replay.ts'
 import { createHeartbeat } from './downstream/reply.ts'
 import { createSessions } from './downstream/session.ts'
 import { createWatch } from './downstream/watch.ts'
+import { createEgressPolicy } from '../domain/egress.ts'
+import { createEgress, type Listening } from './egress.ts'
 import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
 import { createGroups } from './groups.ts'
@@ -44,9 +46,11 @@ export interface Log {
 
 export interface GatewayOptions {
   readonly registry: Registry
-  readonly config: Pick<Config, 'stdio' | 'timeouts' | 'limits' | 'refreshIntervalMs'>
+  readonly config: Pick<Config, 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs'>
   /** Product version. */
   readonly version: string
+  /** Where it listens, once it does. */
+  readonly listening: () => readonly Listening[]
   readonly log: Log
 }
 
@@ -83,15 +87,20 @@ function createReader(transports: Transports, { timeouts }: GatewayOptions['conf
   }
 }
 
-export function createGateway({ registry, config, version, log }: GatewayOptions): RunningGateway {
+export function createGateway({ registry, config, version, listening, log }: GatewayOptions): RunningGateway {
   const { timeouts, limits, stdio } = config
   const identity = { name: PRODUCT, title: TITLE, version }
   const deadlines = createDeadlines()
   const children = createChildren(createWatchdog())
   const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
+  const egress = createEgress({
+    policy: createEgressPolicy(config.egress),
+    connectMs: timeouts.connectMs,
+    own: listening
+  })
   const transports = createTransports({
     version,
-    connectMs: timeouts.connectMs,
+    connector: egress.connector,
     maxResponseBytes: limits.upstreamResponseBytes,
     stdio,
     children,
@@ -216,7 +225,8 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       registry,
       catalog: () => catalog,
       readOffer,
-      refusal: ({ transport, command }) => stdioRefusal(stdio, transport, command)
+      refusal: ({ transport, command, url }) =>
+        transport === 'stdio' ? stdioRefusal(stdio, command) : egress.problem(url ?? '')
     }),
     ...createGroups(registry, () => catalog),
     ...createInvocation(() => catalog, core),
@@ -236,6 +246,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
       subscriptions.close()
       upstreams.close()
       deadlines.close()
+      egress.close()
       await children.closeAll()
       process.off('exit', killChildren)
     }
@@ -243,8 +254,7 @@ export function createGateway({ registry, config, version, log }: GatewayOptions
 }
 
 /** Decisions "Starting": stdio servers may be switched off, or bound to a list of commands. */
-function stdioRefusal({ enabled, commands }: Config['stdio'], transport: string, command?: string): string | undefined {
-  if (transport !== 'stdio') return undefined
+function stdioRefusal({ enabled, commands }: Config['stdio'], command?: string): string | undefined {
   if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
   if (commands === null || (command !== undefined && commands.includes(command))) return undefined
   return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'

@@ -70,12 +70,14 @@ export function createManagement(options: ManagementOptions): Management {
   }
   const record = (caller: Caller, server: ServerBlock) => serverRecord(server, registry.secrets(server.stored), caller)
 
-  const contact = async (target: Target): Promise<Offer> => {
+  /** `isGiven`: the caller has just said where to connect to. */
+  const contact = async (target: Target, isGiven: boolean): Promise<Offer> => {
     try {
       return await readOffer(target)
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error
       if (error.reason === 'auth' && error.status === 401 && !hasCredential(target.secrets)) throw oauthRequired()
+      if (error.reason === 'denied' && isGiven) throw invalid(error.message)
       throw toAppError(error, target.name)
     }
   }
@@ -105,7 +107,7 @@ export function createManagement(options: ManagementOptions): Management {
     async register(caller, config, { force }) {
       check(config)
       if (!force && catalog().server(config.name)) throw conflict('server', config.name)
-      const offer = await contact(targetOf(config))
+      const offer = await contact(targetOf(config), true)
       await registry.write(change(caller, force ? 'server.force' : 'server.create', config.name), async (tx) => {
         if (force) await tx.servers.discard(config.name)
         await tx.servers.create(config, offer)
@@ -116,7 +118,7 @@ export function createManagement(options: ManagementOptions): Management {
     async replace(caller, name, config) {
       const { enabled } = find(name)
       check(config)
-      const offer = await contact(targetOf(config))
+      const offer = await contact(targetOf(config), true)
       await registry.write(change(caller, 'server.replace', name), (tx) => tx.servers.replace(name, config, offer))
       return written(caller, config, enabled)
     },
@@ -127,7 +129,7 @@ export function createManagement(options: ManagementOptions): Management {
 
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
-      const offer = await contact({ ...targetOfStored(stored), verdict: null })
+      const offer = await contact({ ...targetOfStored(stored), verdict: null }, false)
       const before = catalog()
       const difference = await registry.refresh(change(caller, 'server.refresh', name), stored.id, offer, stored)
       const known = (block: ServerBlock | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>

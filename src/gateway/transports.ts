@@ -1,3 +1,4 @@
+import type { buildConnector } from 'undici'
 import type { ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { createHttpClient } from './upstream/http.ts'
@@ -20,7 +21,8 @@ export interface Target {
 export interface TransportOptions {
   /** Our version, told to upstreams. */
   readonly version: string
-  readonly connectMs: number
+  /** For HTTP: the egress policy's. */
+  readonly connector: buildConnector.connector
   readonly maxResponseBytes: number
   readonly stdio: {
     readonly environment: Readonly<Record<string, string | undefined>>
@@ -52,7 +54,7 @@ export const hasCredential = (secrets: ServerSecrets) =>
   Object.keys(upstreamHeaders(secrets)).some((name) => name.toLowerCase() === 'authorization')
 
 export function createTransports(options: TransportOptions): Transports {
-  const { version, connectMs, maxResponseBytes, stdio, children, log } = options
+  const { version, connector, maxResponseBytes, stdio, children, log } = options
   const tails = new Map<string, StderrTail>()
   const tail = (name: string) => {
     const known = tails.get(name) ?? createStderrTail()
@@ -63,7 +65,7 @@ export function createTransports(options: TransportOptions): Transports {
     url: settings.url ?? '',
     headers: upstreamHeaders(secrets),
     version,
-    connectTimeoutMs: connectMs,
+    connector,
     maxResponseBytes,
     verdict
   })

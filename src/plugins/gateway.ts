@@ -11,7 +11,10 @@ declare module 'fastify' {
   }
 }
 
-export type GatewayPluginOptions = Pick<Config, 'stdio' | 'timeouts' | 'limits' | 'refreshIntervalMs' | 'demo'> & {
+export type GatewayPluginOptions = Pick<
+  Config,
+  'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs' | 'demo'
+> & {
   version: string
 }
 
@@ -32,9 +35,11 @@ async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Pr
 
 /** Loads the catalog before anything listens; contacts no upstream by itself. */
 export default fp<GatewayPluginOptions>(
-  async (app, { version, stdio, timeouts, limits, refreshIntervalMs, demo }) => {
+  async (app, { version, stdio, egress, timeouts, limits, refreshIntervalMs, demo }) => {
     const { registry, log } = app
-    const gateway = createGateway({ registry, config: { stdio, timeouts, limits, refreshIntervalMs }, version, log })
+    const config = { stdio, egress, timeouts, limits, refreshIntervalMs }
+    const listening = () => app.addresses().filter((place) => typeof place === 'object')
+    const gateway = createGateway({ registry, config, version, listening, log })
     app.addHook('onClose', () => gateway.close())
     await gateway.start()
     app.decorate('gateway', gateway)

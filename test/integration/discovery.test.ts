@@ -8,6 +8,7 @@ import { createChildren } from '../../src/gateway/upstream/stdio-children.ts'
 import { createStderrTail } from '../../src/gateway/upstream/stdio-tail.ts'
 import { createWatchdog } from '../../src/gateway/upstream/stdio-watchdog.ts'
 import { createStdioClient } from '../../src/gateway/upstream/stdio.ts'
+import { connector } from '../egress.ts'
 import { startFaulty } from '../fixtures/http/faulty.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { type Handler, sendJson, startHttp } from '../fixtures/http/server.ts'
@@ -20,7 +21,7 @@ const read = async (client: TransportClient, transport: 'stdio' | 'streamable_ht
 }
 
 const readHttp = async (t: TestContext, url: string, ms?: number, headers: Record<string, string> = {}) => {
-  const client = createHttpClient({ url, headers, version: '1', connectTimeoutMs: 1000, maxResponseBytes: 1_048_576 })
+  const client = createHttpClient({ url, headers, version: '1', connector, maxResponseBytes: 1_048_576 })
   t.after(() => client.close())
   return read(client, 'streamable_http', ms)
 }

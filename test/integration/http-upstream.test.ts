@@ -5,6 +5,7 @@ import { type Answer, type Outgoing, type Sink, Call, silentSink } from '../../s
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
 import { type HttpClientOptions, createHttpClient } from '../../src/gateway/upstream/http.ts'
+import { connector } from '../egress.ts'
 import { type Fault, startFaulty } from '../fixtures/http/faulty.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { type Handler, type Recorded, openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'
@@ -17,7 +18,7 @@ const newClient = (t: TestContext, url: string, more: Partial<HttpClientOptions>
     url,
     headers: {},
     version: '1.2.3',
-    connectTimeoutMs: 2000,
+    connector,
     maxResponseBytes: 16 * MEGABYTE,
     ...more
   })

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import { createHttpClient } from '../../src/gateway/upstream/http.ts'
 import { readLists } from '../../src/gateway/upstream/lists.ts'
+import { connector } from '../egress.ts'
 import { type RpcMessage, openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'
 
 const everything = { tools: {}, prompts: {}, resources: {} }
@@ -25,7 +26,7 @@ async function read(
     url: upstream.origin,
     headers: {},
     version: '1',
-    connectTimeoutMs: 1000,
+    connector,
     maxResponseBytes: 16_777_216
   })
   t.after(async () => {
@@ -182,7 +183,7 @@ test('a push while lists are read is answered without anybody being asked', asyn
     url: upstream.origin,
     headers: {},
     version: '1',
-    connectTimeoutMs: 1000,
+    connector,
     maxResponseBytes: 1_048_576
   })
   t.after(async () => {

@@ -7,11 +7,12 @@ import { readUpstream } from '../../src/gateway/upstream/discovery.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { HttpClientOptions } from '../../src/gateway/upstream/http.ts'
 import { type SseConnection, createSseClient } from '../../src/gateway/upstream/sse.ts'
+import { connector } from '../egress.ts'
 import { sendEvent, startHttp } from '../fixtures/http/server.ts'
 import { startSse } from '../fixtures/http/sse.ts'
 
 const newClient = (t: TestContext, url: string, more: Partial<HttpClientOptions> = {}) => {
-  const options = { url, headers: {}, version: '1.2.3', connectTimeoutMs: 2000, maxResponseBytes: 1_048_576, ...more }
+  const options = { url, headers: {}, version: '1.2.3', connector, maxResponseBytes: 1_048_576, ...more }
   const client = createSseClient(options)
   t.after(() => client.close())
   return client

@@ -5,6 +5,7 @@ import type { TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import { createHttpClient } from '../../src/gateway/upstream/http.ts'
 import type { Verdict } from '../../src/registry/model.ts'
+import { connector } from '../egress.ts'
 import { legacyVerdict } from './stored.ts'
 
 export const sessionVerdict: Verdict = { ...legacyVerdict, hasSessions: true }
@@ -16,7 +17,7 @@ export function countingClient(url: string): TransportClient & { readonly opened
     url,
     headers: {},
     version: '1',
-    connectTimeoutMs: 2_000,
+    connector,
     maxResponseBytes: 1_000_000
   })
   let opened = 0

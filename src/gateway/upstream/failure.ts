@@ -1,8 +1,8 @@
 import { AppError } from '../../errors.ts'
 
-/** Why a request to an upstream came to nothing (proxy page 4.5). `cancelled`: the caller ended it. */
+/** Why a request to an upstream came to nothing (proxy page 4.5). `cancelled`: the caller ended it; `denied`: our own settings forbid it. */
 export type Reason =
-  'unreachable' | 'timeout' | 'crashed' | 'auth' | 'overloaded' | 'too_large' | 'bad_response' | 'cancelled'
+  'unreachable' | 'timeout' | 'crashed' | 'auth' | 'overloaded' | 'too_large' | 'bad_response' | 'cancelled' | 'denied'
 
 export interface FailureOptions extends ErrorOptions {
   /** HTTP status that the upstream answered with, where it answered with one. */
@@ -42,7 +42,8 @@ const statuses: Record<Reason, 502 | 503 | 504> = {
   overloaded: 503,
   too_large: 502,
   bad_response: 502,
-  cancelled: 503
+  cancelled: 503,
+  denied: 502
 }
 
 /** The one table from upstream failure to HTTP status (contract 7, decisions "Tools, prompts, resources"). */

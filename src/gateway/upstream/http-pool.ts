@@ -6,13 +6,12 @@ import { UpstreamFailure } from './failure.ts'
 
 export interface HttpPoolOptions {
   readonly url: string
-  readonly connectTimeoutMs: number
   /** Sockets for requests that wait for an answer; more requests queue. */
   readonly connections: number
   /** Requests under way and queued; more fail with `overloaded`. */
   readonly maxRequests: number
-  /** In place of undici's own connector: the egress policy. */
-  readonly connector?: buildConnector.connector
+  /** The egress policy's. */
+  readonly connector: buildConnector.connector
 }
 
 export interface Posted {
@@ -122,11 +121,7 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const { origin, pathname, search } = new URL(options.url)
   const path = pathname + search
   // headers and bodies are waited for as long as the call may take: the gateway's deadlines decide
-  const common = {
-    connect: options.connector ?? { timeout: options.connectTimeoutMs },
-    headersTimeout: 0,
-    bodyTimeout: 0
-  }
+  const common = { connect: options.connector, headersTimeout: 0, bodyTimeout: 0 }
   const requests = new Pool(origin, { ...common, connections: options.connections })
   let side: Pool | null = null
   const lingering = createLingering()

@@ -21,14 +21,13 @@ export interface HttpClientOptions {
   readonly headers: Readonly<Record<string, string>>
   /** Our version, told to the upstream beside the product's name. */
   readonly version: string
-  readonly connectTimeoutMs: number
   readonly maxResponseBytes: number
   /** Requests at a time; more queue. Default 128. */
   readonly connections?: number
   /** Requests under way and queued; more fail with `overloaded`. Default 4096. */
   readonly maxRequests?: number
-  /** In place of undici's own connector: the egress policy. */
-  readonly connector?: buildConnector.connector
+  /** The egress policy's. */
+  readonly connector: buildConnector.connector
   /** What is known from discovery: spares a legacy upstream without sessions its handshake, fills the greeting. */
   readonly verdict?: Verdict | null
 }
@@ -130,10 +129,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { url, headers, version, verdict = null, connector } = options
   const pool = createHttpPool({
     url,
-    connectTimeoutMs: options.connectTimeoutMs,
+    connector,
     connections: options.connections ?? DEFAULT_CONNECTIONS,
-    maxRequests: options.maxRequests ?? DEFAULT_MAX_REQUESTS,
-    ...(connector ? { connector } : {})
+    maxRequests: options.maxRequests ?? DEFAULT_MAX_REQUESTS
   })
   const connections = new Set<HttpConnection>()
   const readOnce = createGreetings()

@@ -117,12 +117,12 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
 
 /** The HTTP+SSE transport of revision 2024-11-05; legacy only. A connection is one event stream. */
 export function createSseClient(options: HttpClientOptions): SseClient {
-  const { url, connectTimeoutMs, connector } = options
+  const { url, connector } = options
   const connections = options.connections ?? 1
   const maxRequests = options.maxRequests ?? DEFAULT_MAX_REQUESTS
   const shared: Shared = {
     options,
-    pool: createHttpPool({ url, connectTimeoutMs, connections, maxRequests, ...(connector ? { connector } : {}) }),
+    pool: createHttpPool({ url, connector, connections, maxRequests }),
     headers: baseHeaders(options.headers, `${PRODUCT}/${options.version}`),
     hasCredential: Object.keys(options.headers).some((name) => name.toLowerCase() === 'authorization')
   }

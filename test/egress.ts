@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { createEgressPolicy, parseEgressEntry } from '../src/domain/egress.ts'
+import { createEgress, type EgressOptions } from '../src/gateway/egress.ts'
+
+const rules = (entries: readonly string[]) =>
+  entries.flatMap((entry) => parseEgressEntry(entry) ?? assert.fail(`no entry: ${entry}`))
+
+/** The policy that these entries of the settings make. */
+export const policyOf = ({ deny = [], allow = [] }: { deny?: readonly string[]; allow?: readonly string[] } = {}) =>
+  createEgressPolicy({ deny: rules(deny), allow: rules(allow) })
+
+/** The way out of a gateway with default settings, but for what is given. */
+export const egressOf = (options: Partial<EgressOptions> = {}) =>
+  createEgress({ policy: policyOf(), connectMs: 2_000, own: () => [], ...options })
+
+/** What a client of an upstream is given. */
+export const { connector } = egressOf()
