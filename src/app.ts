@@ -72,7 +72,7 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(auth)
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
   await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, tell })
-  await app.register(gateway, { version: VERSION, stdio, egress, timeouts, limits, refreshIntervalMs, demo })
+  await app.register(gateway, { version: VERSION, mode, stdio, egress, timeouts, limits, refreshIntervalMs, demo })
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)
     done()

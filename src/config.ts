@@ -64,6 +64,8 @@ export interface Config {
     readonly upstreamResponseBytes: number
     readonly streamBufferBytes: number
     readonly sessions: number
+    /** In enterprise mode. */
+    readonly callsPerPrincipal: number
   }
 }
 
@@ -177,7 +179,8 @@ const readLimits = (read: Reader): Config['limits'] => ({
   headerBytes: read('headerBytes'),
   upstreamResponseBytes: read('upstreamResponseBytes'),
   streamBufferBytes: read('streamBufferBytes'),
-  sessions: read('sessions')
+  sessions: read('sessions'),
+  callsPerPrincipal: read('callsPerPrincipal')
 })
 
 function warningsOf(config: Config, env: Environment, given: StartFlags): string[] {

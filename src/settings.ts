@@ -398,7 +398,19 @@ export const settings = {
     about: 'Unsent bytes of a stream; past it the stream ends.',
     parse: bytes
   },
-  sessions: { variable: `${ENV_PREFIX}SESSIONS`, fallback: '10000', about: 'Sessions of MCP clients.', parse: count }
+  sessions: {
+    variable: `${ENV_PREFIX}SESSIONS`,
+    fallback: '10000',
+    about:
+      'Sessions of MCP clients. Past it the one that was idle for longest gives way; where each has an open stream, 503.',
+    parse: count
+  },
+  callsPerPrincipal: {
+    variable: `${ENV_PREFIX}CALLS_PER_PRINCIPAL`,
+    fallback: '64',
+    about: 'Calls that one user or client may have under way in enterprise mode; past it 429.',
+    parse: count
+  }
 } satisfies Record<string, Setting>
 
 const code = (value: string) => `\`${value}\``

@@ -25,6 +25,7 @@ import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createRefresher } from './refresher.ts'
 import { scopeAt } from './scope.ts'
+import { createShares, noShares } from './shares.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
 import { createTurns } from './turns.ts'
@@ -46,7 +47,7 @@ export interface Log {
 
 export interface GatewayOptions {
   readonly registry: Registry
-  readonly config: Pick<Config, 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs'>
+  readonly config: Pick<Config, 'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs'>
   /** Product version. */
   readonly version: string
   /** Where it listens, once it does. */
@@ -91,6 +92,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
   const { timeouts, limits, stdio } = config
   const identity = { name: PRODUCT, title: TITLE, version }
   const deadlines = createDeadlines()
+  const shares = config.mode === 'enterprise' ? createShares(limits.callsPerPrincipal) : noShares
   const children = createChildren(createWatchdog())
   const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
   const egress = createEgress({
@@ -121,6 +123,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       client: transports.create(targetOf(stored)),
       slots: stored.transport === 'stdio' ? slots : undefined,
       deadlines,
+      shares,
       connectMs: timeouts.connectMs,
       idleMs: timeouts.sessionIdleMs,
       callMs: timeouts.callMs,

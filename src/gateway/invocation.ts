@@ -57,7 +57,7 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
     signal.addEventListener('abort', stop, { once: true })
     try {
       const owner = `${caller.kind}:${caller.name}`
-      const { answer, era } = await core.forward(server, call, { era: 'modern', owner })
+      const { answer, era } = await core.forward(server, call, { era: 'modern', owner, principal: owner })
       if (answer.kind === 'error') throw refusalOf(server, request, answer)
       const { method } = request
       return adaptResult(answer.body, { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' })

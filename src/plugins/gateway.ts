@@ -13,7 +13,7 @@ declare module 'fastify' {
 
 export type GatewayPluginOptions = Pick<
   Config,
-  'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs' | 'demo'
+  'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs' | 'demo'
 > & {
   version: string
 }
@@ -35,9 +35,9 @@ async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Pr
 
 /** Loads the catalog before anything listens; contacts no upstream by itself. */
 export default fp<GatewayPluginOptions>(
-  async (app, { version, stdio, egress, timeouts, limits, refreshIntervalMs, demo }) => {
+  async (app, { version, mode, stdio, egress, timeouts, limits, refreshIntervalMs, demo }) => {
     const { registry, log } = app
-    const config = { stdio, egress, timeouts, limits, refreshIntervalMs }
+    const config = { mode, stdio, egress, timeouts, limits, refreshIntervalMs }
     const listening = () => app.addresses().filter((place) => typeof place === 'object')
     const gateway = createGateway({ registry, config, version, listening, log })
     app.addHook('onClose', () => gateway.close())

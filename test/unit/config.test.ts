@@ -45,7 +45,8 @@ test('nothing given: development mode on loopback with the embedded store and th
     headerBytes: 16_384,
     upstreamResponseBytes: 16_777_216,
     streamBufferBytes: 4_194_304,
-    sessions: 10_000
+    sessions: 10_000,
+    callsPerPrincipal: 64
   })
   assert.deepEqual(config.timeouts, {
     connectMs: 30_000,

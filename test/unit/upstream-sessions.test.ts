@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { createSessions as makeSessions, type Need, type SessionsOptions } from '../../src/gateway/upstream/sessions.ts'
+import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { legacyVerdict } from './stored.ts'
 import { closing, countingClient, dualVerdict, failureOf, newCall, sessionVerdict, textOf, until } from './upstreams.ts'
@@ -22,6 +23,7 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
     mode: 'stateless',
     verdict: sessionVerdict,
     slots: undefined,
+    breaker: createBreaker(),
     connectMs: 2_000,
     idleMs: 60_000,
     onNotification() {},
@@ -121,7 +123,8 @@ test('an opening that failed is not remembered', async (t) => {
       const upstream = await startRecorder(null, { legacy: 'none' })
       const client = countingClient(upstream.url)
       const options = { client, transport: 'streamable_http', mode, verdict, slots: undefined } as const
-      const sessions = createSessions({ ...options, connectMs: 2_000, idleMs: 60_000, onNotification() {} })
+      const breaker = createBreaker()
+      const sessions = createSessions({ ...options, breaker, connectMs: 2_000, idleMs: 60_000, onNotification() {} })
       closing(t, sessions, client, upstream)
       await failureOf(sessions.acquire(need()))
       await failureOf(sessions.acquire(need()))

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import type { buildConnector } from 'undici'
 import { createDeadlines } from '../../src/gateway/deadlines.ts'
+import { createShares, noShares } from '../../src/gateway/shares.ts'
 import { createUpstream, chooseEra, type UpstreamOptions } from '../../src/gateway/upstream/upstream.ts'
+import { createHttpClient } from '../../src/gateway/upstream/http.ts'
 import { createUpstreams } from '../../src/gateway/upstreams.ts'
 import type { StoredServer } from '../../src/registry/model.ts'
 import { startFaulty } from '../fixtures/http/faulty.ts'
@@ -20,7 +23,7 @@ import {
   until
 } from './upstreams.ts'
 
-const origin = { era: 'legacy', owner: 'one' } as const
+const origin = { era: 'legacy', owner: 'one', principal: 'one' } as const
 
 function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
   const client = countingClient(url)
@@ -31,6 +34,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
     client,
     slots: undefined,
     deadlines,
+    shares: noShares,
     connectMs: 2_000,
     idleMs: 60_000,
     callMs: 5_000,
@@ -215,4 +219,62 @@ test("an upstream's error is passed on without the secrets of its configuration"
   assert.equal(answer.kind, 'error')
   assert.ok(!answer.body.toString().includes('nope'), answer.body.toString())
   assert.ok(answer.body.toString().includes('***'), answer.body.toString())
+})
+
+test('an upstream that initialises no session five times in a row is given a rest', async (t) => {
+  const faulty = await startFaulty(null, { mode: 'silent', everything: true })
+  const { upstream, client, deadlines } = createFor(faulty.url, { connectMs: 30 })
+  closing(t, upstream, deadlines, faulty)
+  const owner = (i: number) => ({ ...origin, owner: `owner ${i}` })
+  for (let i = 0; i < 5; i++) {
+    assert.equal(upstream.breaker, 'closed')
+    assert.equal((await failureOf(upstream.call(newCall(), owner(i)))).reason, 'timeout')
+  }
+  assert.equal(upstream.breaker, 'open')
+  const { reason, retryAfter } = await failureOf(upstream.call(newCall(), owner(6)))
+  assert.deepEqual([reason, retryAfter, client.opened()], ['unreachable', 10, 5])
+})
+
+test('connecting that times out opens it too where a connection is shared, and is not tried twice', async (t) => {
+  let attempts = 0
+  const connector: buildConnector.connector = (_options, callback) => {
+    attempts++
+    callback(Object.assign(new Error('Connect Timeout Error'), { code: 'UND_ERR_CONNECT_TIMEOUT' }), null)
+  }
+  const settings = { url: 'http://127.0.0.1:9/mcp', headers: {}, version: '1', connectTimeoutMs: 50 }
+  const client = createHttpClient({ ...settings, maxResponseBytes: 1_000, connector, verdict: legacyVerdict })
+  const { upstream, deadlines } = createFor('http://127.0.0.1:9/mcp', { client, verdict: legacyVerdict })
+  closing(t, upstream, deadlines)
+  for (let i = 0; i < 5; i++) assert.equal((await failureOf(upstream.call(newCall(), origin))).reason, 'timeout')
+  assert.deepEqual([upstream.breaker, attempts], ['open', 5])
+  assert.equal((await failureOf(upstream.call(newCall(), origin))).retryAfter, 10)
+  assert.equal(attempts, 5)
+})
+
+test('UP-04 calls that time out, are refused or answered with nonsense say nothing about connecting', async (t) => {
+  const faulty = await startFaulty(null)
+  const { upstream, deadlines } = createFor(faulty.url, { verdict: legacyVerdict, callMs: 150 })
+  closing(t, upstream, deadlines, faulty)
+  for (const mode of ['silent', 'reset', 'html', 'bad_gateway', 'wrong_id'] as const) {
+    faulty.mode = mode
+    await Promise.all(Array.from({ length: 6 }, () => failureOf(upstream.call(newCall(), origin))))
+    assert.equal(upstream.breaker, 'closed', mode)
+  }
+  await faulty.close()
+  for (let i = 0; i < 6; i++) await failureOf(upstream.call(newCall(), origin))
+  assert.equal(upstream.breaker, 'closed', 'refused')
+})
+
+test('calls beyond the share of their principal are refused at once, those of others are not', async (t) => {
+  const { upstream, recorder } = await open(t, { shares: createShares(2), callMs: 60_000, callTotalMs: 60_000 })
+  const calls = [newCall('slow', { ms: 60_000 }), newCall('slow', { ms: 60_000 })]
+  const running = calls.map((call) => failureOf(upstream.call(call, origin)))
+  await started(recorder, 2)
+  const { reason, taken, retryAfter } = await failureOf(upstream.call(newCall(), origin))
+  assert.deepEqual([reason, taken, retryAfter], ['limited', false, 1])
+  const { answer } = await upstream.call(newCall(), { ...origin, owner: 'two', principal: 'two' })
+  assert.match(textOf(answer), /alpha/)
+  for (const call of calls) call.stop(cancelled())
+  await Promise.all(running)
+  assert.match(textOf((await upstream.call(newCall(), origin)).answer), /alpha/)
 })

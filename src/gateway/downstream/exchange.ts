@@ -31,6 +31,8 @@ export interface Origin {
   readonly era: Era
   /** MCP session, or principal where there is none. */
   readonly owner: string
+  /** Whose share of the calls under way it takes. */
+  readonly principal: string
 }
 
 /** What the MCP edge needs of the data plane. */

@@ -47,9 +47,18 @@ function replyFailure({ reply, message }: Exchange, server: ServerBlock, failure
     reply.openStream()
     return reply.close()
   }
-  const { reason, status } = failure
+  const { reason, status, retryAfter } = failure
+  // HTTP's own word, where HTTP can still say one (proxy page 2.3)
+  if (reason === 'limited' && !reply.isStream) {
+    return reply.plain(429, failure.message, { 'retry-after': String(retryAfter) })
+  }
   reply.error(message.id, codes.internal, failure.message, {
-    data: { server: server.name, reason, ...(status === undefined ? {} : { status }) }
+    data: {
+      server: server.name,
+      reason,
+      ...(status === undefined ? {} : { status }),
+      ...(retryAfter === undefined ? {} : { retryAfter })
+    }
   })
 }
 
@@ -104,8 +113,8 @@ function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, 
 }
 
 function send({ session, era, caller, edge }: Exchange, server: ServerBlock, call: Call): Promise<Forwarded> {
-  const owner = session ? `session:${session.id}` : `${caller.kind}:${caller.name}`
-  return edge.core.forward(server, call, { era, owner })
+  const principal = `${caller.kind}:${caller.name}`
+  return edge.core.forward(server, call, { era, principal, owner: session ? `session:${session.id}` : principal })
 }
 
 /** Asks the caller in its result, and keeps the call for when it comes back (proxy page 5.1). */

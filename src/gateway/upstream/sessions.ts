@@ -1,4 +1,5 @@
 import type { SessionMode, Transport, Verdict } from '../../registry/model.ts'
+import type { Breaker } from './breaker.ts'
 import type { Connection, Era, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { Slots } from './slots.ts'
@@ -19,6 +20,7 @@ export interface SessionsOptions {
   readonly verdict: Verdict
   /** Places for processes; for stdio only. */
   readonly slots: Slots | undefined
+  readonly breaker: Breaker
   readonly connectMs: number
   /** A stateful session that nobody used for so long is closed. */
   readonly idleMs: number
@@ -57,6 +59,16 @@ interface Owned {
 
 const SWEEP_MS = 10_000
 
+/** Ended or held up on our side: says nothing about the upstream. */
+const ours: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied'])
+
+/** What a failure tells of connecting: only one before anything was sent is such. */
+export function noteFailure(breaker: Breaker, error: unknown): void {
+  const { reason } = error as { reason?: unknown }
+  if (reason === 'timeout') breaker.timedOut()
+  else if (!ours.has(reason)) breaker.reacted()
+}
+
 /** A principal may be several clients, an MCP session is one. */
 const isOfOneClient = (owner = '') => owner.startsWith('session:')
 
@@ -65,7 +77,7 @@ const isShared = ({ transport, verdict }: SessionsOptions, era: Era) =>
   transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { client, mode, slots, connectMs, idleMs, onNotification } = options
+  const { client, mode, slots, breaker, connectMs, idleMs, onNotification } = options
   const shared = new Map<Era, Connection>()
   const openingShared = new Map<Era, Promise<Connection>>()
   const owned = new Map<string, Owned>()
@@ -86,10 +98,18 @@ export function createSessions(options: SessionsOptions): Sessions {
       connection.close()
       throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
     } catch (error) {
+      noteFailure(breaker, error)
       giveBack?.()
       throw error
     }
   }
+  const openOwn = async (need: Need): Promise<Connection> => {
+    breaker.admit()
+    const connection = await open(need)
+    breaker.reacted()
+    return connection
+  }
+  /** Connects when something is sent, so that it is open says nothing. */
   const openShared = async (era: Era): Promise<Connection> => {
     try {
       const connection = await open({ era, capabilities: '{}' })
@@ -101,6 +121,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   }
   const acquireShared = (era: Era): Connection | Promise<Connection> => {
+    breaker.admit()
     const ready = shared.get(era)
     if (ready && !ready.closed) return ready
     const opening = openingShared.get(era) ?? openShared(era)
@@ -108,7 +129,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return opening
   }
   const acquireSingle = async (need: Need): Promise<Connection> => {
-    const connection = await open(need)
+    const connection = await openOwn(need)
     single.add(connection)
     return connection
   }
@@ -124,7 +145,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   const openOwned = (key: string, need: Need): Owned => {
     const session: Owned = {
       owner: need.owner,
-      opening: open(need),
+      opening: openOwn(need),
       connection: null,
       users: 0,
       lastUsed: performance.now()

@@ -1,17 +1,20 @@
 import type { StoredServer, Verdict } from '../../registry/model.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { Forwarded, Origin } from '../downstream/exchange.ts'
+import type { Shares } from '../shares.ts'
 import type { Answer, Call } from './call.ts'
+import { createBreaker, type BreakerState } from './breaker.ts'
 import type { Connection, Era } from './connection.ts'
 import { createExclusive, type Done } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
 import { ask } from './lists.ts'
-import { createSessions, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
+import { createSessions, noteFailure, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
 
-export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mode' | 'verdict'> {
+export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mode' | 'verdict' | 'breaker'> {
   readonly server: Pick<StoredServer, 'transport' | 'session_mode'>
   readonly verdict: Verdict
   readonly deadlines: Deadlines
+  readonly shares: Shares
   readonly callMs: number
   readonly callTotalMs: number
   /** Takes this server's secrets out of text: an upstream may quote them in its errors. */
@@ -22,6 +25,8 @@ export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mo
 export interface Upstream {
   /** Sends a call within its limits; an answer or UpstreamFailure. Sent again only where it was proven not taken. */
   call(call: Call, origin: Origin): Promise<Forwarded>
+  /** Whether it is given a rest because connecting timed out again and again. */
+  readonly breaker: BreakerState
   /** Its session that nobody has used for longest, to be closed where another needs the place. */
   longestIdle(): Idle | undefined
   endOwner(owner: string): void
@@ -30,8 +35,8 @@ export interface Upstream {
   close(): void
 }
 
-/** Ended by us, or told to come back later: trying again is not the answer, nor has it proven that nothing was sent. */
-const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'cancelled'])
+/** Ended by us, told to come back later, or waited for long enough: trying again is not the answer. */
+const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'cancelled', 'timeout'])
 
 /** The connection broke; whether the upstream took the request is not known. */
 const broken: ReadonlySet<Reason> = new Set<Reason>(['unreachable', 'crashed'])
@@ -56,6 +61,8 @@ const goesAlone = ({ transport, session_mode }: UpstreamOptions['server'], calle
 
 const LEVEL_MS = 5_000
 
+const limited = () => new UpstreamFailure('limited', 'too many of your calls are under way', { taken: false })
+
 /** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
 function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
   if (call.stopped) return Promise.reject(call.stopped)
@@ -75,9 +82,16 @@ function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Pr
 }
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { server, verdict, client, deadlines, callMs, callTotalMs, redact } = options
+  const { server, verdict, client, deadlines, shares, callMs, callTotalMs, redact } = options
   const redactBytes = (body: Buffer) => Buffer.from(redact(body.toString()))
-  const sessions = createSessions({ ...options, transport: server.transport, mode: server.session_mode, verdict })
+  const breaker = createBreaker()
+  const sessions = createSessions({
+    ...options,
+    transport: server.transport,
+    mode: server.session_mode,
+    verdict,
+    breaker
+  })
   const exclusive = createExclusive()
   let active = 0
   let retired: (() => void) | null = null
@@ -89,7 +103,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   /** Once, on a fresh connection: what was not taken, and what only reads. `tools/call` may have run (proxy page 4.4). */
   const mayRepeat = (error: unknown, call: Call) => {
     if (!(error instanceof UpstreamFailure) || final.has(error.reason) || call.stopped) return false
-    return !error.taken || (broken.has(error.reason) && call.request.method !== 'tools/call')
+    return (
+      (!error.taken && error.retryAfter === undefined) ||
+      (broken.has(error.reason) && call.request.method !== 'tools/call')
+    )
   }
 
   /** The level that each session was last told, which only a session of its caller's can be. */
@@ -110,15 +127,18 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
       if (call.stopped) throw call.stopped
       const answer = await connection.send(call)
+      breaker.reacted()
       return answer.kind === 'error' ? { kind: 'error', body: redactBytes(answer.body) } : answer
     } catch (error) {
+      if (error !== call.stopped) noteFailure(breaker, error)
       throw error instanceof UpstreamFailure ? redactFailure(error, redact) : error
     } finally {
       sessions.release(connection)
     }
   }
   return {
-    async call(call, { era, owner }) {
+    async call(call, { era, owner, principal }) {
+      if (!shares.take(principal)) throw limited()
       const need: Need = { era: chooseEra(verdict, server, era), owner, capabilities: call.sink.capabilities }
       active++
       deadlines.watch(call, callMs, callTotalMs)
@@ -131,10 +151,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         return { answer: await once(call, need), era: need.era }
       } finally {
         done?.()
+        shares.give(principal)
         deadlines.forget(call)
         active--
         if (active === 0) retired?.()
       }
+    },
+    get breaker() {
+      return breaker.state
     },
     longestIdle: () => sessions.longestIdle(),
     endOwner: (owner) => sessions.endOwner(owner),
