@@ -8,6 +8,7 @@ import { createDeadlines } from './deadlines.ts'
 import { createCursors } from './downstream/cursor.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
+import { createElicitations } from './downstream/elicitations.ts'
 import { createLinks } from './downstream/links.ts'
 import { createParks } from './downstream/park.ts'
 import { createReplays } from './downstream/replay.ts'
@@ -113,8 +114,9 @@ export function createGateway({ registry, config, version, listening, log }: Gat
 
   const targetOf = (stored: StoredServer): Target => ({ ...stored, secrets: registry.secrets(stored) })
   const listChanges = createListChanges()
-  const heard = ({ id }: StoredServer, method: string) => {
+  const heard = ({ id, name }: StoredServer, method: string, params: string) => {
     if (listChanges.heard(id, method)) refresher.request(id)
+    else if (method === 'notifications/elicitation/complete') elicitations.completed(name, params)
   }
   const createFor = (stored: StoredServer): Upstream =>
     createUpstream({
@@ -129,7 +131,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       callMs: timeouts.callMs,
       callTotalMs: timeouts.callTotalMs,
       redact: redactorOf(targetOf(stored)),
-      onNotification: (method) => heard(stored, method)
+      onNotification: (method, params) => heard(stored, method, params)
     })
   const upstreams = createUpstreams(createFor)
   const readOffer = createReader(transports, config, log)
@@ -157,7 +159,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
         delayMs,
         inTurn,
         onNotification(method, params) {
-          heard(stored, method)
+          heard(stored, method, params)
           const uri = method === 'notifications/resources/updated' ? readUri(params) : undefined
           if (uri !== undefined) subscriptions.updated(stored.name, uri)
         },
@@ -175,6 +177,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     forward: (server, call, origin) => upstreams.of(server).call(call, origin)
   }
   const replays = createReplays()
+  const elicitations = createElicitations()
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
@@ -190,6 +193,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       for (const stream of session.streams) stream.close()
       session.awaited?.close()
       replays.endSession(session)
+      elicitations.endSession(session)
       upstreams.endOwner(`session:${session.id}`)
     }
   })
@@ -200,6 +204,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       cursors: createCursors(registry.deriveKey('list cursors')),
       heartbeat: createHeartbeat(),
       links: createLinks(),
+      elicitations,
       replays,
       parks: createParks(registry.deriveKey('request states')),
       watch,

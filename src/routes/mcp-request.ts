@@ -27,7 +27,10 @@ export const groupCheck =
 /** Other methods at a group's URL are a 405 only where the group is there (proxy page 2.1: group, then method). */
 export function refuseOthers(app: FastifyInstance, url: string, methods: readonly string[]): void {
   const method = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name))
-  const onRequest = [groupCheck(app), (_request: FastifyRequest, reply: FastifyReply) => void reply.callNotFound()]
+  const refuse = (_request: FastifyRequest, reply: FastifyReply, _done: () => void) => {
+    reply.callNotFound()
+  }
+  const onRequest = [groupCheck(app), refuse]
   const config = { access: 'client', isRefusal: true } as const
   app.route({
     method,

@@ -69,8 +69,8 @@ const listening = (answer: string = '{}', capabilities = '{}'): Sink & Heard => 
     capabilities,
     wantsProgress: true,
     notify: (...told) => void heard.notifications.push(told),
-    request: async (...asked) => {
-      heard.requests.push(asked)
+    request: async (method, params) => {
+      heard.requests.push([method, params])
       return { kind: 'result', body: Buffer.from(answer) }
     }
   }

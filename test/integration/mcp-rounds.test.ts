@@ -4,7 +4,19 @@ import { register } from '../app.ts'
 import { startScripted, type Scripted } from '../fixtures/http/scripted.ts'
 import type { RecorderOptions } from '../fixtures/http/recorder.ts'
 import { later } from '../store.ts'
-import { META, startMcp, until, type Answer, type Mcp } from './mcp-helpers.ts'
+import {
+  legacyBody,
+  META,
+  openStream,
+  startMcp,
+  until,
+  type Answer,
+  type Mcp,
+  type OpenStream,
+  modernBody,
+  modernHeaders,
+  readAnswer
+} from './mcp-helpers.ts'
 
 /** Registers a legacy upstream whose tool `script` does what the test says. */
 async function addScripted(
@@ -25,6 +37,15 @@ const able = { [`${META}clientCapabilities`]: capabilities }
 /** A modern call of `script`. `more`: members of params. */
 const call = (mcp: Mcp, more: object = {}, meta: object = {}) =>
   mcp.modern('tools/call', { name: 'one__script', _meta: { ...able, ...meta }, ...more })
+
+const postModern: (url: string, ...request: Parameters<Mcp['modern']>) => Promise<Answer> = async (
+  url,
+  method,
+  params
+) =>
+  readAnswer(
+    await fetch(url, { method: 'POST', headers: modernHeaders(method, params?.name), body: modernBody(method, params) })
+  )
 
 const text = ({ body }: Answer): string => body.result.content[0].text
 
@@ -69,3 +90,168 @@ async function finished(mcp: Mcp, scripted: Scripted): Promise<Answer> {
   scripted.calls.at(-1)!.finish('done')
   return answering
 }
+
+const form = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } }
+const elicit = { method: 'elicitation/create', params: form }
+const accepted = { action: 'accept', content: {} }
+
+/** A modern call that the upstream asks something with, up to the point where its caller is asked. */
+async function park(mcp: Mcp, scripted: Scripted, ask: object = { id: 'q', ...elicit }, meta: object = {}) {
+  const before = scripted.calls.length
+  const answering = call(mcp, {}, meta)
+  await until('the upstream is called', () => scripted.calls.length > before)
+  const own = scripted.calls.at(-1)!
+  own.say(ask)
+  const { result } = (await answering).body
+  assert.equal(result.resultType, 'input_required')
+  const state = { requestState: result.requestState as string }
+  return { own, result, state }
+}
+
+interface Heard {
+  readonly id?: unknown
+  readonly method?: string
+  readonly params?: Record<string, unknown>
+}
+
+/** A call of `script` by a legacy session, its stream read as it comes. */
+async function callLegacy(t: TestContext, mcp: Mcp, session: Record<string, string>, tool = 'one__script') {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...session }
+  return openStream(t, mcp.url, { method: 'POST', headers, body: legacyBody('tools/call', { name: tool }) })
+}
+
+const heardOf = ({ heard }: OpenStream, method: string) =>
+  (heard as Heard[]).filter((message) => message.method === method)
+
+test('what the upstream says while its caller is away comes on the stream of the retry', async (t) => {
+  const mcp = await startMcp(t)
+  const scripted = await addScripted(t, mcp)
+  const meta = { progressToken: 'first', [`${META}logLevel`]: 'info' }
+  const { own, state } = await park(mcp, scripted, { id: 'q', ...elicit }, meta)
+  const { progressToken } = own.message.params!['_meta'] as { progressToken: unknown }
+  for (let progress = 1; progress <= 150; progress++) {
+    own.say({ method: 'notifications/progress', params: { progressToken, progress } })
+  }
+  own.say({ method: 'notifications/message', params: { level: 'info', data: 'waiting' } })
+  const retry = call(mcp, { ...state, inputResponses: { 'input-1': accepted } }, { ...meta, progressToken: 'second' })
+  await until('the answer goes up', () => scripted.answered('q') !== undefined)
+  own.finish('done')
+  const answer = await retry
+  assert.equal(text(answer), 'done')
+  const heard = answer.events as Heard[]
+  const progress = heard.filter(({ method }) => method === 'notifications/progress')
+  assert.deepEqual(
+    progress.map(({ params }) => params),
+    Array.from({ length: 99 }, (_, i) => ({ progressToken: 'second', progress: 52 + i }))
+  )
+  assert.deepEqual(heard.at(-2)?.params, { logger: 'one', level: 'info', data: 'waiting' })
+})
+
+test('a question that a legacy upstream takes back is withdrawn from its legacy client', async (t) => {
+  const mcp = await startMcp(t)
+  const scripted = await addScripted(t, mcp)
+  const session = await mcp.initialize('2025-11-25', capabilities)
+  const calling = callLegacy(t, mcp, session)
+  await until('the upstream is called', () => scripted.calls.length === 1)
+  const own = scripted.calls[0]!
+  own.say({ id: 'q', ...elicit })
+  const stream = await calling
+  await until('the client is asked', () => heardOf(stream, 'elicitation/create').length === 1)
+  own.say({ method: 'notifications/cancelled', params: { requestId: 'q' } })
+  await until('it is withdrawn', () => heardOf(stream, 'notifications/cancelled').length === 1)
+  const [asked] = heardOf(stream, 'elicitation/create')
+  assert.equal(heardOf(stream, 'notifications/cancelled')[0]!.params!['requestId'], asked!.id)
+  own.finish('done')
+  await until('the call is answered', () => (stream.heard.at(-1)?.result as object | undefined) !== undefined)
+  assert.equal(scripted.answered('q'), undefined)
+})
+
+test('a question that is taken back while the caller is away needs no answer, and gets none', async (t) => {
+  const mcp = await startMcp(t)
+  const scripted = await addScripted(t, mcp)
+  const { own, state } = await park(mcp, scripted)
+  own.say({ method: 'notifications/cancelled', params: { requestId: 'q' } })
+  own.finish('done without')
+  assert.equal(text(await call(mcp, { ...state, inputResponses: {} })), 'done without')
+  assert.equal(scripted.answered('q'), undefined)
+})
+
+test('the word that a visit is over reaches the session that was sent there, and no other', async (t) => {
+  const mcp = await startMcp(t)
+  const scripted = await addScripted(t, mcp, 'one', { tells: true })
+  await addScripted(t, mcp, 'two', { tells: true })
+  await until('the gateway watches', () => scripted.requests.some(({ method }) => method === 'GET'))
+  const listen = (session: Record<string, string>) =>
+    openStream(t, mcp.url, { headers: { ...session, accept: 'text/event-stream' } })
+  const session = await mcp.initialize('2025-11-25', capabilities)
+  const older = await mcp.initialize('2025-06-18', capabilities)
+  const [own, other, old] = [
+    await listen(session),
+    await listen(await mcp.initialize('2025-11-25', capabilities)),
+    await listen(older)
+  ]
+  const page = (elicitationId: string) => ({
+    mode: 'url',
+    elicitationId,
+    url: 'https://example.com/',
+    message: 'Visit'
+  })
+
+  // in the course of a call: on its stream
+  const calling = callLegacy(t, mcp, session)
+  await until('the upstream is called', () => scripted.calls.length === 1)
+  scripted.calls[0]!.say({ id: 'q', method: 'elicitation/create', params: page('during') })
+  const stream = await calling
+  await until('the client is asked', () => heardOf(stream, 'elicitation/create').length === 1)
+  const complete = 'notifications/elicitation/complete'
+  scripted.calls[0]!.say({ method: complete, params: { elicitationId: 'during' } })
+  await until('it is told', () => heardOf(stream, complete).length === 1)
+  assert.deepEqual(heardOf(stream, complete)[0]!.params, { elicitationId: 'during' })
+  scripted.calls[0]!.finish('done')
+
+  // after a call that was refused: on the stream for what belongs to no call
+  for (const [i, headers] of [session, older].entries()) {
+    const refused = callLegacy(t, mcp, headers)
+    await until('the upstream is called', () => scripted.calls.length === i + 2)
+    const data = { elicitations: [page(`after-${i}`)] }
+    scripted.calls[i + 1]!.fail({ code: -32042, message: 'Visit first', data })
+    await refused
+  }
+  for (const id of ['unknown', 'after-1', 'after-0', 'after-0']) scripted.announce(complete, { elicitationId: id })
+  await until('it is told', () => heardOf(own, complete).length > 0)
+  assert.deepEqual(
+    heardOf(own, complete).map(({ params }) => params),
+    [{ elicitationId: 'after-0' }]
+  )
+  assert.deepEqual([...heardOf(other, complete), ...heardOf(old, complete)], [])
+})
+
+test('calls that wait for their callers end with their group, and with the gateway', async (t) => {
+  const mcp = await startMcp(t)
+  const scripted = await addScripted(t, mcp)
+  const group = { name: 'g', included_servers: ['one'] }
+  const made = await mcp.app.inject({ method: 'POST', url: '/api/v0/tool-groups', payload: group })
+  assert.equal(made.statusCode, 201, made.body)
+  const inGroup: Mcp = {
+    ...mcp,
+    modern: (method, params) => postModern(mcp.url.replace('/mcp', '/v0/groups/g/mcp'), method, params)
+  }
+  await park(inGroup, scripted, { id: 'of-group', ...elicit })
+  await park(mcp, scripted, { id: 'global', ...elicit })
+  await park(mcp, scripted, { id: 'model', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } })
+
+  await mcp.app.inject({ method: 'DELETE', url: '/api/v0/tool-groups/g' })
+  await until('its question is given up', () => scripted.answered('of-group') !== undefined)
+  assert.deepEqual(scripted.answered('of-group')!.result, { action: 'cancel' })
+  await until('its call is cancelled', () => scripted.sent('notifications/cancelled').length === 1)
+  assert.equal(scripted.answered('global'), undefined)
+
+  await mcp.app.close()
+  await until(
+    'the rest is given up',
+    () => scripted.answered('global') !== undefined && scripted.answered('model') !== undefined
+  )
+  assert.deepEqual(scripted.answered('global')!.result, { action: 'cancel' })
+  assert.equal(scripted.answered('model')!.error?.['code'], -32603)
+  await until('the calls are cancelled', () => scripted.sent('notifications/cancelled').length === 3)
+})

@@ -6,7 +6,7 @@ import { developmentCaller } from '../../src/gateway/gateway.ts'
 import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createParks, giveUp, inputRequests, readResponses, type Question } from '../../src/gateway/downstream/park.ts'
 import { Questions } from '../../src/gateway/downstream/questions.ts'
-import type { Answer } from '../../src/gateway/upstream/call.ts'
+import type { Answer, Asking } from '../../src/gateway/upstream/call.ts'
 import { until } from './upstreams.ts'
 
 const limits = { depth: 64, elements: Infinity }
@@ -27,7 +27,7 @@ function exchangeOf({ principal = 'ann', endpoint = '/mcp', method = 'tools/call
 
 function open(t: TestContext, key = randomBytes(32)) {
   const parks = createParks<{ abandon(): void }>(key)
-  t.after(() => parks.close())
+  t.after(() => parks.end(() => true))
   const given: string[] = []
   let abandoned = 0
   const question = (method: string): Question => ({
@@ -125,13 +125,20 @@ test('after ten minutes an elicitation is cancelled, the rest fails and the call
   assert.throws(() => parks.take(exchangeOf(), state), invalid)
 })
 
-test('shutting down gives up what is parked', (t) => {
-  const { parks, park, given, abandoned } = open(t)
-  park()
+test('what is parked for a principal, or at an endpoint, is given up and cannot be taken any more', (t) => {
+  const { parks, park, question, given, abandoned } = open(t)
+  const mine = park()!
+  const elsewhere = exchangeOf({ endpoint: '/v0/groups/g/mcp' })
+  const gone = park(elsewhere, [question('elicitation/create'), question('roots/list')])!
   park(exchangeOf({ principal: 'bob' }))
-  parks.close()
-  assert.deepEqual(given, ['{"action":"cancel"}', '{"action":"cancel"}'])
-  assert.equal(abandoned(), 2)
+
+  parks.end((principal) => principal === 'bob')
+  assert.deepEqual([given.splice(0), abandoned()], [['{"action":"cancel"}'], 1])
+  parks.end((_principal, endpoint) => endpoint === '/v0/groups/g/mcp')
+  const failed = '{"code":-32603,"message":"the caller can not be asked any more"}'
+  assert.deepEqual([given, abandoned()], [['{"action":"cancel"}', failed], 2])
+  assert.throws(() => parks.take(elsewhere, gone), invalid)
+  assert.equal(parks.take(exchangeOf(), mine).questions.length, 1)
 })
 
 test('answers are taken by key and byte for byte; one that is missing or no object means to ask again', (t) => {
@@ -188,4 +195,41 @@ test('when the call is over everything that is asked is given up, then and later
   assert.ok(given.every(({ body }) => body.toString() === '{"action":"cancel"}'))
   giveUp(asked)
   assert.equal(given.length, 3)
+})
+
+test('a question that is taken back is not asked, and one that was asked needs no answer', async () => {
+  const questions = new Questions()
+  const asking = (): Asking => ({ onWithdraw: null })
+  const [early, late] = [asking(), asking()]
+  const first = questions.ask('a', '{}', early)
+  const second = questions.ask('b', '{}', late)
+  void questions.ask('c', '{}')
+  early.onWithdraw!()
+  const asked = await questions.next()
+  assert.deepEqual(
+    asked.map(({ method }) => method),
+    ['b', 'c']
+  )
+  assert.equal((await first).kind, 'error')
+  late.onWithdraw!()
+  assert.equal((await second).kind, 'error')
+  assert.equal(inputRequests(asked), '{"input-2":{"method":"c","params":{}}}')
+  const read = (responses: string) =>
+    readResponses(
+      readMessage(`{"jsonrpc":"2.0","id":7,"method":"x","params":{"inputResponses":${responses}}}`, limits),
+      asked
+    )
+  assert.equal(read('{"input-2":{"n":1}}')?.[1]!.body.toString(), '{"n":1}')
+  assert.equal(read('{}'), undefined)
+})
+
+test('questions that are all taken back before they were asked ask nobody', async () => {
+  const questions = new Questions()
+  const asking: Asking = { onWithdraw: null }
+  void questions.ask('a', '{}', asking)
+  asking.onWithdraw!()
+  let isAsked = false
+  void questions.next().then(() => (isAsked = true))
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  assert.equal(isAsked, false)
 })

@@ -151,11 +151,12 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name
       for (const session of edge.sessions.at(isGone)) endSession(edge, session)
+      edge.parks.end((_principal, endpoint) => isGone(endpoint))
       edge.watch.endAt(isGone)
     },
     close() {
       edge.watch.close()
-      edge.parks.close()
+      edge.parks.end(() => true)
       edge.heartbeat.close()
       edge.sessions.close()
       edge.replays.close()

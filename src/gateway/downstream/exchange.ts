@@ -7,6 +7,7 @@ import type { Subscriptions } from '../subscriptions.ts'
 import type { Answer, Call } from '../upstream/call.ts'
 import type { Era } from '../upstream/connection.ts'
 import type { Cursors } from './cursor.ts'
+import type { Elicitations } from './elicitations.ts'
 import type { Flow } from './forward.ts'
 import type { Message } from './jsonrpc.ts'
 import type { Links } from './links.ts'
@@ -56,6 +57,7 @@ export interface Edge {
   readonly heartbeat: Heartbeat
   readonly parks: Parks<Flow>
   readonly links: Links
+  readonly elicitations: Elicitations
   readonly watch: Watch
   readonly subscriptions: Subscriptions
   readonly replays: Replays

@@ -66,10 +66,11 @@ function replyFailure({ reply, message }: Exchange, server: ServerBlock, failure
 const linking = new Set(['tools/call', 'prompts/get'])
 
 function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forwarded, rewrite?: Rewrite): void {
-  const { reply, message, era, edge, scope, caller } = exchange
+  const { reply, message, era, edge, scope, caller, session } = exchange
   const { answer } = forwarded
   if (answer.kind === 'error') {
     if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, server.name, answer)) return
+    if (session) edge.elicitations.noteRequired(server.name, answer, { session, reply })
     const { body, status } = adaptError(answer.body, era)
     return reply.answer(message.id, { kind: 'error', body }, status)
   }
@@ -126,6 +127,7 @@ function ask(exchange: Exchange, parked: Parked<Flow>): void {
   const result =
     `{"resultType":"input_required","inputRequests":${inputRequests(parked.questions)},` +
     `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}}`
+  parked.flow.sink.detach()
   reply.result(message.id, [Buffer.from(result)])
 }
 
@@ -199,7 +201,7 @@ async function forwardModern(
   if (edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, rewrite)
   const { call, sink } = createCall(exchange, server, request, token)
   const questions = new Questions()
-  if (askable.has(request.method)) sink.asker = (method, params) => questions.ask(method, params)
+  if (askable.has(request.method)) sink.asker = (...asked) => questions.ask(...asked)
   const running = send(exchange, server, call).finally(() => questions.close())
   // while the call is parked nobody may be waiting for it
   running.catch(() => {})

@@ -12,6 +12,8 @@ export interface Question {
   /** JSON text. */
   readonly params: string
   readonly answer: (given: Answer) => void
+  /** The upstream does not want to know any more. */
+  isWithdrawn?: boolean
 }
 
 /** What is under way behind a parked call. */
@@ -41,7 +43,8 @@ export interface Parks<Flow extends Abandonable> {
   isOurs(state: unknown): state is string
   /** The waiting call. Throws ProtocolError: one text for all that is wrong with a state. */
   take(exchange: Exchange, state: string): Parked<Flow>
-  close(): void
+  /** Gives up what waits for these principals at these endpoints: it will not be taken any more (proxy page 5.1). */
+  end(isOver: (principal: string, endpoint: string) => boolean): void
 }
 
 const ROUND_MS = 600_000
@@ -62,25 +65,35 @@ function digestOf({ method, text, paramMembers }: Message): string {
 }
 
 const cancelled: Answer = { kind: 'result', body: Buffer.from('{"action":"cancel"}') }
-const expired = errorAnswer(-32603, 'the caller did not come back in time')
+const LATE = 'the caller did not come back in time'
+const GONE = 'the caller can not be asked any more'
 
 /** Nobody will answer: an elicitation is cancelled, everything else fails. */
-export function giveUp(questions: readonly Question[]): void {
-  for (const { method, answer } of questions) answer(method === 'elicitation/create' ? cancelled : expired)
+export function giveUp(questions: readonly Question[], reason = LATE): void {
+  const failed = errorAnswer(-32603, reason)
+  for (const { method, answer } of questions) answer(method === 'elicitation/create' ? cancelled : failed)
 }
 
-/** `inputRequests` of an `input_required` result, as JSON text. */
-export const inputRequests = (questions: readonly Question[]): string =>
-  `{${questions
-    .map(({ method, params }, i) => `"${keyOf(i)}":{"method":${JSON.stringify(method)},"params":${params}}`)
-    .join(',')}}`
+/** `inputRequests` of an `input_required` result, as JSON text: what is still wanted, under the keys of all. */
+export function inputRequests(questions: readonly Question[]): string {
+  const wanted = questions.flatMap(({ method, params, isWithdrawn }, i) =>
+    isWithdrawn ? [] : [`"${keyOf(i)}":{"method":${JSON.stringify(method)},"params":${params}}`]
+  )
+  return `{${wanted.join(',')}}`
+}
 
-/** The answers that the caller brought, by question; undefined where one is missing or no object. */
+const none: Answer = { kind: 'result', body: Buffer.from('{}') }
+
+/** The answers that the caller brought, by question; undefined where one that is wanted is missing or no object. */
 export function readResponses({ text, paramMembers }: Message, questions: readonly Question[]): Answer[] | undefined {
   const given = paramMembers.find(({ key }) => key === 'inputResponses')
   const found = given && text[given.start] === '{' ? members(text, given.start) : []
   const answers: Answer[] = []
-  for (let i = 0; i < questions.length; i++) {
+  for (const [i, { isWithdrawn }] of questions.entries()) {
+    if (isWithdrawn) {
+      answers.push(none)
+      continue
+    }
     const response = found.find(({ key }) => key === keyOf(i))
     const value = response && text.slice(response.start, response.end)
     if (value === undefined || !isObject(JSON.parse(value))) return undefined
@@ -110,11 +123,12 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
   }
   /** Without authentication all callers are one principal, who cannot be held to one caller's share. */
   const hasTooMany = ({ kind, name }: Caller) => kind !== 'development' && countOf(name) >= MAX_PER_PRINCIPAL
-  const expire = (id: string) => {
+  const expire = (id: string, reason?: string) => {
     const entry = entries.get(id)
     entries.delete(id)
     if (!entry) return
-    giveUp(entry.questions)
+    clearTimeout(entry.timer)
+    giveUp(entry.questions, reason)
     entry.flow.abandon()
   }
   const isSigned = (payload: string, signature: string) => {
@@ -143,11 +157,8 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
       clearTimeout(entry.timer)
       return entry
     },
-    close() {
-      for (const [id, { timer }] of entries) {
-        clearTimeout(timer)
-        expire(id)
-      }
+    end(isOver) {
+      for (const [id, { principal, endpoint }] of entries) if (isOver(principal, endpoint)) expire(id, GONE)
     }
   }
 }

@@ -20,7 +20,7 @@ interface Pending {
 export interface Push {
   readonly answer: Promise<Answer>
   /** Nobody waits for it any more: the client is told. */
-  cancel(): void
+  readonly cancel: () => void
 }
 
 /** Requests of upstreams to the client of one session, under ids of our own (proxy page 5). */

@@ -1,8 +1,10 @@
-import type { Answer } from '../upstream/call.ts'
+import { errorAnswer, type Answer, type Asking } from '../upstream/call.ts'
 import { giveUp, type Question } from './park.ts'
 
 /** Requests that an upstream sends at once arrive one by one; so long they are gathered (proxy page 5.1). */
 const GATHER_MS = 25
+
+const withdrawn = errorAnswer(-32603, 'the question was withdrawn')
 
 /** What an upstream asks of a modern caller in the course of one call. */
 export class Questions {
@@ -13,8 +15,8 @@ export class Questions {
   #deliver: ((questions: readonly Question[]) => void) | null = null
   #isClosed = false
 
-  /** Asks; resolves when the caller has come back with the answer, or is given up. */
-  ask(method: string, params: string): Promise<Answer> {
+  /** Asks; resolves when the caller has come back with the answer, is given up, or the upstream takes the question back. */
+  ask(method: string, params: string, asking?: Asking): Promise<Answer> {
     return new Promise((resolve) => {
       const answer = (given: Answer) => {
         this.#open.delete(question)
@@ -22,6 +24,7 @@ export class Questions {
       }
       const question: Question = { method, params, answer }
       if (this.#isClosed) return giveUp([question])
+      if (asking) asking.onWithdraw = () => this.#withdraw(question)
       this.#open.add(question)
       this.#waiting.push(question)
       this.#timer ??= setTimeout(() => this.#gathered(), GATHER_MS)
@@ -43,6 +46,13 @@ export class Questions {
     this.#timer = null
     this.#waiting = []
     giveUp([...this.#open])
+  }
+
+  /** Who has not been asked yet is not; an answer that comes all the same goes nowhere. */
+  #withdraw(question: Question): void {
+    question.isWithdrawn = true
+    this.#waiting = this.#waiting.filter((waiting) => waiting !== question)
+    question.answer(withdrawn)
   }
 
   #gathered(): void {

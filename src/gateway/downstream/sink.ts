@@ -2,7 +2,7 @@ import { isLogLevel, reaches } from '../../domain/log-levels.ts'
 import { META } from '../../domain/protocol.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { members, valueOf, withMembers } from '../json.ts'
-import { methodNotFound, type Answer, type Call, type Sink } from '../upstream/call.ts'
+import { methodNotFound, type Answer, type Asking, type Call, type Sink } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
 import { labelled, needsLabel } from './label.ts'
@@ -20,8 +20,18 @@ function withLogger(params: string, server: string): string | undefined {
   return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
 }
 
+/** A notification that waits for its caller. */
+interface Kept {
+  readonly method: string
+  readonly params: string
+}
+
+/** What is kept for one caller: a thousand may be away at a time. */
+const MAX_KEPT = 100
+const MAX_KEPT_CHARACTERS = 65_536
+
 /** Takes a request of an upstream where the caller cannot be sent one: a modern caller is asked in its result. */
-export type Asker = (method: string, params: string) => Promise<Answer>
+export type Asker = (method: string, params: string, asking: Asking) => Promise<Answer>
 
 /** What a client's call can take before its answer: progress, log messages and requests, on its own stream. */
 export class CallSink implements Sink {
@@ -36,6 +46,9 @@ export class CallSink implements Sink {
   /** JSON text of the caller's progress token. */
   #token: string | undefined
   #pushes: Push[] | null = null
+  /** While the caller is away: what it will hear when it comes back. */
+  #kept: Kept[] | null = null
+  #keptSize = 0
 
   constructor(exchange: Exchange, server: ServerBlock, token: string | undefined) {
     this.capabilities = exchange.capabilities
@@ -45,10 +58,19 @@ export class CallSink implements Sink {
     this.#token = token
   }
 
-  /** The caller goes on with another request: what comes from now on belongs to that. */
+  /** The caller has been asked and will come back: what comes until then is kept for it, within bounds. */
+  detach(): void {
+    this.#kept ??= []
+  }
+
+  /** The caller goes on with another request: what was kept and what comes from now on belongs to that. */
   attach(exchange: Exchange, token: string | undefined): void {
     this.#exchange = exchange
     this.#token = token
+    const kept = this.#kept ?? []
+    this.#kept = null
+    this.#keptSize = 0
+    for (const { method, params } of kept) this.notify(method, params)
   }
 
   get logLevel(): string | undefined {
@@ -60,6 +82,7 @@ export class CallSink implements Sink {
   }
 
   notify(method: string, params: string): void {
+    if (this.#kept) return this.#keep(this.#kept, { method, params })
     const { reply, scope } = this.#exchange
     if (method === 'notifications/progress') {
       if (this.#token === undefined) return
@@ -72,6 +95,13 @@ export class CallSink implements Sink {
     }
   }
 
+  /** The newest say most. */
+  #keep(kept: Kept[], message: Kept): void {
+    kept.push(message)
+    this.#keptSize += message.params.length
+    while (kept.length > MAX_KEPT || this.#keptSize > MAX_KEPT_CHARACTERS) this.#keptSize -= kept.shift()!.params.length
+  }
+
   /** A session gets what the upstream sends until it names a level; who has no session has to name one. */
   #wantsLog(params: string): boolean {
     if (!params.startsWith('{')) return false
@@ -81,11 +111,11 @@ export class CallSink implements Sink {
   }
 
   /** The time that a person or a model takes to answer does not count towards the call's limits. */
-  async request(method: string, params: string): Promise<Answer> {
+  async request(method: string, params: string, asking: Asking = { onWithdraw: null }): Promise<Answer> {
     if (!mayAsk(this.capabilities, method, params)) return methodNotFound
     this.call?.hold()
     try {
-      return await this.#ask(method, this.#labelled(method, params))
+      return await this.#ask(method, this.#labelled(method, params), asking)
     } finally {
       this.call?.resume()
     }
@@ -100,12 +130,14 @@ export class CallSink implements Sink {
     return needsLabel(this.#exchange.scope) ? labelled(method, params, this.#server.name) : params
   }
 
-  #ask(method: string, params: string): Promise<Answer> {
-    const { session, reply } = this.#exchange
-    if (!session) return this.asker?.(method, params) ?? Promise.resolve(methodNotFound)
+  #ask(method: string, params: string, asking: Asking): Promise<Answer> {
+    const { session, reply, edge } = this.#exchange
+    if (!session) return this.asker?.(method, params, asking) ?? Promise.resolve(methodNotFound)
+    edge.elicitations.note(this.#server.name, params, { session, reply })
     session.pushes ??= createPushes(session)
     const push = session.pushes.ask(reply, method, params)
     ;(this.#pushes ??= []).push(push)
+    asking.onWithdraw = push.cancel
     return push.answer
   }
 }

@@ -10,7 +10,7 @@ import { needsLabel } from './label.ts'
 const URL_ELICITATION_REQUIRED = -32042
 
 /** Undefined where there is none: an error that names no page to visit is an error. */
-function readElicitations({ kind, body }: Answer): Record<string, unknown>[] | undefined {
+export function readElicitations({ kind, body }: Answer): Record<string, unknown>[] | undefined {
   if (kind !== 'error') return undefined
   const error: unknown = JSON.parse(body.toString())
   if (!isObject(error) || error['code'] !== URL_ELICITATION_REQUIRED || !isObject(error['data'])) return undefined

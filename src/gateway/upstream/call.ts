@@ -28,6 +28,12 @@ export const errorAnswer = (code: number, message: string): Answer => ({
 
 export const methodNotFound = errorAnswer(-32601, 'Method not found')
 
+/** A request of an upstream, shared by the transport that it came over and whoever is to answer it. */
+export interface Asking {
+  /** Set by who answers: the upstream wants no answer any more. */
+  onWithdraw: (() => void) | null
+}
+
 /** The caller's side of a call: what it can take before the answer (architecture, idea 3). */
 export interface Sink {
   /** JSON text of the client capabilities that the caller declared, `{}` for none. Declared upstream as they are. */
@@ -39,7 +45,7 @@ export interface Sink {
   /** A notification that belongs to this call. `params` is JSON text; of `notifications/progress` without its token. */
   notify(method: string, params: string): void
   /** A request from the upstream that belongs to this call; answers JSON text of result or error. */
-  request(method: string, params: string): Promise<Answer>
+  request(method: string, params: string, asking?: Asking): Promise<Answer>
 }
 
 /** For callers that declare no capability and want nothing but the answer (REST). */

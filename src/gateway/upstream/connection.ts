@@ -1,3 +1,4 @@
+import type { RequestHandler } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 
 export type Era = 'legacy' | 'modern'
@@ -34,7 +35,7 @@ export interface Connection {
   /** Notifications that belong to no call, `notifications/tools/list_changed` for example. */
   onNotification: ((method: string, params: string) => void) | null
   /** Answers requests of the upstream that belong to no call, where the transport can carry such; null: -32601. */
-  onRequest?: ((method: string, params: string) => Promise<Answer>) | null
+  onRequest?: RequestHandler | null
   /**
    * From now on what the upstream asks outside of its calls' streams goes to the call under way that it must belong to;
    * `isMixed`: calls may be of several clients. Absent where there are no such streams.

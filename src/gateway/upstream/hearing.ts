@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { isBroadcast } from './asked.ts'
 import { methodNotFound, type Call, type Sink } from './call.ts'
 import type { HttpConnection } from './http-connection.ts'
-import { isBroadcast } from './http-exchange.ts'
 
 /** Some servers send the head of a stream with its first event only. */
 const OPEN_MS = 250
@@ -29,7 +29,7 @@ export function createHearing(connection: HttpConnection, isMixed: boolean): Hea
       if (isBroadcast(method)) connection.onNotification?.(method, params)
       else if (method !== 'notifications/progress') owner()?.sink.notify(method, params)
     },
-    request: async (method, params) => owner()?.sink.request(method, params) ?? methodNotFound
+    request: async (...asked) => owner()?.sink.request(...asked) ?? methodNotFound
   }
   const ended = () => {
     opening = null

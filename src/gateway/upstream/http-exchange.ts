@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { type JsonLimits, members, valueOf, withMembers } from '../json.ts'
 import type { Held } from '../bag.ts'
+import { Asked, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
@@ -40,12 +41,8 @@ const MIN_RETRY_MS = 50
 const MAX_RETRY_MS = 60_000
 /** So that a deeply nested schema costs one item of a list and not the whole list (security page 4). */
 const listLimits = { depth: 512, elements: Infinity }
-const internalError: Answer = { kind: 'error', body: Buffer.from('{"code":-32603,"message":"Internal error"}') }
-const pong: Answer = { kind: 'result', body: Buffer.from('{}') }
 const released = new Error('released')
 
-export const isBroadcast = (method: string) =>
-  method.endsWith('/list_changed') || method === 'notifications/resources/updated'
 const isJson = (type: string) => /^application\/json\s*(;|$)/i.test(type)
 const isEventStream = (type: string) => /^text\/event-stream\s*(;|$)/i.test(type)
 
@@ -72,8 +69,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #stream: EventStream | null = null
   #lastEventId: string | null = null
   #retry: NodeJS.Timeout | undefined = undefined
-  /** Ids of the upstream's requests that still want an answer. */
-  #pushes: Set<string> | null = null
+  /** The upstream's requests, once there is one. */
+  #pushes: Asked | null = null
   #retryMs = DEFAULT_RETRY_MS
   #isSettled = false
   #isSent = false
@@ -284,14 +281,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   #message(message: Message): void {
     if (message.kind === 'notification') return this.#notification(message.method, message.params)
-    if (message.kind === 'request') return void this.#push(message.id, message.method, message.params)
+    if (message.kind === 'request') return this.#push(message.id, message.method, message.params)
     if (message.id === this.id) return this.#done(message.answer)
     throw new UpstreamFailure('bad_response', 'answered with the id of another request')
   }
 
   #notification(method: string, params: string): void {
     if (method === 'notifications/progress') return this.#progress(params)
-    if (method === 'notifications/cancelled') return this.#pushCancelled(params)
+    if (method === 'notifications/cancelled') return this.#pushes?.withdraw(params)
     if (this.#host.isLegacy && isBroadcast(method)) return this.#host.notification(method, params)
     this.#call.sink.notify(method, params)
   }
@@ -302,18 +299,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     this.#call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }))
   }
 
-  #pushCancelled(params: string): void {
-    this.#pushes?.delete(valueOf(params, members(params), 'requestId') ?? '')
-  }
-
-  async #push(id: string, method: string, params: string): Promise<void> {
+  #push(id: string, method: string, params: string): void {
     if (!this.#host.isLegacy) return
-    if (method === 'ping') return this.#host.reply(id, pong)
-    const pushes = (this.#pushes ??= new Set())
-    if (pushes.size >= MAX_PUSHES) return this.#host.reply(id, internalError)
-    pushes.add(id)
-    const answer = await this.#call.sink.request(method, params).catch(() => internalError)
-    if (pushes.delete(id)) this.#host.reply(id, answer)
+    this.#pushes ??= new Asked(MAX_PUSHES, this.#host.reply)
+    const { sink } = this.#call
+    void this.#pushes.take(id, method, params, (...asked) => sink.request(...asked))
   }
 
   /** Proxy page 4.4: with event ids this is polling, not a failure. */

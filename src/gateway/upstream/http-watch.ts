@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { Asked } from './asked.ts'
 import type { Answer, Sink } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -21,8 +22,8 @@ export interface WatchOptions {
   readonly onEnd: () => void
 }
 
-const pong: Answer = { kind: 'result', body: Buffer.from('{}') }
-const internalError: Answer = { kind: 'error', body: Buffer.from('{"code":-32603,"message":"Internal error"}') }
+/** Requests on one stream that wait for an answer; more are refused. */
+const MAX_PUSHES = 100
 
 /** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
 export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }: WatchOptions): Watch {
@@ -39,15 +40,14 @@ export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }
   const onEvent = (data: Buffer) => {
     checkUtf8(data)
     const message = readMessage(data)
-    if (message.kind === 'notification') return sink.notify(message.method, message.params)
-    if (message.kind !== 'request') return
-    const { id, method, params } = message
-    if (method === 'ping') return reply(id, pong)
-    void sink.request(method, params).then(
-      (answer) => reply(id, answer),
-      () => reply(id, internalError)
-    )
+    if (message.kind === 'answer') return
+    const { method, params } = message
+    if (message.kind === 'request')
+      return void pushes.take(message.id, method, params, (...asked) => sink.request(...asked))
+    if (method === 'notifications/cancelled') pushes.withdraw(params)
+    else sink.notify(method, params)
   }
+  const pushes = new Asked(MAX_PUSHES, reply)
   const stream = new EventStream(maxEventBytes, onEvent)
 
   const close = () => {

@@ -1,12 +1,10 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, skipSpace, withMembers } from '../json.ts'
 import type { Span } from '../json.ts'
-import { errorAnswer, methodNotFound, type Answer, type Call } from './call.ts'
+import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
+import { methodNotFound, type Answer, type Call } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
 import { logLevelMember } from './http-request.ts'
-
-/** Answers a request of the upstream's; both texts are JSON. */
-export type RequestHandler = (method: string, params: string) => Promise<Answer>
 
 export interface PeerOptions {
   /**
@@ -48,7 +46,6 @@ type Message = Partial<Record<Part, Span>>
 /** Requests of one upstream that wait for an answer; more are refused. */
 const MAX_PUSHES = 100
 
-const emptyResult: Answer = { kind: 'result', body: Buffer.from('{}') }
 const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 const ignore = () => {}
 
@@ -79,13 +76,9 @@ function answerProblem(text: string, { jsonrpc, result, error }: Message): strin
 const idOfUnread = (text: string): number =>
   Number((/^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d+),/.exec(text) ?? /"id":(\d+)\}\s*$/.exec(text.slice(-64)))?.[1])
 
-const isBroadcast = (method: string) => method.endsWith('/list_changed') || method === 'notifications/resources/updated'
-
 /** Multiplexes calls over one connection: stdio and SSE share it. Ids are ours, counted up per connection. */
 export function createPeer({ write, modernClientInfo, onNotification, onRequest }: PeerOptions): Peer {
   const pending = new Map<number, Pending>()
-  /** Ids (as JSON text) of the upstream's requests that still want an answer. */
-  const pushes = new Set<string>()
   const envelope =
     modernClientInfo === undefined
       ? undefined
@@ -93,6 +86,10 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
         `"${META}clientInfo":${modernClientInfo},"${META}clientCapabilities":`
   let lastId = 0
   let over: UpstreamFailure | null = null
+
+  const pushes = new Asked(MAX_PUSHES, (id, { kind, body }) => {
+    if (!over) write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
+  })
 
   const settle = (id: number): Pending | undefined => {
     const entry = pending.get(id)
@@ -151,36 +148,16 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
 
   const notification = (method: string, params: string) => {
     if (method === 'notifications/progress') return progress(params)
-    if (method === 'notifications/cancelled') {
-      const id = members(params).find(({ key }) => key === 'requestId')
-      if (id) pushes.delete(params.slice(id.start, id.end))
-      return
-    }
+    if (method === 'notifications/cancelled') return pushes.withdraw(params)
     const call = isBroadcast(method) ? undefined : oldestCall()
     if (call) call.sink.notify(method, params)
     else onNotification(method, params)
   }
 
-  const ask = async (method: string, params: string): Promise<Answer> => {
+  const ask: RequestHandler = async (method, params, asking) => {
     const call = oldestCall()
-    const handler = onRequest()
-    try {
-      if (call) return await call.sink.request(method, params)
-      return handler ? await handler(method, params) : methodNotFound
-    } catch {
-      return errorAnswer(-32603, 'Internal error')
-    }
-  }
-
-  const reply = (id: string, { kind, body }: Answer) =>
-    write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
-
-  const push = async (id: string, method: string, params: string) => {
-    if (method === 'ping') return reply(id, emptyResult)
-    if (pushes.size >= MAX_PUSHES) return reply(id, errorAnswer(-32603, 'Too many requests at a time'))
-    pushes.add(id)
-    const given = await ask(method, params)
-    if (pushes.delete(id) && !over) reply(id, given)
+    if (call) return call.sink.request(method, params, asking)
+    return onRequest()?.(method, params, asking) ?? methodNotFound
   }
 
   const incoming = (bytes: Buffer, text: string, message: Message): boolean => {
@@ -191,7 +168,7 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
     if (!params.startsWith('{')) return false
     if (!message.id) notification(method, params)
     else if (!/^["\d-]/.test(text[message.id.start]!)) return false
-    else void push(part(message.id), method, params)
+    else void pushes.take(part(message.id), method, params, ask)
     return true
   }
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { PRODUCT } from '../../domain/product.ts'
+import type { RequestHandler } from './asked.ts'
 import type { Connection, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { statusFailure } from './http-failure.ts'
@@ -7,7 +8,7 @@ import { type HttpPool, type Posted, createHttpPool } from './http-pool.ts'
 import { baseHeaders, streamHeaders } from './http-request.ts'
 import type { HttpClientOptions } from './http.ts'
 import { clientInfo, initialize } from './peer-opening.ts'
-import { type Peer, type RequestHandler, createPeer } from './peer.ts'
+import { type Peer, createPeer } from './peer.ts'
 import { type SseStream, openSseStream } from './sse-stream.ts'
 
 export interface SseConnection extends Connection {

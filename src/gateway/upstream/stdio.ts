@@ -1,8 +1,8 @@
+import type { RequestHandler } from './asked.ts'
 import type { Connection, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { clientInfo, discover, initialize } from './peer-opening.ts'
 import { createPeer } from './peer.ts'
-import type { RequestHandler } from './peer.ts'
 import { startProcess } from './stdio-process.ts'
 import type { ProcessSettings, StdioProcess } from './stdio-process.ts'
 

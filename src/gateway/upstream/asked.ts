@@ -1,0 +1,53 @@
+import { members, valueOf } from '../json.ts'
+import { errorAnswer, type Answer, type Asking } from './call.ts'
+
+/** Answers a request of the upstream's; both texts are JSON. */
+export type RequestHandler = (method: string, params: string, asking: Asking) => Promise<Answer>
+
+/** Notifications that are for everybody who listens, whichever stream they come on. */
+export const isBroadcast = (method: string) =>
+  method.endsWith('/list_changed') ||
+  method === 'notifications/resources/updated' ||
+  method === 'notifications/elicitation/complete'
+
+const pong: Answer = { kind: 'result', body: Buffer.from('{}') }
+const internalError = errorAnswer(-32603, 'Internal error')
+const tooMany = errorAnswer(-32603, 'Too many requests at a time')
+
+/** The requests of an upstream that still want an answer, on one stream or pipe. */
+export class Asked {
+  /** By the JSON text of their ids. */
+  readonly #open = new Map<string, Asking>()
+  readonly #max: number
+  readonly #reply: (id: string, answer: Answer) => void
+
+  constructor(max: number, reply: (id: string, answer: Answer) => void) {
+    this.#max = max
+    this.#reply = reply
+  }
+
+  /** Never rejects. What is withdrawn meanwhile gets no answer. */
+  async take(id: string, method: string, params: string, handle: RequestHandler): Promise<void> {
+    if (method === 'ping') return this.#reply(id, pong)
+    if (this.#open.size >= this.#max) return this.#reply(id, tooMany)
+    const asking: Asking = { onWithdraw: null }
+    this.#open.set(id, asking)
+    const answer = await handle(method, params, asking).catch(() => internalError)
+    if (this.#open.get(id) !== asking) return
+    this.#open.delete(id)
+    this.#reply(id, answer)
+  }
+
+  /** The upstream has sent `notifications/cancelled` with these params. */
+  withdraw(params: string): void {
+    const id = valueOf(params, members(params), 'requestId') ?? ''
+    const asking = this.#open.get(id)
+    this.#open.delete(id)
+    asking?.onWithdraw?.()
+  }
+
+  /** Nobody can be answered any more. */
+  clear(): void {
+    this.#open.clear()
+  }
+}

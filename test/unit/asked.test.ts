@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Asked } from '../../src/gateway/upstream/asked.ts'
+import type { Answer, Asking } from '../../src/gateway/upstream/call.ts'
+
+const result: Answer = { kind: 'result', body: Buffer.from('{"n":1}') }
+
+/** What was answered, by id. */
+function open(max = 10) {
+  const replies: string[] = []
+  const asked = new Asked(max, (id, { kind, body }) => void replies.push(`${id} ${kind} ${body.toString()}`))
+  return { asked, replies }
+}
+
+test('a request is answered under its id, a ping at once, a failure with an error', async () => {
+  const { asked, replies } = open()
+  await asked.take('"p"', 'ping', '{}', () => assert.fail('asked somebody'))
+  await asked.take('7', 'roots/list', '{}', async () => result)
+  await asked.take('8', 'roots/list', '{}', () => Promise.reject(new Error('broken')))
+  assert.deepEqual(replies, ['"p" result {}', '7 result {"n":1}', '8 error {"code":-32603,"message":"Internal error"}'])
+})
+
+test('what the upstream takes back is told to who is asked, and gets no answer', async () => {
+  const { asked, replies } = open()
+  let withdrawn = 0
+  let settle: (answer: Answer) => void = () => {}
+  const handle = (_method: string, _params: string, asking: Asking) => {
+    asking.onWithdraw = () => void withdrawn++
+    return new Promise<Answer>((resolve) => (settle = resolve))
+  }
+  const taken = asked.take('"a"', 'elicitation/create', '{}', handle)
+  asked.withdraw('{"requestId":"b"}')
+  asked.withdraw('{}')
+  assert.equal(withdrawn, 0)
+  asked.withdraw('{"reason":"late","requestId":"a"}')
+  asked.withdraw('{"requestId":"a"}')
+  assert.equal(withdrawn, 1)
+  settle(result)
+  await taken
+  assert.deepEqual(replies, [])
+})
+
+test('no more wait than may, and nothing is answered once it is over', async () => {
+  const { asked, replies } = open(1)
+  let settle: (answer: Answer) => void = () => {}
+  const waiting = asked.take('1', 'roots/list', '{}', () => new Promise((resolve) => (settle = resolve)))
+  await asked.take('2', 'roots/list', '{}', async () => result)
+  assert.deepEqual(replies.splice(0), ['2 error {"code":-32603,"message":"Too many requests at a time"}'])
+  asked.clear()
+  settle(result)
+  await waiting
+  assert.deepEqual(replies, [])
+})
