@@ -10,6 +10,7 @@ import guard from './plugins/guard.ts'
 import jsonBody from './plugins/json-body.ts'
 import openapi from './plugins/openapi.ts'
 import registry from './plugins/registry.ts'
+import { audit } from './routes/audit.ts'
 import { mcp } from './routes/mcp.ts'
 import { principals } from './routes/principals.ts'
 import { prompts } from './routes/prompts.ts'
@@ -81,7 +82,7 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(system, { version: VERSION })
   await app.register(
     async (api) => {
-      for (const routes of [servers, tools, prompts, resources, principals]) await api.register(routes)
+      for (const routes of [servers, tools, prompts, resources, principals, audit]) await api.register(routes)
       await api.register(toolGroups, { publicUrl })
     },
     { prefix: '/api/v0' }

@@ -69,6 +69,8 @@ export interface RunningGateway extends Gateway {
 const WATCHES_AT_ONCE = 8
 const OUTDATED_MS = 60_000
 
+const ourselves = { kind: 'system', name: PRODUCT } as const
+
 /** Lists that may have changed while nobody watched; those of a process are read when it is called for. */
 const isOutdated = ({ transport, verdict }: StoredServer) =>
   transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
@@ -139,8 +141,10 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     intervalMs: config.refreshIntervalMs,
     catalog: () => catalog,
     read: (stored) => readOffer({ ...targetOf(stored), verdict: null }),
-    store: (stored, offer) =>
-      registry.refresh({ actor: PRODUCT, action: 'server.refresh', target: stored.name }, stored.id, offer, stored),
+    store(stored, offer) {
+      const change = { actor: ourselves, action: 'server.refresh', target: stored.name }
+      return registry.refresh(change, stored.id, offer, stored)
+    },
     onAnswered({ id, name }) {
       const lists = listChanges.take(id)
       if (lists.size > 0) watch.notice({ server: name, lists })

@@ -1,9 +1,10 @@
 import { canBeBare, missingNames, type GroupRules, type Known } from '../domain/groups.ts'
 import { invalid, notFound } from '../errors.ts'
-import type { Change, GroupConfig } from '../registry/model.ts'
+import type { GroupConfig } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog, GroupBlock } from './catalog.ts'
-import type { Caller, Gateway, GroupRecord } from './gateway.ts'
+import { changeBy } from './change.ts'
+import type { Gateway, GroupRecord } from './gateway.ts'
 import { groupRecord } from './records.ts'
 import { scopeFor } from './scope.ts'
 
@@ -11,8 +12,6 @@ type Groups = Pick<
   Gateway,
   'groups' | 'group' | 'hasGroup' | 'createGroup' | 'replaceGroup' | 'removeGroup' | 'effectiveTools'
 >
-
-const change = ({ name }: Caller, action: string, target: string): Change => ({ actor: name, action, target })
 
 const knownIn = (catalog: Catalog): Known => ({
   hasServer: (name) => catalog.server(name) !== undefined,
@@ -61,7 +60,7 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
     async createGroup(caller, config) {
       checkBare(config)
       checkNames(catalog(), config)
-      await registry.write(change(caller, 'tool_group.create', config.name), (tx) => tx.groups.create(config))
+      await registry.write(changeBy(caller, 'tool_group.create', config.name), (tx) => tx.groups.create(config))
       return record(config)
     },
 
@@ -69,12 +68,12 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
       const { stored } = find(config.name)
       checkBare(config)
       checkNames(catalog(), config, stored)
-      await registry.write(change(caller, 'tool_group.replace', config.name), (tx) => tx.groups.replace(config))
+      await registry.write(changeBy(caller, 'tool_group.replace', config.name), (tx) => tx.groups.replace(config))
       return record(config)
     },
 
     async removeGroup(caller, name) {
-      await registry.write(change(caller, 'tool_group.remove', name), (tx) => tx.groups.remove(name))
+      await registry.write(changeBy(caller, 'tool_group.remove', name), (tx) => tx.groups.remove(name))
     },
 
     effectiveTools(_caller, name) {

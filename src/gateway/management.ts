@@ -1,8 +1,9 @@
 import { splitName } from '../domain/names.ts'
 import { AppError, conflict, invalid, notFound } from '../errors.ts'
-import type { Change, ItemKind, Offer, ServerConfig, ServerSecrets, StoredServer } from '../registry/model.ts'
+import type { ItemKind, Offer, ServerConfig, ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
+import { changeBy } from './change.ts'
 import type { Caller, Gateway, RefreshResult, ServerRecord } from './gateway.ts'
 import { restName, serverRecord } from './records.ts'
 import { anyByUri } from './scope.ts'
@@ -23,8 +24,6 @@ type Management = Pick<
   Gateway,
   'servers' | 'server' | 'register' | 'replace' | 'remove' | 'refresh' | 'setServerEnabled' | 'setItemsEnabled'
 >
-
-const change = ({ name }: Caller, action: string, target: string): Change => ({ actor: name, action, target })
 
 const oauthRequired = () =>
   new AppError(
@@ -108,7 +107,7 @@ export function createManagement(options: ManagementOptions): Management {
       check(config)
       if (!force && catalog().server(config.name)) throw conflict('server', config.name)
       const offer = await contact(targetOf(config), true)
-      await registry.write(change(caller, force ? 'server.force' : 'server.create', config.name), async (tx) => {
+      await registry.write(changeBy(caller, force ? 'server.force' : 'server.create', config.name), async (tx) => {
         if (force) await tx.servers.discard(config.name)
         await tx.servers.create(config, offer)
       })
@@ -119,19 +118,19 @@ export function createManagement(options: ManagementOptions): Management {
       const { enabled } = find(name)
       check(config)
       const offer = await contact(targetOf(config), true)
-      await registry.write(change(caller, 'server.replace', name), (tx) => tx.servers.replace(name, config, offer))
+      await registry.write(changeBy(caller, 'server.replace', name), (tx) => tx.servers.replace(name, config, offer))
       return written(caller, config, enabled)
     },
 
     async remove(caller, name) {
-      await registry.write(change(caller, 'server.remove', name), (tx) => tx.servers.remove(name))
+      await registry.write(changeBy(caller, 'server.remove', name), (tx) => tx.servers.remove(name))
     },
 
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
       const offer = await contact({ ...targetOfStored(stored), verdict: null }, false)
       const before = catalog()
-      const difference = await registry.refresh(change(caller, 'server.refresh', name), stored.id, offer, stored)
+      const difference = await registry.refresh(changeBy(caller, 'server.refresh', name), stored.id, offer, stored)
       const known = (block: ServerBlock | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
         block?.find(kind, own)?.publicName ?? own
       return {
@@ -144,7 +143,7 @@ export function createManagement(options: ManagementOptions): Management {
 
     async setServerEnabled(caller, name, enabled) {
       const action = enabled ? 'server.enable' : 'server.disable'
-      const { changed, tools, prompts } = await registry.write(change(caller, action, name), (tx) =>
+      const { changed, tools, prompts } = await registry.write(changeBy(caller, action, name), (tx) =>
         tx.servers.setEnabled(name, enabled)
       )
       const qualified = (names: readonly string[]) => (changed ? names.map((own) => `${name}__${own}`) : [])
@@ -157,7 +156,7 @@ export function createManagement(options: ManagementOptions): Management {
       const owner = server ?? item?.server
       if (!owner) throw notFound(`${kind} or server`, entity)
       const action = `${kind}.${enabled ? 'enable' : 'disable'}`
-      const names = await registry.write(change(caller, action, entity), async (tx) => {
+      const names = await registry.write(changeBy(caller, action, entity), async (tx) => {
         const affected = await tx.items.setEnabled(owner.name, kind, item ? [item.name] : null, enabled)
         if (kind === 'resource' && !item) await tx.items.setEnabled(owner.name, 'template', null, enabled)
         return affected

@@ -1,3 +1,4 @@
+import type { Members } from '../domain/difference.ts'
 import { notFound } from '../errors.ts'
 import type { Db } from './tables.ts'
 
@@ -7,8 +8,14 @@ export interface WriteContext {
   readonly master: Buffer
   /** The registry's version once this commits, as text; becomes the revision of each server or group that is touched. */
   readonly version: string
-  /** Says that something differs now: without it the write leaves no audit row and the version stays. */
-  readonly touch: () => void
+  /** Says what differs now: without it the write leaves no audit row and the version stays. */
+  readonly touch: (effect: Effect) => void
+}
+
+/** What was and what is, secrets included: the audit log takes of it what differs and may be kept. */
+export interface Effect {
+  readonly before?: Members
+  readonly after?: Members
 }
 
 /** 404 AppError when there is none. */

@@ -18,6 +18,18 @@ const toColumns = ({ description, included_tools, included_servers, excluded_too
   tool_names
 })
 
+type Columns = ReturnType<typeof toColumns>
+
+const fromColumns = ({ description, included_tools, included_servers, excluded_tools, tool_names }: Columns) => ({
+  description,
+  included_tools: JSON.parse(included_tools) as string[],
+  included_servers: JSON.parse(included_servers) as string[],
+  excluded_tools: JSON.parse(excluded_tools) as string[],
+  tool_names
+})
+
+const membersOf = ({ name: _name, ...members }: GroupConfig) => members
+
 /** What a write may do to tool groups. Names are exact; 404 AppError where one does not exist. */
 export function createGroups({ db, version, touch }: WriteContext) {
   return {
@@ -31,7 +43,7 @@ export function createGroups({ db, version, touch }: WriteContext) {
       } catch (error) {
         throw isUniqueViolation(error, 'tool_groups_pkey') ? conflict('tool group', config.name) : error
       }
-      touch()
+      touch({ after: membersOf(config) })
     },
 
     /** The whole configuration of the group of that name. Nothing is written when nothing differs. */
@@ -46,13 +58,17 @@ export function createGroups({ db, version, touch }: WriteContext) {
         .set({ ...columns, revision: version })
         .where('name', '=', name)
         .execute()
-      touch()
+      touch({ before: fromColumns(before), after: membersOf(config) })
     },
 
     async remove(name: string): Promise<void> {
-      const { numDeletedRows } = await db.deleteFrom('tool_groups').where('name', '=', name).executeTakeFirstOrThrow()
-      if (numDeletedRows === 0n) throw notFound('tool group', name)
-      touch()
+      const before = await db
+        .deleteFrom('tool_groups')
+        .where('name', '=', name)
+        .returning(configured)
+        .executeTakeFirst()
+      if (!before) throw notFound('tool group', name)
+      touch({ before: fromColumns(before) })
     }
   }
 }
@@ -74,11 +90,10 @@ async function readChunk(db: Db, names: readonly string[]): Promise<StoredGroup[
     .select(['name', 'revision', 'created_at', ...configured])
     .where(sql<boolean>`name = any(${names}::text[])`)
     .execute()
-  return rows.map(({ created_at, included_tools, included_servers, excluded_tools, ...row }) => ({
-    ...row,
-    included_tools: JSON.parse(included_tools) as string[],
-    included_servers: JSON.parse(included_servers) as string[],
-    excluded_tools: JSON.parse(excluded_tools) as string[],
+  return rows.map(({ name, revision, created_at, ...row }) => ({
+    name,
+    revision,
+    ...fromColumns(row),
     createdAt: created_at.toISOString()
   }))
 }

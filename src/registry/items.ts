@@ -18,6 +18,15 @@ export interface Difference {
   readonly unchanged: boolean
 }
 
+/** By kind and name; what an audit row tells of definitions. */
+export type Fingerprints = Readonly<Record<string, string>>
+
+/** A difference with the fingerprints of what differs. */
+export interface StoredDifference extends Difference {
+  readonly before: Fingerprints
+  readonly after: Fingerprints
+}
+
 interface Placed extends OfferedItem {
   readonly position: number
   readonly fingerprint: string
@@ -26,7 +35,7 @@ interface Placed extends OfferedItem {
 type Known = Awaited<ReturnType<typeof readKnown>>[number]
 
 /** Makes a server's stored items those of the offer. Items that stay keep their switch, as does a disabled one that goes. */
-export async function storeItems(db: Db, serverId: string, offered: readonly OfferedItem[]): Promise<Difference> {
+export async function storeItems(db: Db, serverId: string, offered: readonly OfferedItem[]): Promise<StoredDifference> {
   const known = new Map((await readKnown(db, serverId)).map((item) => [keyOf(item), item]))
   const placed = place(offered)
   const isHere = (item: Known | undefined) => item !== undefined && item.position !== null
@@ -40,8 +49,23 @@ export async function storeItems(db: Db, serverId: string, offered: readonly Off
   await forget(db, serverId, removed)
   await upsert(db, serverId, [...added, ...changed, ...moved])
   const count = removed.length + added.length + changed.length + moved.length
-  return { added: refs(added), removed: refs(removed), changed: refs(changed), unchanged: count === 0 }
+  return {
+    added: refs(added),
+    removed: refs(removed),
+    changed: refs(changed),
+    unchanged: count === 0,
+    before: fingerprints([...removed, ...changed.map((item) => before(item)!)]),
+    after: fingerprints([...added, ...changed])
+  }
 }
+
+/** Of everything that a server offers at present. */
+export async function readFingerprints(db: Db, serverId: string): Promise<Fingerprints> {
+  return fingerprints((await readKnown(db, serverId)).filter(({ position }) => position !== null))
+}
+
+const fingerprints = (items: readonly (ItemRef & { fingerprint: string })[]): Fingerprints =>
+  Object.fromEntries(items.map((item) => [keyOf(item), item.fingerprint]))
 
 /** What a write may do to the items of a server. */
 export function createItems({ db, version, touch }: WriteContext) {
@@ -58,12 +82,16 @@ export function createItems({ db, version, touch }: WriteContext) {
       const dropped = names === null && enabled ? await dropAbsent(db, id, kind) : 0n
       if (differing.length > 0 || dropped > 0n) {
         await db.updateTable('servers').set({ revision: version }).where('id', '=', id).execute()
-        touch()
+        touch({ before: states(kind, differing, !enabled), after: states(kind, differing, enabled) })
       }
       return affected.map((item) => item.name)
     }
   }
 }
+
+const states = (kind: ItemKind, names: readonly string[], enabled: boolean) => ({
+  [`${kind}s_enabled`]: Object.fromEntries(names.map((name) => [name, enabled]))
+})
 
 /** Names of the enabled items that a server offers, in the upstream's order. */
 export async function enabledNames(db: Db, serverId: string, kind: ItemKind): Promise<string[]> {

@@ -119,12 +119,71 @@ export interface RegistryState {
   readonly groups: readonly StoredGroup[]
 }
 
-/** Who changes what; becomes the audit row of the same transaction. */
-export interface Change {
-  /** Name of the principal; `development` where there are none. */
-  readonly actor: string
+/** Who acts: a principal, the gateway itself (`system`), or somebody unknown. */
+export interface Actor {
+  readonly kind: 'development' | 'admin' | 'user' | 'client' | 'system' | 'anonymous'
+  readonly name: string
+}
+
+/** Who does what; becomes an audit row. */
+export interface Act {
+  readonly actor: Actor
   /** Verb with its subject, for example `server.create`. */
   readonly action: string
-  /** Name of the thing that is changed. */
+  /** Name of the thing that it is done to. */
   readonly target: string
+  /** Where the request came from. */
+  readonly address?: string | undefined
+  readonly requestId?: string | undefined
+}
+
+/** What is done by a write: its audit row is part of the same transaction. */
+export type Change = Act
+
+/** What somebody was refused. Texts may come from outside. */
+export interface Refusal extends Act {
+  /** Why, as the caller was told it. */
+  readonly reason: string
+  /** `global`, or the name of a group. */
+  readonly endpoint?: string | undefined
+}
+
+export type Outcome = 'ok' | 'refused' | 'failed'
+
+/** One row of the audit log as REST shows it (security page 7.5). */
+export interface AuditEntry {
+  readonly id: string
+  readonly at: string
+  readonly actor_kind: Actor['kind']
+  readonly actor: string
+  readonly action: string
+  readonly target: string
+  readonly outcome: Outcome
+  readonly reason?: string
+  readonly endpoint?: string
+  readonly address?: string
+  readonly request_id?: string
+  /** Events that this row stands for. */
+  readonly count: number
+  /** Members that a change changed; `before` and `after` hold what of them is no secret. */
+  readonly changed?: readonly string[]
+  readonly before?: Readonly<Record<string, unknown>>
+  readonly after?: Readonly<Record<string, unknown>>
+  /** Registry version that a change made. */
+  readonly version?: string
+}
+
+/** Which rows; texts are compared exactly, times are ISO. */
+export interface AuditQuery {
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+  readonly target?: string | undefined
+  readonly outcome?: Outcome | undefined
+  /** First moment. */
+  readonly from?: string | undefined
+  /** First moment that is too late. */
+  readonly to?: string | undefined
+  /** Only rows older than the one with this id. */
+  readonly before?: string | undefined
+  readonly limit: number
 }

@@ -1,13 +1,23 @@
 import { sql } from 'kysely'
+import { readAudit, recordAct, recordChange } from './audit.ts'
 import { claim, type ClaimOptions } from './claim.ts'
-import type { WriteContext } from './context.ts'
+import type { Effect, WriteContext } from './context.ts'
 import { translating } from './failures.ts'
 import { createGroups } from './groups.ts'
 import { createItems, type Difference } from './items.ts'
 import { deriveKey } from './key.ts'
 import { ANNOUNCEMENTS, CHANNEL } from './listen.ts'
 import { migrateToLatest } from './migrate.ts'
-import type { Change, Offer, RegistryState, ServerConfig, ServerSecrets, StoredServer } from './model.ts'
+import type {
+  AuditEntry,
+  AuditQuery,
+  Change,
+  Offer,
+  RegistryState,
+  ServerConfig,
+  ServerSecrets,
+  StoredServer
+} from './model.ts'
 import { openSecrets } from './secrets.ts'
 import { createServers, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
@@ -42,6 +52,8 @@ export interface Registry {
   secrets(server: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets
   /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
   configs(reader?: Change): Promise<ServerConfig[]>
+  /** Rows of the audit log, the newest first. */
+  audit(query: AuditQuery): Promise<AuditEntry[]>
   /** A key of 32 bytes for one purpose, the same in every replica. */
   deriveKey(label: string): Buffer
   /** Resolves when the database answers. */
@@ -93,9 +105,10 @@ function createRegistry(store: Store, master: Buffer, onError: (error: unknown) 
     secrets: (server) => openSecrets(master, server),
     configs: (reader) =>
       translating(async () => {
-        if (reader) await audit(db, reader)
+        if (reader) await recordAct(db, reader)
         return readConfigs(db, master)
       }),
+    audit: (query) => translating(() => readAudit(db, query)),
     deriveKey: (label) => deriveKey(master, label),
     ping: () =>
       translating(async () => {
@@ -111,18 +124,16 @@ function createRegistry(store: Store, master: Buffer, onError: (error: unknown) 
 async function commit<T>(db: Db, master: Buffer, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
     const version = await lockVersion(trx)
-    let touched = false
-    const touch = () => {
-      touched = true
-    }
+    const effects: Effect[] = []
+    const touch = (effect: Effect) => void effects.push(effect)
     const context: WriteContext = { db: trx, master, version, touch }
     const result = await work({
       servers: createServers(context),
       items: createItems(context),
       groups: createGroups(context)
     })
-    if (!touched) return { result, version: undefined }
-    await audit(trx, change, version)
+    if (effects.length === 0) return { result, version: undefined }
+    await recordChange(trx, change, version, effects)
     await trx.updateTable('gateway').set({ version }).execute()
     await sql`select pg_notify(${CHANNEL}, ${version})`.execute(trx)
     return { result, version }
@@ -138,11 +149,4 @@ async function lockVersion(db: Db): Promise<string> {
     .forUpdate()
     .executeTakeFirstOrThrow()
   return next
-}
-
-async function audit(db: Db, { actor, action, target }: Change, version?: string): Promise<void> {
-  await db
-    .insertInto('audit_log')
-    .values({ actor, action, target, version: version ?? null })
-    .execute()
 }

@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { sql } from 'kysely'
-import { conflict, notFound } from '../errors.ts'
+import { sql, type Selectable } from 'kysely'
+import { AppError, conflict, notFound } from '../errors.ts'
 import { findServer, type WriteContext } from './context.ts'
 import { isUniqueViolation } from './failures.ts'
-import { enabledNames, storeItems, type Difference } from './items.ts'
-import type { Offer, ServerConfig, ServerSettings, StoredServer, Verdict } from './model.ts'
+import { enabledNames, readFingerprints, storeItems, type Difference } from './items.ts'
+import type { Offer, ServerConfig, ServerSecrets, ServerSettings, StoredServer, Verdict } from './model.ts'
 import { openSecrets, sealSecrets, settingsOf } from './secrets.ts'
-import type { Db } from './tables.ts'
+import type { Db, Tables } from './tables.ts'
 
 const nothing: Difference = { added: [], removed: [], changed: [], unchanged: true }
 
@@ -26,9 +26,12 @@ export function createServers(context: WriteContext) {
   })
 
   const discard = async (name: string): Promise<boolean> => {
-    const { numDeletedRows } = await db.deleteFrom('servers').where('name', '=', name).executeTakeFirstOrThrow()
-    if (numDeletedRows > 0n) touch()
-    return numDeletedRows > 0n
+    const before = await db.selectFrom('servers').select(described).where('name', '=', name).executeTakeFirst()
+    if (!before) return false
+    const items = await readFingerprints(db, before.id)
+    await db.deleteFrom('servers').where('id', '=', before.id).execute()
+    touch({ before: { ...storedMembers(master, before), items } })
+    return true
   }
 
   return {
@@ -43,8 +46,8 @@ export function createServers(context: WriteContext) {
       } catch (error) {
         throw isUniqueViolation(error, 'servers_name_key') ? conflict('server', config.name) : error
       }
-      await storeItems(db, id, offer.items)
-      touch()
+      const { after: items } = await storeItems(db, id, offer.items)
+      touch({ after: { ...members(config, offer.verdict, true), items } })
       return id
     },
 
@@ -57,14 +60,19 @@ export function createServers(context: WriteContext) {
 
     /** New configuration for a server: the row, its switch and those of items that stay remain. */
     async replace(name: string, config: ServerConfig, offer: Offer): Promise<void> {
-      const { id } = await findServer(db, name)
+      const row = await db.selectFrom('servers').select(described).where('name', '=', name).executeTakeFirst()
+      if (!row) throw notFound('server', name)
+      const { id, enabled } = row
       await db
         .updateTable('servers')
         .set(columns(id, config, offer))
         .where('id', '=', id)
         .execute()
-      await storeItems(db, id, offer.items)
-      touch()
+      const { before, after } = await storeItems(db, id, offer.items)
+      touch({
+        before: { ...storedMembers(master, row), items: before },
+        after: { ...members(config, offer.verdict, enabled), items: after }
+      })
     },
 
     /** Own names of the enabled tools and prompts: what appears or disappears when `changed` is true. */
@@ -73,7 +81,7 @@ export function createServers(context: WriteContext) {
       const changed = before !== enabled
       if (changed) {
         await db.updateTable('servers').set({ enabled, revision: version }).where('id', '=', id).execute()
-        touch()
+        touch({ before: { enabled: before }, after: { enabled } })
       }
       const [tools, prompts] = [await enabledNames(db, id, 'tool'), await enabledNames(db, id, 'prompt')]
       return { changed, tools, prompts }
@@ -86,7 +94,7 @@ export function createServers(context: WriteContext) {
     async refresh(id: string, offer: Offer, seen?: Configured): Promise<Difference> {
       const row = await db.selectFrom('servers').select(configured).where('id', '=', id).executeTakeFirst()
       if (!row || (seen && !isSame(row, seen))) return nothing
-      const difference = await storeItems(db, id, offer.items)
+      const { before, after, ...difference } = await storeItems(db, id, offer.items)
       const sameVerdict = isSameVerdict(row.verdict, offer.verdict)
       if (difference.unchanged && sameVerdict) return nothing
       const verdict = sameVerdict ? {} : { verdict: JSON.stringify(offer.verdict) }
@@ -95,18 +103,11 @@ export function createServers(context: WriteContext) {
         .set({ ...verdict, revision: version })
         .where('id', '=', id)
         .execute()
-      touch()
+      touch({
+        before: { upstream: toUpstream(row.verdict), items: before },
+        after: { upstream: toUpstream(offer.verdict), items: after }
+      })
       return { ...difference, unchanged: false }
-    },
-
-    /** Whether it differed from the stored one (`checkedAt` aside) and was written. */
-    async setVerdict(id: string, verdict: Verdict): Promise<boolean> {
-      const row = await db.selectFrom('servers').select('verdict').where('id', '=', id).executeTakeFirst()
-      if (!row || isSameVerdict(row.verdict, verdict)) return false
-      const values = { verdict: JSON.stringify(verdict), revision: version }
-      await db.updateTable('servers').set(values).where('id', '=', id).execute()
-      touch()
-      return true
     }
   }
 }
@@ -118,14 +119,58 @@ export async function readConfigs(db: Db, master: Buffer): Promise<ServerConfig[
     .select(['id', 'name', 'transport', 'description', 'session_mode', 'settings', 'sealed'])
     .orderBy(sql`name collate "C"`)
     .execute()
-  return rows.map((row) => ({
-    name: row.name,
-    transport: row.transport,
-    ...(row.description !== null && { description: row.description }),
-    session_mode: row.session_mode,
-    ...(JSON.parse(row.settings) as ServerSettings),
-    ...openSecrets(master, row)
-  }))
+  return rows.map((row) => toConfig(row, openSecrets(master, row)))
+}
+
+const described = [
+  'id',
+  'name',
+  'transport',
+  'description',
+  'session_mode',
+  'settings',
+  'sealed',
+  'enabled',
+  'verdict'
+] as const
+type Described = Pick<Selectable<Tables['servers']>, (typeof described)[number]>
+
+const toConfig = (row: Omit<Described, 'enabled' | 'verdict'>, secrets: ServerSecrets): ServerConfig => ({
+  name: row.name,
+  transport: row.transport,
+  ...(row.description !== null && { description: row.description }),
+  session_mode: row.session_mode,
+  ...(JSON.parse(row.settings) as ServerSettings),
+  ...secrets
+})
+
+/** What the audit log may tell of a server. */
+const members = ({ name: _name, ...config }: ServerConfig, verdict: Verdict | string | null, enabled: boolean) => ({
+  ...config,
+  enabled,
+  upstream: toUpstream(verdict)
+})
+
+const storedMembers = (master: Buffer, row: Described) =>
+  members(toConfig(row, openIfPossible(master, row)), row.verdict, row.enabled)
+
+/** What does not open can still be replaced and removed. */
+function openIfPossible(master: Buffer, row: Described): ServerSecrets {
+  try {
+    return openSecrets(master, row)
+  } catch (error) {
+    if (error instanceof AppError) return {}
+    throw error
+  }
+}
+
+/** What an upstream says of itself is its text, which may be anything: of that a fingerprint. */
+function toUpstream(verdict: Verdict | string | null) {
+  if (verdict === null) return null
+  const { modern, legacy, hasSessions, capabilities, serverInfo, instructions } =
+    typeof verdict === 'string' ? (JSON.parse(verdict) as Verdict) : verdict
+  const said = JSON.stringify([capabilities, serverInfo, instructions])
+  return { modern, legacy, sessions: hasSessions, description: createHash('sha256').update(said).digest('hex') }
 }
 
 /** The part of a stored server that says how its upstream is reached. */

@@ -1,8 +1,9 @@
 import type { ColumnType, Generated, Kysely } from 'kysely'
-import type { ItemKind, SessionMode, Transport } from './model.ts'
+import type { Actor, ItemKind, Outcome, SessionMode, Transport } from './model.ts'
 
 /** bigint: text on both engines, so that no digit is lost (store.ts sets the parsers). */
 type Bigint = ColumnType<string, string, string>
+type Optional = ColumnType<string | null, string | null | undefined, never>
 type Timestamp = ColumnType<Date, never, Date>
 
 export interface Tables {
@@ -45,14 +46,28 @@ export interface Tables {
     revision: Bigint
     created_at: Timestamp
   }
+  /** Rows are added and, when they are old, deleted; none is ever changed. */
   audit_log: {
     id: ColumnType<string, never, never>
-    at: Timestamp
+    at: ColumnType<Date, Date | undefined, never>
+    actor_kind: Actor['kind']
     actor: string
     action: string
     target: string
-    /** null: a read that is recorded. */
-    version: ColumnType<string | null, string | null | undefined, never>
+    outcome: Outcome
+    reason: Optional
+    endpoint: Optional
+    address: Optional
+    request_id: Optional
+    /** Events that the row stands for. */
+    count: Generated<number>
+    /** JSON array of names. */
+    changed: Optional
+    /** JSON objects. */
+    before: Optional
+    after: Optional
+    /** null: not a change. */
+    version: Optional
   }
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { invalid } from '../errors.ts'
+import { changeBy } from '../gateway/change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import { ForceQuery, Refresh, Server, ServerInput, ServerState } from '../schemas/server.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
@@ -129,6 +130,6 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(ServerInput)), ...failures(503) }
       }
     },
-    (request) => registry.configs({ actor: callerOf(request).name, action: 'server_configs.read', target: '*' })
+    (request) => registry.configs(changeBy(callerOf(request), 'server_configs.read', '*'))
   )
 }

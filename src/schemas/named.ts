@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
+import { AuditEntry, AuditPage } from './audit.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
 import { Refresh, Server, ServerInput, ServerState } from './server.ts'
@@ -30,5 +31,7 @@ export const namedSchemas: readonly TSchema[] = [
   ToolGroupDetails,
   ToolGroupInput,
   ToolGroupReplacement,
-  EffectiveTools
+  EffectiveTools,
+  AuditEntry,
+  AuditPage
 ]

@@ -6,7 +6,9 @@ import type { Change, Offer, OfferedItem, RegistryState, ServerConfig } from '..
 import type { Registry } from '../../src/registry/registry.ts'
 import { later, type Place } from '../store.ts'
 
-export const change = (action: string, target: string): Change => ({ actor: 'development', action, target })
+const actor = { kind: 'development', name: 'development' } as const
+
+export const change = (action: string, target: string): Change => ({ actor, action, target })
 
 export const httpServer = (name: string, more: Partial<ServerConfig> = {}): ServerConfig => ({
   name,

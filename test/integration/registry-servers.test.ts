@@ -183,7 +183,7 @@ for (const engine of engines) {
     }
     const expected = [configs[2], configs[1], configs[0]]
     assert.deepEqual(await registry.configs(), expected)
-    assert.deepEqual(await registry.configs({ actor: 'root', action: 'server_configs.read', target: '*' }), expected)
+    assert.deepEqual(await registry.configs(change('server_configs.read', '*')), expected)
   })
 }
 

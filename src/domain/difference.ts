@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from 'node:util'
+import { clipped } from './text.ts'
+
+export type Members = Readonly<Record<string, unknown>>
+
+/** What a change made of what: the members that differ, fit to be kept for months and shown (security page 7.5). */
+export interface Difference {
+  readonly changed: readonly string[]
+  readonly before: Members
+  readonly after: Members
+}
+
+const HIDDEN = '***'
+const MAX_TEXT = 200
+const MAX_ENTRIES = 200
+
+const secrets = new Set(['bearer_token', 'oauth_client_secret', 'access_token'])
+/** Of these the names are shown, the values are not. */
+const secretMaps = new Set(['headers', 'env'])
+/** Queries carry keys, too. */
+const urls = new Set(['url', 'oauth_redirect_uri'])
+
+/** Absent and null are the same. Of a map only the entries that differ remain; texts, lists and maps are cut. */
+export function difference(before: Members = {}, after: Members = {}): Difference {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const changed = names.filter((name) => !isDeepStrictEqual(own(before, name) ?? null, own(after, name) ?? null))
+  return { changed, before: side(changed, before, after), after: side(changed, after, before) }
+}
+
+const isMap = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const own = (members: Members, name: string): unknown => (Object.hasOwn(members, name) ? members[name] : undefined)
+
+const side = (changed: readonly string[], members: Members, other: Members): Members =>
+  Object.fromEntries(
+    changed
+      .filter((name) => (own(members, name) ?? null) !== null)
+      .map((name) => [name, shown(name, members[name], own(other, name))])
+  )
+
+function shown(name: string, value: unknown, other: unknown): unknown {
+  if (secrets.has(name)) return HIDDEN
+  if (isMap(value)) return shownMap(value, isMap(other) ? other : {}, secretMaps.has(name))
+  if (Array.isArray(value)) return withRest(value.map(cut), value.length, (rest) => rest)
+  return cut(urls.has(name) && typeof value === 'string' ? value.replace(/\?.*$/s, `?${HIDDEN}`) : value)
+}
+
+function shownMap(map: Members, other: Members, isSecret: boolean): Members {
+  const entries = Object.entries(map).filter(([key, value]) => !isDeepStrictEqual(value, own(other, key)))
+  const cutEntries = entries.map(([key, value]): [string, unknown] => [cut(key), isSecret ? HIDDEN : cut(value)])
+  return Object.fromEntries(withRest(cutEntries, entries.length, (rest) => ['…', rest]))
+}
+
+const cut = <T>(value: T): T => (typeof value === 'string' ? (clipped(value, MAX_TEXT) as T) : value)
+
+const withRest = <T>(list: T[], length: number, toEntry: (rest: string) => T): T[] =>
+  length <= MAX_ENTRIES ? list : [...list.slice(0, MAX_ENTRIES), toEntry(`${length - MAX_ENTRIES} more`)]

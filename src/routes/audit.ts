@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { AuditFilter, AuditPage } from '../schemas/audit.ts'
+import { failures, ref } from '../schemas/shared.ts'
+
+/** Security page 7.5. Rows are read and nothing else: no route changes or deletes any. */
+export const audit: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/audit',
+    {
+      config: { access: 'admin' },
+      schema: {
+        tags: ['audit'],
+        summary: 'Who changed what, and who was refused what',
+        querystring: AuditFilter,
+        response: { 200: ref(AuditPage), ...failures(400, 503) }
+      }
+    },
+    async (request) => {
+      const { limit = 100, ...filter } = request.query
+      const rows = await app.registry.audit({ ...filter, limit: limit + 1 })
+      const entries = rows.slice(0, limit)
+      return { entries, ...(rows.length > limit ? { next_before: entries.at(-1)!.id } : {}) }
+    }
+  )
+}

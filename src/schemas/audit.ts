@@ -1,0 +1,51 @@
+import { Type } from '@sinclair/typebox'
+import { OpenObject, ref, StringEnum, Text } from './shared.ts'
+
+const kinds = ['development', 'admin', 'user', 'client', 'system', 'anonymous'] as const
+const outcomes = ['ok', 'refused', 'failed'] as const
+
+/** One row of the audit log. Members that it does not have are absent. */
+export const AuditEntry = Type.Object(
+  {
+    id: Type.String(),
+    at: Type.String({ description: 'ISO 8601' }),
+    actor_kind: StringEnum(kinds, { description: 'system: the gateway itself; anonymous: nobody that is known' }),
+    actor: Type.String(),
+    action: Type.String({ description: 'For example `server.create`' }),
+    target: Type.String({ description: 'What it was done to; tools and prompts by their qualified names' }),
+    outcome: StringEnum(outcomes),
+    reason: Type.Optional(Type.String({ description: 'Why it was refused, or failed' })),
+    endpoint: Type.Optional(Type.String({ description: '`global`, or the name of a tool group' })),
+    address: Type.Optional(Type.String()),
+    request_id: Type.Optional(Type.String()),
+    count: Type.Integer({ description: 'Events that this row stands for' }),
+    changed: Type.Optional(
+      Type.Unsafe<readonly string[]>(
+        Type.Array(Type.String(), { description: 'Names of the members that a change changed' })
+      )
+    ),
+    before: Type.Optional(OpenObject('What they were; of secrets the names alone')),
+    after: Type.Optional(OpenObject('What they are')),
+    version: Type.Optional(Type.String({ description: 'Version of the registry that a change made' }))
+  },
+  { $id: 'AuditEntry' }
+)
+
+export const AuditPage = Type.Object(
+  {
+    entries: Type.Array(ref(AuditEntry), { description: 'The newest first' }),
+    next_before: Type.Optional(Type.String({ description: '`before` of the next page; absent on the last one' }))
+  },
+  { $id: 'AuditPage' }
+)
+
+export const AuditFilter = Type.Object({
+  actor: Type.Optional(Text({ minLength: 1, description: 'Name of a principal' })),
+  action: Type.Optional(Text({ minLength: 1 })),
+  target: Type.Optional(Text({ minLength: 1 })),
+  outcome: Type.Optional(StringEnum(outcomes)),
+  from: Type.Optional(Type.String({ format: 'moment', description: 'Rows of this moment and later, ISO 8601' })),
+  to: Type.Optional(Type.String({ format: 'moment', description: 'Rows before this moment, ISO 8601' })),
+  before: Type.Optional(Type.String({ format: 'row-id', description: 'Rows older than the one with this id' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }))
+})
