@@ -41,6 +41,7 @@ import { createUpstreams } from './upstreams.ts'
 import { createWatching } from './watching.ts'
 
 export interface Log {
+  debug(details: object, text: string): void
   info(details: object, text: string): void
   warn(details: object, text: string): void
   error(details: object, text: string): void
@@ -233,13 +234,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
   const killChildren = () => children.killAll()
 
   return {
-    ...createManagement({
-      registry,
-      catalog: () => catalog,
-      readOffer,
-      refusal: ({ transport, command, url }) =>
-        transport === 'stdio' ? stdioRefusal(stdio, command) : egress.problem(url ?? '')
-    }),
+    ...createManagement({ registry, catalog: () => catalog, readOffer }),
     ...createGroups(registry, () => catalog),
     ...createInvocation(() => catalog, core),
     get ready() {
@@ -263,11 +258,4 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       process.off('exit', killChildren)
     }
   }
-}
-
-/** Decisions "Starting": stdio servers may be switched off, or bound to a list of commands. */
-function stdioRefusal({ enabled, commands }: Config['stdio'], command?: string): string | undefined {
-  if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
-  if (commands === null || (command !== undefined && commands.includes(command))) return undefined
-  return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
 }

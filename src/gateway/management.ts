@@ -16,8 +16,6 @@ export interface ManagementOptions {
   catalog(): Catalog
   /** Connects, finds out what the upstream speaks and reads its lists. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<Offer>
-  /** Undefined where the server may be started; else why not. */
-  refusal(config: ServerConfig): string | undefined
 }
 
 type Management = Pick<
@@ -49,7 +47,7 @@ const targetOf = (config: ServerConfig): Target => ({
 })
 
 export function createManagement(options: ManagementOptions): Management {
-  const { registry, catalog, readOffer, refusal } = options
+  const { registry, catalog, readOffer } = options
 
   const find = (name: string): ServerBlock => {
     const server = catalog().server(name)
@@ -80,10 +78,6 @@ export function createManagement(options: ManagementOptions): Management {
       throw toAppError(error, target.name)
     }
   }
-  const check = (config: ServerConfig) => {
-    const reason = refusal(config)
-    if (reason !== undefined) throw invalid(reason)
-  }
   const targetOfStored = (stored: StoredServer): Target => ({ ...stored, secrets: registry.secrets(stored) })
 
   const itemOf = (kind: ItemKind, entity: string): Item | undefined => {
@@ -104,7 +98,6 @@ export function createManagement(options: ManagementOptions): Management {
     server: (caller, name) => record(caller, find(name)),
 
     async register(caller, config, { force }) {
-      check(config)
       if (!force && catalog().server(config.name)) throw conflict('server', config.name)
       const offer = await contact(targetOf(config), true)
       await registry.write(changeBy(caller, force ? 'server.force' : 'server.create', config.name), async (tx) => {
@@ -116,7 +109,6 @@ export function createManagement(options: ManagementOptions): Management {
 
     async replace(caller, name, config) {
       const { enabled } = find(name)
-      check(config)
       const offer = await contact(targetOf(config), true)
       await registry.write(changeBy(caller, 'server.replace', name), (tx) => tx.servers.replace(name, config, offer))
       return written(caller, config, enabled)

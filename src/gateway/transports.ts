@@ -1,6 +1,7 @@
 import type { buildConnector } from 'undici'
 import type { ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
 import type { TransportClient } from './upstream/connection.ts'
+import { UpstreamFailure } from './upstream/failure.ts'
 import { createHttpClient } from './upstream/http.ts'
 import { createSseClient } from './upstream/sse.ts'
 import type { Children } from './upstream/stdio-children.ts'
@@ -18,13 +19,19 @@ export interface Target {
   readonly verdict: Verdict | null
 }
 
+/** Decisions "Starting": stdio servers may be switched off, or bound to a list of executables. */
+interface StdioPolicy {
+  readonly enabled: boolean
+  readonly commands: readonly string[] | null
+}
+
 export interface TransportOptions {
   /** Our version, told to upstreams. */
   readonly version: string
   /** For HTTP: the egress policy's. */
   readonly connector: buildConnector.connector
   readonly maxResponseBytes: number
-  readonly stdio: {
+  readonly stdio: StdioPolicy & {
     readonly environment: Readonly<Record<string, string | undefined>>
     readonly uid: number | undefined
     readonly gid: number | undefined
@@ -53,6 +60,18 @@ export function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): 
 export const hasCredential = (secrets: ServerSecrets) =>
   Object.keys(upstreamHeaders(secrets)).some((name) => name.toLowerCase() === 'authorization')
 
+/** Asked at every start: a server may have been registered before the setting was made. */
+function stdioProblem({ enabled, commands }: StdioPolicy, command: string): string | undefined {
+  if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
+  if (commands === null || commands.includes(command)) return undefined
+  return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
+}
+
+const deniedClient = (problem: string): TransportClient => ({
+  open: () => Promise.reject(new UpstreamFailure('denied', problem, { taken: false })),
+  close() {}
+})
+
 export function createTransports(options: TransportOptions): Transports {
   const { version, connector, maxResponseBytes, stdio, children, log } = options
   const tails = new Map<string, StderrTail>()
@@ -69,11 +88,13 @@ export function createTransports(options: TransportOptions): Transports {
     maxResponseBytes,
     verdict
   })
-  const spawned = ({ name, settings, secrets }: Target) =>
-    createStdioClient({
+  const spawned = ({ name, settings: { command = '', args = [] }, secrets }: Target) => {
+    const problem = stdioProblem(stdio, command)
+    if (problem !== undefined) return deniedClient(problem)
+    return createStdioClient({
       server: name,
-      command: settings.command ?? '',
-      args: settings.args ?? [],
+      command,
+      args,
       env: secrets.env ?? {},
       gatewayEnv: stdio.environment,
       cwd: stdio.cwd,
@@ -85,6 +106,7 @@ export function createTransports(options: TransportOptions): Transports {
       children,
       version
     })
+  }
   return {
     create(target) {
       if (target.transport === 'stdio') return spawned(target)

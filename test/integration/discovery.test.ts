@@ -147,7 +147,7 @@ function startStdio(t: TestContext, args: string[], env: Record<string, string> 
     uid: undefined,
     gid: undefined,
     limits: { maxLineBytes: 1_048_576 },
-    log: { warn() {} },
+    log: { debug() {}, info() {}, warn() {} },
     tail: createStderrTail(),
     children
   })

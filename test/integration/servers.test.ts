@@ -193,6 +193,15 @@ test('stdio servers can be switched off', async (t) => {
   assert.match(error, /TOWPATH_STDIO/)
 })
 
+test('a list of allowed commands holds at registration', async (t) => {
+  const app = await startApp(t, { env: { TOWPATH_STDIO_COMMANDS: `/bin/true,${process.execPath}` } })
+  const { command: _, ...server } = stdioServer('a')
+  for (const command of ['/bin/sh', 'node', '/bin/../bin/true', '']) {
+    assert.match(await refuse(app, { ...server, command }), command === '' ? /command/ : /TOWPATH_STDIO_COMMANDS/)
+  }
+  await register(app, stdioServer('a'))
+})
+
 async function refuse(app: FastifyInstance, payload: object): Promise<string> {
   const answer = await send(app, 'POST', '', payload)
   assert.equal(answer.statusCode, 400, `${JSON.stringify(payload)} ${answer.body}`)

@@ -12,6 +12,7 @@ import type { OpenOptions } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { Reason } from '../../src/gateway/upstream/failure.ts'
 import { createChildren } from '../../src/gateway/upstream/stdio-children.ts'
+import type { Log } from '../../src/gateway/upstream/stdio-process.ts'
 import { createStderrTail } from '../../src/gateway/upstream/stdio-tail.ts'
 import { createWatchdog } from '../../src/gateway/upstream/stdio-watchdog.ts'
 import { createStdioClient } from '../../src/gateway/upstream/stdio.ts'
@@ -29,7 +30,12 @@ interface LogLine {
 const startGateway = (t: TestContext) => {
   const children = createChildren(createWatchdog())
   const logged: LogLine[] = []
-  const log = { warn: ({ line }: { line: string }, message: string) => logged.push({ line, message }) }
+  const lives: Record<string, unknown>[] = []
+  const log: Log = {
+    debug: (fields, message) => void lives.push({ ...fields, message }),
+    info: (fields, message) => void lives.push({ ...fields, message }),
+    warn: (fields, message) => void logged.push({ ...(fields as { line: string }), message })
+  }
   const base = {
     server: 'x',
     version: '1.0.0',
@@ -46,7 +52,7 @@ const startGateway = (t: TestContext) => {
     const limits = { maxLineBytes: 1024 * 1024 }
     return createStdioClient({ ...base, command, args, env: {}, limits, tail: createStderrTail(), ...options })
   }
-  return { children, client, logged }
+  return { children, client, logged, lives }
 }
 
 const legacy = (ms = 10_000): OpenOptions => ({ era: 'legacy', capabilities: '{}', deadline: performance.now() + ms })
@@ -257,6 +263,29 @@ test('a second user runs the child, in a folder of its own', { skip: process.get
   const options = { command: 'sh', args: ['-c', script], uid: 65_534, gid: 65_534 }
   const connection = await client('', options).open(legacy())
   assert.equal(await callTool(connection, 'who'), '65534 65534 65534 0000000000000000')
+})
+
+test('what a child creates is for its user alone, and the mask of the gateway stays as it was', async (t) => {
+  const { client } = startGateway(t)
+  const before = process.umask()
+  const connection = await client('good.mjs').open(legacy())
+  assert.equal(await callTool(connection, 'umask'), '77')
+  assert.equal(process.umask(), before)
+  await assert.rejects(client('good.mjs', { args: ['a\0b'] }).open(legacy()), failsWith('unreachable', /started/))
+  assert.equal(process.umask(), before)
+})
+
+test('the start and the end of a process are logged, without arguments and environment', async (t) => {
+  const { client, lives } = startGateway(t)
+  const connection = await client('good.mjs', { env: { API_KEY: 'sentinel' } }).open(legacy())
+  const about = { server: 'x', command: 'node', pid: connection.pid }
+  assert.deepEqual([...lives], [{ ...about, message: 'process started' }])
+  connection.close()
+  await connection.ended
+  const { ms, ...end } = lives[1]!
+  assert.deepEqual(end, { ...about, code: 0, message: 'process ended' })
+  assert.ok(Number.isInteger(ms))
+  assert.equal(lives.length, 2)
 })
 
 const refused: [string, Partial<StdioOptions>, Reason, RegExp][] = [
@@ -492,7 +521,7 @@ const gatewayScript = (count: number) => `
   const client = (file) => createStdioClient({
     server: 'x', version: '1', command: '/bin/sh', args: ['${fixtures}' + file], env: { NODE: process.execPath },
     gatewayEnv: process.env, cwd: '/', uid: undefined, gid: undefined, limits: { maxLineBytes: 1e6 },
-    log: { warn() {} }, tail: createStderrTail(), children
+    log: { debug() {}, info() {}, warn() {} }, tail: createStderrTail(), children
   })
   const options = { era: 'legacy', capabilities: '{}', deadline: performance.now() + 20000 }
   const pids = []
@@ -574,6 +603,30 @@ test('a watchdog that was killed is started again with the groups that it had', 
   process.kill(first, 'SIGKILL')
   await until(() => !isListed(first), 'its death')
   await until(() => (watchdog.ready(), findShell() !== undefined), 'the next one')
+  watchdog.close()
+  await until(() => sleeper.signalCode === 'SIGTERM', 'the end of the group')
+})
+
+test('LC-04 the watchdog goes when there have been no children for a while, and comes with the next', async (t) => {
+  const watchdog = createWatchdog(50)
+  const before = childrenOf(process.pid)
+  const sleeper = spawn('sleep', ['100'], { detached: true, stdio: 'ignore' })
+  t.after(() => sleeper.kill('SIGKILL'))
+  const findShell = () => childrenOf(process.pid).find((pid) => !before.includes(pid) && pid !== sleeper.pid)
+  watchdog.ready()
+  watchdog.add(sleeper.pid!)
+  const first = findShell()!
+  await delay(200)
+  assert.equal(findShell(), first)
+  watchdog.remove(sleeper.pid!)
+  await until(() => !isAlive(first), 'its end')
+
+  watchdog.ready()
+  await until(() => findShell() === undefined, 'its end where no child came')
+  watchdog.ready()
+  watchdog.add(sleeper.pid!)
+  await delay(200)
+  assert.ok(findShell())
   watchdog.close()
   await until(() => sleeper.signalCode === 'SIGTERM', 'the end of the group')
 })

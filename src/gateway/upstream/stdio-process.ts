@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { spawn } from 'node:child_process'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
 import { rm, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { createRedactor } from '../../domain/redaction.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { Children } from './stdio-children.ts'
@@ -12,6 +13,8 @@ import type { StderrTail } from './stdio-tail.ts'
 
 /** What of a logger is used here. */
 export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
 
@@ -73,6 +76,27 @@ function createJunkLog({ server, log }: ProcessSettings, redact: (text: string) 
   }
 }
 
+/** What a child creates is for its user alone. The mask is inherited, and nothing of ours runs before it is put back. */
+function withUmask<T>(start: () => T): T {
+  const before = process.umask(0o077)
+  try {
+    return start()
+  } finally {
+    process.umask(before)
+  }
+}
+
+/** Every start is told of (security page 3, stdio): with the command's name, never with arguments or environment. */
+function logLife(child: ChildProcess, { server, command, log }: ProcessSettings): void {
+  const about = { server, command: basename(command), pid: child.pid }
+  const start = performance.now()
+  log.info(about, 'process started')
+  child.once('exit', (code, signal) => {
+    const ms = Math.round(performance.now() - start)
+    log.debug({ ...about, ...(signal === null ? { code } : { signal }), ms }, 'process ended')
+  })
+}
+
 async function spawnChild(settings: ProcessSettings, cwd: string): Promise<ChildProcessWithoutNullStreams> {
   const env = childEnvironment(settings.gatewayEnv, settings.env)
   const isFolder = await stat(cwd)
@@ -82,7 +106,8 @@ async function spawnChild(settings: ProcessSettings, cwd: string): Promise<Child
   const found = await findExecutable(settings.command, env.PATH ?? '', cwd)
   const { file, args, ...identity } = await asIdentity(found, settings.args, settings)
   settings.children.prepare()
-  const child = spawn(file, args, { ...identity, cwd, env, shell: false, detached: true, stdio: 'pipe' })
+  const start = () => spawn(file, args, { ...identity, cwd, env, shell: false, detached: true, stdio: 'pipe' })
+  const child = withUmask(start)
   if (child.pid !== undefined) return child
   const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.once('error', resolve))
   throw error
@@ -116,6 +141,7 @@ function watch(
   removeFolder: () => Promise<void>
 ): StdioProcess {
   const tree = settings.children.adopt(child, removeFolder)
+  logLife(child, settings)
   const redact = createRedactor(Object.values(settings.env))
   const junk = createJunkLog(settings, redact)
   // its own, besides the server's: another caller's process must not show in this one's failure

@@ -30,10 +30,17 @@ sleep 1
 for group in $groups; do kill -KILL "-$group"; done
 `
 
-/** One small shell per gateway, started with its first child and started again should somebody kill it. */
-export function createWatchdog(): Watchdog {
+/** It has nothing to do while there are no children; busy `stateless` servers need not start it for each call. */
+const IDLE_MS = 60_000
+
+/**
+ * One small shell per gateway while there are children, and for a minute after the last. Started again should somebody
+ * kill it.
+ */
+export function createWatchdog(idleMs = IDLE_MS): Watchdog {
   const groups = new Set<number>()
   let shell: ChildProcess | null = null
+  let idle: NodeJS.Timeout | undefined
 
   const tell = (line: string) => shell?.stdin?.write(line)
 
@@ -57,20 +64,32 @@ export function createWatchdog(): Watchdog {
     for (const group of groups) tell(`+ ${group}\n`)
   }
 
+  const release = () => {
+    shell?.stdin?.end()
+    shell = null
+  }
+  const releaseWhenIdle = () => {
+    clearTimeout(idle)
+    if (groups.size === 0) idle = setTimeout(release, idleMs).unref()
+  }
+
   return {
     ready() {
       if (!shell) start()
+      releaseWhenIdle()
     },
     add(group) {
       groups.add(group)
+      clearTimeout(idle)
       tell(`+ ${group}\n`)
     },
     remove(group) {
       if (groups.delete(group)) tell(`- ${group}\n`)
+      releaseWhenIdle()
     },
     close() {
-      shell?.stdin?.end()
-      shell = null
+      clearTimeout(idle)
+      release()
     }
   }
 }
