@@ -1,5 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { VERSION } from './domain/version.ts'
 import auth from './plugins/auth.ts'
@@ -8,6 +8,7 @@ import errors, { answerClientError, sendFrameworkError } from './plugins/errors.
 import gateway from './plugins/gateway.ts'
 import guard from './plugins/guard.ts'
 import jsonBody from './plugins/json-body.ts'
+import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
 import registry from './plugins/registry.ts'
 import { audit } from './routes/audit.ts'
@@ -61,6 +62,11 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildO
     clientErrorHandler: answerClientError
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
+  reason === undefined
+    ? log.warn('new work is taken again')
+    : log.error({ reason }, 'there is too much to do; new work is refused')
+
 /** The map of the system: everything that answers, in order. Nothing listens yet. */
 export async function buildApp(config: Config, { log, tell }: BuildOptions = {}): Promise<FastifyInstance> {
   const app = createServer(config, log)
@@ -69,7 +75,9 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
 
   await app.register(errors)
   await app.register(jsonBody, { limits })
-  await app.register(guard, { host, publicUrl, allowedHosts, allowedOrigins })
+  const load = watchLoad({ ...limits, onChange: (reason) => tellLoad(app.log, reason) })
+  app.addHook('onClose', async () => load.close())
+  await app.register(guard, { load, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth)
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
   await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, tell })

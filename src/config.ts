@@ -66,6 +66,9 @@ export interface Config {
     readonly sessions: number
     /** In enterprise mode. */
     readonly callsPerPrincipal: number
+    /** Of what the heap may hold. */
+    readonly heapPercent: number
+    readonly eventLoopLagMs: number
   }
 }
 
@@ -180,7 +183,9 @@ const readLimits = (read: Reader): Config['limits'] => ({
   upstreamResponseBytes: read('upstreamResponseBytes'),
   streamBufferBytes: read('streamBufferBytes'),
   sessions: read('sessions'),
-  callsPerPrincipal: read('callsPerPrincipal')
+  callsPerPrincipal: read('callsPerPrincipal'),
+  heapPercent: read('heapPercent'),
+  eventLoopLagMs: read('eventLoopLagMs')
 })
 
 function warningsOf(config: Config, env: Environment, given: StartFlags): string[] {

@@ -410,6 +410,18 @@ export const settings = {
     fallback: '64',
     about: 'Calls that one user or client may have under way in enterprise mode; past it 429.',
     parse: count
+  },
+  heapPercent: {
+    variable: `${ENV_PREFIX}HEAP_PERCENT`,
+    fallback: '90',
+    about: 'Memory in use, of what Node.js may take for its heap; past it new work gets 503 and `/health` goes on.',
+    parse: integer(1, 100)
+  },
+  eventLoopLagMs: {
+    variable: `${ENV_PREFIX}EVENT_LOOP_LAG_MS`,
+    fallback: '500',
+    about: 'Lag of the event loop; past it for two seconds new work gets 503 and `/health` goes on.',
+    parse: duration
   }
 } satisfies Record<string, Setting>
 

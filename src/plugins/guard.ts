@@ -4,8 +4,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { isLoopback } from '../domain/loopback.ts'
 import { AppError, forbidden, invalid, unavailable } from '../errors.ts'
+import type { Load } from './load.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Answered also while the gateway stops or has too much to do. */
+    vital?: boolean
+  }
+}
 
 export type GuardOptions = Pick<Config, 'host' | 'publicUrl' | 'allowedHosts' | 'allowedOrigins'>
+
+export interface GuardPluginOptions extends GuardOptions {
+  readonly load: Pick<Load, 'isHigh'>
+}
 
 const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After'
 const accepted =
@@ -76,9 +88,12 @@ const refusedOptions = ({ headers }: FastifyRequest) =>
     ? new AppError(405, 'OPTIONS is answered to allowed origins only')
     : forbidden('this Origin may not read answers; see TOWPATH_ALLOWED_ORIGINS')
 
-/** The first thing every request meets: Host, Origin and Sec-Fetch-Site, on known and unknown routes alike. */
-export default fp<GuardOptions>(
-  async (app, options) => {
+/**
+ * The first thing every request meets: Host, Origin and Sec-Fetch-Site, on known and unknown routes alike; and whether
+ * there is room for more work.
+ */
+export default fp<GuardPluginOptions>(
+  async (app, { load, ...options }) => {
     const isKnownHost = createHostCheck(options)
     const origins = createOriginCheck(options)
     let stopping = false
@@ -99,6 +114,8 @@ export default fp<GuardOptions>(
         throw forbidden('requests from other sites are not allowed')
       }
     }
+    const refusal = () =>
+      unavailable(stopping ? 'the gateway is stopping' : 'the gateway has too much to do; try again later')
     const isPreflight = ({ method, headers: { origin } }: FastifyRequest) =>
       method === 'OPTIONS' && origin !== undefined && origins.reads(origin)
 
@@ -107,7 +124,7 @@ export default fp<GuardOptions>(
       setSecurityHeaders(request, reply)
       check(request, reply)
       if (isPreflight(request)) return void answerPreflight(request, reply)
-      if (stopping) throw unavailable('the gateway is stopping')
+      if ((stopping || load.isHigh) && !request.routeOptions.config.vital) throw refusal()
       if (request.method === 'OPTIONS') throw refusedOptions(request)
       done()
     })

@@ -5,16 +5,19 @@ import { Health, Metadata } from '../schemas/system.ts'
 
 const tags = ['system']
 const config = { access: 'public' } as const
+const vital = { access: 'public', vital: true } as const
 
 /** Contract 4.1, and readiness. `/health` touches nothing, so that it answers under any load. */
 export const system: FastifyPluginAsyncTypebox<{ version: string }> = async (app, { version }) => {
-  app.get('/health', { config, schema: { tags, summary: 'Is it alive', response: { 200: ref(Health) } } }, () => ({
-    status: 'ok'
-  }))
+  app.get(
+    '/health',
+    { config: vital, schema: { tags, summary: 'Is it alive', response: { 200: ref(Health) } } },
+    () => ({ status: 'ok' })
+  )
 
   app.get(
     '/metadata',
-    { config, schema: { tags, summary: 'Version of the gateway', response: { 200: ref(Metadata) } } },
+    { config: vital, schema: { tags, summary: 'Version of the gateway', response: { 200: ref(Metadata) } } },
     () => ({ version })
   )
 

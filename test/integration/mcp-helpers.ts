@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { Environment } from '../../src/config.ts'
-import { register, startApp } from '../app.ts'
+import { register, startApp, type AppOptions } from '../app.ts'
 import { startFaulty, type Faulty } from '../fixtures/http/faulty.ts'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { later } from '../store.ts'
@@ -83,8 +83,8 @@ export const legacyBody = (method: string, params: object = {}, id: unknown = 7)
   JSON.stringify({ jsonrpc: '2.0', id, method, params })
 
 /** The gateway with a socket of its own. */
-export async function startMcp(t: TestContext, env: Environment = {}): Promise<Mcp> {
-  const app = await startApp(t, { env })
+export async function startMcp(t: TestContext, env: Environment = {}, log?: AppOptions['log']): Promise<Mcp> {
+  const app = await startApp(t, { env, ...(log && { log }) })
   const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
   const send: Mcp['send'] = async (body, headers = {}) => {
     const all = { 'content-type': 'application/json', accept: both, ...headers }

@@ -46,7 +46,9 @@ test('nothing given: development mode on loopback with the embedded store and th
     upstreamResponseBytes: 16_777_216,
     streamBufferBytes: 4_194_304,
     sessions: 10_000,
-    callsPerPrincipal: 64
+    callsPerPrincipal: 64,
+    heapPercent: 90,
+    eventLoopLagMs: 500
   })
   assert.deepEqual(config.timeouts, {
     connectMs: 30_000,

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { addRecorder, startMcp, until } from './mcp-helpers.ts'
+
+/** Elements of an array that fills so many per cent of the heap. */
+const elements = (percent: number) => Math.floor((getHeapStatistics().heap_size_limit * percent) / 100 / 8)
+
+function percentInUse(): number {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
+  return Math.ceil((100 * used) / limit)
+}
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  ;(runInNewContext('gc') as () => void)()
+}
+
+test('with a full heap new work is refused, health and what is under way go on; then all goes on', async (t) => {
+  const lines: string[] = []
+  const env = { TOWPATH_HEAP_PERCENT: String(percentInUse() + 3) }
+  const mcp = await startMcp(t, env, { write: (line) => lines.push(line) })
+  const upstream = await addRecorder(t, mcp, 'alpha')
+  const status = async (url: string) => (await mcp.app.inject(url)).statusCode
+  const call = mcp.modern('tools/call', { name: 'alpha__slow', arguments: { ms: 3_000 } })
+  await until('the call upstream', () => upstream.calls('tools/call').length === 1)
+
+  const ballast = [new Array<number>(elements(5)).fill(0.5)]
+  await until('too much', () => lines.some((line) => line.includes('new work is refused')))
+  assert.deepEqual([await status('/health'), await status('/metadata'), await status('/ready')], [200, 200, 503])
+  const refused = await mcp.app.inject('/api/v0/tools')
+  assert.deepEqual(
+    [refused.statusCode, refused.headers['retry-after'], refused.json()],
+    [503, '1', { error: 'the gateway has too much to do; try again later' }]
+  )
+  assert.equal((await mcp.modern('tools/list')).status, 503)
+  const { status: answered, body } = await call
+  assert.deepEqual([answered, body.error], [200, undefined])
+
+  assert.equal(ballast.pop()?.length, elements(5))
+  // by itself V8 does so within ten seconds where little happens
+  collectGarbage()
+  await until('work to be taken again', () => lines.some((line) => line.includes('taken again')), 30_000)
+  assert.deepEqual([await status('/ready'), (await mcp.modern('tools/list')).status], [200, 200])
+})

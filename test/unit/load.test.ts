@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { watchLoad } from '../../src/plugins/load.ts'
+
+/** A process whose clock and heap the test moves; each step of half a second comes as late as it says. */
+function start(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const machine = { at: 0, heap: 10 }
+  const told: (string | undefined)[] = []
+  const load = watchLoad({
+    heapPercent: 90,
+    eventLoopLagMs: 500,
+    onChange: (reason) => told.push(reason),
+    heap: () => machine.heap,
+    now: () => machine.at
+  })
+  t.after(() => load.close())
+  const step = (...lates: number[]) => {
+    for (const late of lates) {
+      machine.at += 500 + late
+      t.mock.timers.tick(500)
+    }
+    return load.isHigh
+  }
+  return { machine, told, step }
+}
+
+test('a heap over its share is too much, until it is under it again', (t) => {
+  const { machine, told, step } = start(t)
+  assert.equal(step(0), false)
+  machine.heap = 90.1
+  assert.equal(step(0, 0), true)
+  machine.heap = 90
+  assert.equal(step(0), false)
+  assert.deepEqual(told, ['the heap is nearly full', undefined])
+})
+
+test('an event loop that lags for two seconds is too much, until it comes in time again', (t) => {
+  const { told, step } = start(t)
+  assert.equal(step(501), false)
+  assert.equal(step(501), true)
+  assert.equal(step(600, 900), true)
+  assert.equal(step(500), false)
+  assert.deepEqual(told, ['the event loop lags', undefined])
+})
+
+test('one long pause is no load, and neither are pauses with good times between', (t) => {
+  const { told, step } = start(t)
+  assert.equal(step(3_600_000), false)
+  for (let round = 0; round < 10; round++) assert.equal(step(0, 900), false)
+  assert.deepEqual(told, [])
+})
+
+test('the heap of this very process is within its share', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const reasons: unknown[] = []
+  const limits = { eventLoopLagMs: 1_000_000 }
+  const high = watchLoad({ ...limits, heapPercent: 0, onChange: (reason) => reasons.push(reason) })
+  const low = watchLoad({ ...limits, heapPercent: 90, onChange: () => assert.fail('not nearly full') })
+  t.mock.timers.tick(500)
+  assert.deepEqual([high.isHigh, low.isHigh, reasons], [true, false, ['the heap is nearly full']])
+  high.close()
+  low.close()
+})
