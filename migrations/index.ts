@@ -2,10 +2,12 @@ import type { Migration } from 'kysely'
 import * as registry from './0001_registry.ts'
 import * as toolGroups from './0002_tool_groups.ts'
 import * as audit from './0004_audit.ts'
+import * as refreshClaims from './0006_refresh_claims.ts'
 
 /** Every migration by name, applied in the order of the names. */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_registry': registry,
   '0002_tool_groups': toolGroups,
-  '0004_audit': audit
+  '0004_audit': audit,
+  '0006_refresh_claims': refreshClaims
 }

@@ -21,7 +21,7 @@ import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
 import { createGroups } from './groups.ts'
 import { createInvocation } from './invocation.ts'
-import { createListChanges } from './list-changes.ts'
+import { createListChanges, isListChange } from './list-changes.ts'
 import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createRefresher } from './refresher.ts'
@@ -117,7 +117,9 @@ export function createGateway({ registry, config, version, listening, log }: Gat
 
   const targetOf = (stored: StoredServer): Target => ({ ...stored, secrets: registry.secrets(stored) })
   const listChanges = createListChanges()
-  const heard = ({ id, name }: StoredServer, method: string, params: string) => {
+  /** `isOpening`: on a session that was just opened, where a server may announce its lists without need. */
+  const heard = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
+    if (isOpening && isListChange(method)) return refresher.suggest(id)
     if (listChanges.heard(id, method)) refresher.request(id)
     else if (method === 'notifications/elicitation/complete') elicitations.completed(name, params)
   }
@@ -134,13 +136,14 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       callMs: timeouts.callMs,
       callTotalMs: timeouts.callTotalMs,
       redact: redactorOf(targetOf(stored)),
-      onNotification: (method, params) => heard(stored, method, params)
+      onNotification: (...told) => heard(stored, ...told)
     })
   const upstreams = createUpstreams(createFor)
   const readOffer = createReader(transports, config, log)
   const refresher = createRefresher({
     intervalMs: config.refreshIntervalMs,
     catalog: () => catalog,
+    claim: ({ id }, withinMs) => registry.claimRefresh(id, withinMs),
     read: (stored) => readOffer({ ...targetOf(stored), verdict: null }),
     store(stored, offer) {
       const change = { actor: ourselves, action: 'server.refresh', target: stored.name }
@@ -230,6 +233,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     for (const { stored } of gone) mcp.endGroup(stored.name)
     mcp.catalogChanged()
     watching.review()
+    refresher.review()
   }
   const killChildren = () => children.killAll()
 

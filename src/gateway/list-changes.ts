@@ -9,6 +9,8 @@ export interface ListChanges {
 }
 
 const kindOf = (method: string) => listKinds.find((kind) => method === `notifications/${kind}/list_changed`)
+/** Whether a notification says that a list has changed. */
+export const isListChange = (method: string) => kindOf(method) !== undefined
 const nothing: ReadonlySet<ListKind> = new Set()
 
 export function createListChanges(): ListChanges {

@@ -5,10 +5,12 @@ export interface RefresherOptions {
   /** Milliseconds between two re-reads of each enabled server's lists; 0 = never. */
   readonly intervalMs: number
   catalog(): Catalog
+  /** False where somebody, here or in another replica, has begun to read the lists within so many milliseconds. */
+  claim(stored: StoredServer, withinMs: number): Promise<boolean>
   /** Reads an upstream's lists anew. */
   read(stored: StoredServer): Promise<Offer>
   /** Stores what was read; writes nothing where nothing differs. */
-  store(stored: StoredServer, offer: Offer): Promise<unknown>
+  store(stored: StoredServer, offer: Offer): Promise<{ readonly unchanged: boolean }>
   /** A request has been answered: the lists are as new as they can be had. */
   readonly onAnswered?: (stored: StoredServer) => void
   readonly log: { warn(details: object, text: string): void }
@@ -19,32 +21,66 @@ export interface Refresher {
   start(): void
   /** Re-reads one server soon, because it said that its lists changed. Requests in quick succession are one. */
   request(id: string): void
+  /**
+   * The same where what was said may mean nothing: many servers announce their lists at the start of each session. The more
+   * often nothing differs, the later it is looked at, but within a minute.
+   */
+  suggest(id: string): void
+  /** The servers in the catalog have changed. */
+  review(): void
   close(): void
+}
+
+/** A re-read that is about to begin. */
+interface Pending {
+  readonly timer: NodeJS.Timeout
+  readonly isRequest: boolean
+  /** When the last reason for it came (`performance.now()`): a read that begins later takes it in. */
+  heardAt: number
 }
 
 const DELAY_MS = 100
 const CONCURRENCY = 4
+/** However soon an upstream says that its lists are outdated. */
+const MIN_TTL_MS = 10_000
+const LONGEST_TIMER = 2 ** 31 - 1
+const FIRST_QUIET_MS = 1_000
+const LONGEST_QUIET_MS = 60_000
+/** A read that another replica began a little before its time counts. */
+const isDueAfter = (ms: number) => ms * 0.9
 
 export function createRefresher(options: RefresherOptions): Refresher {
-  const { intervalMs, catalog, read, store, onAnswered, log } = options
-  const requested = new Map<string, NodeJS.Timeout>()
+  const { intervalMs, catalog, claim, read, store, onAnswered, log } = options
+  const requested = new Map<string, Pending>()
   const running = new Set<string>()
+  /** What servers last said that their lists are good for, and when that is over. */
+  const ttls = new Map<string, number>()
+  const outdating = new Map<string, NodeJS.Timeout>()
+  /** How long to wait after a suggestion, where the last one meant nothing. */
+  const quiet = new Map<string, number>()
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
 
-  const refresh = async (stored: StoredServer) => {
-    if (running.has(stored.id)) return
-    running.add(stored.id)
+  const current = (id: string) => catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
+  /** Whether something differed; undefined where that is not known. */
+  const refresh = async (stored: StoredServer, withinMs: number): Promise<boolean | undefined> => {
+    const { id, name } = stored
+    if (running.has(id)) return undefined
+    running.add(id)
     try {
+      if (!(await claim(stored, withinMs)) || isClosed) return undefined
       const offer = await read(stored)
-      if (!isClosed) await store(stored, offer)
+      if (isClosed) return undefined
+      ttls.set(id, offer.verdict.listTtlMs ?? 0)
+      return !(await store(stored, offer)).unchanged
     } catch (error) {
-      if (!isClosed) log.warn({ err: error, server: stored.name }, 'the lists of a server could not be refreshed')
+      if (!isClosed) log.warn({ err: error, server: name }, 'the lists of a server could not be refreshed')
+      return undefined
     } finally {
-      running.delete(stored.id)
+      running.delete(id)
+      expectEnd(stored)
     }
   }
-  const current = (id: string) => catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
 
   /** A slow upstream holds up one of the workers, not the round. */
   const round = async () => {
@@ -54,7 +90,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const work = async () => {
       for (let id = queue.shift(); id !== undefined && !isClosed; id = queue.shift()) {
         const stored = current(id)
-        if (stored) await refresh(stored)
+        if (stored) await refresh(stored, isDueAfter(intervalMs))
       }
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, work))
@@ -63,27 +99,70 @@ export function createRefresher(options: RefresherOptions): Refresher {
     timer = setTimeout(() => void round().finally(schedule), intervalMs).unref()
     if (isClosed) clearTimeout(timer)
   }
-  /** What changed during a read may have come too late for it, so that the request waits for the read's end. */
-  const answer = (id: string) => {
-    requested.delete(id)
-    if (running.has(id)) return request(id)
+
+  const outdated = (id: string, afterMs: number) => {
+    outdating.delete(id)
     const stored = current(id)
-    if (stored) void refresh(stored).then(() => void (isClosed || onAnswered?.(stored)))
+    if (stored) void refresh(stored, isDueAfter(afterMs))
   }
-  const request = (id: string) => {
-    if (isClosed || requested.has(id)) return
-    requested.set(id, setTimeout(answer, DELAY_MS, id).unref())
+  /** Waits for the end of what the server's lists are good for, where it says so. */
+  function expectEnd({ id, verdict }: StoredServer): void {
+    const ttlMs = ttls.get(id) ?? verdict?.listTtlMs ?? 0
+    if (isClosed || ttlMs === 0 || outdating.has(id)) return
+    const afterMs = Math.min(Math.max(ttlMs, MIN_TTL_MS), LONGEST_TIMER)
+    outdating.set(id, setTimeout(outdated, afterMs, id, afterMs).unref())
+  }
+  const review = () => {
+    const known = new Map(catalog().servers.flatMap(({ enabled, stored }) => (enabled ? [[stored.id, stored]] : [])))
+    for (const [id, pending] of outdating) {
+      if (known.has(id)) continue
+      clearTimeout(pending)
+      outdating.delete(id)
+    }
+    for (const state of [ttls, quiet]) for (const id of state.keys()) if (!known.has(id)) state.delete(id)
+    for (const stored of known.values()) expectEnd(stored)
+  }
+
+  const note = (id: string, isDifferent: boolean | undefined) => {
+    if (isDifferent === undefined) return
+    const next = Math.min((quiet.get(id) ?? FIRST_QUIET_MS / 2) * 2, LONGEST_QUIET_MS)
+    if (isDifferent) quiet.delete(id)
+    else quiet.set(id, next)
+  }
+  /** What changed during a read may have come too late for it, so that the request waits for the read's end. */
+  const answer = async (id: string) => {
+    const { isRequest, heardAt } = requested.get(id)!
+    requested.delete(id)
+    if (running.has(id)) return plan(id, isRequest, DELAY_MS, heardAt)
+    const stored = current(id)
+    if (!stored) return
+    const isDifferent = await refresh(stored, performance.now() - heardAt)
+    if (!isRequest) note(id, isDifferent)
+    else if (!isClosed) onAnswered?.(stored)
+  }
+  function plan(id: string, isRequest: boolean, delayMs: number, heardAt = performance.now()): void {
+    const pending = requested.get(id)
+    if (isClosed) return
+    if (pending && (pending.isRequest || !isRequest)) return void (pending.heardAt = Math.max(pending.heardAt, heardAt))
+    if (pending) clearTimeout(pending.timer)
+    const begin = setTimeout((due: string) => void answer(due), delayMs, id).unref()
+    requested.set(id, { timer: begin, isRequest, heardAt })
   }
   return {
     start() {
       if (intervalMs > 0) schedule()
+      review()
     },
-    request,
+    request: (id) => plan(id, true, DELAY_MS),
+    suggest: (id) => plan(id, false, quiet.get(id) ?? DELAY_MS),
+    review,
     close() {
       isClosed = true
       if (timer) clearTimeout(timer)
-      for (const pending of requested.values()) clearTimeout(pending)
+      for (const pending of requested.values()) clearTimeout(pending.timer)
+      for (const pending of outdating.values()) clearTimeout(pending)
       requested.clear()
+      outdating.clear()
     }
   }
 }

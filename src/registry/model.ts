@@ -44,6 +44,8 @@ export interface Verdict {
   readonly instructions: string | null
   /** ISO time of the check. */
   readonly checkedAt: string
+  /** After so many milliseconds its lists are outdated, by its own words at the check; absent where it said nothing. */
+  readonly listTtlMs?: number
 }
 
 /** One tool, prompt, resource or template as an upstream lists it. */

@@ -19,7 +19,7 @@ import type {
   StoredServer
 } from './model.ts'
 import { openSecrets } from './secrets.ts'
-import { createServers, readConfigs, type Configured } from './servers.ts'
+import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSync } from './sync.ts'
 import type { Db } from './tables.ts'
@@ -44,6 +44,8 @@ export interface Registry {
   write<T>(change: Change, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** `tx.servers.refresh` in a write of its own. */
   refresh(change: Change, id: string, offer: Offer, seen?: Configured): Promise<Difference>
+  /** Whether nobody, in any replica, has begun a background refresh of the server within so many milliseconds: it is ours. */
+  claimRefresh(id: string, withinMs: number): Promise<boolean>
   /** Hands the state to `apply`, now and at each change from anywhere. One follower; it must not throw. */
   follow(apply: (state: RegistryState) => void, onAnnouncement?: (text: string) => void): Promise<void>
   /** Tells the followers of all replicas, this one included where there are any; nothing is stored. At most 8,000 bytes. */
@@ -97,6 +99,7 @@ function createRegistry(store: Store, master: Buffer, onError: (error: unknown) 
   return {
     write,
     refresh: (change, id, offer, seen) => write(change, (tx) => tx.servers.refresh(id, offer, seen)),
+    claimRefresh: (id, withinMs) => translating(() => claimRefresh(db, id, withinMs)),
     follow: (apply, onAnnouncement) => translating(() => sync.follow(apply, onAnnouncement)),
     async announce(text) {
       if (!store.listener) return

@@ -89,7 +89,7 @@ export function createServers(context: WriteContext) {
 
     /**
      * Stores a re-read of an upstream: the lists with the switches kept, and the verdict. Nothing is written when
-     * nothing differs (`checkedAt` aside), when the server is gone, or when it is no longer configured as `seen`.
+     * nothing differs (`checkedAt` and `listTtlMs` aside), when the server is gone, or when it is no longer configured as `seen`.
      */
     async refresh(id: string, offer: Offer, seen?: Configured): Promise<Difference> {
       const row = await db.selectFrom('servers').select(configured).where('id', '=', id).executeTakeFirst()
@@ -188,8 +188,27 @@ function isSame(row: Omit<Configured, 'settings'> & { settings: string }, seen: 
   )
 }
 
+/** Without what may be another at each check. */
+const settled = ({ checkedAt: _at, listTtlMs: _ttl, ...verdict }: Verdict) => verdict
+
 function isSameVerdict(stored: string | null, verdict: Verdict): boolean {
   if (stored === null) return false
   const plain = JSON.parse(JSON.stringify(verdict)) as Verdict
-  return isDeepStrictEqual({ ...(JSON.parse(stored) as Verdict), checkedAt: '' }, { ...plain, checkedAt: '' })
+  return isDeepStrictEqual(settled(JSON.parse(stored) as Verdict), settled(plain))
+}
+
+/**
+ * True where nobody has begun to read the upstream's lists within so many milliseconds: then it is up to who asked. By the
+ * database's clock, so that of several replicas one reads.
+ */
+export async function claimRefresh(db: Db, id: string, withinMs: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('servers')
+    .set({ refresh_begun_at: sql<Date>`clock_timestamp()` })
+    .where('id', '=', id)
+    .where(
+      sql<boolean>`(refresh_begun_at is null or refresh_begun_at <= clock_timestamp() - ${withinMs}::float8 * interval '1 millisecond')`
+    )
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }

@@ -22,6 +22,8 @@ export interface Tables {
     /** JSON of Verdict. */
     verdict: string | null
     registered_at: Timestamp
+    /** When somebody last began to read the upstream's lists in the background. */
+    refresh_begun_at: ColumnType<Date | null, never, Date>
   }
   items: {
     server_id: string

@@ -37,8 +37,8 @@ async function read(
   const connection = await client.open({ era: 'modern', capabilities: '{}', deadline })
   const warnings: string[] = []
   const options = { deadline, warn: (text: string) => warnings.push(text) }
-  const items = await readLists(connection, capabilities as Record<string, unknown>, options)
-  return { items, warnings, requests: upstream.requests }
+  const { items, ttlMs } = await readLists(connection, capabilities as Record<string, unknown>, options)
+  return { items, ttlMs, warnings, requests: upstream.requests }
 }
 
 const nothing = (method: string | undefined) =>
@@ -83,6 +83,17 @@ test('only lists of declared capabilities are asked for, and a method that is mi
     requests.map(({ message }) => message!.method),
     ['tools/list']
   )
+})
+
+test('lists are good for as long as the shortest-lived of them says; zero and nonsense say nothing', async (t) => {
+  const hints: Record<string, string> = { 'prompts/list': '20000', 'resources/list': '0' }
+  const answer = ({ method }: RpcMessage) => nothing(method).replace('{', `{"ttlMs":${hints[method!] ?? '-1'},`)
+  const listed = (message: RpcMessage) =>
+    message.method === 'tools/list' ? '{"ttlMs":30000,"tools":[]}' : answer(message)
+  assert.equal((await read(t, listed, everything)).ttlMs, 20_000)
+  for (const ttl of ['0', '"5"', '1.5', 'null']) {
+    assert.equal((await read(t, () => `{"ttlMs":${ttl},"tools":[]}`, { tools: {} })).ttlMs, undefined, ttl)
+  }
 })
 
 test('every page is read, an empty cursor included', async (t) => {
@@ -192,7 +203,7 @@ test('a push while lists are read is answered without anybody being asked', asyn
   })
   const deadline = performance.now() + 5000
   const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline })
-  assert.deepEqual(await readLists(connection, { tools: {} }, { deadline, warn: () => {} }), [])
+  assert.deepEqual((await readLists(connection, { tools: {} }, { deadline, warn: () => {} })).items, [])
   const byId = answers().sort((a, b) => Number(a.id) - Number(b.id))
   assert.deepEqual(
     byId.map(({ result, error }) => result ?? error!.code),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { register, stdioServer } from '../app.ts'
 import { addRecorder, openStream, startMcp, until } from './mcp-helpers.ts'
 import type { Mcp, OpenStream } from './mcp-helpers.ts'
 
@@ -82,4 +83,14 @@ test('an upstream that declares no changes, or refuses the stream, is left alone
   await new Promise((resolve) => setTimeout(resolve, 1_200))
   assert.equal(refusing.requests.filter(({ method }) => method === 'GET').length, 1)
   assert.ok(quiet.requests.every(({ method }) => method !== 'GET'))
+})
+
+test('a server that announces its lists in every session is not taken for one whose lists change', async (t) => {
+  const mcp = await startMcp(t)
+  const { name, ...server } = stdioServer('noisy')
+  await register(mcp.app, { name, ...server, env: { ANNOUNCES: '1' } })
+  const stream = await listen(t, mcp)
+  for (let i = 0; i < 3; i++) assert.equal((await mcp.legacy('tools/call', { name: 'noisy__echo' })).status, 200)
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  assert.deepEqual(methods(stream), [])
 })

@@ -56,6 +56,19 @@ for (const engine of engines) {
     )
   })
 
+  test(`of those who would refresh a server at a time one does, and nothing is written down (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const id = await create(registry, 'time')
+    const { version } = latest()
+    const claims = await Promise.all(Array.from({ length: 5 }, () => registry.claimRefresh(id, 60_000)))
+    assert.equal(claims.filter(Boolean).length, 1)
+    assert.equal(await registry.claimRefresh(id, 0), true)
+    assert.equal(await registry.claimRefresh(id, 60_000.5), false)
+    assert.equal(await registry.claimRefresh('00000000-0000-4000-8000-000000000000', 0), false)
+    assert.deepEqual([latest().version, (await registry.audit({ limit: 10 })).length], [version, 1])
+  })
+
   test(`LC-09: of 20 parallel creations of one name one succeeds and 19 are 409 (${engine})`, async (t) => {
     const place = await freshPlace(t, engine)
     const registries = [await startRegistry(t, place)]

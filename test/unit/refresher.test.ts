@@ -6,6 +6,7 @@ import type { Offer } from '../../src/registry/model.ts'
 import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
 import { until } from './upstreams.ts'
 
+const unchanged = { unchanged: true }
 const offer: Offer = { verdict: legacyVerdict, items: [] }
 const names = ['a', 'b', 'c', 'd', 'e', 'f']
 const all = catalogOf(names.map((name) => storedServer(name, [])))
@@ -17,8 +18,9 @@ function open(t: TestContext, options: Partial<RefresherOptions> = {}, catalog: 
   const refresher = createRefresher({
     intervalMs: 0,
     catalog,
+    claim: async () => true,
     read: async ({ name }) => (read.push(name), offer),
-    store: async ({ name }) => stored.push(name),
+    store: async ({ name }) => (stored.push(name), unchanged),
     log: { warn: (details) => void warned.push(details) },
     ...options
   })
@@ -130,4 +132,97 @@ test('once closed nothing is read, stored or warned of any more', async (t) => {
   finish()
   await new Promise((resolve) => setTimeout(resolve, 200))
   assert.deepEqual([reads, stored, warned], [before, [], []])
+})
+
+/** Timers that the test moves, and the promises behind them. */
+function withClock(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  return async (ms: number) => {
+    t.mock.timers.tick(ms)
+    for (let i = 0; i < 3; i++) await new Promise(setImmediate)
+  }
+}
+
+test('what is only suggested is looked at ever later while nothing differs, and at once again when something does', async (t) => {
+  const pass = withClock(t)
+  let difference = unchanged
+  const { refresher, read } = open(t, { store: async () => difference })
+  const looksAfter = async (ms: number) => {
+    const before = read.length
+    refresher.suggest('id-a')
+    refresher.suggest('id-a')
+    await pass(ms - 1)
+    assert.equal(read.length, before, `not before ${ms} ms`)
+    await pass(1)
+    assert.equal(read.length, before + 1, `after ${ms} ms`)
+  }
+  for (const ms of [100, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000]) await looksAfter(ms)
+  difference = { unchanged: false }
+  await looksAfter(60_000)
+  await looksAfter(100)
+})
+
+test('a request takes the place of a suggestion that waits, and is told of; a suggestion is not', async (t) => {
+  const pass = withClock(t)
+  const answered: string[] = []
+  const { refresher, read } = open(t, { onAnswered: ({ name }) => void answered.push(name) })
+  refresher.suggest('id-a')
+  await pass(100)
+  assert.deepEqual([read.length, answered], [1, []])
+  refresher.suggest('id-a')
+  refresher.request('id-a')
+  refresher.suggest('id-a')
+  await pass(100)
+  assert.deepEqual([read.length, answered], [2, ['a']])
+  await pass(60_000)
+  assert.equal(read.length, 2)
+})
+
+test('lists are read again when they are outdated by their own words, but not more often than every ten seconds', async (t) => {
+  const pass = withClock(t)
+  const hinted = (name: string, listTtlMs: number) =>
+    storedServer(name, [], { verdict: { ...legacyVerdict, listTtlMs } })
+  const servers = { a: hinted('a', 30_000), b: hinted('b', 1), c: storedServer('c', []) }
+  let catalog = catalogOf(Object.values(servers))
+  const read: string[] = []
+  const { refresher } = open(
+    t,
+    {
+      // a is good for longer now, b says nothing any more
+      async read(stored) {
+        read.push(stored.name)
+        return { verdict: stored.name === 'a' ? { ...legacyVerdict, listTtlMs: 40_000 } : legacyVerdict, items: [] }
+      }
+    },
+    () => catalog
+  )
+  refresher.start()
+  await pass(9_999)
+  assert.deepEqual(read, [])
+  await pass(1)
+  assert.deepEqual(read.splice(0), ['b'])
+  await pass(20_000)
+  assert.deepEqual(read.splice(0), ['a'])
+  await pass(39_999)
+  assert.deepEqual(read, [])
+  await pass(1)
+  assert.deepEqual(read.splice(0), ['a'])
+  catalog = catalogOf([servers.c])
+  refresher.review()
+  await pass(100_000)
+  assert.deepEqual(read, [])
+})
+
+test('what another replica has begun to read since is left to it, and told of all the same', async (t) => {
+  const pass = withClock(t)
+  const asked: number[] = []
+  const answered: string[] = []
+  const { refresher, read } = open(t, {
+    claim: async (_stored, withinMs) => (asked.push(withinMs), false),
+    onAnswered: ({ name }) => void answered.push(name)
+  })
+  refresher.request('id-a')
+  await pass(100)
+  assert.deepEqual([read, answered], [[], ['a']])
+  assert.ok(asked.length === 1 && asked[0]! >= 0 && asked[0]! < 5_000, String(asked))
 })

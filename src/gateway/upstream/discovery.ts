@@ -1,10 +1,10 @@
 import { isObject } from '../../domain/is-object.ts'
-import type { Offer, OfferedItem, Transport } from '../../registry/model.ts'
+import type { Offer, Transport } from '../../registry/model.ts'
 import type { Answer } from './call.ts'
 import type { Connection, Era, Greeting, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { valueOfAnswer } from './http-message.ts'
-import { answerPush, ask, listingCapabilities, readLists, type ReadOptions } from './lists.ts'
+import { answerPush, ask, listingCapabilities, readLists, type Lists, type ReadOptions } from './lists.ts'
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
 /** A server that does not know `server/discover` may not answer it at all (proxy page 4.1). */
@@ -21,7 +21,7 @@ interface Found {
   readonly greeting: Greeting
   readonly hasSession: boolean
   /** Read where this is the wire that lists are read over. */
-  readonly items: readonly OfferedItem[] | null
+  readonly lists: Lists | null
 }
 
 const speaksOurs = (versions: unknown) => Array.isArray(versions) && versions.includes(MODERN_VERSION)
@@ -89,7 +89,7 @@ async function findModern(client: TransportClient, transport: 'stdio' | 'streama
       const greeting = await discover(connection)
       if (!greeting) return null
       isFound = true
-      return { greeting, hasSession: false, items: await readLists(connection, greeting.capabilities, options) }
+      return { greeting, hasSession: false, lists: await readLists(connection, greeting.capabilities, options) }
     })
   } catch (error) {
     if (isFound || isAuth(error) || !(error instanceof UpstreamFailure)) throw error
@@ -102,7 +102,7 @@ const findLegacy = (client: TransportClient, deadline: number, options: ReadOpti
   onConnection(client, 'legacy', deadline, async (connection) => ({
     greeting: connection.greeting,
     hasSession: (connection as { hasSession?: boolean }).hasSession ?? true,
-    items: options && (await readLists(connection, connection.greeting.capabilities, options))
+    lists: options && (await readLists(connection, connection.greeting.capabilities, options))
   }))
 
 async function findBoth(client: TransportClient, transport: Transport, options: ReadOptions) {
@@ -123,7 +123,7 @@ export async function readUpstream(
   options: ReadOptions
 ): Promise<Offer> {
   const { modern, legacy } = await findBoth(client, transport, options)
-  const { greeting, items } = (modern ?? legacy)!
+  const { greeting, lists } = (modern ?? legacy)!
   const { capabilities, serverInfo, instructions } = greeting
   const verdict = {
     modern: modern?.greeting.version ?? null,
@@ -132,7 +132,8 @@ export async function readUpstream(
     capabilities,
     serverInfo,
     instructions,
-    checkedAt: new Date().toISOString()
+    checkedAt: new Date().toISOString(),
+    ...(lists?.ttlMs === undefined ? {} : { listTtlMs: lists.ttlMs })
   }
-  return { verdict, items: items ?? [] }
+  return { verdict, items: lists?.items ?? [] }
 }

@@ -69,6 +69,13 @@ export interface ReadOptions {
   readonly warn: (text: string) => void
 }
 
+/** What an upstream lists. */
+export interface Lists {
+  readonly items: readonly OfferedItem[]
+  /** After so many milliseconds its first list is outdated, by its own words; undefined where it says nothing. */
+  readonly ttlMs: number | undefined
+}
+
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
 /** One request of our own, bounded by a deadline. `params` are members of params as JSON text. Rejects with UpstreamFailure. */
@@ -164,17 +171,23 @@ function createCollection(list: ListKind, warn: (text: string) => void) {
   }
 }
 
+/** 0 asks to keep nothing: no hint to us, who have to (proxy page 3.22). */
+const isTtl = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
+
 /** Adds the items of one page; the cursor of the next page, undefined where there is none. */
 function readPage(
   { body }: Answer,
   { member, method }: ListKind,
-  add: (definition: string) => void
+  add: (definition: string) => void,
+  sums: Sums
 ): string | undefined {
   const text = body.toString()
   const found = members(text, 0, pageLimits)
   const list = found.findLast(({ key }) => key === member)
   if (!list || text[list.start] !== '[') throw bad(`answered ${method} without "${member}"`)
   for (const definition of elementsOf(text, list.start)) add(definition)
+  const ttlMs = parsed(valueOf(text, found, 'ttlMs'))
+  if (isTtl(ttlMs)) sums.ttlMs = Math.min(ttlMs, sums.ttlMs ?? Infinity)
   const nextCursor = parsed(valueOf(text, found, 'nextCursor'))
   return typeof nextCursor === 'string' ? nextCursor : undefined
 }
@@ -185,15 +198,18 @@ function refusal(answer: Answer, method: string): UpstreamFailure | null {
   return code === METHOD_NOT_FOUND ? null : bad(`refused ${method}: ${message}`)
 }
 
-interface Budget {
+/** What all lists of an upstream have in common. */
+interface Sums {
+  /** That may still be read. */
   bytes: number
+  ttlMs: number | undefined
 }
 
 async function readList(
   connection: Connection,
   list: ListKind,
   { deadline, warn }: ReadOptions,
-  budget: Budget
+  sums: Sums
 ): Promise<OfferedItem[]> {
   const collection = createCollection(list, warn)
   const cursors = new Set<string>()
@@ -205,9 +221,9 @@ async function readList(
       if (failure) throw failure
       return []
     }
-    budget.bytes -= answer.body.length
-    if (budget.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
-    const nextCursor = readPage(answer, list, collection.add)
+    sums.bytes -= answer.body.length
+    if (sums.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
+    const nextCursor = readPage(answer, list, collection.add, sums)
     if (nextCursor === undefined || collection.items.size === MAX_ITEMS) {
       if (nextCursor !== undefined) warn(`lists more than ${MAX_ITEMS} ${list.member}, the rest is left out`)
       collection.finish()
@@ -228,16 +244,16 @@ export async function readLists(
   connection: Connection,
   capabilities: Readonly<Record<string, unknown>>,
   options: ReadOptions
-): Promise<OfferedItem[]> {
+): Promise<Lists> {
   const items: OfferedItem[] = []
-  const budget: Budget = { bytes: MAX_TOTAL_BYTES }
+  const sums: Sums = { bytes: MAX_TOTAL_BYTES, ttlMs: undefined }
   try {
     for (const list of lists) {
       if (capabilities[list.capability] === undefined) continue
-      for (const item of await readList(connection, list, options, budget)) items.push(item)
+      for (const item of await readList(connection, list, options, sums)) items.push(item)
     }
   } catch (error) {
     throw error instanceof JsonError ? toFailure(error) : error
   }
-  return items
+  return { items, ttlMs: sums.ttlMs }
 }

@@ -24,8 +24,8 @@ export interface SessionsOptions {
   readonly connectMs: number
   /** A stateful session that nobody used for so long is closed. */
   readonly idleMs: number
-  /** What connections report besides answers. */
-  readonly onNotification: (method: string, params: string) => void
+  /** What connections report besides answers; `isOpening` in their first moments. */
+  readonly onNotification: (method: string, params: string, isOpening: boolean) => void
 }
 
 /** The connections of one upstream, by its session mode (architecture, idea 6). */
@@ -58,6 +58,8 @@ interface Owned {
 }
 
 const SWEEP_MS = 10_000
+/** What a server says of its lists in the first moments of a session is mostly what it says in each. */
+const OPENING_MS = 1_000
 
 /** Ended or held up on our side: says nothing about the upstream. */
 const ours: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied'])
@@ -92,7 +94,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     try {
       const connection = await client.open({ era, capabilities, deadline: performance.now() + connectMs })
       if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
-      connection.onNotification = onNotification
+      const openedAt = performance.now()
+      connection.onNotification = (method, params) =>
+        onNotification(method, params, performance.now() - openedAt < OPENING_MS)
       if (capabilities !== '{}') connection.hear?.(mode === 'stateful' && !isOfOneClient(owner))
       if (!isClosed) return connection
       connection.close()
