@@ -79,13 +79,24 @@ const socketErrors: Readonly<Record<string, readonly [number, string]>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions are too large']
 }
 
+interface HttpSocket extends Socket {
+  readonly _httpMessage?: { readonly headersSent: boolean } | null
+  readonly parser?: { readonly incoming?: { readonly complete: boolean } | null } | null
+}
+
+/** Whether the request whose bytes are refused has its answer, or a part of it: a second one would be taken for the next
+ * request's. */
+function isAnswered({ _httpMessage: response, parser }: HttpSocket): boolean {
+  if (response) return response.headersSent
+  return parser?.incoming?.complete === false
+}
+
 /** For `clientErrorHandler`: what Node's parser refuses. Answers on the socket and closes it. */
 export function answerClientError(error: { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const [status, message] = socketErrors[error.code ?? ''] ?? [400, 'the request is not valid HTTP']
   const body = JSON.stringify({ error: message })
-  const underWay = (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage?.headersSent
-  if (socket.writable && !underWay) {
+  if (socket.writable && !isAnswered(socket)) {
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`

@@ -222,6 +222,13 @@ test('LI-01 LI-10 the parser refuses in the same shape, and closes', async (t) =
   }
 })
 
+test('IN-12 a request that is answered before its body has come is not answered again when the body is broken', async (t) => {
+  const port = await listen(await startApp(t))
+  const head = 'POST /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const text = await exchange(port, `${head}5\r\nhello0\r\n\r\nGET /metadata HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  assert.deepEqual(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 404'])
+})
+
 test('LI-04 senders that never finish their headers are cut off, and disturb nobody', async (t) => {
   const app = await startApp(t, { env: { TOWPATH_REQUEST_BODY_TIMEOUT_MS: '1000' } })
   const port = await listen(app)
