@@ -102,8 +102,12 @@ export default fp<GuardPluginOptions>(
     })
 
     const check = (request: FastifyRequest, reply: FastifyReply): void => {
-      const { host = '', origin, 'sec-fetch-site': site = 'none' } = request.headers
+      const { host = '', origin, 'sec-fetch-site': site = 'none', 'transfer-encoding': coding } = request.headers
       if (host === '') throw invalid('the request has no Host header')
+      // Node takes lists that end in it, and an empty one for none: others may not (security page 2, smuggling)
+      if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+        throw invalid('the only Transfer-Encoding that is accepted is chunked')
+      }
       if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
       if (origin !== undefined && !origins.may(origin, host)) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')

@@ -29,6 +29,8 @@ const ambiguous: Record<string, string> = {
   'both lengths': post('Content-Length: 4\r\nTransfer-Encoding: chunked', `0\r\n\r\n${smuggled}`),
   'two lengths': post('Content-Length: 2\r\nContent-Length: 50', `{}${smuggled}`),
   'an unknown transfer coding': post('Transfer-Encoding: xchunked', `0\r\n\r\n${smuggled}`),
+  'an empty transfer coding beside a length': post('Transfer-Encoding:\r\nContent-Length: 2', `{}${smuggled}`),
+  'a transfer coding before chunked': post('Transfer-Encoding: gzip, chunked', `0\r\n\r\n${smuggled}`),
   'line feeds alone': `GET /health HTTP/1.1\nHost: 127.0.0.1\n\n${smuggled}`,
   'a folded header': `GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Folded: one\r\n two\r\n\r\n${smuggled}`,
   'a space before the colon': post('Content-Length : 2', `{}${smuggled}`)
