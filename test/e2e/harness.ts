@@ -93,6 +93,8 @@ export interface GatewayOptions {
   /** Default: an empty embedded store. */
   readonly place?: Place
   readonly stdio?: SpawnOptions['stdio']
+  /** A command in front of it that becomes it by exec. */
+  readonly launcher?: readonly string[]
 }
 
 export interface Answer {
@@ -128,7 +130,12 @@ export async function startGateway(t: TestContext, options: GatewayOptions = {})
     ...options.env
   }
   const args = [...towpathCommand(), 'start', ...(options.args ?? [])]
-  const running = run(t, process.execPath, args, { env, cwd: root, ...(options.stdio && { stdio: options.stdio }) })
+  const [command, ...before] = [...(options.launcher ?? []), process.execPath]
+  const running = run(t, command, [...before, ...args], {
+    env,
+    cwd: root,
+    ...(options.stdio && { stdio: options.stdio })
+  })
   const url = `http://127.0.0.1:${port}`
   let hasEnded = false
   void running.exited.then(() => {

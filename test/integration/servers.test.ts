@@ -3,7 +3,8 @@ import test from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startHttp } from '../fixtures/http/server.ts'
-import { register, startApp, stdioServer } from '../app.ts'
+import { buildApp } from '../../src/app.ts'
+import { freshConfig, register, startApp, stdioServer } from '../app.ts'
 import { engines, later } from '../store.ts'
 
 const send = (app: FastifyInstance, method: 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
@@ -200,6 +201,30 @@ test('a list of allowed commands holds at registration', async (t) => {
     assert.match(await refuse(app, { ...server, command }), command === '' ? /command/ : /TOWPATH_STDIO_COMMANDS/)
   }
   await register(app, stdioServer('a'))
+})
+
+test('servers that the settings came to forbid are not started, and that is a 502 that names the setting', async (t) => {
+  const config = await freshConfig(t)
+  const first = await buildApp(config)
+  await register(first, stdioServer('a'))
+  await first.close()
+  for (const [stdio, text] of [
+    [{ enabled: false }, 'stdio servers are switched off here (TOWPATH_STDIO)'],
+    [{ commands: ['/bin/true'] }, 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)']
+  ] as const) {
+    const app = await buildApp({ ...config, stdio: { ...config.stdio, ...stdio } })
+    try {
+      for (const [url, payload] of [
+        ['/api/v0/tools/invoke', { name: 'a__pid' }],
+        ['/api/v0/servers/a/refresh', undefined]
+      ] as const) {
+        const answer = await app.inject({ method: 'POST', url, ...(payload && { payload }) })
+        assert.deepEqual([answer.statusCode, answer.json()], [502, { error: `server "a": ${text}` }])
+      }
+    } finally {
+      await app.close()
+    }
+  }
 })
 
 async function refuse(app: FastifyInstance, payload: object): Promise<string> {

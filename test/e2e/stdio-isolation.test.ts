@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { chmod, chown, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { engines, freshPlace, later, tempDir } from '../store.ts'
+import { root, startGateway, until, type Gateway, type GatewayOptions } from './harness.ts'
+import { descendants, isAlive } from './process-tree.ts'
+
+const file = (name: string) => join(root, 'test/fixtures/stdio', name)
+const stdio = (name: string, script: string, more: object = {}) => ({
+  name,
+  transport: 'stdio',
+  command: process.execPath,
+  args: [file(script)],
+  ...more
+})
+
+const call = async (gateway: Gateway, name: string, args: object = {}): Promise<string> => {
+  const answer = await gateway.post('/api/v0/tools/invoke', { name, ...args })
+  assert.equal(answer.status, 200, answer.text)
+  return (answer.body as { content: { text: string }[] }).content[0]!.text
+}
+const callJson = async <T>(gateway: Gateway, name: string, args: object = {}) =>
+  JSON.parse(await call(gateway, name, args)) as T
+
+test('SE-10 a server sees of the environment a few harmless names and what was declared for it', async (t) => {
+  const secret = 'sentinel-of-the-database'
+  const env = { LC_ALL: 'C', TOWPATH_ENCRYPTION_KEY: randomBytes(32).toString('base64'), OTHER_SECRET: secret }
+  const gateway = await startGateway(t, { env })
+  await gateway.register(
+    stdio('other', 'good.mjs', { env: { OTHER_KEY: 'of another server' }, session_mode: 'stateful' })
+  )
+  await gateway.register(stdio('alpha', 'good.mjs', { env: { API_KEY: 'for alpha' } }))
+  const seen = await callJson<Record<string, string>>(gateway, 'alpha__env')
+  const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|API_KEY)$/
+  assert.deepEqual(
+    Object.keys(seen).filter((name) => !allowed.test(name)),
+    []
+  )
+  assert.equal(seen.API_KEY, 'for alpha')
+})
+
+test('SE-12 a server inherits its three pipes and no other descriptor of the gateway', async (t) => {
+  const engine = engines.at(-1)!
+  const gateway = await startGateway(t, { place: await freshPlace(t, engine) })
+  await gateway.register(stdio('other', 'good.mjs', { session_mode: 'stateful' }))
+  await call(gateway, 'other__pid')
+  await gateway.register(stdio('alpha', 'good.mjs'))
+  const links = Object.entries(await callJson<Record<string, string>>(gateway, 'alpha__fds'))
+  // what Node opens for itself is no socket and no file
+  const foreign = links.filter(([name, to]) => Number(name) > 2 && !/^(anon_inode|pipe|\/dev\/(null|urandom))/.test(to))
+  assert.deepEqual(foreign, [])
+  assert.deepEqual(
+    links.filter(([, to]) => to.startsWith('socket:')).map(([name]) => name),
+    ['0', '1', '2']
+  )
+})
+
+interface Pried {
+  readonly parent: { readonly cmdline: unknown; readonly environ: unknown; readonly mem: unknown; readonly fd: unknown }
+  readonly files: readonly unknown[]
+  readonly status: string
+}
+
+const isRoot = process.getuid?.() === 0
+const CHILD = 65_534
+const GATEWAY = 54_321
+const capabilities = '+setuid,+setgid,+kill,+setpcap'
+
+/** The capabilities that the security page names, without root. */
+const asUser = [
+  'setpriv',
+  `--reuid=${GATEWAY}`,
+  `--regid=${GATEWAY}`,
+  '--clear-groups',
+  `--inh-caps=${capabilities}`,
+  `--ambient-caps=${capabilities}`
+]
+
+/** A gateway whose secrets came by files; the user that it runs as can read them. */
+async function startWithSecretFiles(t: TestContext, launcher: readonly string[]) {
+  const folder = await tempDir(t)
+  const place = await freshPlace(t, engines.at(-1)!)
+  const key = randomBytes(32).toString('base64')
+  const password = `sentinel-${randomBytes(8).toString('hex')}`
+  const secrets = [join(folder, 'key'), join(folder, 'database')] as const
+  await writeFile(secrets[0], key, { mode: 0o600 })
+  const env: NodeJS.ProcessEnv = { TOWPATH_ENCRYPTION_KEY_FILE: secrets[0], TOWPATH_STDIO_UID: String(CHILD) }
+  const url = new URL(place.databaseUrl ?? 'postgres://none')
+  url.password = password
+  await writeFile(secrets[1], url.href, { mode: 0o600 })
+  if (place.databaseUrl) env.DATABASE_URL_FILE = secrets[1]
+  if (launcher.length > 0) {
+    const owned = await readdir(place.dataDir, { recursive: true })
+    const paths = [...secrets, folder, place.dataDir, ...owned.map((name) => join(place.dataDir, name))]
+    for (const path of paths) await chown(path, GATEWAY, GATEWAY)
+    env.TMPDIR = folder
+    // the child's own folder is made there
+    await chmod(folder, 0o711)
+  }
+  const options: GatewayOptions = { place: { dataDir: place.dataDir }, env, launcher }
+  return { gateway: await startGateway(t, options), secrets, sentinels: [key, password] }
+}
+
+for (const [who, launcher] of [
+  ['root', []],
+  ['a user with four capabilities', asUser]
+] as const) {
+  const title = `SE-11 a server of a second user reads nothing of a gateway that runs as ${who}`
+  test(title, { skip: !isRoot && 'needs root' }, async (t) => {
+    const { gateway, secrets, sentinels } = await startWithSecretFiles(t, launcher)
+    const args = ['--env-of-other', 'beta']
+    await gateway.register(stdio('beta', 'good.mjs', { session_mode: 'stateful', args: [file('good.mjs'), ...args] }))
+    await call(gateway, 'beta__pid')
+    await gateway.register(stdio('alpha', 'prying.mjs'))
+    const text = await call(gateway, 'alpha__pry', { files: secrets })
+    for (const sentinel of sentinels) assert.equal(text.includes(sentinel), false)
+
+    const { parent, files, status } = JSON.parse(text) as Pried
+    assert.deepEqual([parent.environ, parent.mem, parent.fd], Array(3).fill({ code: 'EACCES' }))
+    assert.equal(String(parent.cmdline).replace(/\0+$/, ''), 'towpath')
+    assert.deepEqual(files, Array(2).fill({ code: 'EACCES' }))
+    const line = (name: string) => new RegExp(`^${name}:[^\\S\\n]*(.*)$`, 'm').exec(status)![1]!.trim()
+    assert.deepEqual([line('Uid'), line('Gid')], Array(2).fill(Array(4).fill(CHILD).join('\t')))
+    assert.equal(line('NoNewPrivs'), '1')
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) assert.match(line(set), /^0+$/, set)
+    assert.match(line('Groups'), /^(65534)?$/)
+  })
+
+  const ending = `LC-01 a gateway that runs as ${who} ends stubborn processes of a second user`
+  test(ending, { skip: !isRoot && 'needs root' }, async (t) => {
+    const { gateway } = await startWithSecretFiles(t, launcher)
+    await gateway.register(stdio('stubborn', 'stubborn.mjs', { session_mode: 'stateful' }))
+    const pid = Number(await call(gateway, 'stubborn__pid'))
+    assert.ok(isAlive(pid))
+    assert.equal((await gateway.remove('/api/v0/servers/stubborn')).status, 204)
+    await until('its end', () => !isAlive(pid) && descendants(gateway.pid).length === 0, 8_000)
+  })
+}
+
+test(
+  'LC-04 the processes of a second user do not outlive a killed gateway',
+  { skip: !isRoot && 'needs root' },
+  async (t) => {
+    const { gateway } = await startWithSecretFiles(t, asUser)
+    await gateway.register(stdio('stubborn', 'stubborn.mjs', { session_mode: 'stateful' }))
+    const pid = Number(await call(gateway, 'stubborn__pid'))
+    later(t, () => isAlive(pid) && process.kill(pid, 'SIGKILL'))
+    await gateway.stop('SIGKILL')
+    await until('its end', () => !isAlive(pid), 10_000)
+  }
+)
+
+test("SE-11 neither arguments nor environment of the gateway's own start are in its command line", async (t) => {
+  const gateway = await startGateway(t, { args: ['--log-level', 'warn'] })
+  await gateway.register(stdio('alpha', 'prying.mjs'))
+  const { parent } = await callJson<Pried>(gateway, 'alpha__pry')
+  assert.equal(String(parent.cmdline).replace(/\0+$/, ''), 'towpath')
+})
