@@ -1,0 +1,66 @@
+import { isObject } from '../../src/domain/is-object.ts'
+import { framing, readAnswers, type Answer } from './message.ts'
+import type { Exchange } from './wire.ts'
+
+/** What is sent on one connection. */
+export interface Case {
+  readonly text: string
+  /** Whether it is one whole request, which has to be answered. */
+  readonly isRequest: boolean
+}
+
+const leaks =
+  /node_modules|\/src\/|\/dist\/|\bat [^"]{1,80}:\d+:\d+|\.[jt]s:\d+|\/tmp\/|\/root\/|postgres|pglite|insert into/i
+const foreseen = new Set([502, 503, 504])
+
+const isRpcError = ({ jsonrpc, error }: Record<string, unknown>) =>
+  jsonrpc === '2.0' && isObject(error) && typeof error.code === 'number' && typeof error.message === 'string'
+
+/** What is wrong with an answer; undefined when nothing is. */
+function problemOf({ status, headers, body, isComplete }: Answer, method: string | undefined): string | undefined {
+  if (status >= 500 && !foreseen.has(status)) return `status ${status}: ${body}`
+  if (status < 400) return headers.get('content-type') === 'text/event-stream' ? problemOfStream(body) : undefined
+  if (method === 'HEAD' || (body === '' && !isComplete)) return undefined
+  if (!/^application\/json\b/.test(headers.get('content-type') ?? '')) return `${status} of another type than JSON`
+  if (leaks.test(body)) return `${status} that tells too much: ${body}`
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(body, 'latin1').toString())
+  } catch {
+    return `${status} whose body is no JSON: ${body}`
+  }
+  if (isObject(value) && (typeof value.error === 'string' || isRpcError(value))) return undefined
+  return `${status} whose body is neither {error} nor a JSON-RPC error: ${body}`
+}
+
+function problemOfStream(body: string): string | undefined {
+  for (const [, data = ''] of body.matchAll(/^data: (\{.*\})$/gm)) {
+    try {
+      JSON.parse(Buffer.from(data, 'latin1').toString())
+    } catch {
+      return `an event that is no JSON: ${data}`
+    }
+  }
+  return undefined
+}
+
+/** What is wrong with what came back; undefined when nothing is. */
+export function judge({ text, isRequest }: Case, { received, isClosed }: Exchange): string | undefined {
+  const { complete, hasRest } = framing(text)
+  let answers: Answer[]
+  try {
+    answers = readAnswers(received, complete)
+  } catch (error) {
+    return (error as Error).message
+  }
+  const most = complete.length + (hasRest ? 1 : 0)
+  if (answers.length > most) return `${answers.length} answers to ${most} requests`
+  if (isRequest && answers.length === 0 && complete[0] !== 'CONNECT') {
+    return isClosed ? 'closed without an answer' : 'no answer'
+  }
+  for (const [i, answer] of answers.entries()) {
+    const problem = problemOf(answer, complete[i])
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
