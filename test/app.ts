@@ -12,10 +12,13 @@ export interface AppOptions {
   readonly log?: { write(line: string): void }
 }
 
+/** Tests and gateway share one event loop here, and often the machine: how late it is says nothing. */
+const unhurried = { TOWPATH_EVENT_LOOP_LAG_MS: '60000' }
+
 /** The settings that the process would read, on an empty store. */
 export async function freshConfig(t: TestContext, env: Environment = {}, engine: Engine = 'pglite'): Promise<Config> {
   const { dataDir, databaseUrl } = await freshPlace(t, engine)
-  const place = { PATH: process.env.PATH, TOWPATH_DATA_DIR: dataDir, DATABASE_URL: databaseUrl }
+  const place = { PATH: process.env.PATH, TOWPATH_DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...unhurried }
   return readConfig({ ...place, ...env }, {}, () => '').config
 }
 
