@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { register } from '../app.ts'
+import { register, stdioServer } from '../app.ts'
 import { startScripted, type Scripted } from '../fixtures/http/scripted.ts'
 import type { RecorderOptions } from '../fixtures/http/recorder.ts'
 import { later } from '../store.ts'
@@ -254,4 +254,23 @@ test('calls that wait for their callers end with their group, and with the gatew
   assert.deepEqual(scripted.answered('global')!.result, { action: 'cancel' })
   assert.equal(scripted.answered('model')!.error?.['code'], -32603)
   await until('the calls are cancelled', () => scripted.sent('notifications/cancelled').length === 3)
+})
+
+test('a call that waits for its caller holds up no other call of the same principal', async (t) => {
+  const mcp = await startMcp(t)
+  await register(mcp.app, { ...stdioServer('own'), session_mode: 'stateful' })
+  const use = (tool: string, more: object = {}) =>
+    mcp.modern('tools/call', { name: `own__${tool}`, _meta: able, ...more })
+  const pid = async () => text(await use('pid'))
+  const first = await pid()
+  const question = { arguments: { method: elicit.method, params: form } }
+  const { result } = (await use('ask', question)).body
+  assert.equal(result.resultType, 'input_required')
+  const beside = await pid()
+  assert.notEqual(beside, first, 'a process of its own')
+  assert.equal(await pid(), beside)
+  const inputResponses = { 'input-1': accepted }
+  const answer = await use('ask', { ...question, requestState: result.requestState, inputResponses })
+  assert.deepEqual((JSON.parse(text(answer)) as { result: unknown }).result, accepted)
+  assert.equal(await pid(), first, 'and the first goes on')
 })

@@ -11,7 +11,7 @@ test('calls of one key have their turns in order, those of another key do not wa
   const exclusive = createExclusive()
   const order: string[] = []
   const take = async (key: string, name: string) => {
-    const done = await exclusive.take(key, newCall())
+    const { done } = await exclusive.take(key, newCall())
     order.push(name)
     return done
   }
@@ -29,23 +29,48 @@ test('calls of one key have their turns in order, those of another key do not wa
 
 test('a call that is stopped while it waits leaves the queue, and the next gets its turn', async () => {
   const exclusive = createExclusive()
-  const done = await exclusive.take('a', newCall())
+  const { done } = await exclusive.take('a', newCall())
   const waiting = newCall()
   const failed = assert.rejects(exclusive.take('a', waiting), /too long/)
   const next = exclusive.take('a', newCall())
   waiting.stop(new UpstreamFailure('timeout', 'too long'))
   await failed
   done()
-  ;(await next)()
+  ;(await next).done()
 })
 
 test('a call that has its turn is stopped by what carries it, not by the queue', async () => {
   const exclusive = createExclusive()
-  const done = await exclusive.take('a', newCall())
+  const { done } = await exclusive.take('a', newCall())
   const call = newCall()
   const turn = exclusive.take('a', call)
   done()
   await settled()
   assert.equal(call.onStop, null)
-  ;(await turn)()
+  ;(await turn).done()
+})
+
+test('while calls wait for their callers the next go on beside them, four in all', async () => {
+  const exclusive = createExclusive()
+  const calls = Array.from({ length: 6 }, newCall)
+  const lanes: number[] = []
+  const turns = calls.map(async (call) => {
+    const turn = await exclusive.take('a', call)
+    lanes.push(turn.lane)
+    return turn
+  })
+  for (const [i, expected] of [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3]].entries()) {
+    await settled()
+    assert.deepEqual(lanes, expected)
+    calls[i]!.hold()
+  }
+  calls[1]!.resume()
+  ;(await turns[2]!).done()
+  await settled()
+  assert.equal(lanes.length, 4, 'one before it is running')
+  ;(await turns[1]!).done()
+  await settled()
+  assert.deepEqual(lanes, [0, 1, 2, 3, 1, 2])
+  for (const turn of turns) (await turn).done()
+  assert.equal((await exclusive.take('a', newCall())).lane, 0)
 })

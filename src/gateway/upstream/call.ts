@@ -73,6 +73,8 @@ export class Call implements Held {
   /** Milliseconds that each progress adds. */
   idleMs = Infinity
   stopped: UpstreamFailure | null = null
+  /** Called when the clock is stopped. */
+  onHold: (() => void) | null = null
   #holds = 0
   #totalLeft = 0
 
@@ -96,6 +98,12 @@ export class Call implements Held {
     this.#totalLeft = this.totalDeadline - performance.now()
     this.idleDeadline = Infinity
     this.totalDeadline = Infinity
+    this.onHold?.()
+  }
+
+  /** Whether the caller itself is asked for something. */
+  get isHeld(): boolean {
+    return this.#holds > 0
   }
 
   resume(): void {

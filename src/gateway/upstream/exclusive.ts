@@ -1,39 +1,81 @@
 import type { Call } from './call.ts'
 
-/** Gives the turn to the next. */
-export type Done = () => void
+/** A call's place among those of its key. */
+export interface Turn {
+  /** 0, unless calls before it wait for their callers. */
+  readonly lane: number
+  /** Gives the place to the next. */
+  done(): void
+}
 
-/** Calls that share something by key: one at a time, the others in order. */
+/**
+ * Calls that share something by key: one at a time, the others in order. While one waits for its caller, which may take
+ * minutes, the next goes on in a lane of its own.
+ */
 export interface Exclusive {
   /** Waits for the turn, but no longer than the call lives: then rejects with what stopped it. */
-  take(key: string, call: Call): Promise<Done>
+  take(key: string, call: Call): Promise<Turn>
+}
+
+interface Lanes {
+  /** Calls that have their turn, by lane. */
+  readonly calls: (Call | undefined)[]
+  readonly queue: ((lane: number) => void)[]
+}
+
+/** Each may be a process. */
+const MAX_LANES = 4
+
+/** The first without a call, where all before it wait for their callers. */
+function freeLane({ calls }: Lanes): number | undefined {
+  for (let lane = 0; lane < MAX_LANES; lane++) {
+    const call = calls[lane]
+    if (!call) return lane
+    if (!call.isHeld) return undefined
+  }
+  return undefined
+}
+
+function pump(lanes: Lanes): void {
+  while (lanes.queue.length > 0) {
+    const lane = freeLane(lanes)
+    if (lane === undefined) return
+    lanes.queue.shift()!(lane)
+  }
 }
 
 export function createExclusive(): Exclusive {
-  /** A key is here while somebody has its turn. */
-  const queues = new Map<string, (() => void)[]>()
+  /** A key is here while somebody has a turn. */
+  const known = new Map<string, Lanes>()
 
-  const wait = (queue: (() => void)[], call: Call) =>
-    new Promise<void>((resolve, reject) => {
-      const go = () => {
+  const wait = (lanes: Lanes, call: Call) =>
+    new Promise<number>((resolve, reject) => {
+      const go = (lane: number) => {
         call.onStop = null
-        resolve()
+        lanes.calls[lane] = call
+        resolve(lane)
       }
-      queue.push(go)
+      lanes.queue.push(go)
       call.onStop = (failure) => {
-        queue.splice(queue.indexOf(go), 1)
+        lanes.queue.splice(lanes.queue.indexOf(go), 1)
         reject(failure)
       }
+      pump(lanes)
     })
   return {
     async take(key, call) {
-      const queue = queues.get(key)
-      if (queue) await wait(queue, call)
-      else queues.set(key, [])
-      return () => {
-        const next = queues.get(key)?.shift()
-        if (next) next()
-        else queues.delete(key)
+      const lanes = known.get(key) ?? { calls: [], queue: [] }
+      known.set(key, lanes)
+      const lane = await wait(lanes, call)
+      call.onHold = () => pump(lanes)
+      return {
+        lane,
+        done() {
+          call.onHold = null
+          lanes.calls[lane] = undefined
+          pump(lanes)
+          if (lanes.calls.every((each) => !each)) known.delete(key)
+        }
       }
     }
   }

@@ -11,6 +11,8 @@ export interface Need {
   readonly capabilities: string
   /** Whom a stateful session belongs to: an MCP session, or a principal. */
   readonly owner: string
+  /** Tells sessions of the same owner and capabilities apart, where one does not do. Absent: 0. */
+  readonly lane?: number
 }
 
 export interface SessionsOptions {
@@ -166,7 +168,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return session
   }
   const acquireOwned = async (need: Need): Promise<Connection> => {
-    const key = `${need.era} ${need.owner} ${need.capabilities}`
+    const key = `${need.era} ${need.owner} ${need.lane ?? 0} ${need.capabilities}`
     const known = owned.get(key)
     const session = known && !known.connection?.closed ? known : openOwned(key, need)
     session.users++

@@ -5,7 +5,7 @@ import type { Shares } from '../shares.ts'
 import type { Answer, Call } from './call.ts'
 import { createBreaker, type BreakerState } from './breaker.ts'
 import type { Connection, Era } from './connection.ts'
-import { createExclusive, type Done } from './exclusive.ts'
+import { createExclusive, type Turn } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
 import { ask } from './lists.ts'
 import { createSessions, noteFailure, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
@@ -48,16 +48,19 @@ export function chooseEra({ modern, legacy }: Verdict, { session_mode }: Upstrea
   return session_mode === 'stateful' ? 'legacy' : caller
 }
 
+const canBeAsked = (capabilities: string) => /"(sampling|elicitation|roots)"/.test(capabilities)
+
 /**
  * A modern caller's questions belong to one call, but a pipe or event stream does not say to which: where several calls of
- * callers who can be asked would share a session, they go one at a time (proxy page 5).
+ * callers who can be asked would share a session, they go one at a time (proxy page 5). Who has been asked may take minutes
+ * to answer: until then the next call has another session.
  */
 const goesAlone = ({ transport, session_mode }: UpstreamOptions['server'], caller: Era, need: Need) =>
   caller === 'modern' &&
   need.era === 'legacy' &&
   session_mode === 'stateful' &&
   transport !== 'streamable_http' &&
-  need.capabilities !== '{}'
+  canBeAsked(need.capabilities)
 
 const LEVEL_MS = 5_000
 
@@ -139,18 +142,21 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   return {
     async call(call, { era, owner, principal }) {
       if (!shares.take(principal)) throw limited()
-      const need: Need = { era: chooseEra(verdict, server, era), owner, capabilities: call.sink.capabilities }
+      let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities: call.sink.capabilities }
       active++
       deadlines.watch(call, callMs, callTotalMs)
-      let done: Done | undefined
+      let turn: Turn | undefined
       try {
-        if (goesAlone(server, era, need)) done = await exclusive.take(`${owner} ${need.capabilities}`, call)
+        if (goesAlone(server, era, need)) {
+          turn = await exclusive.take(`${owner} ${need.capabilities}`, call)
+          need = { ...need, lane: turn.lane }
+        }
         return { answer: await once(call, need), era: need.era }
       } catch (error) {
         if (!mayRepeat(error, call)) throw error
         return { answer: await once(call, need), era: need.era }
       } finally {
-        done?.()
+        turn?.done()
         shares.give(principal)
         deadlines.forget(call)
         active--
