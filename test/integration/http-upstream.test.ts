@@ -265,6 +265,74 @@ for (const [mode, message] of broken) {
   })
 }
 
+/** An upstream behind a listener that redirects by path; what it does not redirect reaches the upstream. */
+async function startRedirecting(t: TestContext, locations: Readonly<Record<string, string>>, status = 307) {
+  const upstream = await startRecorder(t)
+  const front = await startHttp(({ path, method, headers, body }, response) => {
+    const location = locations[path]
+    if (location !== undefined) return void response.writeHead(status, { location }).end()
+    const { 'mcp-session-id': session, authorization } = headers
+    const own = { ...(session && { 'mcp-session-id': String(session) }), ...(authorization && { authorization }) }
+    const init = { method, headers: { 'content-type': 'application/json', accept: headers.accept!, ...own } }
+    void fetch(upstream.url, method === 'POST' ? { ...init, body } : init).then(async (answer) => {
+      const names = ['content-type', 'mcp-session-id'].filter((name) => answer.headers.has(name))
+      response.writeHead(answer.status, Object.fromEntries(names.map((name) => [name, answer.headers.get(name)!])))
+      response.end(Buffer.from(await answer.arrayBuffer()))
+    })
+  })
+  t.after(front.close)
+  return { front, upstream }
+}
+
+for (const status of [307, 308]) {
+  test(`a redirect within the origin is followed with everything that was sent (${status})`, async (t) => {
+    const { front, upstream } = await startRedirecting(t, { '/mcp': '/mcp/', '/mcp/': '/deeper/mcp?x=1' }, status)
+    const headers = { Authorization: 'Bearer token' }
+    const connection = await openLegacy(t, `${front.origin}/mcp`, { headers })
+    const answer = await send(connection, toolCall('echo', { text: 'zwölf' }))
+    assert.match(textOf(answer), /zwölf/)
+    assert.deepEqual(front.requests.map(({ path }) => path).slice(0, 3), ['/mcp', '/mcp/', '/deeper/mcp?x=1'])
+    // found once, the endpoint is remembered
+    assert.equal(front.requests.filter(({ path }) => path === '/mcp').length, 1)
+    const calls = upstream.requests.filter(({ message }) => message?.method === 'tools/call')
+    assert.deepEqual(
+      calls.map((call) => call.headers.authorization),
+      ['Bearer token']
+    )
+  })
+}
+
+test('many calls at once that are all redirected reach the upstream once each', async (t) => {
+  const { front } = await startRedirecting(t, { '/mcp': '/mcp/' })
+  const connection = await openModern(t, `${front.origin}/mcp`)
+  await Promise.all(Array.from({ length: 20 }, () => send(connection, toolCall('echo')).catch(() => {})))
+  const reached = front.requests.filter(({ path, message }) => path === '/mcp/' && message?.method === 'tools/call')
+  assert.equal(reached.length, 20)
+})
+
+const refusedRedirects: [string, (origin: string) => Record<string, string>, number][] = [
+  ['to another host', () => ({ '/mcp': 'http://localhost:9/mcp' }), 307],
+  ['to another port', () => ({ '/mcp': 'http://127.0.0.1:9/mcp' }), 307],
+  ['to another scheme', (origin) => ({ '/mcp': origin.replace('http:', 'https:') }), 308],
+  ['that would turn a POST into a GET', () => ({ '/mcp': '/mcp/' }), 302],
+  ['to itself', () => ({ '/mcp': '/mcp' }), 307],
+  ['in a circle', () => ({ '/mcp': '/a', '/a': '/b', '/b': '/mcp' }), 307],
+  ['more than three times', () => ({ '/mcp': '/a', '/a': '/b', '/b': '/c', '/c': '/d' }), 307],
+  ['to what is no URL', () => ({ '/mcp': 'http://[' }), 307]
+]
+for (const [what, locations, status] of refusedRedirects) {
+  test(`a redirect ${what} is not followed`, async (t) => {
+    const table: Record<string, string> = {}
+    const { front, upstream } = await startRedirecting(t, table, status)
+    Object.assign(table, locations(front.origin))
+    const failed = await failure(openLegacy(t, `${front.origin}/mcp`))
+    const message = `redirects to another URL (HTTP ${status}), which has to be registered instead`
+    assert.deepEqual([failed.reason, failed.message], ['bad_response', message])
+    assert.equal(upstream.requests.length, 0)
+    assert.ok(front.requests.length <= 4)
+  })
+}
+
 test('UP-04 other answers that are JSON but no answer to the request are refused', async (t) => {
   const bodies = ['[]', '{}', '"x"', '{"jsonrpc":"2.0","id":ID}', '{"jsonrpc":"2.0","id":ID,"result":1}']
   bodies.push('{"jsonrpc":"2.0","id":ID,"result":{}} x', '{"jsonrpc":"2.0","id":ID,"error":{"message":"no code"}}')

@@ -225,3 +225,23 @@ test('the reference server answers over this transport', async (t) => {
     connection = await open(t, url).catch((error) => (performance.now() > end ? assert.fail(error) : null))
   assert.equal(textOf(await call(connection, { message: 'hi' })), 'Echo: hi')
 })
+
+test('a redirect of the stream within the origin is followed, one to another origin is not', async (t) => {
+  const upstream = await startSse(t)
+  const locations: Record<string, string> = { '/old': `${upstream.url}`, '/slash': '/slash/' }
+  const front = await startHttp(({ path }, response) => {
+    const location = locations[path]
+    if (location === undefined) response.writeHead(200, { 'content-type': 'text/event-stream' }).end()
+    else response.writeHead(301, { location }).end()
+  })
+  t.after(front.close)
+  const other = await failure(open(t, `${front.origin}/old`))
+  assert.equal(other.message, 'redirects to another URL (HTTP 301), which has to be registered instead')
+  assert.equal(upstream.requests.length, 0)
+  const followed = await failure(open(t, `${front.origin}/slash`))
+  assert.equal(followed.message, 'event stream ended')
+  assert.deepEqual(
+    front.requests.map(({ path }) => path),
+    ['/old', '/slash', '/slash/']
+  )
+})

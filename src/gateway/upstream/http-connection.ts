@@ -78,6 +78,8 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     resume: (exchange, lastEventId) => {
       pool.resume([...streamHeaders(headers), 'last-event-id', lastEventId], exchange)
     },
+    moved: pool.moved,
+    again: (call, resolve, reject) => start(call, resolve, reject),
     notification: (method, params) => connection.onNotification?.(method, params),
     sessionLost: end,
     settled(exchange, isOpen) {

@@ -22,6 +22,10 @@ export interface ExchangeHost {
   cancel(id: string, reason: Reason): void
   /** Takes up a broken event stream again, into the same exchange. */
   resume(exchange: Exchange, lastEventId: string): void
+  /** As the pool's. */
+  moved(from: string, location: string): boolean
+  /** Sends a call that was not taken where its endpoint is now. */
+  again(call: Call, resolve: Resolve, reject: Reject): void
   /** A notification that belongs to no call. */
   notification(method: string, params: string): void
   /** The upstream does not know the session any more. */
@@ -32,6 +36,8 @@ export interface ExchangeHost {
   ended(exchange: Exchange): void
 }
 
+type Resolve = (answer: Answer) => void
+type Reject = (failure: UpstreamFailure) => void
 type Mode = 'headers' | 'json' | 'stream' | 'discard'
 
 const MAX_PUSHES = 32
@@ -55,10 +61,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   readonly id: string
   readonly #host: ExchangeHost
   readonly #call: Call
-  readonly #resolve: (answer: Answer) => void
-  readonly #reject: (failure: UpstreamFailure) => void
+  readonly #resolve: Resolve
+  readonly #reject: Reject
   /** Headers of the answer. */
   headers: readonly Buffer[] = []
+  /** Where it was posted to; set by the pool. */
+  path = ''
   /** When `settled` left the response open, the time (`performance.now()`) by which it is to be ended. */
   lingersUntil = 0
   #abort: ((error?: Error) => void) | null = null
@@ -75,13 +83,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #isSettled = false
   #isSent = false
 
-  constructor(
-    host: ExchangeHost,
-    call: Call,
-    id: string,
-    resolve: (answer: Answer) => void,
-    reject: (failure: UpstreamFailure) => void
-  ) {
+  constructor(host: ExchangeHost, call: Call, id: string, resolve: Resolve, reject: Reject) {
     this.#host = host
     this.#call = call
     this.id = id
@@ -168,7 +170,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #refuse(): void {
     this.#mode = 'discard'
     if (this.#status === 404 && this.#host.hasSession) this.#sessionLost()
-    else this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
+    else if (!this.#isRedirected()) this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
   }
 
   #addJson(chunk: Buffer): void {
@@ -184,6 +186,16 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     if (!stream.write(chunk)) this.#tooLarge()
     this.#lastEventId = stream.lastEventId ?? this.#lastEventId
     this.#retryMs = stream.retryMs ?? this.#retryMs
+  }
+
+  /** 307 and 308 alone mean the same request again, and that nobody has taken it yet. */
+  #isRedirected(): boolean {
+    if ((this.#status !== 307 && this.#status !== 308) || this.#lastEventId !== null) return false
+    const location = headerOf(this.headers, 'location')
+    if (location === undefined || !this.#host.moved(this.path, location)) return false
+    this.#settle()
+    this.#host.again(this.#call, this.#resolve, this.#reject)
+    return true
   }
 
   #discard(chunk: Buffer): void {

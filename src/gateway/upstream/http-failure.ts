@@ -19,7 +19,7 @@ const reasonOf = (status: number): Reason => {
 
 /**
  * What an HTTP status means where the body says nothing in JSON-RPC. For 401 and 403 `cause` is
- * `{ wwwAuthenticate }`, the challenge as sent, for OAuth.
+ * `{ wwwAuthenticate }`, the challenge as sent, for OAuth; for a redirect it is `{ location }`.
  */
 export function statusFailure(status: number, raw: readonly Buffer[], hasCredential: boolean): UpstreamFailure {
   if (status === 401 || status === 403) {
@@ -30,7 +30,7 @@ export function statusFailure(status: number, raw: readonly Buffer[], hasCredent
   }
   if (status >= 300 && status < 400) {
     const text = `redirects to another URL (HTTP ${status}), which has to be registered instead`
-    return new UpstreamFailure('bad_response', text, { status })
+    return new UpstreamFailure('bad_response', text, { status, cause: { location: headerOf(raw, 'location') } })
   }
   if (status < 300) {
     const text = `answered HTTP ${status} with neither JSON nor an event stream`

@@ -27,6 +27,13 @@ export interface MessageOptions {
 
 /** The sockets to one upstream. */
 export interface HttpPool {
+  /** Path and query of the endpoint, as the URL says or as the upstream has redirected since. */
+  readonly path: string
+  /**
+   * The upstream answers at `from` that the endpoint is elsewhere. False where it is not to be followed: to another
+   * origin, in a circle, or too often.
+   */
+  moved(from: string, location: string): boolean
   /** True where one more request would be too many. */
   readonly isFull: boolean
   /** One POST into an exchange. */
@@ -51,6 +58,10 @@ const BACKGROUND_TIMEOUT_MS = 5000
 const MAX_BACKGROUND = 256
 const MAX_DISCARDED = 65_536
 const LINGER_MS = 500
+/** Redirects in a row (security page 7.4). */
+const MAX_MOVES = 3
+/** The usual redirect adds a slash and stays; one that was meant for a while must not outlive its target for long. */
+const FORGET_MOVES_MS = 60_000
 const ignore = () => {}
 
 /** Waits for the head of an answer and throws its body away. */
@@ -113,13 +124,44 @@ function createLingering() {
   }
 }
 
+/** Where to send requests to. Headers, with what they prove, go to no other origin than the configured one. */
+function createEndpoint(url: string) {
+  const { origin, pathname, search } = new URL(url)
+  const configured = pathname + search
+  let path = configured
+  const left = new Set<string>()
+  const forget = () => {
+    path = configured
+    left.clear()
+  }
+  return {
+    origin,
+    get path() {
+      return path
+    },
+    moved(from: string, location: string): boolean {
+      const base = origin + from
+      if (!URL.canParse(location, base)) return false
+      const target = new URL(location, base)
+      const next = target.pathname + target.search
+      if (target.origin !== origin || next === from || left.has(next)) return false
+      if (left.has(from)) return true
+      if (left.size === MAX_MOVES) return false
+      if (left.size === 0) setTimeout(forget, FORGET_MOVES_MS).unref()
+      left.add(from)
+      path = next
+      return true
+    }
+  }
+}
+
 /**
  * Two pools: one for requests, bounded, and one for streams, notifications and answers to the upstream's own requests.
  * Those must get through while every socket of the first waits for just such an answer.
  */
 export function createHttpPool(options: HttpPoolOptions): HttpPool {
-  const { origin, pathname, search } = new URL(options.url)
-  const path = pathname + search
+  const endpoint = createEndpoint(options.url)
+  const { origin } = endpoint
   // headers and bodies are waited for as long as the call may take: the gateway's deadlines decide
   const common = { connect: options.connector, headersTimeout: 0, bodyTimeout: 0 }
   const requests = new Pool(origin, { ...common, connections: options.connections })
@@ -133,23 +175,28 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
       const handler = messageHandler(resolve, reject, options.timeoutMs)
-      aside().dispatch({ path: options.path ?? path, method, headers, body }, handler)
+      aside().dispatch({ path: options.path ?? endpoint.path, method, headers, body }, handler)
     })
 
   return {
+    get path() {
+      return endpoint.path
+    },
+    moved: endpoint.moved,
     get isFull() {
       return underWay >= options.maxRequests
     },
     post(headers, body, exchange) {
       underWay++
-      requests.dispatch({ path, method: 'POST', headers, body }, exchange)
+      exchange.path = endpoint.path
+      requests.dispatch({ path: exchange.path, method: 'POST', headers, body }, exchange)
     },
     resume(headers, exchange) {
       underWay++
-      aside().dispatch({ path, method: 'GET', headers }, exchange)
+      aside().dispatch({ path: endpoint.path, method: 'GET', headers }, exchange)
     },
     stream(headers, handler) {
-      aside().dispatch({ path, method: 'GET', headers }, handler)
+      aside().dispatch({ path: endpoint.path, method: 'GET', headers }, handler)
     },
     message,
     background(method, headers, body) {

@@ -76,24 +76,29 @@ function readSession(headers: readonly Buffer[]): string | null {
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
   const { pool, hasCredential, maxBytes } = shared
-  const host: ExchangeHost = {
-    isLegacy: true,
-    hasSession: false,
-    hasCredential,
-    maxBytes,
-    reply() {},
-    cancel() {},
-    resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
-    notification() {},
-    sessionLost() {},
-    settled: (exchange, isOpen) => isOpen && pool.linger(exchange),
-    ended: (exchange) => pool.ended(exchange)
-  }
   return new Promise((resolve, reject) => {
-    const id = shared.nextId()
-    const done = (answer: Answer) => resolve({ answer, headers: exchange.headers })
-    const exchange = new Exchange(host, call, id, done, reject)
-    pool.post([...shared.base], legacyBody(id, call.request, false), exchange)
+    const host: ExchangeHost = {
+      isLegacy: true,
+      hasSession: false,
+      hasCredential,
+      maxBytes,
+      reply() {},
+      cancel() {},
+      resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
+      moved: pool.moved,
+      again: () => post(),
+      notification() {},
+      sessionLost() {},
+      settled: (exchange, isOpen) => isOpen && pool.linger(exchange),
+      ended: (exchange) => pool.ended(exchange)
+    }
+    const post = () => {
+      const id = shared.nextId()
+      const done = (answer: Answer) => resolve({ answer, headers: exchange.headers })
+      const exchange = new Exchange(host, call, id, done, reject)
+      pool.post([...shared.base], legacyBody(id, call.request, false), exchange)
+    }
+    post()
   })
 }
 

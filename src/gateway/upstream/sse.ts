@@ -96,20 +96,30 @@ function converse(shared: Shared, stream: SseStream, path: string) {
   return { connect, end }
 }
 
+/** Where the stream is instead, for a GET that a redirect answers. */
+const locationOf = (error: unknown) =>
+  error instanceof UpstreamFailure && error.status !== undefined && error.status >= 300 && error.status < 400
+    ? (error.cause as { location?: string }).location
+    : undefined
+
 async function openConnection(shared: Shared, open: OpenOptions, streams: Set<SseStream>): Promise<SseConnection> {
   const { options, pool, headers, hasCredential } = shared
-  const stream = openSseStream({ url: options.url, maxEventBytes: options.maxResponseBytes, hasCredential })
+  const { path } = pool
+  const url = new URL(path, options.url).href
+  const stream = openSseStream({ url, maxEventBytes: options.maxResponseBytes, hasCredential })
   streams.add(stream)
   const expire = () => stream.fail(new UpstreamFailure('timeout', 'opened no event stream in time'))
   const timer = setTimeout(expire, Math.min(Math.max(open.deadline - performance.now(), 0), LONGEST_TIMER))
   stream.onClose = () => streams.delete(stream)
   pool.stream(streamHeaders(headers), stream.handler)
   try {
-    const path = await stream.endpoint
+    const endpoint = await stream.endpoint
     clearTimeout(timer)
-    return await converse(shared, stream, path).connect(open)
+    return await converse(shared, stream, endpoint).connect(open)
   } catch (error) {
     stream.close()
+    const location = locationOf(error)
+    if (location !== undefined && pool.moved(path, location)) return await openConnection(shared, open, streams)
     throw error
   } finally {
     clearTimeout(timer)
