@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, Call, type Sink } from '../../src/gateway/upstream/call.ts'
-import { createHearing } from '../../src/gateway/upstream/hearing.ts'
+import { createHearing, unknownStreams } from '../../src/gateway/upstream/hearing.ts'
 import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
 
 /** A call that writes down what reaches it. */
@@ -18,7 +18,7 @@ function newCall(name: string) {
 }
 
 /** A session whose stream the test speaks on. */
-function open(isMixed: boolean, opened: Promise<boolean> = Promise.resolve(true)) {
+function open(isMixed: boolean, opened: Promise<boolean> = Promise.resolve(true), known = unknownStreams()) {
   const streams: { sink: Sink; end: () => void }[] = []
   const broadcasts: string[] = []
   const connection = {
@@ -28,7 +28,7 @@ function open(isMixed: boolean, opened: Promise<boolean> = Promise.resolve(true)
     },
     onNotification: (method: string) => void broadcasts.push(method)
   }
-  const hearing = createHearing(connection as unknown as HttpConnection, isMixed)
+  const hearing = createHearing(connection as unknown as HttpConnection, isMixed, known)
   const ask = async () => (await streams[0]!.sink.request('roots/list', '{}')).body.toString()
   return { hearing, streams, broadcasts, ask }
 }
@@ -80,4 +80,38 @@ test('a stream that broke is opened again by the next call; one that is refused 
     await hearing.add(newCall('b').call)
     assert.equal(streams.length, 1)
   }
+})
+
+test('that an upstream has no such stream is remembered, and its later sessions ask for none', async () => {
+  const known = unknownStreams()
+  for (const [expected, opened] of [
+    [1, Promise.reject(new Error('no'))],
+    [1, Promise.resolve(false)],
+    [0, Promise.resolve(true)]
+  ] as const) {
+    const { hearing, streams } = open(false, opened, known)
+    await hearing.add(newCall('a').call)
+    assert.equal(streams.length, expected)
+  }
+})
+
+test('streams that are always late are asked for and waited for only a moment, but looked at in full now and then', async (t) => {
+  const alive = setInterval(() => {}, 1_000)
+  t.after(() => clearInterval(alive))
+  const known = unknownStreams()
+  const never = new Promise<boolean>(() => {})
+  const waited = async (opened: Promise<boolean>) => {
+    const start = performance.now()
+    const { hearing, streams } = open(false, opened, known)
+    await hearing.add(newCall('a').call)
+    assert.equal(streams.length, 1)
+    return performance.now() - start
+  }
+  const times: number[] = []
+  for (let i = 0; i < 17; i++) times.push(await waited(never))
+  // a busy machine makes waits longer, never shorter
+  for (const i of [0, 1, 2, 16]) assert.ok(times[i]! > 240, `${i}: ${times[i]}`)
+  assert.ok(Math.min(...times.slice(3, 16)) < 240)
+  await waited(Promise.resolve(true))
+  assert.equal(known.late, 0)
 })

@@ -3,8 +3,25 @@ import { isBroadcast } from './asked.ts'
 import { methodNotFound, type Call, type Sink } from './call.ts'
 import type { HttpConnection } from './http-connection.ts'
 
-/** Some servers send the head of a stream with its first event only. */
+/** Some servers send the head of a stream with its first event only: they are waited for so long, */
 const OPEN_MS = 250
+/** and, once they were found to do so, for the stream to be asked for at least. */
+const LATE_MS = 25
+const LATE_TIMES = 3
+/** What was slow for another reason is found out in the end. */
+const PROBE_EVERY = 16
+
+/** What the sessions of one upstream have shown of their streams: a stateless call opens one each. */
+export interface Streams {
+  /** The upstream has none (405). */
+  isAbsent: boolean
+  /** How many in a row were not open in time. */
+  late: number
+}
+
+export const unknownStreams = (): Streams => ({ isAbsent: false, late: 0 })
+
+const waitMs = ({ late }: Streams) => (late >= LATE_TIMES && late % PROBE_EVERY !== 0 ? LATE_MS : OPEN_MS)
 
 /** What a legacy session says outside the streams of its calls, given to the call that it must belong to. */
 export interface Hearing {
@@ -17,7 +34,7 @@ export interface Hearing {
  * Many servers ask on the session's own stream, not on the call's (the SDKs' `elicitInput`, `createMessage`, `listRoots`).
  * It belongs to the oldest call under way; `isMixed`, where calls may be of several clients, to a call that is alone.
  */
-export function createHearing(connection: HttpConnection, isMixed: boolean): Hearing {
+export function createHearing(connection: HttpConnection, isMixed: boolean, streams: Streams): Hearing {
   const calls = new Set<Call>()
   let opening: Promise<void> | null = null
 
@@ -36,13 +53,20 @@ export function createHearing(connection: HttpConnection, isMixed: boolean): Hea
   }
   const open = async () => {
     // a server without such a stream asks on those of its calls
-    const opened = connection.watch(sink, ended).catch(() => false)
-    await Promise.race([opened, delay(OPEN_MS, undefined, { ref: false })])
+    const opened = connection.watch(sink, ended).then(
+      (isThere) => {
+        streams.isAbsent = !isThere
+        return true
+      },
+      () => true
+    )
+    const isInTime = await Promise.race([opened, delay(waitMs(streams), false, { ref: false })])
+    streams.late = isInTime ? 0 : streams.late + 1
   }
   return {
     add(call) {
       calls.add(call)
-      return (opening ??= open())
+      return streams.isAbsent ? undefined : (opening ??= open())
     },
     delete: (call) => calls.delete(call)
   }

@@ -3,7 +3,7 @@ import type { Answer, Call, Sink } from './call.ts'
 import type { Connection, Era, Greeting } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
-import { createHearing, type Hearing } from './hearing.ts'
+import { createHearing, type Hearing, type Streams } from './hearing.ts'
 import type { HttpPool } from './http-pool.ts'
 import { connectionHeaders, legacyBody, modernBody, modernHeaders, modernMeta, streamHeaders } from './http-request.ts'
 import { type Watch, createWatch } from './http-watch.ts'
@@ -27,6 +27,7 @@ export interface Shared {
   readonly hasCredential: boolean
   readonly maxBytes: number
   readonly connections: Set<HttpConnection>
+  readonly streams: Streams
   nextId(): string
 }
 
@@ -125,7 +126,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     send: (call) =>
       hearing ? sendHeard(call, hearing) : new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
     hear(isMixed) {
-      if (isLegacy && session !== null) hearing ??= createHearing(connection, isMixed)
+      if (isLegacy && session !== null) hearing ??= createHearing(connection, isMixed, shared.streams)
     },
     notify,
     watch(sink, onEnd) {

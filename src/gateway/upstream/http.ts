@@ -10,6 +10,7 @@ import { type HttpConnection, type Shared, connect } from './http-connection.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { headerOf, statusFailure } from './http-failure.ts'
 import { readError, valueOfAnswer } from './http-message.ts'
+import { unknownStreams } from './hearing.ts'
 import { createHttpPool } from './http-pool.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
 import { clientInfo } from './peer-opening.ts'
@@ -148,6 +149,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
     maxBytes: options.maxResponseBytes,
     connections,
+    streams: unknownStreams(),
     nextId: () => String(++lastId)
   }
 
