@@ -419,8 +419,8 @@ export const settings = {
   },
   eventLoopLagMs: {
     variable: `${ENV_PREFIX}EVENT_LOOP_LAG_MS`,
-    fallback: '500',
-    about: 'Lag of the event loop; past it for two seconds new work gets 503 and `/health` goes on.',
+    fallback: '2000',
+    about: 'Lag of the event loop; past it for five seconds new work gets 503 and `/health` goes on.',
     parse: duration
   }
 } satisfies Record<string, Setting>

@@ -16,8 +16,8 @@ export interface LoadOptions extends Pick<Config['limits'], 'heapPercent' | 'eve
 }
 
 const SAMPLE_MS = 500
-/** One long turn of the event loop, or a machine that slept, is no load. */
-const SUSTAINED_MS = 2_000
+/** One long turn of the event loop, a machine that slept, or the burst of a start is no load. */
+const SUSTAINED_MS = 5_000
 /** V8 adds its three semi-spaces to the limit, which the old generation cannot use (measured on Node.js 20). */
 const YOUNG_BYTES = 48 * 1024 * 1024
 

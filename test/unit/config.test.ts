@@ -48,7 +48,7 @@ test('nothing given: development mode on loopback with the embedded store and th
     sessions: 10_000,
     callsPerPrincipal: 64,
     heapPercent: 90,
-    eventLoopLagMs: 500
+    eventLoopLagMs: 2_000
   })
   assert.deepEqual(config.timeouts, {
     connectMs: 30_000,
