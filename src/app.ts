@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { VERSION } from './domain/version.ts'
+import audit from './plugins/audit.ts'
 import auth from './plugins/auth.ts'
 import { drain } from './plugins/drain.ts'
 import errors, { answerClientError, sendFrameworkError } from './plugins/errors.ts'
@@ -11,7 +12,7 @@ import jsonBody from './plugins/json-body.ts'
 import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
 import registry from './plugins/registry.ts'
-import { audit } from './routes/audit.ts'
+import { audit as auditLog } from './routes/audit.ts'
 import { mcp } from './routes/mcp.ts'
 import { principals } from './routes/principals.ts'
 import { prompts } from './routes/prompts.ts'
@@ -80,7 +81,17 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(guard, { load, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth)
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
-  await app.register(registry, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, tell })
+  await app.register(registry, {
+    mode,
+    databaseUrl,
+    directDatabaseUrl,
+    dataDir,
+    encryptionKey,
+    auditRetentionDays: config.auditRetentionDays,
+    timeouts,
+    tell
+  })
+  await app.register(audit)
   await app.register(gateway, { version: VERSION, mode, stdio, egress, timeouts, limits, refreshIntervalMs, demo })
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)
@@ -90,7 +101,7 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(system, { version: VERSION })
   await app.register(
     async (api) => {
-      for (const routes of [servers, tools, prompts, resources, principals, audit]) await api.register(routes)
+      for (const routes of [servers, tools, prompts, resources, principals, auditLog]) await api.register(routes)
       await api.register(toolGroups, { publicUrl })
     },
     { prefix: '/api/v0' }

@@ -44,6 +44,7 @@ export interface Config {
   readonly spareSessions: number
   /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */
   readonly refreshIntervalMs: number
+  readonly auditRetentionDays: number
   readonly timeouts: {
     readonly connectMs: number
     readonly callMs: number
@@ -234,6 +235,7 @@ export function readConfig(
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
+    auditRetentionDays: read('auditRetentionDays'),
     timeouts: readTimeouts(read),
     limits: readLimits(read)
   }

@@ -302,6 +302,12 @@ export const settings = {
     about: "Interval of re-reading the upstreams' lists; 0 = off.",
     parse: integer(0, 86_400_000)
   },
+  auditRetentionDays: {
+    variable: `${ENV_PREFIX}AUDIT_RETENTION_DAYS`,
+    fallback: '90',
+    about: 'Days for which the audit log is kept.',
+    parse: integer(1, 36_500)
+  },
   connectMs: {
     variable: `${ENV_PREFIX}CONNECT_TIMEOUT_MS`,
     fallback: '30000',

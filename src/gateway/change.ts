@@ -1,9 +1,14 @@
 import type { Change } from '../registry/model.ts'
 import type { Caller } from './gateway.ts'
 
+/** Where a request came from, as far as it is known. */
+type Origin = Pick<Change, 'address' | 'requestId'>
+
 /** What a caller is about to change, for the audit log. */
-export const changeBy = ({ kind, name }: Caller, action: string, target: string): Change => ({
-  actor: { kind, name },
+export const changeBy = (caller: Caller & Origin, action: string, target: string): Change => ({
+  actor: { kind: caller.kind, name: caller.name },
   action,
-  target
+  target,
+  address: caller.address,
+  requestId: caller.requestId
 })

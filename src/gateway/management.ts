@@ -1,5 +1,5 @@
 import { splitName } from '../domain/names.ts'
-import { AppError, conflict, invalid, notFound } from '../errors.ts'
+import { AppError, conflict, notFound } from '../errors.ts'
 import type { ItemKind, Offer, ServerConfig, ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
@@ -74,7 +74,7 @@ export function createManagement(options: ManagementOptions): Management {
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error
       if (error.reason === 'auth' && error.status === 401 && !hasCredential(target.secrets)) throw oauthRequired()
-      if (error.reason === 'denied' && isGiven) throw invalid(error.message)
+      if (error.reason === 'denied' && isGiven) throw new AppError(400, error.message, { cause: error })
       throw toAppError(error, target.name)
     }
   }

@@ -10,23 +10,25 @@ declare module 'fastify' {
 
 export type RegistryPluginOptions = Pick<
   Config,
-  'mode' | 'databaseUrl' | 'directDatabaseUrl' | 'dataDir' | 'encryptionKey' | 'timeouts'
+  'mode' | 'databaseUrl' | 'directDatabaseUrl' | 'dataDir' | 'encryptionKey' | 'auditRetentionDays' | 'timeouts'
 > & { tell?: ((line: string) => void) | undefined }
 
 /** Opens the database before anything listens; a database that cannot be used stops the start. */
 export default fp<RegistryPluginOptions>(
-  async (app, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, tell }) => {
+  async (app, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, auditRetentionDays, timeouts, tell }) => {
     const registry = await openRegistry({
       mode,
       databaseUrl,
       directDatabaseUrl,
       dataDir,
       encryptionKey,
+      auditRetentionDays,
       connectTimeoutMs: timeouts.databaseConnectMs,
       queryTimeoutMs: timeouts.databaseQueryMs,
       onCreate: () => tell?.(`creating the embedded store in ${dataDir}; this takes some seconds, once`),
       onIdleError: (err) => app.log.warn({ err }, 'an idle database connection was lost'),
-      onError: (err) => app.log.warn({ err }, 'the registry database cannot be followed; serving what is known')
+      onError: (err) =>
+        app.log.warn({ err }, 'the registry database cannot be followed or written to; serving what is known')
     })
     app.addHook('onClose', () => registry.close())
     app.decorate('registry', registry)

@@ -22,6 +22,10 @@ export async function recordAct(db: Db, act: Act): Promise<void> {
   await db.insertInto('audit_log').values(rowOf(act, 'ok')).execute()
 }
 
+export async function recordRows(db: Db, rows: readonly AuditRow[]): Promise<void> {
+  await db.insertInto('audit_log').values(rows).execute()
+}
+
 /** One row for everything that a write did. */
 export async function recordChange(db: Db, change: Change, version: string, effects: readonly Effect[]): Promise<void> {
   const { changed, before, after } = difference(
@@ -114,4 +118,21 @@ async function deleteSome(db: Db, days: number): Promise<number> {
       select id from audit_log where at < now() - make_interval(days => ${days}) order by at limit ${DELETED_AT_ONCE}
     )`.execute(db)
   return Number(result.numAffectedRows ?? 0n)
+}
+
+const HOUR_MS = 3_600_000
+
+/** The first time soon, for a process that never lives an hour; not at once, for one that must start quickly. */
+export function expireHourly(db: Db, days: number, onError: (error: unknown) => void): { stop(): void } {
+  const run = () => {
+    expireAudit(db, days).catch(onError)
+  }
+  const first = setTimeout(run, HOUR_MS / 60).unref()
+  const hourly = setInterval(run, HOUR_MS).unref()
+  return {
+    stop() {
+      clearTimeout(first)
+      clearInterval(hourly)
+    }
+  }
 }

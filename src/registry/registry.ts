@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { readAudit, recordAct, recordChange } from './audit.ts'
+import { expireHourly, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
 import { claim, type ClaimOptions } from './claim.ts'
 import type { Effect, WriteContext } from './context.ts'
 import { translating } from './failures.ts'
@@ -13,11 +13,13 @@ import type {
   AuditQuery,
   Change,
   Offer,
+  Refusal,
   RegistryState,
   ServerConfig,
   ServerSecrets,
   StoredServer
 } from './model.ts'
+import { createRefusals } from './refusals.ts'
 import { openSecrets } from './secrets.ts'
 import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
@@ -54,6 +56,8 @@ export interface Registry {
   secrets(server: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets
   /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
   configs(reader?: Change): Promise<ServerConfig[]>
+  /** Leaves a row soon; returns at once and never throws. Of one address at most 60 rows a minute. */
+  recordRefusal(refusal: Refusal): void
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   /** A key of 32 bytes for one purpose, the same in every replica. */
@@ -65,6 +69,8 @@ export interface Registry {
 }
 
 export interface RegistryOptions extends StoreOptions, ClaimOptions {
+  /** Rows of the audit log that are older are deleted; undefined: none. */
+  readonly auditRetentionDays?: number | undefined
   /** Told once per outage of the database or of following it. */
   readonly onError: (error: unknown) => void
 }
@@ -80,16 +86,22 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
       await migrateToLatest(store)
       return claim(store.db, options)
     })
-    return createRegistry(store, master, options.onError)
+    return createRegistry(store, master, options)
   } catch (error) {
     await store.close()
     throw error
   }
 }
 
-function createRegistry(store: Store, master: Buffer, onError: (error: unknown) => void): Registry {
+function createRegistry(store: Store, master: Buffer, options: RegistryOptions): Registry {
+  const { onError, auditRetentionDays } = options
   const { db } = store
   const sync = createSync({ store, onError })
+  const refusals = createRefusals({
+    write: (rows) => translating(() => recordRows(db, rows)),
+    onError
+  })
+  const expiry = auditRetentionDays === undefined ? undefined : expireHourly(db, auditRetentionDays, onError)
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version } = await translating(() => commit(db, master, change, work))
@@ -111,6 +123,7 @@ function createRegistry(store: Store, master: Buffer, onError: (error: unknown) 
         if (reader) await recordAct(db, reader)
         return readConfigs(db, master)
       }),
+    recordRefusal: refusals.record,
     audit: (query) => translating(() => readAudit(db, query)),
     deriveKey: (label) => deriveKey(master, label),
     ping: () =>
@@ -118,6 +131,8 @@ function createRegistry(store: Store, master: Buffer, onError: (error: unknown) 
         await sql`select 1`.execute(db)
       }),
     async close() {
+      expiry?.stop()
+      await refusals.close()
       await sync.close()
       await store.close()
     }

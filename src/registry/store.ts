@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { openEmbedded } from './pglite.ts'
 import { listenerFactory, openPool } from './postgres.ts'
 import type { Db, Tables } from './tables.ts'
+import { within } from './within.ts'
 
 export interface StoreOptions {
   /** PostgreSQL; without it the embedded store in `dataDir` is opened. */
@@ -69,16 +70,3 @@ async function openPostgresStore(url: string, options: StoreOptions): Promise<St
 }
 
 const toDb = (pool: PostgresPool): Db => new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-
-/** A frozen database must not keep the process from ending. */
-async function within(limitMs: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs)
-  })
-  try {
-    await Promise.race([work, limit])
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { register, startApp, stdioServer } from '../app.ts'
+import { expireAudit, recordRows, rowOf } from '../../src/registry/audit.ts'
+import { openStore } from '../../src/registry/store.ts'
+import { until } from '../e2e/harness.ts'
 import { startUpstream, at, echoTool } from '../e2e/upstream.ts'
-import { engines, type Engine } from '../store.ts'
+import { engines, freshPlace, later, type Engine } from '../store.ts'
+import { limits, quiet } from '../templates.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
 type Entry = any
@@ -18,6 +22,12 @@ const post = async (app: FastifyInstance, url: string, payload?: object) => {
   const answer = await app.inject({ method: 'POST', url: `/api/v0${url}`, ...(payload && { payload }) })
   assert.ok(answer.statusCode < 300, answer.body)
 }
+/** Waits for rows that are written behind the answers. */
+const rowsOf = (app: FastifyInstance, query: string, count: number): Promise<Entry[]> =>
+  until(`${count} rows`, async () => {
+    const { entries } = await read(app, query)
+    return entries.length >= count ? entries : undefined
+  }) as Promise<Entry[]>
 const start = (t: TestContext, engine: Engine) => startApp(t, { engine })
 
 for (const engine of engines) {
@@ -169,6 +179,67 @@ for (const engine of engines) {
     assert.deepEqual((await read(app, `?to=${third.at}&target=a`)).entries, [entries.at(-1)])
     assert.equal((await read(app, `?from=${third.at}`)).entries.length, 4)
     assert.deepEqual((await read(app, '?from=2999-01-01')).entries, [])
+  })
+}
+
+for (const engine of engines) {
+  test(`what HTTP refuses leaves a row with address and reason, behind the answer (${engine})`, async (t) => {
+    const app = await start(t, engine)
+    const headers = { host: 'evil.example' }
+    const refused = await app.inject({ url: '/api/v0/servers?key=SENT', headers, remoteAddress: '192.0.2.7' })
+    const { error } = refused.json<{ error: string }>()
+    assert.equal(refused.statusCode, 403)
+    await app.inject({ method: 'POST', url: '/mcp', headers, payload: {} })
+    await app.inject({ url: '/nowhere?key=SENT', headers })
+    await app.inject('/api/v0/users')
+
+    const entries = await rowsOf(app, '?outcome=refused', 4)
+    assert.deepEqual(
+      entries.map(({ target, actor }: Entry) => [target, actor]),
+      [
+        ['GET /api/v0/users', 'development'],
+        ['GET /nowhere', 'anonymous'],
+        ['POST /mcp', 'anonymous'],
+        ['GET /api/v0/servers', 'anonymous']
+      ]
+    )
+    const { id: _id, at: when, request_id, ...last } = entries.at(-1)!
+    assert.ok(Date.parse(when) <= Date.now() && request_id)
+    assert.deepEqual(last, {
+      actor_kind: 'anonymous',
+      actor: 'anonymous',
+      action: 'request.refused',
+      target: 'GET /api/v0/servers',
+      outcome: 'refused',
+      reason: error,
+      address: '192.0.2.7',
+      count: 1
+    })
+  })
+
+  test(`what the egress policy refuses leaves a row (${engine})`, async (t) => {
+    const app = await start(t, engine)
+    const payload = { name: 'meta', transport: 'streamable_http', url: 'http://169.254.169.254/latest?key=SENT' }
+    const answer = await app.inject({ method: 'POST', url: '/api/v0/servers', payload })
+    assert.equal(answer.statusCode, 400)
+    const [entry] = await rowsOf(app, '?action=upstream.refused', 1)
+    assert.deepEqual([entry.target, entry.outcome], ['POST /api/v0/servers', 'refused'])
+    assert.match(entry.reason, /egress policy/)
+    assert.equal(JSON.stringify(entry).includes('SENT'), false)
+  })
+
+  test(`rows beyond the retention are deleted, and no others (${engine})`, async (t) => {
+    const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
+    later(t, () => store.close())
+    const aged = (action: string, days: number) => ({
+      ...rowOf({ actor: { kind: 'system', name: 'x' }, action, target: '*' }, 'ok'),
+      at: new Date(Date.now() - days * 86_400_000)
+    })
+    await recordRows(store.db, [aged('old', 91), aged('young', 89), aged('older', 1_000)])
+    assert.equal(await expireAudit(store.db, 90), 2)
+    const rows = await store.db.selectFrom('audit_log').select('action').execute()
+    assert.deepEqual(rows, [{ action: 'young' }])
+    assert.equal(await expireAudit(store.db, 90), 0)
   })
 }
 

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { setTimeout as passed } from 'node:timers/promises'
+import { unavailable } from '../../src/errors.ts'
+import type { AuditRow } from '../../src/registry/audit.ts'
+import type { Refusal } from '../../src/registry/model.ts'
+import { createRefusals } from '../../src/registry/refusals.ts'
+
+/** The queue with a database that can be taken away. */
+function start(t: TestContext) {
+  const batches: AuditRow[][] = []
+  const errors: unknown[] = []
+  const database = { failure: undefined as unknown, isStuck: false, now: 0 }
+  const refusals = createRefusals({
+    async write(rows) {
+      if (database.isStuck) await new Promise(() => {})
+      if (database.failure) throw database.failure
+      batches.push([...rows])
+    },
+    onError: (error) => errors.push(error),
+    now: () => database.now
+  })
+  t.after(() => refusals.close())
+  const rows = () => batches.flat()
+  return { refusals, database, batches, rows, errors }
+}
+
+let sent = 0
+/** Each of another address, so that no rate is met. */
+const refusal = (more: Partial<Refusal> = {}): Refusal => ({
+  actor: { kind: 'anonymous', name: 'anonymous' },
+  action: 'request.refused',
+  target: 'GET /api/v0/servers',
+  reason: 'no token',
+  address: `host-${sent++}`,
+  ...more
+})
+
+test('a refusal becomes a row with the time at which it happened', async (t) => {
+  const { refusals, rows } = start(t)
+  const before = Date.now()
+  refusals.record(refusal({ address: '192.0.2.1', requestId: 'r1', endpoint: 'global' }))
+  assert.deepEqual(rows(), [])
+  await refusals.close()
+  const [{ at, ...row }] = rows() as [AuditRow]
+  assert.ok((at as Date).getTime() >= before && (at as Date).getTime() <= Date.now())
+  assert.deepEqual(row, {
+    actor_kind: 'anonymous',
+    actor: 'anonymous',
+    action: 'request.refused',
+    target: 'GET /api/v0/servers',
+    outcome: 'refused',
+    address: '192.0.2.1',
+    request_id: 'r1',
+    reason: 'no token',
+    endpoint: 'global'
+  })
+})
+
+test('rows are written by themselves, many at a time', async (t) => {
+  const { refusals, batches, rows } = start(t)
+  for (let n = 0; n < 600; n++) refusals.record(refusal())
+  while (rows().length < 600) await passed(10)
+  assert.deepEqual(
+    batches.map((batch) => batch.length),
+    [500, 100]
+  )
+})
+
+test('texts from outside are cut, and hold nothing that is not seen', async (t) => {
+  const { refusals, rows } = start(t)
+  const forged = 'x\r\n{"level":60}\0'
+  refusals.record(
+    refusal({ target: forged, reason: 'y'.repeat(1_000), actor: { kind: 'client', name: forged }, requestId: forged })
+  )
+  await refusals.close()
+  const [row] = rows() as [AuditRow]
+  const shown = 'x\\u{d}\\u{a}{"level":60}\\u{0}'
+  assert.deepEqual([row.target, row.actor, row.request_id], [shown, shown, shown])
+  assert.equal(row.reason, `${'y'.repeat(200)}…`)
+})
+
+test('what one address was refused beyond its rate is one row with a number', async (t) => {
+  const { refusals, database, rows } = start(t)
+  for (let n = 0; n < 200; n++) refusals.record(refusal({ address: '192.0.2.1' }))
+  database.now = 60_001
+  refusals.record(refusal({ address: '192.0.2.1', reason: 'next minute' }))
+  await refusals.close()
+  assert.equal(rows().length, 62)
+  const { actor_kind, address, count, outcome } = rows()[60]!
+  assert.deepEqual([actor_kind, address, count, outcome], ['system', '192.0.2.1', 140, 'refused'])
+  assert.equal(rows()[61]!.reason, 'next minute')
+})
+
+test('an outage of the database is told once, and loses nothing that the queue holds', async (t) => {
+  const { refusals, database, rows, errors } = start(t)
+  database.failure = unavailable('not reachable')
+  refusals.record(refusal())
+  while (errors.length === 0) await passed(10)
+  refusals.record(refusal())
+  await passed(1_200)
+  assert.deepEqual([rows().length, errors.length], [0, 1])
+  database.failure = undefined
+  while (rows().length < 2) await passed(10)
+  assert.equal(errors.length, 1)
+})
+
+test('what the queue cannot hold is counted, and the count is a row', async (t) => {
+  const { refusals, database, rows, errors } = start(t)
+  database.failure = unavailable('not reachable')
+  for (let n = 0; n < 10_500; n++) refusals.fail('secrets.unreadable', `s${n}`, 'does not open')
+  while (errors.length === 0) await passed(10)
+  database.failure = undefined
+  await refusals.close()
+  assert.equal(rows().length, 10_001)
+  const confession = rows().find(({ action }) => action === 'audit.dropped')
+  assert.deepEqual([confession?.count, confession?.outcome], [500, 'failed'])
+})
+
+test('rows that can never be written hold up no others', async (t) => {
+  const { refusals, database, rows, errors } = start(t)
+  database.failure = new Error('relation does not exist')
+  refusals.record(refusal())
+  while (errors.length === 0) await passed(10)
+  database.failure = undefined
+  refusals.record(refusal({ reason: 'later' }))
+  await refusals.close()
+  assert.deepEqual(
+    rows().map(({ action, reason, count }) => [action, reason ?? count]),
+    [
+      ['request.refused', 'later'],
+      ['audit.dropped', 1]
+    ]
+  )
+})
+
+test('a frozen database holds up the end for two seconds at most', async (t) => {
+  const { refusals, database } = start(t)
+  database.isStuck = true
+  refusals.record(refusal())
+  const start_ = performance.now()
+  await refusals.close()
+  assert.ok(performance.now() - start_ < 10_000)
+  refusals.record(refusal())
+})
