@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -286,6 +286,31 @@ test('the start and the end of a process are logged, without arguments and envir
   assert.deepEqual(end, { ...about, code: 0, message: 'process ended' })
   assert.ok(Number.isInteger(ms))
   assert.equal(lives.length, 2)
+})
+
+const isRoot = process.getuid?.() === 0
+test('the folder of a second user goes with all that it left there', { skip: !isRoot && 'needs root' }, async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'towpath-test-'))
+  t.after(() => rmSync(place, { recursive: true }))
+  chmodSync(place, 0o777)
+  const script = `
+    import { spawnSync } from 'node:child_process'
+    import { asIdentity, createFolder, removeFolder } from '${new URL('../../src/gateway/upstream/stdio-command.ts', import.meta.url)}'
+    const identity = { uid: 65534, gid: 65534 }
+    const cwd = await createFolder(identity)
+    const { file, args } = await asIdentity('/bin/sh', ['-c', 'umask 077; mkdir -p a/b; touch a/b/c d; ls'], identity)
+    console.log(String(spawnSync(file, args, { cwd }).stdout))
+    await removeFolder(cwd, identity)
+  `
+  const caps = '+setuid,+setgid,+kill,+setpcap'
+  const user = ['--reuid=54321', '--regid=54321', '--clear-groups', `--inh-caps=${caps}`, `--ambient-caps=${caps}`]
+  const node = [process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script]
+  const { stdout, stderr } = spawnSync('setpriv', [...user, ...node], { env: { ...process.env, TMPDIR: place } })
+  assert.equal(String(stdout).trim(), 'a\nd', String(stderr))
+  assert.deepEqual(
+    readdirSync(place).filter((name) => !name.startsWith('tsx')),
+    []
+  )
 })
 
 const refused: [string, Partial<StdioOptions>, Reason, RegExp][] = [

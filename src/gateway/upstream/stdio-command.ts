@@ -1,4 +1,5 @@
-import { access, chmod, chown, constants, mkdtemp, stat } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { access, chmod, chown, constants, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
@@ -81,4 +82,26 @@ export async function asIdentity(file: string, args: readonly string[], { uid, g
   if ((await problemOf(SETPRIV)) !== null) return { file, args, gid: group, ...(uid === undefined ? {} : { uid }) }
   const drop = ['--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs']
   return { file: SETPRIV, args: [...user, `--regid=${group}`, ...drop, file, ...args] }
+}
+
+/** Runs to its end, whatever that is. */
+async function runAs(identity: Identity, file: string, args: readonly string[]): Promise<void> {
+  const { file: command, args: all, ...user } = await asIdentity(file, args, identity)
+  await new Promise<void>((resolve) => {
+    const child = spawn(command, all, { ...user, env: {}, cwd: '/', stdio: 'ignore' })
+    child.once('error', () => resolve())
+    child.once('exit', () => resolve())
+  })
+}
+
+/** Removes what `createFolder` made. Never rejects. */
+export async function removeFolder(folder: string, identity: Identity): Promise<void> {
+  const remove = () => rm(folder, { recursive: true, force: true })
+  try {
+    await remove()
+  } catch {
+    // what a second user made in it is closed to us unless we are root: that user empties it
+    if (identity.uid !== undefined) await runAs(identity, '/bin/rm', ['-rf', '--', folder])
+    await remove().catch(() => {})
+  }
 }

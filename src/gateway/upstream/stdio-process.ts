@@ -1,12 +1,19 @@
 import { isUtf8 } from 'node:buffer'
 import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
-import { rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { createRedactor } from '../../domain/redaction.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { Children } from './stdio-children.ts'
-import { asIdentity, childEnvironment, createFolder, findExecutable, notStarted } from './stdio-command.ts'
+import {
+  asIdentity,
+  childEnvironment,
+  createFolder,
+  findExecutable,
+  notStarted,
+  removeFolder
+} from './stdio-command.ts'
 import { createLineReader } from './stdio-lines.ts'
 import { createStderrReader, createStderrTail, printable } from './stdio-tail.ts'
 import type { StderrTail } from './stdio-tail.ts'
@@ -122,14 +129,14 @@ const startError = (command: string, error: unknown): UpstreamFailure => {
 /** Starts the server's command. Rejects with UpstreamFailure `unreachable` naming the cause. */
 export async function startProcess(settings: ProcessSettings, events: ProcessEvents): Promise<StdioProcess> {
   const folder = settings.cwd === undefined ? await createFolder(settings) : undefined
-  const removeFolder = async () => {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {})
+  const cleanUp = async () => {
+    if (folder !== undefined) await removeFolder(folder, settings)
   }
   try {
     const child = await spawnChild(settings, folder ?? settings.cwd!)
-    return watch(child, settings, events, removeFolder)
+    return watch(child, settings, events, cleanUp)
   } catch (error) {
-    await removeFolder()
+    await cleanUp()
     throw startError(settings.command, error)
   }
 }
@@ -138,9 +145,9 @@ function watch(
   child: ChildProcessWithoutNullStreams,
   settings: ProcessSettings,
   { onLine, onEnd }: ProcessEvents,
-  removeFolder: () => Promise<void>
+  cleanUp: () => Promise<void>
 ): StdioProcess {
-  const tree = settings.children.adopt(child, removeFolder)
+  const tree = settings.children.adopt(child, cleanUp)
   logLife(child, settings)
   const redact = createRedactor(Object.values(settings.env))
   const junk = createJunkLog(settings, redact)
