@@ -13,6 +13,7 @@ import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { Reason } from '../../src/gateway/upstream/failure.ts'
 import { createChildren } from '../../src/gateway/upstream/stdio-children.ts'
 import type { Log } from '../../src/gateway/upstream/stdio-process.ts'
+import { asIdentity } from '../../src/gateway/upstream/stdio-command.ts'
 import { createStderrTail } from '../../src/gateway/upstream/stdio-tail.ts'
 import { createWatchdog } from '../../src/gateway/upstream/stdio-watchdog.ts'
 import { createStdioClient } from '../../src/gateway/upstream/stdio.ts'
@@ -289,24 +290,42 @@ test('the start and the end of a process are logged, without arguments and envir
 })
 
 const isRoot = process.getuid?.() === 0
+const commandModule = new URL('../../src/gateway/upstream/stdio-command.ts', import.meta.url).href
+
+/** Runs a script as a user with the capabilities that a second user for children needs. */
+function runAsUser(script: string, env: NodeJS.ProcessEnv = {}) {
+  const caps = '+setuid,+setgid,+kill,+setpcap'
+  const user = ['--reuid=54321', '--regid=54321', '--clear-groups', `--inh-caps=${caps}`, `--ambient-caps=${caps}`]
+  const node = [process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script]
+  const { stdout, stderr } = spawnSync('setpriv', [...user, ...node], { env: { ...process.env, ...env } })
+  return { stdout: String(stdout).trim(), stderr: String(stderr) }
+}
+
+test('without setpriv only root can start a second user, for others keep capabilities', { skip: !isRoot }, async () => {
+  const start = await asIdentity('/bin/true', [], { uid: 65_534, gid: undefined }, '/no/such/setpriv')
+  assert.deepEqual(start, { file: '/bin/true', args: [], uid: 65_534, gid: 65_534 })
+  const script = `
+    import { asIdentity } from '${commandModule}'
+    await asIdentity('/bin/true', [], { uid: 65534, gid: 65534 }, '/no/such/setpriv').catch((error) => console.log(error.message))
+  `
+  assert.equal(runAsUser(script).stdout, 'TOWPATH_STDIO_UID needs /no/such/setpriv')
+})
+
 test('the folder of a second user goes with all that it left there', { skip: !isRoot && 'needs root' }, async (t) => {
   const place = mkdtempSync(join(tmpdir(), 'towpath-test-'))
   t.after(() => rmSync(place, { recursive: true }))
   chmodSync(place, 0o777)
   const script = `
     import { spawnSync } from 'node:child_process'
-    import { asIdentity, createFolder, removeFolder } from '${new URL('../../src/gateway/upstream/stdio-command.ts', import.meta.url)}'
+    import { asIdentity, createFolder, removeFolder } from '${commandModule}'
     const identity = { uid: 65534, gid: 65534 }
     const cwd = await createFolder(identity)
     const { file, args } = await asIdentity('/bin/sh', ['-c', 'umask 077; mkdir -p a/b; touch a/b/c d; ls'], identity)
     console.log(String(spawnSync(file, args, { cwd }).stdout))
     await removeFolder(cwd, identity)
   `
-  const caps = '+setuid,+setgid,+kill,+setpcap'
-  const user = ['--reuid=54321', '--regid=54321', '--clear-groups', `--inh-caps=${caps}`, `--ambient-caps=${caps}`]
-  const node = [process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script]
-  const { stdout, stderr } = spawnSync('setpriv', [...user, ...node], { env: { ...process.env, TMPDIR: place } })
-  assert.equal(String(stdout).trim(), 'a\nd', String(stderr))
+  const { stdout, stderr } = runAsUser(script, { TMPDIR: place })
+  assert.equal(stdout, 'a\nd', stderr)
   assert.deepEqual(
     readdirSync(place).filter((name) => !name.startsWith('tsx')),
     []

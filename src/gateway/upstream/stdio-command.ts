@@ -75,13 +75,22 @@ export interface Start {
 }
 
 /** A second user's process keeps no capability of ours; Node's own `uid` leaves the ambient ones (security page 7.3). */
-export async function asIdentity(file: string, args: readonly string[], { uid, gid }: Identity): Promise<Start> {
+export async function asIdentity(
+  file: string,
+  args: readonly string[],
+  { uid, gid }: Identity,
+  setpriv = SETPRIV
+): Promise<Start> {
   if (uid === undefined && gid === undefined) return { file, args }
   const user = uid === undefined ? [] : [`--reuid=${uid}`]
   const group = gid ?? uid!
-  if ((await problemOf(SETPRIV)) !== null) return { file, args, gid: group, ...(uid === undefined ? {} : { uid }) }
+  if ((await problemOf(setpriv)) !== null) {
+    if (process.getuid?.() !== 0) throw notStarted(`TOWPATH_STDIO_UID needs ${setpriv}`)
+    // root gives up all capabilities with its user id, nobody else does
+    return { file, args, gid: group, ...(uid === undefined ? {} : { uid }) }
+  }
   const drop = ['--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs']
-  return { file: SETPRIV, args: [...user, `--regid=${group}`, ...drop, file, ...args] }
+  return { file: setpriv, args: [...user, `--regid=${group}`, ...drop, file, ...args] }
 }
 
 /** Runs to its end, whatever that is. */
