@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { openSync, readFileSync } from 'node:fs'
+import { openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { later, tempDir } from '../store.ts'
@@ -118,4 +118,32 @@ test('LC-17 a gateway whose output goes to a full disk or a closed pipe goes on 
   piped.child.stdout?.destroy()
   piped.child.stderr?.destroy()
   await assertServes(piped)
+})
+
+/** Addresses of the listening TCP sockets of a process: hexadecimal, as the kernel writes them. */
+function listeningSockets(pid: number): string[] {
+  const own = new Set(readdirSync(`/proc/${pid}/fd`).flatMap((name) => inodeOf(`/proc/${pid}/fd/${name}`)))
+  return ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state, , , , , , inode]) => state === '0A' && own.has(inode!))
+      .map(([, local]) => local!)
+  )
+}
+
+function inodeOf(link: string): string[] {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(link))?.slice(1) ?? []
+  } catch {
+    return []
+  }
+}
+
+test('DA-12 without a host option it listens on 127.0.0.1 and nowhere else, metrics included', async (t) => {
+  const gateway = await startGateway(t, { env: { HOST: '', OTEL_ENABLED: 'on' } })
+  const port = gateway.port.toString(16).toUpperCase().padStart(4, '0')
+  assert.deepEqual(listeningSockets(gateway.pid), [`0100007F:${port}`])
+  assert.doesNotMatch(gateway.output(), /without authentication/)
 })
