@@ -1,6 +1,7 @@
 import type { Migration } from 'kysely'
 import * as registry from './0001_registry.ts'
 import * as toolGroups from './0002_tool_groups.ts'
+import * as principals from './0003_principals.ts'
 import * as audit from './0004_audit.ts'
 import * as refreshClaims from './0006_refresh_claims.ts'
 
@@ -8,6 +9,7 @@ import * as refreshClaims from './0006_refresh_claims.ts'
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_registry': registry,
   '0002_tool_groups': toolGroups,
+  '0003_principals': principals,
   '0004_audit': audit,
   '0006_refresh_claims': refreshClaims
 }

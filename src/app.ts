@@ -13,6 +13,7 @@ import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
 import registry from './plugins/registry.ts'
 import { audit as auditLog } from './routes/audit.ts'
+import { init } from './routes/init.ts'
 import { mcp } from './routes/mcp.ts'
 import { principals } from './routes/principals.ts'
 import { prompts } from './routes/prompts.ts'
@@ -73,13 +74,14 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   const app = createServer(config, log)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
   const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, demo } = config
+  const { adminToken, initSecret } = config
 
   await app.register(errors)
   await app.register(jsonBody, { limits })
   const load = watchLoad({ ...limits, onChange: (reason) => tellLoad(app.log, reason) })
   app.addHook('onClose', async () => load.close())
-  await app.register(guard, { load, host, publicUrl, allowedHosts, allowedOrigins })
-  await app.register(auth)
+  await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
+  await app.register(auth, { mode })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
   await app.register(registry, {
     mode,
@@ -92,16 +94,21 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
     tell
   })
   await app.register(audit)
-  await app.register(gateway, { version: VERSION, mode, stdio, egress, timeouts, limits, refreshIntervalMs, demo })
+  await app.register(gateway, {
+    ...{ version: VERSION, mode, adminToken, demo },
+    ...{ stdio, egress, timeouts, limits, refreshIntervalMs }
+  })
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)
     done()
   })
 
   await app.register(system, { version: VERSION })
+  await app.register(init, { mode, initSecret })
   await app.register(
     async (api) => {
-      for (const routes of [servers, tools, prompts, resources, principals, auditLog]) await api.register(routes)
+      for (const routes of [servers, tools, prompts, resources, auditLog]) await api.register(routes)
+      await api.register(principals, { mode })
       await api.register(toolGroups, { publicUrl })
     },
     { prefix: '/api/v0' }

@@ -18,6 +18,12 @@ export interface Config {
   readonly dataDir: string
   /** 32 bytes; undefined: a key file in `dataDir`, created when missing. */
   readonly encryptionKey: Buffer | undefined
+  /** Enterprise mode: access token of the administrator with whom an empty database is initialised at the start. */
+  readonly adminToken: string | undefined
+  /** Enterprise mode: what `POST /init` asks for. */
+  readonly initSecret: string | undefined
+  /** Seconds without a word from the database after which nothing is served any more; 0: never. */
+  readonly staleLimitS: number
   readonly demo: boolean
   readonly otel: boolean
   /** Without a trailing slash; undefined: taken from the request. */
@@ -152,12 +158,18 @@ function urlOfParts(read: Reader): string | undefined {
   return url.href
 }
 
+/** What servers leave behind, or find, must not be another's: in enterprise mode each process has a folder of its own. */
+function stdioFolder(read: Reader): string | undefined {
+  const given = read('stdioCwd') ?? (read('mode') === 'enterprise' ? undefined : '.')
+  return given === undefined ? undefined : resolve(given)
+}
+
 const readStdio = (read: Reader, environment: Environment): Config['stdio'] => ({
   enabled: read('stdio'),
   commands: read('stdioCommands') ?? null,
   uid: read('stdioUid'),
   gid: read('stdioGid'),
-  cwd: resolve(read('stdioCwd') ?? '.'),
+  cwd: stdioFolder(read),
   maxProcesses: read('stdioProcesses'),
   maxQueue: read('stdioQueue'),
   environment
@@ -189,20 +201,48 @@ const readLimits = (read: Reader): Config['limits'] => ({
   eventLoopLagMs: read('eventLoopLagMs')
 })
 
-function warningsOf(config: Config, env: Environment, given: StartFlags): string[] {
+const present = (names: readonly string[], env: Environment) => names.filter((name) => env[name])
+
+const plainSecrets = Object.values<Setting>(settings).flatMap(({ variable, secret }) => (secret ? [variable] : []))
+const enterpriseOnly = [settings.adminToken, settings.initSecret].flatMap(({ variable }) => [
+  variable,
+  `${variable}_FILE`
+])
+
+function modeWarnings({ mode, host, stdio }: Config, env: Environment): string[] {
+  if (mode === 'development') {
+    const open = isLoopback(host)
+      ? []
+      : [`listening on ${host} without authentication: whoever reaches this port can run commands on this machine`]
+    return [...open, ...present(enterpriseOnly, env).map((name) => `${name} has no effect in development mode`)]
+  }
+  const readable = present(plainSecrets, env)
+  if (readable.length === 0 || !stdio.enabled || stdio.uid !== undefined) return []
+  return [
+    `stdio servers run as the user of the gateway and can read ${readable.join(', ')} from its environment: ` +
+      'use the …_FILE forms, or give them a user of their own with TOWPATH_STDIO_UID'
+  ]
+}
+
+function warningsOf(config: Config, env: Environment, flags: StartFlags, read: Reader): string[] {
   const known = new Set(Object.values<Setting>(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
   const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && env[name] && !known.has(name))
   const warnings = unknown.sort().map((name) => `${name} is not a setting of this version and has no effect`)
-  if (!isLoopback(config.host)) {
-    warnings.push(
-      `listening on ${config.host} without authentication: whoever reaches this port can run commands on this machine`
-    )
-  }
-  if (given.databaseUrl && new URL(given.databaseUrl).password) {
+  warnings.push(...modeWarnings(config, env))
+  if (flags.databaseUrl && new URL(flags.databaseUrl).password) {
     warnings.push('a password in --database-url can be seen in the process list; use DATABASE_URL or DATABASE_URL_FILE')
   }
-  if (config.otel) warnings.push('metrics are not available in this version')
+  if (read('otel')) warnings.push('metrics are not available in this version')
   return warnings
+}
+
+/** A key file beside one replica would open nothing for the next. */
+function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
+  if (mode === 'development' || databaseUrl === undefined || encryptionKey) return
+  throw new ConfigError(
+    'TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
+      '32 random bytes as base64, the same for every replica ("openssl rand -base64 32" makes one)'
+  )
 }
 
 /**
@@ -211,24 +251,28 @@ function warningsOf(config: Config, env: Environment, given: StartFlags): string
  */
 export function readConfig(
   env: Environment,
-  given: StartFlags,
+  flags: StartFlags,
   readFile: (path: string) => string
 ): { config: Config; warnings: readonly string[] } {
-  const read = createReader(env, given, readFile)
-  if (read('mode') === 'enterprise') throw new ConfigError('enterprise mode is not available in this version yet')
+  const read = createReader(env, flags, readFile)
+  const mode = read('mode')
+  const isEnterprise = mode === 'enterprise'
   const databaseUrl = read('databaseUrl') ?? urlOfParts(read)
   const config: Config = {
-    mode: 'development',
-    host: read('host'),
+    mode,
+    host: read('host') ?? (isEnterprise ? '0.0.0.0' : '127.0.0.1'),
     port: read('port'),
     databaseUrl,
     directDatabaseUrl: databaseUrl && (read('directDatabaseUrl') ?? databaseUrl),
     dataDir: resolve(read('dataDir')),
     encryptionKey: read('encryptionKey'),
+    adminToken: read('adminToken'),
+    initSecret: read('initSecret'),
+    staleLimitS: read('staleLimitS') ?? (isEnterprise ? 3_600 : 0),
     demo: read('demo'),
-    otel: read('otel'),
+    otel: read('otel') ?? isEnterprise,
     publicUrl: read('publicUrl'),
-    allowedHosts: read('allowedHosts') ?? [],
+    allowedHosts: read('allowedHosts') ?? (isEnterprise ? null : []),
     allowedOrigins: read('allowedOrigins') ?? [],
     logLevel: read('logLevel'),
     stdio: readStdio(read, env),
@@ -239,5 +283,6 @@ export function readConfig(
     timeouts: readTimeouts(read),
     limits: readLimits(read)
   }
-  return { config, warnings: warningsOf(config, env, given) }
+  checkKey(config)
+  return { config, warnings: warningsOf(config, env, flags, read) }
 }

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import type { Config } from './config.ts'
+import { isLoopback } from './domain/loopback.ts'
 import { PRODUCT, TITLE } from './domain/product.ts'
 import { VERSION } from './domain/version.ts'
 import { StartRefusal } from './registry/refusal.ts'
@@ -32,6 +33,16 @@ function banner(config: Config, url: string, warnings: readonly string[]): strin
     `  store         ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir}`}`,
     ...warnings.map((warning) => `  warning: ${warning}`)
   ].join('\n')
+}
+
+/** Whoever initialises an enterprise gateway rules it. */
+function initWarnings({ gateway }: FastifyInstance, { mode, host, initSecret }: Config): string[] {
+  if (mode === 'development' || gateway.initialized) return []
+  if (isLoopback(host) || initSecret !== undefined) return ['not initialized: POST /init makes the first administrator']
+  return [
+    'not initialized: whoever reaches this port first can make themselves its administrator; send POST /init now, ' +
+      'and set TOWPATH_INIT_SECRET or TOWPATH_ADMIN_TOKEN next time'
+  ]
 }
 
 function nodeWarnings(): string[] {
@@ -123,5 +134,11 @@ export async function startServer(config: Config, warnings: readonly string[], {
     process.exitCode = error instanceof StartRefusal ? error.exitCode : 1
     return process.exit()
   }
-  out(banner(config, baseUrl(app.server.address() as AddressInfo), [...warnings, ...nodeWarnings()]))
+  out(
+    banner(config, baseUrl(app.server.address() as AddressInfo), [
+      ...warnings,
+      ...initWarnings(app, config),
+      ...nodeWarnings()
+    ])
+  )
 }

@@ -1,5 +1,6 @@
 import { parseEgressEntry } from './domain/egress.ts'
 import { ENV_PREFIX } from './domain/product.ts'
+import { isToken, TOKEN_RULE } from './domain/tokens.ts'
 
 /** A value that cannot be used. `readConfig` puts the name of the variable or flag in front of the message. */
 export class SettingError extends Error {}
@@ -108,6 +109,8 @@ const key = (given: string) => {
     : fail('must be 32 bytes as base64 or as 64 hexadecimal digits')
 }
 
+const token = (given: string) => (isToken(given) ? given : fail(TOKEN_RULE))
+
 const port = integer(0, 65_535)
 const duration = integer(1, 86_400_000)
 const bytes = integer(1_024, 1_073_741_824)
@@ -120,13 +123,14 @@ export const settings = {
     variable: 'SERVER_MODE',
     flag: '--enterprise',
     fallback: 'development',
-    about: '`development` or `enterprise`, in any letter case. This version offers development mode only.',
+    about:
+      '`development` or `enterprise`, in any letter case. Development mode asks nobody who they are; enterprise mode asks everybody for a token.',
     parse: oneOf('development', 'enterprise')
   },
   host: {
     variable: 'HOST',
     flag: '--host',
-    fallback: '127.0.0.1',
+    otherwise: '`127.0.0.1`; in enterprise mode `0.0.0.0`',
     about:
       'Address to listen on. Development mode lets everybody who reaches the port run commands: an address that is not loopback prints a warning.',
     parse: text
@@ -189,9 +193,30 @@ export const settings = {
     variable: `${ENV_PREFIX}ENCRYPTION_KEY`,
     file: true,
     secret: true,
-    otherwise: 'a key file in the data folder, created when missing',
+    otherwise: 'a key file in the data folder, created when missing; with PostgreSQL in enterprise mode it is required',
     about: 'Seals upstream secrets at rest: 32 bytes as base64 or as 64 hexadecimal digits.',
     parse: key
+  },
+  adminToken: {
+    variable: `${ENV_PREFIX}ADMIN_TOKEN`,
+    file: true,
+    secret: true,
+    about:
+      'Enterprise mode: initialises an empty database at the start, with this as the access token of the first administrator. A database that is initialised already stays as it is.',
+    parse: token
+  },
+  initSecret: {
+    variable: `${ENV_PREFIX}INIT_SECRET`,
+    file: true,
+    secret: true,
+    about: 'Enterprise mode: `POST /init` needs it as `Authorization: Bearer <secret>`.',
+    parse: token
+  },
+  staleLimitS: {
+    variable: `${ENV_PREFIX}STALE_LIMIT`,
+    otherwise: '`0`; in enterprise mode `3600`',
+    about: 'Seconds for which a gateway that cannot reach its database goes on serving what it knows; 0 = for ever.',
+    parse: integer(0, 31_536_000)
   },
   demo: {
     variable: `${ENV_PREFIX}DEMO`,
@@ -203,7 +228,7 @@ export const settings = {
   otel: {
     variable: 'OTEL_ENABLED',
     flag: '--otel',
-    fallback: 'off',
+    otherwise: '`off`; in enterprise mode `on`',
     about: 'Serves `GET /metrics`. Not available in this version.',
     parse: onOff
   },
@@ -222,7 +247,7 @@ export const settings = {
   },
   allowedHosts: {
     variable: `${ENV_PREFIX}ALLOWED_HOSTS`,
-    otherwise: 'none',
+    otherwise: 'none; in enterprise mode any',
     about:
       'Host names that requests may name besides loopback names (and, when listening beyond loopback, IP addresses), separated by commas. Keeps out DNS rebinding.',
     parse: hosts
@@ -231,7 +256,7 @@ export const settings = {
     variable: `${ENV_PREFIX}ALLOWED_ORIGINS`,
     otherwise: 'none',
     about:
-      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. Pages of loopback names may send requests without being listed, but get no CORS headers.',
+      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. In development mode pages of loopback names may send requests without being listed, but get no CORS headers.',
     parse: origins
   },
   stdio: {
@@ -260,7 +285,7 @@ export const settings = {
   },
   stdioCwd: {
     variable: `${ENV_PREFIX}STDIO_CWD`,
-    otherwise: "the gateway's working directory",
+    otherwise: "the gateway's working directory; in enterprise mode an empty folder for each process",
     about: 'Working directory of `stdio` servers.',
     parse: text
   },

@@ -1,12 +1,14 @@
 import AjvCompiler from '@fastify/ajv-compiler'
 import { isName, isServerName, NAME_RULE, SERVER_NAME_RULE } from './domain/names.ts'
 import { isMoment, isStorable } from './domain/text.ts'
+import { isToken, TOKEN_RULE } from './domain/tokens.ts'
 import { invalid } from './errors.ts'
 
 /** Formats of our schemas; the rule is what the caller is told. */
 const formats: Readonly<Record<string, { validate: (text: string) => boolean; rule: string }>> = {
   text: { validate: isStorable, rule: 'must not hold NUL characters or lone surrogates' },
   name: { validate: isName, rule: NAME_RULE },
+  token: { validate: isToken, rule: TOKEN_RULE },
   'server-name': { validate: isServerName, rule: SERVER_NAME_RULE },
   moment: { validate: isMoment, rule: 'must be an ISO 8601 date, or date and time with zone' },
   'row-id': { validate: (text) => /^\d{1,18}$/.test(text), rule: 'must be the id of a row' }

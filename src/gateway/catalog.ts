@@ -1,6 +1,15 @@
-import { createHash } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { allServers, readAllowList } from '../domain/allow-list.ts'
 import { resolveGroup, type Selection } from '../domain/groups.ts'
-import type { ItemKind, RegistryState, StoredGroup, StoredItem, StoredServer } from '../registry/model.ts'
+import type {
+  ItemKind,
+  RegistryState,
+  StoredGroup,
+  StoredItem,
+  StoredPrincipal,
+  StoredServer
+} from '../registry/model.ts'
+import type { Caller } from './gateway.ts'
 import { valueOf, withMembers, members } from './json.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
 import { createListingCache, joinListing, type Listing, type ListingCache } from './listing.ts'
@@ -52,15 +61,29 @@ export interface GroupBlock extends GroupParts {
   readonly stored: StoredGroup
 }
 
+/** Whoever has an access token. Made once for each stored revision. */
+export interface Principal {
+  readonly stored: StoredPrincipal
+  readonly caller: Caller
+}
+
 /** Everything that the data plane serves from, at one version of the registry. Immutable, swapped whole. */
 export interface Catalog {
   readonly version: string
+  /** Whether enterprise mode has its first administrator. */
+  readonly initialized: boolean
   /** In order of name. */
   readonly servers: readonly ServerBlock[]
   server(name: string): ServerBlock | undefined
   /** In order of name. */
   readonly groups: readonly GroupBlock[]
   group(name: string): GroupBlock | undefined
+  /** Users, then clients, each in order of name. */
+  readonly principals: readonly Principal[]
+  /** By the SHA-256 of an access token. */
+  principal(tokenHash: Buffer): Principal | undefined
+  /** By a caller's key. */
+  principalOf(key: string): Principal | undefined
   readonly listings: ListingCache
 }
 
@@ -156,14 +179,51 @@ function groupOf(stored: StoredGroup): GroupBlock {
   return group
 }
 
+/** Administrators and users may use every server, though not over MCP (contract 5.4). */
+function callerFor(stored: StoredPrincipal): Caller {
+  const { kind, id, name } = stored
+  if (stored.kind === 'client') {
+    return { kind, name, key: `client:${id}`, allowed: readAllowList(stored.allowed_servers) }
+  }
+  return { kind, name, key: `user:${id}`, allowed: allServers }
+}
+
+const principals = new WeakMap<StoredPrincipal, Principal>()
+
+function principalOf(stored: StoredPrincipal): Principal {
+  let principal = principals.get(stored)
+  if (!principal) principals.set(stored, (principal = { stored, caller: callerFor(stored) }))
+  return principal
+}
+
+/** Bytes as a key of a map, one character each. */
+const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
+
+/** Look-ups of those who have tokens. What tells how far a guess was right is the hash, which nobody can choose. */
+function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'principalOf'> {
+  const byHash = new Map(all.map((each) => [keyOf(each.stored.tokenHash), each]))
+  const byKey = new Map(all.map((each) => [each.caller.key, each]))
+  return {
+    principal(tokenHash) {
+      const found = byHash.get(keyOf(tokenHash))
+      return found && timingSafeEqual(found.stored.tokenHash, tokenHash) ? found : undefined
+    },
+    principalOf: (key) => byKey.get(key)
+  }
+}
+
 /** `listings` is handed on from catalog to catalog, so that what did not change is not made again. */
 export function buildCatalog(state: RegistryState, listings: ListingCache = createListingCache()): Catalog {
   const servers = state.servers.map(blockOf)
   const groups = state.groups.map(groupOf)
+  const known = state.principals.map(principalOf)
   const byName = new Map(servers.map((block) => [block.name, block]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
     version: state.version,
+    initialized: state.initialized,
+    principals: known,
+    ...indexPrincipals(known),
     servers,
     server: (name) => byName.get(name),
     groups,
@@ -172,4 +232,10 @@ export function buildCatalog(state: RegistryState, listings: ListingCache = crea
   }
 }
 
-export const emptyCatalog: Catalog = buildCatalog({ version: '0', servers: [], groups: [] })
+export const emptyCatalog: Catalog = buildCatalog({
+  version: '0',
+  initialized: false,
+  servers: [],
+  groups: [],
+  principals: []
+})

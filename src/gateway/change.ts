@@ -5,7 +5,7 @@ import type { Caller } from './gateway.ts'
 type Origin = Pick<Change, 'address' | 'requestId'>
 
 /** What a caller is about to change, for the audit log. */
-export const changeBy = (caller: Caller & Origin, action: string, target: string): Change => ({
+export const changeBy = (caller: Pick<Caller, 'kind' | 'name'> & Origin, action: string, target: string): Change => ({
   actor: { kind: caller.kind, name: caller.name },
   action,
   target,

@@ -24,8 +24,9 @@ import { createInvocation } from './invocation.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
 import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
+import { createPrincipals } from './principals.ts'
 import { createRefresher } from './refresher.ts'
-import { scopeAt } from './scope.ts'
+import { allowedTo, scopeAt } from './scope.ts'
 import { createShares, noShares } from './shares.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
@@ -181,7 +182,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
   const subscriptions = createSubscriptions((server) => watching.follow(server))
 
   const core: Core = {
-    scope: (_caller, endpoint) => scopeAt(catalog, groupOf(endpoint)),
+    scope: (caller, endpoint) => scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller)),
     forward: (server, call, origin) => upstreams.of(server).call(call, origin)
   }
   const replays = createReplays()
@@ -241,8 +242,12 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     ...createManagement({ registry, catalog: () => catalog, readOffer }),
     ...createGroups(registry, () => catalog),
     ...createInvocation(() => catalog, core),
+    ...createPrincipals(registry, () => catalog),
     get ready() {
       return ready
+    },
+    get initialized() {
+      return catalog.initialized
     },
     mcp,
     async start() {

@@ -1,11 +1,25 @@
-import type { GroupConfig, ItemKind, ServerConfig } from '../registry/model.ts'
+import { allServers, type AllowList } from '../domain/allow-list.ts'
+import type { ClientConfig, GroupConfig, ItemKind, ServerConfig } from '../registry/model.ts'
+import type { ClientChange, UserConfig } from '../registry/principals.ts'
 
-/** Who is asking. Development mode knows one caller. */
+/** Who is asking. Development mode knows one caller; in enterprise mode each principal has one object for its MCP requests. */
 export interface Caller {
   readonly kind: 'development' | 'admin' | 'user' | 'client'
   readonly name: string
+  /** The principal for ever: sessions, upstream owners and parked calls are bound to it, never to the name. */
+  readonly key: string
+  /** The servers that it may use over MCP. */
+  readonly allowed: AllowList
+  /** For the audit log. */
+  readonly address?: string
+  readonly requestId?: string
 }
-export const developmentCaller: Caller = { kind: 'development', name: 'development' }
+export const developmentCaller: Caller = {
+  kind: 'development',
+  name: 'development',
+  key: 'development',
+  allowed: allServers
+}
 
 /** A server as REST shows it (contract 2.1 plus `enabled`). */
 export interface ServerRecord {
@@ -47,10 +61,47 @@ export interface GroupRecord {
   readonly missing: readonly string[]
 }
 
+/** A user as REST shows it (decisions "Enterprise mode"). */
+export type UserRecord = UserConfig
+
+/** An MCP client as REST shows it. */
+export interface ClientRecord {
+  readonly name: string
+  readonly description?: string
+  readonly allowed_servers: readonly string[]
+}
+
+/** Shown once, to whoever made it. */
+export interface Issued {
+  readonly access_token: string
+}
+
+/** What of a client is to differ; absent members stay. */
+export type ClientPatch = Omit<ClientChange, 'tokenHash'> & { readonly access_token?: string | undefined }
+
 /** The data plane: what routes ask for. JSON texts are ready to be sent as they are. Throws AppError. */
 export interface Gateway {
   /** True once a catalog is served. */
   readonly ready: boolean
+  /** Whether enterprise mode has its first administrator. */
+  readonly initialized: boolean
+  /** Whose access token this is. */
+  callerOf(token: string): Caller | undefined
+  /** Makes the first administrator with this token, or a generated one; 409. Before it there is no caller. */
+  initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<Issued>
+  users(caller: Caller): UserRecord[]
+  /** 409 where the name or the token is taken. A token is generated where none is given. */
+  createUser(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & Issued>
+  /** The token before is good for nothing any more. 404, 409. */
+  rotateUser(caller: Caller, name: string, token?: string): Promise<UserRecord & Issued>
+  /** 404, 409. */
+  removeUser(caller: Caller, name: string): Promise<void>
+  clients(caller: Caller): ClientRecord[]
+  client(caller: Caller, name: string): ClientRecord
+  createClient(caller: Caller, client: ClientConfig, token?: string): Promise<ClientRecord & Issued>
+  changeClient(caller: Caller, name: string, changes: ClientPatch): Promise<ClientRecord>
+  /** Its sessions and streams end. 404. */
+  removeClient(caller: Caller, name: string): Promise<void>
   servers(caller: Caller): ServerRecord[]
   server(caller: Caller, name: string): ServerRecord
   /** Connects, reads the lists, then stores all or nothing. `force` replaces a server of that name (decisions "Servers"). */

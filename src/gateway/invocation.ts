@@ -56,8 +56,8 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
     const stop = () => call.stop(left())
     signal.addEventListener('abort', stop, { once: true })
     try {
-      const owner = `${caller.kind}:${caller.name}`
-      const { answer, era } = await core.forward(server, call, { era: 'modern', owner, principal: owner })
+      const principal = caller.key
+      const { answer, era } = await core.forward(server, call, { era: 'modern', owner: principal, principal })
       if (answer.kind === 'error') throw refusalOf(server, request, answer)
       const { method } = request
       return adaptResult(answer.body, { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' })

@@ -1,8 +1,10 @@
+import { allows, allServers, noServers, type AllowList } from '../domain/allow-list.ts'
 import { everything, takes } from '../domain/groups.ts'
 import { splitName } from '../domain/names.ts'
 import { matchesTemplate } from '../domain/uri-template.ts'
 import type { ItemKind } from '../registry/model.ts'
 import { listedText, type Catalog, type GroupParts, type GroupPart, type Item, type ServerBlock } from './catalog.ts'
+import type { Caller } from './gateway.ts'
 import { withMembers } from './json.ts'
 import { joinListing, pickEntries, type Listing } from './listing.ts'
 
@@ -161,16 +163,18 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
   }
 }
 
-function createScope(catalog: Catalog, group: GroupParts | undefined): Scope {
+function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: AllowList): Scope {
   const isBare = group?.isBare ?? false
-  const partOf = ({ name }: ServerBlock) => (group ? group.parts.get(name) : wholePart)
+  const partOf = ({ name }: ServerBlock) =>
+    allows(allowed, name) ? (group ? group.parts.get(name) : wholePart) : undefined
   const isIn = (server: ServerBlock) => {
     const part = server.enabled ? partOf(server) : undefined
     return part !== undefined && offers(server, part)
   }
   const servers = catalog.servers.filter(isIn)
   const wholeServers = servers.filter((server) => partOf(server)!.isWhole)
-  const uris = createUris(catalog, wholeServers, isBare)
+  let made: ReturnType<typeof createUris> | undefined
+  const uris = () => (made ??= createUris(catalog, wholeServers, isBare))
   const serves = (item: Item) => {
     const part = item.enabled ? partOf(item.server) : undefined
     return part !== undefined && (item.kind === 'tool' ? takes(part, item.name) : part.isWhole)
@@ -183,9 +187,9 @@ function createScope(catalog: Catalog, group: GroupParts | undefined): Scope {
   const makeListings = (kind: ItemKind): Listing[] => {
     if (kind === 'tool') return servers.map((server) => toolListing(catalog, server, partOf(server)!, isBare))
     if (kind === 'prompt') return wholeServers.map((server) => server.listing(kind, isBare))
-    return wholeServers.map((server) => uris.listing(server, kind))
+    return wholeServers.map((server) => uris().listing(server, kind))
   }
-  // what is made for groups is held by the bounded cache alone
+  // what is made for a part of a server is held by the bounded cache alone
   const listed = new Map<ItemKind, readonly Listing[]>()
   return {
     catalog,
@@ -197,10 +201,10 @@ function createScope(catalog: Catalog, group: GroupParts | undefined): Scope {
       const item = lookUp(kind, listedName)
       return item && serves(item) ? item : undefined
     },
-    resolve: uris.resolve,
-    resolveTemplate: uris.resolveTemplate,
+    resolve: (uri) => uris().resolve(uri),
+    resolveTemplate: (template) => uris().resolveTemplate(template),
     listings(kind) {
-      if (group) return makeListings(kind)
+      if (group || !allowed.isAll) return makeListings(kind)
       let found = listed.get(kind)
       if (!found) listed.set(kind, (found = makeListings(kind)))
       return found
@@ -208,21 +212,33 @@ function createScope(catalog: Catalog, group: GroupParts | undefined): Scope {
   }
 }
 
+const MAX_SCOPES = 1_000
 const scopes = new WeakMap<Catalog, Map<string, Scope>>()
 
-/** What can be used of a group, or at the global endpoint, by a caller who may use every server. */
-export function scopeFor(catalog: Catalog, group?: GroupParts): Scope {
-  const known = scopes.get(catalog) ?? new Map<string, Scope>()
-  scopes.set(catalog, known)
-  const content = group?.content ?? ''
+/** What can be used of a group, or at the global endpoint, by a caller with this allow list. */
+export function scopeFor(catalog: Catalog, group?: GroupParts, allowed: AllowList = allServers): Scope {
+  let known = scopes.get(catalog)
+  if (!known) scopes.set(catalog, (known = new Map()))
+  const ofGroup = group?.content ?? ''
+  const content = allowed.isAll ? ofGroup : `${ofGroup} ${allowed.content}`
   let scope = known.get(content)
-  if (!scope) known.set(content, (scope = createScope(catalog, group)))
+  if (scope && known.size < MAX_SCOPES) return scope
+  // full: the one that was used least recently gives way
+  known.delete(content)
+  if (!scope && known.size >= MAX_SCOPES) known.delete(known.keys().next().value!)
+  known.set(content, (scope ??= createScope(catalog, group, allowed)))
   return scope
 }
 
 /** By a group's name; nothing is in scope where there is no such group (any more). */
-export const scopeAt = (catalog: Catalog, group: string | undefined): Scope =>
-  group === undefined ? scopeFor(catalog) : scopeFor(catalog, catalog.group(group) ?? nothing)
+export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: AllowList): Scope =>
+  group === undefined
+    ? scopeFor(catalog, undefined, allowed)
+    : scopeFor(catalog, catalog.group(group) ?? nothing, allowed)
+
+/** As of this catalog: streams hold a caller for longer than its allow list, or the client itself, is good. */
+export const allowedTo = (catalog: Catalog, { kind, key }: Caller): AllowList =>
+  kind === 'client' ? (catalog.principalOf(key)?.caller.allowed ?? noServers) : allServers
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 

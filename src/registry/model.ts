@@ -111,14 +111,46 @@ export interface StoredGroup extends GroupConfig {
   readonly createdAt: string
 }
 
+interface StoredTokenHolder {
+  /** Never given again: what is bound to it is not a later principal's of the same name. */
+  readonly id: string
+  readonly name: string
+  /** SHA-256 of the access token. */
+  readonly tokenHash: Uint8Array
+  /** Registry version of the last change, as text. */
+  readonly revision: string
+}
+
+export interface StoredUser extends StoredTokenHolder {
+  readonly kind: 'admin' | 'user'
+}
+
+/** What an administrator says of an MCP client. */
+export interface ClientConfig {
+  readonly name: string
+  readonly description: string | null
+  /** Names of servers, also of what is not there; `*` stands for every server (contract 2.8). */
+  readonly allowed_servers: readonly string[]
+}
+
+export interface StoredClient extends StoredTokenHolder, ClientConfig {
+  readonly kind: 'client'
+}
+
+/** Whoever has an access token in enterprise mode. Immutable: the same object until the revision differs. */
+export type StoredPrincipal = StoredUser | StoredClient
+
 /**
- * Everything that the data plane serves from, at one version of the registry. Servers and groups each in order of name
- * (byte order).
+ * Everything that the data plane serves from, at one version of the registry. Servers and groups, users, then clients,
+ * each in order of name (byte order).
  */
 export interface RegistryState {
   readonly version: string
+  /** Whether enterprise mode has its first administrator. */
+  readonly initialized: boolean
   readonly servers: readonly StoredServer[]
   readonly groups: readonly StoredGroup[]
+  readonly principals: readonly StoredPrincipal[]
 }
 
 /** Who acts: a principal, the gateway itself (`system`), or somebody unknown. */

@@ -21,6 +21,7 @@ import type {
 } from './model.ts'
 import { createRefusals } from './refusals.ts'
 import { openSecrets } from './secrets.ts'
+import { createPrincipals } from './principals.ts'
 import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSync } from './sync.ts'
@@ -34,6 +35,7 @@ export interface Transaction {
   readonly servers: ReturnType<typeof createServers>
   readonly items: ReturnType<typeof createItems>
   readonly groups: ReturnType<typeof createGroups>
+  readonly principals: ReturnType<typeof createPrincipals>
 }
 
 /** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
@@ -148,7 +150,8 @@ async function commit<T>(db: Db, master: Buffer, change: Change, work: (tx: Tran
     const result = await work({
       servers: createServers(context),
       items: createItems(context),
-      groups: createGroups(context)
+      groups: createGroups(context),
+      principals: createPrincipals(context)
     })
     if (effects.length === 0) return { result, version: undefined }
     await recordChange(trx, change, version, effects)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { readGroups } from './groups.ts'
+import { readPrincipals } from './principals.ts'
 import type { RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
 import type { Db } from './tables.ts'
 
@@ -21,8 +22,7 @@ const columns = [
 ] as const
 
 /**
- * The state as of now: only servers and groups with another revision than in `previous` are read, the others are the same
- * objects.
+ * The state as of now: only what has another revision than in `previous` is read, everything else is the same objects.
  */
 export function loadState(db: Db, previous?: RegistryState): Promise<RegistryState> {
   return db
@@ -30,10 +30,12 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => {
-      const version = await readVersion(trx)
+      const { version, initialized } = await readHead(trx)
       if (version === previous?.version) return previous
-      const known = reusable(previous, version)
-      const groups = await readGroups(trx, isOlder(previous, version) ? [] : previous?.groups)
+      const reused = isOlder(previous, version) ? undefined : previous
+      const known = new Map(reused?.servers.map((server) => [server.id, server]))
+      const groups = await readGroups(trx, reused?.groups)
+      const principals = await readPrincipals(trx, reused?.principals)
       const heads = await trx.selectFrom('servers').select(['id', 'revision']).execute()
       const stale = heads.filter(({ id, revision }) => known.get(id)?.revision !== revision)
       const read = await readServers(
@@ -41,8 +43,18 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
         stale.map((head) => head.id)
       )
       const servers = heads.map(({ id }) => read.get(id) ?? known.get(id)!)
-      return { version, servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)), groups }
+      const inOrder = servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      return { version, initialized, servers: inOrder, groups, principals }
     })
+}
+
+async function readHead(db: Db): Promise<{ version: string; initialized: boolean }> {
+  const { version, initialized_at } = await db
+    .selectFrom('gateway')
+    .select(['version', 'initialized_at'])
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow()
+  return { version, initialized: initialized_at !== null }
 }
 
 export async function readVersion(db: Db): Promise<string> {
@@ -53,9 +65,6 @@ export async function readVersion(db: Db): Promise<string> {
 /** A database that was put back to an earlier state gives known revisions out again, to other contents. */
 const isOlder = (previous: RegistryState | undefined, version: string) =>
   previous !== undefined && BigInt(version) < BigInt(previous.version)
-
-const reusable = (previous: RegistryState | undefined, version: string): Map<string, StoredServer> =>
-  new Map(isOlder(previous, version) ? [] : previous?.servers.map((server) => [server.id, server]))
 
 async function readServers(db: Db, ids: readonly string[]): Promise<Map<string, StoredServer>> {
   const servers = new Map<string, StoredServer>()

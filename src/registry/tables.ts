@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, Kysely } from 'kysely'
+import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
 import type { Actor, ItemKind, Outcome, SessionMode, Transport } from './model.ts'
 
 /** bigint: text on both engines, so that no digit is lost (store.ts sets the parsers). */
@@ -7,7 +7,14 @@ type Optional = ColumnType<string | null, string | null | undefined, never>
 type Timestamp = ColumnType<Date, never, Date>
 
 export interface Tables {
-  gateway: { id: number; mode: string; version: ColumnType<string, string | undefined, string>; canary: Uint8Array }
+  gateway: {
+    id: number
+    mode: string
+    version: ColumnType<string, string | undefined, string>
+    canary: Uint8Array
+    /** null: enterprise mode without an administrator yet; of no meaning in development mode. */
+    initialized_at: ColumnType<Date | null, null | undefined, Date | RawBuilder<Date>>
+  }
   servers: {
     id: string
     name: string
@@ -46,6 +53,30 @@ export interface Tables {
     excluded_tools: string
     tool_names: 'qualified' | 'bare'
     revision: Bigint
+    created_at: Timestamp
+  }
+  users: {
+    id: string
+    name: string
+    role: 'admin' | 'user'
+    revision: Bigint
+    created_at: Timestamp
+  }
+  clients: {
+    id: string
+    name: string
+    description: string | null
+    /** JSON array of names; `*` stands for every server. */
+    allowed_servers: string
+    revision: Bigint
+    created_at: Timestamp
+  }
+  /** Each row belongs to one user or to one client. */
+  access_tokens: {
+    /** SHA-256. */
+    hash: Uint8Array
+    user_id: ColumnType<string | null, string | undefined, never>
+    client_id: ColumnType<string | null, string | undefined, never>
     created_at: Timestamp
   }
   /** Rows are added and, when they are old, deleted; none is ever changed. */

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { AppError, unavailable } from '../errors.ts'
+import { unavailable } from '../errors.ts'
 import { failures, ref } from '../schemas/shared.ts'
 import { Health, Metadata } from '../schemas/system.ts'
 
@@ -27,14 +27,6 @@ export const system: FastifyPluginAsyncTypebox<{ version: string }> = async (app
     () => {
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
       return { status: 'ready' }
-    }
-  )
-
-  app.post(
-    '/init',
-    { config, schema: { tags, summary: 'Initialise enterprise mode', response: failures(409) } },
-    () => {
-      throw new AppError(409, 'development mode needs no initialisation')
     }
   )
 }

@@ -1,5 +1,16 @@
 import type { TSchema } from '@sinclair/typebox'
 import { AuditEntry, AuditPage } from './audit.ts'
+import {
+  Client,
+  ClientInput,
+  ClientPatch,
+  Initialized,
+  IssuedClient,
+  IssuedUser,
+  TokenInput,
+  User,
+  UserInput
+} from './principal.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
 import { Refresh, Server, ServerInput, ServerState } from './server.ts'
@@ -33,5 +44,14 @@ export const namedSchemas: readonly TSchema[] = [
   ToolGroupReplacement,
   EffectiveTools,
   AuditEntry,
-  AuditPage
+  AuditPage,
+  Initialized,
+  User,
+  UserInput,
+  IssuedUser,
+  TokenInput,
+  Client,
+  ClientInput,
+  ClientPatch,
+  IssuedClient
 ]

@@ -51,6 +51,7 @@ export const ErrorBody = Type.Object(
 
 const meanings = {
   400: 'The input is not valid',
+  401: 'No valid access token',
   403: 'Not allowed',
   404: 'It does not exist',
   409: 'It conflicts with what exists',

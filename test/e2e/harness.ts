@@ -165,10 +165,17 @@ export async function startGateway(t: TestContext, options: GatewayOptions = {})
 export const restart = (t: TestContext, { place }: Gateway, options: GatewayOptions = {}) =>
   startGateway(t, { place, ...options })
 
-async function request(url: string, method: string, body?: unknown): Promise<Answer> {
+/** `body` goes out as JSON. */
+export async function request(
+  url: string,
+  method: string,
+  body?: unknown,
+  headers: Record<string, string> = {}
+): Promise<Answer> {
   const response = await fetch(url, {
     method,
-    ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
   })
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json') ?? false

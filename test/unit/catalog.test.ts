@@ -4,7 +4,7 @@ import { splitName } from '../../src/domain/names.ts'
 import { buildCatalog, listedText } from '../../src/gateway/catalog.ts'
 import { joinListing } from '../../src/gateway/listing.ts'
 import type { StoredItem } from '../../src/registry/model.ts'
-import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
+import { catalogOf, prompt, resource, stateOf, storedServer, template, tool } from './stored.ts'
 
 const listed = (item: StoredItem) => {
   const server = catalogOf([storedServer('one', [item])]).server('one')!
@@ -55,8 +55,8 @@ test('a listing knows where each entry ends, in bytes', () => {
 
 test('a server’s block is made once for each stored object and shared by the catalogs that hold it', () => {
   const [a, b] = [storedServer('a', [tool('t')]), storedServer('b', [])]
-  const before = buildCatalog({ version: '1', servers: [a, b], groups: [] })
-  const after = buildCatalog({ version: '2', servers: [a, { ...b }], groups: [] })
+  const before = buildCatalog(stateOf('1', { servers: [a, b] }))
+  const after = buildCatalog(stateOf('2', { servers: [a, { ...b }] }))
   assert.equal(after.server('a'), before.server('a'))
   assert.equal(after.server('a')!.listing('tool'), before.server('a')!.listing('tool'))
   assert.notEqual(after.server('b'), before.server('b'))

@@ -9,7 +9,8 @@ import { configurationReference } from '../../src/settings.ts'
 
 const files: Readonly<Record<string, string>> = {
   '/run/url': 'postgres://u:p@db/towpath\n',
-  '/run/password': 'p@ss/w:rd\n'
+  '/run/password': 'p@ss/w:rd\n',
+  '/run/token': 'a-token-from-a-file\n'
 }
 const readFile = (path: string) => {
   const text = files[path]
@@ -115,6 +116,10 @@ const bad: readonly [name: string, value: string][] = [
   ['POSTGRES_HOST', 'a/b'],
   ['TOWPATH_ENCRYPTION_KEY', secret],
   ['TOWPATH_ENCRYPTION_KEY', Buffer.alloc(31).toString('base64')],
+  ['TOWPATH_ADMIN_TOKEN', `${secret} with space`],
+  ['TOWPATH_ADMIN_TOKEN', secret],
+  ['TOWPATH_INIT_SECRET', `${secret}ü0123456789`],
+  ['TOWPATH_STALE_LIMIT', '1h'],
   ['TOWPATH_DEMO', 'maybe'],
   ['OTEL_ENABLED', 'si'],
   ['TOWPATH_LOG_LEVEL', 'loud'],
@@ -149,11 +154,57 @@ test('a value and its file are not both accepted, nor is a file that cannot be r
   assert.equal(refused({ DATABASE_URL_FILE: '/gone' }), 'DATABASE_URL_FILE: the file "/gone" cannot be read')
 })
 
-test('enterprise mode is refused, by flag and by variable in any letter case', () => {
-  const text = 'enterprise mode is not available in this version yet'
-  assert.equal(refused({}, { enterprise: true }), text)
-  assert.equal(refused({ SERVER_MODE: 'Enterprise' }), text)
+const enterprise = { SERVER_MODE: 'enterprise' }
+
+test('enterprise mode is asked for by flag or by variable in any letter case', () => {
+  assert.equal(read({}, { enterprise: true }).config.mode, 'enterprise')
+  assert.equal(read({ SERVER_MODE: 'Enterprise' }).config.mode, 'enterprise')
   assert.equal(read({ SERVER_MODE: 'DEVELOPMENT' }).config.mode, 'development')
+})
+
+test('enterprise mode has its own defaults, which settings replace', () => {
+  const { config, warnings } = read(enterprise)
+  assert.deepEqual(
+    [config.host, config.allowedHosts, config.allowedOrigins, config.otel, config.stdio.cwd, config.staleLimitS],
+    ['0.0.0.0', null, [], true, undefined, 3_600]
+  )
+  assert.deepEqual(warnings, [])
+  const given = { HOST: '127.0.0.1', TOWPATH_ALLOWED_HOSTS: 'gw.lan', OTEL_ENABLED: 'off', TOWPATH_STDIO_CWD: '/srv' }
+  const other = read({ ...enterprise, ...given, TOWPATH_STALE_LIMIT: '0' }).config
+  assert.deepEqual(
+    [other.host, other.allowedHosts, other.otel, other.stdio.cwd, other.staleLimitS],
+    ['127.0.0.1', ['gw.lan'], false, '/srv', 0]
+  )
+})
+
+test('enterprise mode on PostgreSQL needs an encryption key, the embedded store makes one', () => {
+  const url = { DATABASE_URL: `postgres://u:${secret}@h/db` }
+  const message = refused({ ...enterprise, ...url })
+  assert.match(message, /^TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode/)
+  assert.doesNotMatch(message, new RegExp(secret))
+  const key = Buffer.alloc(32, 7).toString('base64')
+  assert.equal(read({ ...enterprise, ...url, TOWPATH_ENCRYPTION_KEY: key }).config.mode, 'enterprise')
+  assert.equal(read(url).config.encryptionKey, undefined)
+  assert.equal(read(enterprise).config.encryptionKey, undefined)
+})
+
+test('SE-11 secrets in variables that stdio servers can read warn once in enterprise mode, without showing them', () => {
+  const secrets = { TOWPATH_ADMIN_TOKEN: `${secret}-0123456789`, DATABASE_URL: `postgres://u:${secret}@h/db` }
+  const env = { ...enterprise, ...secrets, TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
+  const { warnings } = read(env)
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0]!, /can read DATABASE_URL, TOWPATH_ENCRYPTION_KEY, TOWPATH_ADMIN_TOKEN from its environment/)
+  assert.doesNotMatch(warnings[0]!, new RegExp(secret))
+  for (const safe of [{ TOWPATH_STDIO: 'off' }, { TOWPATH_STDIO_UID: '1000' }])
+    assert.deepEqual(read({ ...env, ...safe }).warnings, [])
+  assert.deepEqual(read({ ...enterprise, TOWPATH_ADMIN_TOKEN_FILE: '/run/token' }).warnings, [])
+})
+
+test('the administrator token and the init secret come from files too, and have no effect in development mode', () => {
+  const given = { TOWPATH_ADMIN_TOKEN_FILE: '/run/token', TOWPATH_INIT_SECRET_FILE: '/run/token' }
+  const { config } = read({ ...enterprise, ...given })
+  assert.deepEqual([config.adminToken, config.initSecret], ['a-token-from-a-file', 'a-token-from-a-file'])
+  assert.match(read(given).warnings.join(), /TOWPATH_ADMIN_TOKEN_FILE has no effect in development mode/)
 })
 
 test('DA-12 a bind wider than loopback warns, loopback does not', () => {

@@ -4,7 +4,7 @@ import { buildCatalog, type Catalog } from '../../src/gateway/catalog.ts'
 import { createListingCache } from '../../src/gateway/listing.ts'
 import { globalScope, scopeAt, scopeFor } from '../../src/gateway/scope.ts'
 import type { ItemKind, StoredGroup, StoredItem } from '../../src/registry/model.ts'
-import { catalogOf, prompt, resource, storedGroup, storedServer, template, tool } from './stored.ts'
+import { catalogOf, prompt, resource, stateOf, storedGroup, storedServer, template, tool } from './stored.ts'
 
 const off = { enabled: false }
 const early = { registeredAt: '2026-01-01T00:00:00.000Z' }
@@ -141,10 +141,13 @@ test('what did not change keeps its listing from catalog to catalog, also with a
   const listings = createListingCache()
   const stored = servers()
   const group = storedGroup('g', { included_tools: ['a__x'] })
-  const before = buildCatalog({ version: '1', servers: stored, groups: [group] }, listings)
+  const before = buildCatalog(stateOf('1', { servers: stored, groups: [group] }), listings)
   const [, ...others] = stored
   const after = buildCatalog(
-    { version: '2', servers: [stored[0]!, ...others.map((each) => ({ ...each }))], groups: [storedGroup('f'), group] },
+    stateOf('2', {
+      servers: [stored[0]!, ...others.map((each) => ({ ...each }))],
+      groups: [storedGroup('f'), group]
+    }),
     listings
   )
   assert.equal(scopeAt(after, 'g').listings('tool')[0], scopeAt(before, 'g').listings('tool')[0])
@@ -159,7 +162,7 @@ test('100 groups over 2,000 tools hold no more bytes than the cache may', () => 
     storedGroup(`g${String(i).padStart(3, '0')}`, { included_servers: ['a'], excluded_tools: [`a__t${i}`] })
   )
   const listings = createListingCache(2_000_000)
-  const catalog = buildCatalog({ version: '1', servers: [storedServer('a', many)], groups }, listings)
+  const catalog = buildCatalog(stateOf('1', { servers: [storedServer('a', many)], groups }), listings)
   for (const { stored } of catalog.groups) {
     const [listing] = scopeAt(catalog, stored.name).listings('tool')
     assert.equal(listing!.ends.length, 1_999)

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createHostCheck, createOriginCheck, type GuardOptions } from '../../src/plugins/guard.ts'
 
-const local: GuardOptions = { host: '127.0.0.1', publicUrl: undefined, allowedHosts: [], allowedOrigins: [] }
+const local: GuardOptions = {
+  mode: 'development' as const,
+  host: '127.0.0.1',
+  publicUrl: undefined,
+  allowedHosts: [],
+  allowedOrigins: []
+}
 
 test('DA-03 on loopback only loopback names pass, with any port', () => {
   const isKnown = createHostCheck(local)

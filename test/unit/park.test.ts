@@ -7,6 +7,7 @@ import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc
 import { createParks, giveUp, inputRequests, readResponses, type Question } from '../../src/gateway/downstream/park.ts'
 import { Questions } from '../../src/gateway/downstream/questions.ts'
 import type { Answer, Asking } from '../../src/gateway/upstream/call.ts'
+import { callerNamed } from './stored.ts'
 import { until } from './upstreams.ts'
 
 const limits = { depth: 64, elements: Infinity }
@@ -22,7 +23,7 @@ interface Ask {
 /** The parts of an exchange that parking looks at. */
 function exchangeOf({ principal = 'ann', endpoint = '/mcp', method = 'tools/call', params = request }: Ask = {}) {
   const message = readMessage(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }), limits)
-  return { caller: { kind: 'client', name: principal }, endpoint, message } as Exchange
+  return { caller: callerNamed(principal), endpoint, message } as Exchange
 }
 
 function open(t: TestContext, key = randomBytes(32)) {
@@ -132,7 +133,7 @@ test('what is parked for a principal, or at an endpoint, is given up and cannot 
   const gone = park(elsewhere, [question('elicitation/create'), question('roots/list')])!
   park(exchangeOf({ principal: 'bob' }))
 
-  parks.end((principal) => principal === 'bob')
+  parks.end((principal) => principal === 'client:bob')
   assert.deepEqual([given.splice(0), abandoned()], [['{"action":"cancel"}'], 1])
   parks.end((_principal, endpoint) => endpoint === '/v0/groups/g/mcp')
   const failed = '{"code":-32603,"message":"the caller can not be asked any more"}'

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { developmentCaller } from '../../src/gateway/gateway.ts'
 import { itemRecord, restName, serverRecord } from '../../src/gateway/records.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
-import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
+import { callerNamed, catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 
 const recordOf = (item: StoredItem, more: { enabled?: boolean } = {}) => {
   const catalog = catalogOf([storedServer('one', [item], more)])
@@ -87,7 +88,7 @@ test('a server record holds no secret, and values of the environment for nobody 
     oauth_client_secret: 'oauth'
   }
   const http = catalogOf([storedServer('a', [], { description: 'D' })]).server('a')!
-  const admin = { kind: 'admin', name: 'root' } as const
+  const admin = callerNamed('root', 'admin')
   assert.deepEqual(serverRecord(http, secrets, admin), {
     name: 'a',
     transport: 'streamable_http',
@@ -107,8 +108,8 @@ test('a server record holds no secret, and values of the environment for nobody 
     enabled: false
   }
   assert.deepEqual(serverRecord(stdio, secrets, admin), { ...expected, env: { TOKEN: 'value' } })
-  const development = { kind: 'development', name: 'development' } as const
+  const development = developmentCaller
   assert.deepEqual(serverRecord(stdio, secrets, development).env, { TOKEN: 'value' })
-  assert.deepEqual(serverRecord(stdio, secrets, { kind: 'user', name: 'u' }).env, { TOKEN: '***' })
+  assert.deepEqual(serverRecord(stdio, secrets, callerNamed('u', 'user')).env, { TOKEN: '***' })
   assert.deepEqual(serverRecord(stdio, {}, admin), expected)
 })

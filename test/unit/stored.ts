@@ -1,5 +1,17 @@
+import { createHash } from 'node:crypto'
+import { allServers } from '../../src/domain/allow-list.ts'
 import { buildCatalog, type Catalog } from '../../src/gateway/catalog.ts'
-import type { ItemKind, StoredGroup, StoredItem, StoredServer, Verdict } from '../../src/registry/model.ts'
+import type { Caller } from '../../src/gateway/gateway.ts'
+import type {
+  ItemKind,
+  RegistryState,
+  StoredClient,
+  StoredGroup,
+  StoredItem,
+  StoredServer,
+  StoredUser,
+  Verdict
+} from '../../src/registry/model.ts'
 
 export const legacyVerdict: Verdict = {
   modern: null,
@@ -58,9 +70,50 @@ export const storedGroup = (name: string, more: Partial<StoredGroup> = {}): Stor
   ...more
 })
 
+export const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Its access token is its name. */
+export const storedUser = (name: string, kind: 'admin' | 'user' = 'user'): StoredUser => ({
+  id: `id-${name}`,
+  kind,
+  name,
+  tokenHash: sha256(name),
+  revision: '1'
+})
+
+/** Its access token is its name. */
+export const storedClient = (name: string, allowed_servers: readonly string[] = []): StoredClient => ({
+  id: `id-${name}`,
+  kind: 'client',
+  name,
+  description: null,
+  allowed_servers,
+  tokenHash: sha256(name),
+  revision: '1'
+})
+
+/** A caller as an enterprise gateway makes them. */
+export const callerNamed = (name: string, kind: Caller['kind'] = 'client'): Caller => ({
+  kind,
+  name,
+  key: `${kind}:${name}`,
+  allowed: allServers
+})
+
+/** A registry's state in which nothing is but what is given. */
+export const stateOf = (version: string, more: Partial<RegistryState> = {}): RegistryState => ({
+  version,
+  initialized: true,
+  servers: [],
+  groups: [],
+  principals: [],
+  ...more
+})
+
 /** A catalog of the servers and groups, put in order of name as the registry does. */
 export const catalogOf = (
   servers: readonly StoredServer[],
   version = '7',
   groups: readonly StoredGroup[] = []
-): Catalog => buildCatalog({ version, servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)), groups })
+): Catalog =>
+  buildCatalog(stateOf(version, { servers: servers.toSorted((a, b) => (a.name < b.name ? -1 : 1)), groups }))

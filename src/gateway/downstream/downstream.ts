@@ -40,7 +40,7 @@ const sessionId = ({ headers }: HttpExchange): string | undefined => {
 function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undefined {
   const given = sessionId(http)
   if (given === undefined) return undefined
-  const session = edge.sessions.find(given, http.caller.name, http.endpoint)
+  const session = edge.sessions.find(given, http.caller.key, http.endpoint)
   if (!session) throw sessionNotFound(id)
   return session
 }

@@ -38,6 +38,7 @@ export interface Origin {
 
 /** What the MCP edge needs of the data plane. */
 export interface Core {
+  /** As of now: also where the caller was another when its stream began. */
   scope(caller: Caller, endpoint: string): Scope
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
   forward(server: ServerBlock, call: Call, origin: Origin): Promise<Forwarded>

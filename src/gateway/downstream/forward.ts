@@ -81,7 +81,7 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
     server: server.name,
     serverInfo: JSON.stringify(edge.identity)
   })
-  if (linking.has(message.method)) edge.links.note(caller.name, server.name, body)
+  if (linking.has(message.method)) edge.links.note(caller.key, server.name, body)
   const asked = era === 'modern' && needsLabel(scope) ? labelledResult(body, server.name) : body
   reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(asked) : asked })
 }
@@ -114,7 +114,7 @@ function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, 
 }
 
 function send({ session, era, caller, edge }: Exchange, server: ServerBlock, call: Call): Promise<Forwarded> {
-  const principal = `${caller.kind}:${caller.name}`
+  const principal = caller.key
   return edge.core.forward(server, call, { era, principal, owner: session ? `session:${session.id}` : principal })
 }
 

@@ -38,7 +38,7 @@ const initialize: Method = (exchange) => {
   const capabilities = JSON.stringify(declared).length > MAX_CAPABILITIES ? {} : declared
   const opened = session
     ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
-    : edge.sessions.create(caller.name, endpoint, version, capabilities)
+    : edge.sessions.create(caller.key, endpoint, version, capabilities)
   if (!opened) {
     return reply.plain(503, 'too many sessions are open', { 'retry-after': '30' })
   }

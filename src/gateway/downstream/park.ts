@@ -122,7 +122,8 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
     return count
   }
   /** Without authentication all callers are one principal, who cannot be held to one caller's share. */
-  const hasTooMany = ({ kind, name }: Caller) => kind !== 'development' && countOf(name) >= MAX_PER_PRINCIPAL
+  const hasTooMany = ({ kind, key: principal }: Caller) =>
+    kind !== 'development' && countOf(principal) >= MAX_PER_PRINCIPAL
   const expire = (id: string, reason?: string) => {
     const entry = entries.get(id)
     entries.delete(id)
@@ -142,7 +143,7 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
       if (entries.size >= MAX_PARKED || hasTooMany(caller)) return undefined
       const id = randomBytes(16).toString('base64url')
       const timer = setTimeout(expire, ROUND_MS, id).unref()
-      entries.set(id, { ...parked, principal: caller.name, endpoint, digest: digestOf(message), timer })
+      entries.set(id, { ...parked, principal: caller.key, endpoint, digest: digestOf(message), timer })
       return `${prefix}${id}.${sign(id)}`
     },
     isOurs: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
@@ -151,7 +152,7 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
       const entry = rest.length === 0 && isSigned(id, signature) ? entries.get(id) : undefined
       const { caller, endpoint, message } = exchange
       const isSame =
-        entry?.principal === caller.name && entry.endpoint === endpoint && entry.digest === digestOf(message)
+        entry?.principal === caller.key && entry.endpoint === endpoint && entry.digest === digestOf(message)
       if (!entry || !isSame) throw invalidState(message)
       entries.delete(id)
       clearTimeout(entry.timer)

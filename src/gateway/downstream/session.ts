@@ -8,7 +8,7 @@ import type { Reply } from './reply.ts'
 
 /** What a legacy session id says about itself, signed (architecture, idea 7). */
 interface Claims {
-  /** Principal's name. */
+  /** The principal's key. */
   readonly p: string
   /** Endpoint's path. */
   readonly e: string

@@ -14,7 +14,7 @@ import type { Session } from './session.ts'
  */
 export function openSse(edge: Edge, http: HttpExchange, reply: Reply, companion: string): void {
   checkStream(http)
-  const session = edge.sessions.open(http.caller.name, http.endpoint)
+  const session = edge.sessions.open(http.caller.key, http.endpoint)
   if (!session) return reply.plain(503, 'too many sessions are open', { 'retry-after': '30' })
   attachStream(edge, http, session, reply, { onLeave: () => endSession(edge, session) })
   http.response.write(`event: endpoint\ndata: ${companion}?sessionId=${session.id}\n\n`)
@@ -22,7 +22,7 @@ export function openSse(edge: Edge, http: HttpExchange, reply: Reply, companion:
 
 function sessionOf(edge: Edge, { caller, endpoint }: HttpExchange, id: string | undefined): Session {
   if (!id) throw new ProtocolError(codes.session, 'Bad Request: "sessionId" is missing in the query')
-  const session = edge.sessions.find(id, caller.name, endpoint)
+  const session = edge.sessions.find(id, caller.key, endpoint)
   if (!session) throw sessionNotFound()
   return session
 }

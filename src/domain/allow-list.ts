@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto'
+
+/** The servers that a caller may use. Names are exact. */
+export interface AllowList {
+  readonly isAll: boolean
+  /** Empty where all are allowed. */
+  readonly names: ReadonlySet<string>
+  /** Equal for lists that allow the same, and short. */
+  readonly content: string
+}
+
+export const allServers: AllowList = { isAll: true, names: new Set(), content: '*' }
+export const noServers: AllowList = { isAll: false, names: new Set(), content: '' }
+
+const digest = (names: readonly string[]) => createHash('sha256').update(JSON.stringify(names)).digest('base64url')
+
+/** `*` stands for every server only as an entry of its own (contract 2.8). */
+export function readAllowList(entries: readonly string[]): AllowList {
+  if (entries.includes('*')) return allServers
+  const names = [...new Set(entries)].sort()
+  return names.length === 0 ? noServers : { isAll: false, names: new Set(names), content: digest(names) }
+}
+
+export const allows = ({ isAll, names }: AllowList, server: string): boolean => isAll || names.has(server)

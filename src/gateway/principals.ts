@@ -1,0 +1,100 @@
+import { hash, randomBytes } from 'node:crypto'
+import { notFound } from '../errors.ts'
+import type { ClientConfig, StoredClient, StoredUser } from '../registry/model.ts'
+import { FIRST_ADMIN } from '../registry/principals.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { Catalog } from './catalog.ts'
+import { changeBy } from './change.ts'
+import type { ClientRecord, Gateway } from './gateway.ts'
+
+type Principals = Pick<
+  Gateway,
+  | 'callerOf'
+  | 'initialize'
+  | 'users'
+  | 'createUser'
+  | 'rotateUser'
+  | 'removeUser'
+  | 'clients'
+  | 'client'
+  | 'createClient'
+  | 'changeClient'
+  | 'removeClient'
+>
+
+/** All that is kept of a token; it cannot be guessed, so a fast hash is enough (security page 7.2). */
+export const hashToken = (token: string): Buffer => hash('sha256', token, 'buffer')
+
+const newToken = () => `twp_${randomBytes(32).toString('base64url')}`
+
+const clientRecord = ({ name, description, allowed_servers }: ClientConfig): ClientRecord => ({
+  name,
+  ...(description === null ? {} : { description }),
+  allowed_servers
+})
+
+/** Users and MCP clients as they are managed (decisions "Enterprise mode"). Tokens come back once and are kept as hashes. */
+export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Principals {
+  const stored = () => catalog().principals.map((principal) => principal.stored)
+  const clients = () => stored().filter((each): each is StoredClient => each.kind === 'client')
+
+  return {
+    callerOf: (token) => catalog().principal(hashToken(token))?.caller,
+
+    async initialize(origin, token = newToken()) {
+      const by = changeBy({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)
+      await registry.write(by, (tx) => tx.principals.initialize(hashToken(token)))
+      return { access_token: token }
+    },
+
+    users: () =>
+      stored()
+        .filter((each): each is StoredUser => each.kind !== 'client')
+        .map(({ name, kind }) => ({ name, role: kind })),
+
+    async createUser(caller, { name, role }, token = newToken()) {
+      await registry.write(changeBy(caller, 'user.create', name), (tx) =>
+        tx.principals.createUser({ name, role }, hashToken(token))
+      )
+      return { name, role, access_token: token }
+    },
+
+    async rotateUser(caller, name, token = newToken()) {
+      const role = await registry.write(changeBy(caller, 'user.rotate', name), (tx) =>
+        tx.principals.rotateUser(name, hashToken(token))
+      )
+      return { name, role, access_token: token }
+    },
+
+    async removeUser(caller, name) {
+      await registry.write(changeBy(caller, 'user.remove', name), (tx) => tx.principals.removeUser(name))
+    },
+
+    clients: () => clients().map(clientRecord),
+
+    client(_caller, name) {
+      const found = clients().find((each) => each.name === name)
+      if (!found) throw notFound('client', name)
+      return clientRecord(found)
+    },
+
+    async createClient(caller, client, token = newToken()) {
+      await registry.write(changeBy(caller, 'client.create', client.name), (tx) =>
+        tx.principals.createClient(client, hashToken(token))
+      )
+      return { ...clientRecord(client), access_token: token }
+    },
+
+    async changeClient(caller, name, { access_token, ...changes }) {
+      const tokenHash = access_token === undefined ? undefined : hashToken(access_token)
+      const changed = await registry.write(changeBy(caller, 'client.change', name), (tx) =>
+        tx.principals.changeClient(name, { ...changes, tokenHash })
+      )
+      return clientRecord(changed)
+    },
+
+    async removeClient(caller, name) {
+      await registry.write(changeBy(caller, 'client.remove', name), (tx) => tx.principals.removeClient(name))
+    }
+  }
+}

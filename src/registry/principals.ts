@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'kysely'
+import { AppError, conflict, notFound } from '../errors.ts'
+import type { WriteContext } from './context.ts'
+import { isUniqueViolation } from './failures.ts'
+import type { ClientConfig, StoredClient, StoredPrincipal, StoredUser } from './model.ts'
+import type { Db } from './tables.ts'
+
+/** Principals that are read by one statement: no select is without bound. */
+const CHUNK = 1_000
+
+/** Name of the administrator that initialising makes. */
+export const FIRST_ADMIN = 'admin'
+
+export interface UserConfig {
+  readonly name: string
+  readonly role: 'admin' | 'user'
+}
+
+/** What of a client is to differ; absent members stay. */
+export interface ClientChange extends Partial<Omit<ClientConfig, 'name'>> {
+  readonly tokenHash?: Uint8Array | undefined
+}
+
+const shownToken = (hash: Uint8Array | undefined) => (hash ? { access_token: Buffer.from(hash).toString('hex') } : {})
+
+type ClientRow = Pick<ClientConfig, 'description'> & { readonly allowed_servers: string }
+
+const fromRow = ({ description, allowed_servers }: ClientRow): Omit<ClientConfig, 'name'> => ({
+  description,
+  allowed_servers: JSON.parse(allowed_servers) as string[]
+})
+
+/** What a write may do to users and clients. Constraints decide what is taken: after a 409 the transaction is lost. */
+export function createPrincipals({ db, version, touch }: WriteContext) {
+  const addToken = async (hash: Uint8Array, owner: { user_id: string } | { client_id: string }): Promise<void> => {
+    try {
+      await db
+        .insertInto('access_tokens')
+        .values({ hash, ...owner })
+        .execute()
+    } catch (error) {
+      throw isUniqueViolation(error, 'access_tokens_pkey')
+        ? new AppError(409, 'the access token belongs to another user or client')
+        : error
+    }
+  }
+  const createUser = async ({ name, role }: UserConfig, tokenHash: Uint8Array): Promise<void> => {
+    const id = randomUUID()
+    try {
+      await db.insertInto('users').values({ id, name, role, revision: version }).execute()
+    } catch (error) {
+      throw isUniqueViolation(error, 'users_name_key') ? conflict('user', name) : error
+    }
+    await addToken(tokenHash, { user_id: id })
+    touch({ after: { role, ...shownToken(tokenHash) } })
+  }
+
+  return {
+    createUser,
+
+    /** Makes the first administrator; of several that try exactly one does, the others get a 409 AppError. */
+    async initialize(tokenHash: Uint8Array): Promise<void> {
+      const { numUpdatedRows } = await db
+        .updateTable('gateway')
+        .set({ initialized_at: sql<Date>`now()` })
+        .where('initialized_at', 'is', null)
+        .executeTakeFirstOrThrow()
+      if (numUpdatedRows === 0n) throw new AppError(409, 'the server is already initialized')
+      await createUser({ name: FIRST_ADMIN, role: 'admin' }, tokenHash)
+    },
+
+    /** The token in place of the one before; the role stays and is returned. 404. */
+    async rotateUser(name: string, tokenHash: Uint8Array): Promise<UserConfig['role']> {
+      const user = await db
+        .updateTable('users')
+        .set({ revision: version })
+        .where('name', '=', name)
+        .returning(['id', 'role'])
+        .executeTakeFirst()
+      if (!user) throw notFound('user', name)
+      const before = await db
+        .deleteFrom('access_tokens')
+        .where('user_id', '=', user.id)
+        .returning('hash')
+        .executeTakeFirst()
+      await addToken(tokenHash, { user_id: user.id })
+      touch({ before: shownToken(before?.hash), after: shownToken(tokenHash) })
+      return user.role
+    },
+
+    /** 404; 409 for the last administrator: nobody could make another one. */
+    async removeUser(name: string): Promise<void> {
+      const removed = await db.deleteFrom('users').where('name', '=', name).returning('role').executeTakeFirst()
+      if (!removed) throw notFound('user', name)
+      if (removed.role === 'admin') await refuseWithoutAdmin(db)
+      touch({ before: removed })
+    },
+
+    async createClient({ name, description, allowed_servers }: ClientConfig, tokenHash: Uint8Array): Promise<void> {
+      const id = randomUUID()
+      const row = { id, name, description, allowed_servers: JSON.stringify(allowed_servers), revision: version }
+      try {
+        await db.insertInto('clients').values(row).execute()
+      } catch (error) {
+        throw isUniqueViolation(error, 'clients_name_key') ? conflict('client', name) : error
+      }
+      await addToken(tokenHash, { client_id: id })
+      touch({ after: { description, allowed_servers, ...shownToken(tokenHash) } })
+    },
+
+    /** Nothing is written when nothing differs. 404. */
+    async changeClient(name: string, { tokenHash, ...changes }: ClientChange): Promise<ClientConfig> {
+      const found = await db
+        .selectFrom('clients')
+        .innerJoin('access_tokens', 'client_id', 'clients.id')
+        .select(['clients.id', 'description', 'allowed_servers', 'hash'])
+        .where('name', '=', name)
+        .executeTakeFirst()
+      if (!found) throw notFound('client', name)
+      const before = fromRow(found)
+      const after = { ...before, ...changes }
+      const isNewToken = tokenHash !== undefined && !Buffer.from(found.hash).equals(tokenHash)
+      if (isDeepStrictEqual(before, after) && !isNewToken) return { name, ...after }
+      if (isNewToken) {
+        await db.deleteFrom('access_tokens').where('client_id', '=', found.id).execute()
+        await addToken(tokenHash, { client_id: found.id })
+      }
+      await db
+        .updateTable('clients')
+        .set({ ...after, allowed_servers: JSON.stringify(after.allowed_servers), revision: version })
+        .where('id', '=', found.id)
+        .execute()
+      touch({
+        before: { ...before, ...shownToken(found.hash) },
+        after: { ...after, ...shownToken(tokenHash ?? found.hash) }
+      })
+      return { name, ...after }
+    },
+
+    async removeClient(name: string): Promise<void> {
+      const removed = await db
+        .deleteFrom('clients')
+        .where('name', '=', name)
+        .returning(['description', 'allowed_servers'])
+        .executeTakeFirst()
+      if (!removed) throw notFound('client', name)
+      touch({ before: fromRow(removed) })
+    }
+  }
+}
+
+async function refuseWithoutAdmin(db: Db): Promise<void> {
+  const other = await db.selectFrom('users').select('id').where('role', '=', 'admin').limit(1).executeTakeFirst()
+  if (!other) throw new AppError(409, 'the last administrator cannot be removed')
+}
+
+/** Users, then clients, each in order of name; those of `known` whose revision is the same are not read again. */
+export async function readPrincipals(db: Db, known: readonly StoredPrincipal[] = []): Promise<StoredPrincipal[]> {
+  const heads = await db
+    .selectFrom('users')
+    .select(['id', 'revision', sql<boolean>`true`.as('isUser')])
+    .unionAll(db.selectFrom('clients').select(['id', 'revision', sql<boolean>`false`.as('isUser')]))
+    .execute()
+  const principals = new Map(known.map((principal) => [principal.id, principal]))
+  const stale = heads.filter(({ id, revision }) => principals.get(id)?.revision !== revision)
+  for (const [read, ofUsers] of [[readUsers, true] as const, [readClients, false] as const]) {
+    const ids = stale.filter(({ isUser }) => isUser === ofUsers).map(({ id }) => id)
+    for (let at = 0; at < ids.length; at += CHUNK) {
+      for (const principal of await read(db, ids.slice(at, at + CHUNK))) principals.set(principal.id, principal)
+    }
+  }
+  return heads.map(({ id }) => principals.get(id)!).toSorted(inOrder)
+}
+
+const rank = ({ kind }: StoredPrincipal) => (kind === 'client' ? 1 : 0)
+const inOrder = (a: StoredPrincipal, b: StoredPrincipal) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)
+
+async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> {
+  const rows = await db
+    .selectFrom('users')
+    .innerJoin('access_tokens', 'user_id', 'users.id')
+    .select(['users.id', 'name', 'role', 'revision', 'hash'])
+    .where(sql<boolean>`users.id = any(${ids}::uuid[])`)
+    .execute()
+  return rows.map(({ role, hash, ...row }) => ({ ...row, kind: role, tokenHash: hash }))
+}
+
+async function readClients(db: Db, ids: readonly string[]): Promise<StoredClient[]> {
+  const rows = await db
+    .selectFrom('clients')
+    .innerJoin('access_tokens', 'client_id', 'clients.id')
+    .select(['clients.id', 'name', 'description', 'allowed_servers', 'revision', 'hash'])
+    .where(sql<boolean>`clients.id = any(${ids}::uuid[])`)
+    .execute()
+  return rows.map(({ id, name, revision, hash, ...row }) => ({
+    ...{ id, name, revision, ...fromRow(row) },
+    kind: 'client',
+    tokenHash: hash
+  }))
+}
