@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -48,6 +49,27 @@ test('IN-12 a request whose end or headers are ambiguous is refused, and what fo
     assert.equal((await gateway.get('/health')).status, 200)
   }
 })
+
+const rssMb = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+
+test(
+  'LI-03 five calls at once with a million and a half elements each are refused, and take little',
+  { skip: existsSync('/proc/self/status') ? false : 'no /proc' },
+  async (t) => {
+    const gateway = await startGateway(t)
+    const params = `{"name":"a__b","arguments":{"list":[${'1,'.repeat(1_499_999)}1]}}`
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const before = rssMb(gateway.pid)
+    const answers = Array.from({ length: 5 }, async () => {
+      const { status } = await fetch(`${gateway.url}/mcp`, { method: 'POST', headers, body })
+      assert.equal(status, 400)
+    })
+    await Promise.all(answers)
+    assert.ok(rssMb(gateway.pid) - before < 500)
+    assert.equal((await gateway.get('/health')).status, 200)
+  }
+)
 
 const wrong: Record<string, string> = {
   'an empty object': '{}',
