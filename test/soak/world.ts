@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Tally } from './tally.ts'
+
+export type Headers = Readonly<Record<string, string>>
+
+/** What the callers need. */
+export interface World {
+  readonly url: string
+  /** Of an upstream without faults before it. */
+  readonly upstreamUrl: string
+  readonly admin: Headers
+  readonly client: Headers
+  readonly isEnterprise: boolean
+  readonly tally: Tally
+  readonly stop: AbortSignal
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: globalThis.Headers
+  readonly text: string
+}
+
+/** Longer than anything that the gateway waits for here. */
+const TIMEOUT_MS = 30_000
+
+const json: Headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+export async function ask(
+  { url }: World,
+  method: string,
+  path: string,
+  headers: Headers,
+  body?: unknown,
+  signal: AbortSignal = AbortSignal.timeout(TIMEOUT_MS)
+): Promise<Reply> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const init = body === undefined ? { headers } : { headers: { ...json, ...headers }, body: text }
+  const response = await fetch(url + path, { method, signal, ...init })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+/** While a way is bad. */
+const explained = new Set([429, 502, 503, 504])
+
+/** Counts an answer. True: it is one of the statuses that were hoped for. */
+export function count({ tally }: World, kind: string, { status, text }: Reply, ...hoped: number[]): boolean {
+  if (hoped.includes(status)) {
+    tally.answered(kind)
+    return true
+  }
+  if (explained.has(status)) tally.refused(kind)
+  else tally.lost(kind, `${status} ${text}`)
+  return false
+}
+
+/** Does it again and again until the end; what it throws is a lost answer. */
+export async function repeat(world: World, kind: string, pauseMs: number, work: (round: number) => Promise<void>) {
+  for (let round = 0; !world.stop.aborted; round++) {
+    await work(round).catch((error: unknown) => world.tally.lost(kind, (error as Error).cause ?? error))
+    await delay(pauseMs)
+  }
+}
