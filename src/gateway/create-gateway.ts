@@ -9,6 +9,7 @@ import { createCursors } from './downstream/cursor.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
 import { createElicitations } from './downstream/elicitations.ts'
+import { ownerOf } from './downstream/home.ts'
 import { createLinks } from './downstream/links.ts'
 import { createParks } from './downstream/park.ts'
 import { createReplays } from './downstream/replay.ts'
@@ -183,7 +184,8 @@ export function createGateway({ registry, config, version, listening, log }: Gat
 
   const core: Core = {
     scope: (caller, endpoint) => scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller)),
-    forward: (server, call, origin) => upstreams.of(server).call(call, origin)
+    forward: (server, call, origin) => upstreams.of(server).call(call, origin),
+    notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method)
   }
   const replays = createReplays()
   const elicitations = createElicitations()
@@ -203,7 +205,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       session.awaited?.close()
       replays.endSession(session)
       elicitations.endSession(session)
-      upstreams.endOwner(`session:${session.id}`)
+      upstreams.endOwner(ownerOf(session))
     }
   })
   const mcp = createDownstream(

@@ -26,7 +26,7 @@ interface Followed {
 const LEAVE_DELAY_MS = 5_000
 
 /** An upstream may tell of a part of what was subscribed to. */
-const isPartOf = (uri: string, whole: string) =>
+export const isPartOf = (uri: string, whole: string) =>
   uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))
 
 /** The resource that `notifications/resources/updated` tells of; undefined where it is malformed. */

@@ -9,6 +9,8 @@ export interface Upstreams {
   keep(catalog: Catalog): void
   /** Ends the stateful session that nobody has used for longest, whichever server's: somebody needs its place. */
   reclaim(): void
+  /** Tells the sessions that belong to an owner. */
+  notifyOwner(owner: string, method: string): void
   endOwner(owner: string): void
   close(): void
 }
@@ -55,6 +57,9 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
     reclaim() {
       const idle = all().flatMap((upstream) => upstream.longestIdle() ?? [])
       idle.sort((a, b) => a.since - b.since)[0]?.close()
+    },
+    notifyOwner(owner, method) {
+      for (const upstream of all()) upstream.notifyOwner(owner, method)
     },
     endOwner(owner) {
       for (const upstream of all()) upstream.endOwner(owner)

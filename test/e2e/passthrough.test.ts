@@ -3,9 +3,14 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import {
+  LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  type JSONRPCMessage,
+  type LoggingMessageNotification
+} from '@modelcontextprotocol/sdk/types.js'
 import { answersOf, connectLegacy, type AskedClient } from '../asked-clients.ts'
-import { cleanEnv, root, startGateway } from './harness.ts'
+import { cleanEnv, root, startGateway, until } from './harness.ts'
 import { everything } from './peers.ts'
 
 const script = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
@@ -15,7 +20,12 @@ interface Side {
   readonly client: Client
   readonly asked: AskedClient['asked']
   readonly called: (name: string) => string
+  readonly logged: Log[]
+  /** URIs of resources that were said to have changed. */
+  readonly updated: string[]
 }
+
+type Log = LoggingMessageNotification['params']
 
 /** The same server, once direct and once through the gateway, under a client that can be asked everything. */
 async function bothSides(t: TestContext, kind: 'stdio' | 'streamable_http', session_mode: string): Promise<Side[]> {
@@ -27,12 +37,19 @@ async function bothSides(t: TestContext, kind: 'stdio' | 'streamable_http', sess
     kind === 'stdio'
       ? new StdioClientTransport({ command: process.execPath, args: [script, 'stdio'], env, stderr: 'ignore' })
       : String(registration['url'])
-  const direct = await connectLegacy(t, to, answersOf('ann'))
-  const through = await connectLegacy(t, `${gateway.url}/mcp`, answersOf('ann'))
   return [
-    { ...direct, client: direct.client as Client, called: (name) => name },
-    { ...through, client: through.client as Client, called: (name) => `everything__${name}` }
+    sideOf(await connectLegacy(t, to, answersOf('ann')), (name) => name),
+    sideOf(await connectLegacy(t, `${gateway.url}/mcp`, answersOf('ann')), (name) => `everything__${name}`)
   ]
+}
+
+function sideOf(connected: AskedClient, called: Side['called']): Side {
+  const client = connected.client as Client
+  const logged: Log[] = []
+  const updated: string[] = []
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params))
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updated.push(params.uri))
+  return { client, asked: connected.asked, called, logged, updated }
 }
 
 /** What both sides give, told apart by nothing but what `look` returns. */
@@ -132,15 +149,84 @@ async function compareCompletion(sides: Side[]) {
   )
 }
 
+/** What differs between two sessions or two messages drawn by lot: the session's id, and which of the messages it is. */
+const plain = ({ level, logger, data }: Log) => ({
+  logger: logger?.replace(/^everything\/?/, '') || undefined,
+  data: String(data)
+    .replace(/ (from session|- SessionId) .*/, '')
+    .replace(new RegExp(`^${level}.level.message$`, 'i'), '… as its level says')
+})
+
+/** What is logged while `work` is done and after it; as many messages as the server sends. */
+async function compareLogs(what: string, sides: Side[], work: (side: Side) => Promise<unknown>) {
+  await same(what, sides, async (side) => {
+    side.logged.length = 0
+    await work(side)
+    const first = (await until(what, () => side.logged[0]))!
+    const prefix = side === sides[0] ? /^(?!everything(\/|$))/ : /^everything(\/|$)/
+    assert.match(first.logger ?? '', prefix)
+    return plain(first)
+  })
+}
+
+/** The server logs at once, then every 5 s until it is told to stop, to the session alone that told it to start. */
+const toggle =
+  (tool: string) =>
+  ({ client, called }: Side) =>
+    client.callTool({ name: called(tool), arguments: {} })
+
+async function compareToggledLogs(sides: Side[], mode: string) {
+  const toggleLogs = toggle('toggle-simulated-logging')
+  await compareLogs('simulated logs', sides, toggleLogs)
+  // a session of its own for each call has nothing that could be stopped
+  await Promise.all((mode === 'stateful' ? sides : [sides[0]!]).map(toggleLogs))
+}
+
+const resourceUris = async ({ client }: Side) => (await client.listResources()).resources.map(({ uri }) => uri)
+
+/** What the server says in the session of its client, and in no other. */
+async function compareSession(sides: Side[]) {
+  const [first, second] = (await resourceUris(sides[0]!)) as [string, string]
+  const toggleUpdates = toggle('toggle-subscriber-updates')
+  await compareLogs('log of a subscription', sides, ({ client }) => client.subscribeResource({ uri: first }))
+  await same('updates', sides, async (side) => {
+    await side.client.subscribeResource({ uri: second })
+    await toggleUpdates(side)
+    await until('both updates', () => side.updated.length >= 2)
+    await toggleUpdates(side)
+    return side.updated.splice(0)
+  })
+  await same('updates of what is still subscribed to', sides, async (side) => {
+    await side.client.unsubscribeResource({ uri: first })
+    await toggleUpdates(side)
+    await until('an update', () => side.updated.length > 0)
+    await toggleUpdates(side)
+    return side.updated
+  })
+  await same('the level of logs', sides, async (side) => {
+    await side.client.setLoggingLevel('warning')
+    side.logged.length = 0
+    await side.client.subscribeResource({ uri: first })
+    await side.client.setLoggingLevel('info')
+    await side.client.subscribeResource({ uri: await resourceUris(side).then((uris) => uris[2]!) })
+    await until('a log of the second', () => side.logged.length > 0)
+    return side.logged.map(plain)
+  })
+}
+
 async function compareErrors(sides: Side[]) {
   const failures: Record<string, (side: Side) => Promise<unknown>> = {
     'wrong arguments': ({ client, called }) => client.callTool({ name: called('get-sum'), arguments: { a: 'x' } }),
     'missing prompt argument': ({ client, called }) => client.getPrompt({ name: called('args-prompt') }),
+    'unknown resource': ({ client }) => client.readResource({ uri: 'demo://resource/static/document/nothing.md' }),
     'unknown prompt': ({ client, called }) => client.getPrompt({ name: called('nothing') }),
     'completion of an unknown prompt': ({ client, called }) =>
       client.complete({ ref: { type: 'ref/prompt', name: called('nothing') }, argument: { name: 'a', value: '' } })
   }
   for (const [what, fail] of Object.entries(failures)) await same(what, sides, (side) => codeOf(fail(side)))
+  // what is in no list is not asked for upstream; this server answers a result with `isError`
+  const unknown = sides.map(({ client, called }) => codeOf(client.callTool({ name: called('nothing') })))
+  assert.deepEqual(await Promise.all(unknown), [{ isError: true }, { code: -32602 }], 'unknown tool')
 }
 
 for (const kind of ['stdio', 'streamable_http'] as const) {
@@ -153,6 +239,8 @@ for (const kind of ['stdio', 'streamable_http'] as const) {
       await compareQuestions(sides)
       await compareCompletion(sides)
       await compareErrors(sides)
+      await compareToggledLogs(sides, mode)
+      if (mode === 'stateful') await compareSession(sides)
     })
   }
 }

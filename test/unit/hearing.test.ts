@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, Call, type Sink } from '../../src/gateway/upstream/call.ts'
-import { createHearing, unknownStreams } from '../../src/gateway/upstream/hearing.ts'
+import type { Connection } from '../../src/gateway/upstream/connection.ts'
+import { createHearing, unknownStreams, type Streams } from '../../src/gateway/upstream/hearing.ts'
 import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
 
 /** A call that writes down what reaches it. */
@@ -17,8 +18,18 @@ function newCall(name: string) {
   return { call: new Call({ method: 'tools/call', members: '', meta: '' }, sink), heard }
 }
 
+interface Options {
+  readonly opened?: Promise<boolean>
+  readonly known?: Streams
+  /** Answers what belongs to no call. */
+  readonly home?: NonNullable<Connection['onRequest']>
+}
+
 /** A session whose stream the test speaks on. */
-function open(isMixed: boolean, opened: Promise<boolean> = Promise.resolve(true), known = unknownStreams()) {
+function open(
+  isMixed: boolean,
+  { opened = Promise.resolve(true), known = unknownStreams(), home: onRequest }: Options = {}
+) {
   const streams: { sink: Sink; end: () => void }[] = []
   const broadcasts: string[] = []
   const connection = {
@@ -26,7 +37,8 @@ function open(isMixed: boolean, opened: Promise<boolean> = Promise.resolve(true)
       streams.push({ sink, end })
       return opened
     },
-    onNotification: (method: string) => void broadcasts.push(method)
+    onNotification: (method: string) => void broadcasts.push(method),
+    onRequest
   }
   const hearing = createHearing(connection as unknown as HttpConnection, isMixed, known)
   const ask = async () => (await streams[0]!.sink.request('roots/list', '{}')).body.toString()
@@ -75,7 +87,7 @@ test('a stream that broke is opened again by the next call; one that is refused 
   await broken.hearing.add(newCall('b').call)
   assert.equal(broken.streams.length, 2)
   for (const opened of [Promise.resolve(false), Promise.reject(new Error('no')), new Promise<boolean>(() => {})]) {
-    const { hearing, streams } = open(false, opened)
+    const { hearing, streams } = open(false, { opened })
     await hearing.add(newCall('a').call)
     await hearing.add(newCall('b').call)
     assert.equal(streams.length, 1)
@@ -89,7 +101,7 @@ test('that an upstream has no such stream is remembered, and its later sessions 
     [1, Promise.resolve(false)],
     [0, Promise.resolve(true)]
   ] as const) {
-    const { hearing, streams } = open(false, opened, known)
+    const { hearing, streams } = open(false, { opened, known })
     await hearing.add(newCall('a').call)
     assert.equal(streams.length, expected)
   }
@@ -102,7 +114,7 @@ test('streams that are always late are asked for and waited for only a moment, b
   const never = new Promise<boolean>(() => {})
   const waited = async (opened: Promise<boolean>) => {
     const start = performance.now()
-    const { hearing, streams } = open(false, opened, known)
+    const { hearing, streams } = open(false, { opened, known })
     await hearing.add(newCall('a').call)
     assert.equal(streams.length, 1)
     return performance.now() - start
@@ -114,4 +126,36 @@ test('streams that are always late are asked for and waited for only a moment, b
   assert.ok(Math.min(...times.slice(3, 16)) < 240)
   await waited(Promise.resolve(true))
   assert.equal(known.late, 0)
+})
+
+const atHome = async (): Promise<Answer> => ({ kind: 'result', body: Buffer.from('{"of":"home"}') })
+
+test('what belongs to no call goes home', async () => {
+  const { hearing, streams, broadcasts, ask } = open(false, { home: atHome })
+  const { call, heard } = newCall('a')
+  await hearing.add(call)
+  assert.equal(await ask(), '{"of":"a"}')
+  hearing.delete(call)
+  assert.equal(await ask(), '{"of":"home"}')
+  for (const method of ['notifications/message', 'notifications/progress']) streams[0]!.sink.notify(method, '{}')
+  assert.deepEqual([broadcasts, heard], [['notifications/message'], []])
+})
+
+test('a stream that broke is opened again without a call where somebody is at home, each time later', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { hearing, streams } = open(false, { home: atHome })
+  await hearing.add(newCall('a').call)
+  for (const pauseMs of [1_000, 2_000, 4_000]) {
+    const before = streams.length
+    streams.at(-1)!.end()
+    t.mock.timers.tick(pauseMs - 1)
+    assert.equal(streams.length, before)
+    t.mock.timers.tick(1)
+    assert.equal(streams.length, before + 1)
+  }
+  const nobody = open(false)
+  await nobody.hearing.add(newCall('a').call)
+  nobody.streams[0]!.end()
+  t.mock.timers.tick(60_000)
+  assert.equal(nobody.streams.length, 1)
 })

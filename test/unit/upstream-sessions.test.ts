@@ -18,6 +18,7 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
   const upstream = await startRecorder(null, fixture)
   const client = countingClient(upstream.url)
   const sessions = createSessions({
+    name: 'alpha',
     client,
     transport: 'streamable_http',
     mode: 'stateless',
@@ -124,7 +125,8 @@ test('an opening that failed is not remembered', async (t) => {
       const client = countingClient(upstream.url)
       const options = { client, transport: 'streamable_http', mode, verdict, slots: undefined } as const
       const breaker = createBreaker()
-      const sessions = createSessions({ ...options, breaker, connectMs: 2_000, idleMs: 60_000, onNotification() {} })
+      const limits = { connectMs: 2_000, idleMs: 60_000 }
+      const sessions = createSessions({ ...options, ...limits, name: 'alpha', breaker, onNotification() {} })
       closing(t, sessions, client, upstream)
       await failureOf(sessions.acquire(need()))
       await failureOf(sessions.acquire(need()))

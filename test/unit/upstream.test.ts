@@ -29,7 +29,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
   const client = countingClient(url)
   const deadlines = createDeadlines()
   const upstream = createUpstream({
-    server: { transport: 'streamable_http', session_mode: 'stateful' },
+    server: { name: 'alpha', transport: 'streamable_http', session_mode: 'stateful' },
     verdict: sessionVerdict,
     client,
     slots: undefined,
@@ -123,7 +123,7 @@ test('a call that is stopped while its session opens ends at once, and the sessi
 })
 
 test('a session opened for one stopped call alone is closed again', async (t) => {
-  const server = { transport: 'streamable_http', session_mode: 'stateless' } as const
+  const server = { name: 'alpha', transport: 'streamable_http', session_mode: 'stateless' } as const
   const { upstream, recorder, client } = await open(t, { server })
   const call = newCall()
   const failed = failureOf(upstream.call(call, origin))

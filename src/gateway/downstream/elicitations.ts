@@ -9,8 +9,8 @@ import { readElicitations } from './url-elicitation.ts'
 /** Who was asked to visit a page, and on which stream. */
 interface Visitor {
   readonly session: Session
-  /** The stream of the call that asked. */
-  readonly reply: Responder
+  /** The stream of the call that asked, if one did. */
+  readonly reply: Responder | null
 }
 
 /**
@@ -68,7 +68,7 @@ export function createElicitations(): Elicitations {
       const visitor = visitors.get(key)
       if (!visitor) return
       visitors.delete(key)
-      const stream = visitor.reply.isEnded ? listenerOf(visitor.session) : visitor.reply
+      const stream = visitor.reply && !visitor.reply.isEnded ? visitor.reply : listenerOf(visitor.session)
       stream?.message(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":${params}}`)
     },
     endSession(session) {

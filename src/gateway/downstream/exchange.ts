@@ -6,6 +6,7 @@ import type { Scope } from '../scope.ts'
 import type { Subscriptions } from '../subscriptions.ts'
 import type { Answer, Call } from '../upstream/call.ts'
 import type { Era } from '../upstream/connection.ts'
+import type { Home } from '../upstream/home.ts'
 import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
 import type { Flow } from './forward.ts'
@@ -34,6 +35,8 @@ export interface Origin {
   readonly owner: string
   /** Whose share of the calls under way it takes. */
   readonly principal: string
+  /** The client of that MCP session. */
+  readonly home?: Home | undefined
 }
 
 /** What the MCP edge needs of the data plane. */
@@ -42,6 +45,8 @@ export interface Core {
   scope(caller: Caller, endpoint: string): Scope
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
   forward(server: ServerBlock, call: Call, origin: Origin): Promise<Forwarded>
+  /** Tells something to the upstream sessions of an MCP session. */
+  notifyOwner(owner: string, method: string): void
 }
 
 export interface Forwarded {

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
+import { isPartOf } from '../subscriptions.ts'
 import { canFollow } from '../watching.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -10,8 +11,21 @@ export interface Following {
   add(asked: string, target: ResourceTarget): Promise<void>
   /** Does nothing where it is not followed. */
   delete(asked: string): void
+  /** A server says in the client's own session that a resource has changed. */
+  heard(server: string, uri: string): void
+  /** The client has a session of its own with a server from now on. */
+  opened(server: string): void
+  /** It has none any more. */
+  closed(server: string): void
   close(): void
 }
+
+/** Sends a request about a resource in the client's own session with a server; false: there is none, or it was refused. */
+export type TellUpstream = (
+  server: string,
+  method: 'resources/subscribe' | 'resources/unsubscribe',
+  uri: string
+) => Promise<boolean>
 
 /** What one client may follow. */
 export const MAX_FOLLOWED = 1_000
@@ -21,20 +35,46 @@ const TOLD_MS = 5_000
 export const canBeFollowed = (target: ResourceTarget | undefined): target is ResourceTarget =>
   target !== undefined && canFollow(target.server.stored.verdict)
 
-/** `tell` gets the URI in the form that the client used; called only while the client may see the resource. */
-export function createFollowing({ edge, caller, endpoint }: Exchange, tell: (uri: string) => void): Following {
-  const { core, subscriptions } = edge
-  const followed = new Map<string, () => void>()
+interface Followed {
+  readonly server: string
+  /** The upstream's own. */
+  readonly uri: string
+  readonly isAlias: boolean
+  /** Told of in the client's own session. What the gateway's session hears of it is the same, and not told again. */
+  isOwn: boolean
+  readonly stop: () => void
+}
 
-  const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget): Promise<void> => {
+/**
+ * `tell` gets the URI in the form that the client used; called only while the client may see the resource. Servers tell of
+ * changes in the gateway's own session; some only in that of the client, which `own` subscribes in besides.
+ */
+export function createFollowing(
+  { edge, caller, endpoint }: Exchange,
+  tell: (uri: string) => void,
+  own: TellUpstream = async () => false
+): Following {
+  const { core, subscriptions } = edge
+  const followed = new Map<string, Followed>()
+
+  const formOf = ({ server, isAlias }: Followed, changed: string) => (isAlias ? aliasOf(server, changed) : changed)
+  const isVisible = (server: string, uri: string) =>
+    core.scope(caller, endpoint).resolve(aliasOf(server, uri)) !== undefined
+
+  const subscribeOwn = async (entry: Followed) => {
+    entry.isOwn = true
+    if (!(await own(entry.server, 'resources/subscribe', entry.uri))) entry.isOwn = false
+  }
+  const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget) => {
     const subscriber = {
       updated(changed: string) {
-        if (!core.scope(caller, endpoint).resolve(aliasOf(name, changed))) return
-        tell(isAlias ? aliasOf(name, changed) : changed)
+        if (!entry.isOwn && isVisible(name, changed)) tell(formOf(entry, changed))
       }
     }
-    followed.set(asked, () => subscriptions.delete(name, uri, subscriber))
-    return subscriptions.add(name, uri, subscriber)
+    const stop = () => subscriptions.delete(name, uri, subscriber)
+    const entry: Followed = { server: name, uri, isAlias, isOwn: false, stop }
+    followed.set(asked, entry)
+    return Promise.all([subscriptions.add(name, uri, subscriber), subscribeOwn(entry)])
   }
   return {
     get size() {
@@ -48,11 +88,28 @@ export function createFollowing({ edge, caller, endpoint }: Exchange, tell: (uri
       stop.abort()
     },
     delete(asked) {
-      followed.get(asked)?.()
+      const entry = followed.get(asked)
+      if (!entry) return
       followed.delete(asked)
+      entry.stop()
+      const { server, uri, isOwn } = entry
+      const isLast = [...followed.values()].every((other) => other.server !== server || other.uri !== uri)
+      if (isOwn && isLast) void own(server, 'resources/unsubscribe', uri)
+    },
+    heard(server, uri) {
+      if (!isVisible(server, uri)) return
+      const isMeant = (entry: Followed) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
+      const forms = [...followed.values()].filter(isMeant).map((entry) => formOf(entry, uri))
+      for (const form of new Set(forms)) tell(form)
+    },
+    opened(server) {
+      for (const entry of followed.values()) if (entry.server === server && !entry.isOwn) void subscribeOwn(entry)
+    },
+    closed(server) {
+      for (const entry of followed.values()) if (entry.server === server) entry.isOwn = false
     },
     close() {
-      for (const stop of followed.values()) stop()
+      for (const { stop } of followed.values()) stop()
       followed.clear()
     }
   }

@@ -5,6 +5,7 @@ import { members, valueOf } from '../json.ts'
 import { Call, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
+import { homeOf, ownerOf } from './home.ts'
 import { codes, type Message } from './jsonrpc.ts'
 import { labelledResult, needsLabel } from './label.ts'
 import { inputRequests, readResponses, type Abandonable, type Parked } from './park.ts'
@@ -113,9 +114,13 @@ function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, 
   return { call, sink }
 }
 
-function send({ session, era, caller, edge }: Exchange, server: ServerBlock, call: Call): Promise<Forwarded> {
+function send(exchange: Exchange, server: ServerBlock, call: Call): Promise<Forwarded> {
+  const { session, era, caller, edge } = exchange
   const principal = caller.key
-  return edge.core.forward(server, call, { era, principal, owner: session ? `session:${session.id}` : principal })
+  const origin = session
+    ? { era, principal, owner: ownerOf(session), home: homeOf(exchange, session) }
+    : { era, principal, owner: principal, home: undefined }
+  return edge.core.forward(server, call, origin)
 }
 
 /** Asks the caller in its result, and keeps the call for when it comes back (proxy page 5.1). */

@@ -5,6 +5,7 @@ import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../../domain/protocol.ts'
 import { checkLegacyVersion } from './era.ts'
 import type { Exchange } from './exchange.ts'
+import { ownerOf } from './home.ts'
 import { codes, idText, ProtocolError } from './jsonrpc.ts'
 import { methods, sendResult, type Method } from './methods.ts'
 import { sessionMethods } from './session-methods.ts'
@@ -58,9 +59,12 @@ const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ...methods
 ])
 
+const ROOTS_CHANGED = 'notifications/roots/list_changed'
+
 /** A notification or response is taken with 202 and an empty body (proxy page 1.2). */
-export function legacyNotification({ message, session, reply }: Exchange): void {
+export function legacyNotification({ message, session, reply, edge }: Exchange): void {
   if (message.kind === 'response') session?.pushes?.settle(message)
+  if (message.method === ROOTS_CHANGED && session) edge.core.notifyOwner(ownerOf(session), ROOTS_CHANGED)
   const { requestId } = message.params as { requestId?: unknown }
   if (message.method === 'notifications/cancelled' && requestId !== undefined) {
     const wanted = idText(message.text, message.paramMembers, 'requestId', requestId)

@@ -25,8 +25,8 @@ export interface Push {
 
 /** Requests of upstreams to the client of one session, under ids of our own (proxy page 5). */
 export interface Pushes {
-  /** `stream` is the call's own; where it is gone the session's newest takes its place. */
-  ask(stream: Responder, method: string, params: string): Push
+  /** `stream` is the call's own, if it belongs to one; where it is gone the session's newest takes its place. */
+  ask(stream: Responder | null, method: string, params: string): Push
   /** A response that the client posted; false where nothing waits for it. */
   settle(message: Message): boolean
   /** The session is over. */
@@ -64,9 +64,9 @@ export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
     waiting.resolve(answer)
     return true
   }
-  const openStream = async (own: Responder, id: string): Promise<Responder | undefined> => {
+  const openStream = async (own: Responder | null, id: string): Promise<Responder | undefined> => {
     for (let left = STREAM_WAIT_MS; left > 0 && pending.has(id); left -= POLL_MS) {
-      if (!own.isEnded) return own
+      if (own && !own.isEnded) return own
       const newest = [...streams].at(-1)
       if (newest) return newest
       await delay(POLL_MS, undefined, { ref: false })

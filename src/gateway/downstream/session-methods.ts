@@ -1,6 +1,7 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
 import type { Exchange } from './exchange.ts'
 import { canBeFollowed, createFollowing, MAX_FOLLOWED, type Following } from './following.ts'
+import { ownSessions } from './home.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
 import { listenerOf } from './listen.ts'
 import { sendResult, type Method } from './methods.ts'
@@ -26,7 +27,11 @@ const updated = (uri: string) =>
 
 /** Told on the session's newest stream, as everything that belongs to no request (proxy page 2.7). */
 const followingOf = (exchange: Exchange, session: Session): Following =>
-  (session.following ??= createFollowing(exchange, (uri) => listenerOf(session)?.message(updated(uri))))
+  (session.following ??= createFollowing(
+    exchange,
+    (uri) => listenerOf(session)?.message(updated(uri)),
+    ownSessions(exchange, session)
+  ))
 
 const subscribe: Method = async (exchange) => {
   const session = sessionOf(exchange)

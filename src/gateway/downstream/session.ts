@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createBag, type Bag, type Held } from '../bag.ts'
 import type { Call } from '../upstream/call.ts'
+import type { Home } from '../upstream/home.ts'
 import type { Following } from './following.ts'
 import type { Pushes } from './push.ts'
 import type { Track } from './replay.ts'
@@ -47,6 +48,8 @@ export interface Session {
   readonly calls: Bag<ActiveCall>
   /** Requests of upstreams to this client, once there is one. */
   pushes: Pushes | null
+  /** Takes what its upstreams say outside of calls, once there is one. */
+  home: Home | null
   /** Resources that it subscribed to, once there are any. */
   following: Following | null
   /** The least severe log messages that it wants; undefined until it says so. */
@@ -118,6 +121,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
       tracks: null,
       calls: createBag(),
       pushes: null,
+      home: null,
       following: null,
       logLevel: undefined,
       lastUsed: performance.now()

@@ -1,24 +1,12 @@
-import { isLogLevel, reaches } from '../../domain/log-levels.ts'
+import { isLogLevel } from '../../domain/log-levels.ts'
 import { META } from '../../domain/protocol.ts'
 import type { ServerBlock } from '../catalog.ts'
-import { members, valueOf, withMembers } from '../json.ts'
 import { methodNotFound, type Answer, type Asking, type Call, type Sink } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
 import { labelled, needsLabel } from './label.ts'
+import { logMessage, notification } from './log-message.ts'
 import { createPushes, type Push } from './push.ts'
-
-const notification = (method: string, params: string) => `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
-
-/** Log messages say which server they come from (proxy page 3.15). Undefined where it is none. */
-function withLogger(params: string, server: string): string | undefined {
-  if (!params.startsWith('{')) return undefined
-  const found = members(params)
-  const given: unknown = JSON.parse(valueOf(params, found, 'logger') ?? 'null')
-  const rest = withMembers(params, { logger: null }).slice(1)
-  const logger = JSON.stringify(typeof given === 'string' ? `${server}/${given}` : server)
-  return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
-}
 
 /** A notification that waits for its caller. */
 interface Kept {
@@ -83,15 +71,18 @@ export class CallSink implements Sink {
 
   notify(method: string, params: string): void {
     if (this.#kept) return this.#keep(this.#kept, { method, params })
-    const { reply, scope } = this.#exchange
+    const { reply, scope, session } = this.#exchange
     if (method === 'notifications/progress') {
       if (this.#token === undefined) return
       const rest = params.slice(1).trimStart()
       const separator = rest.startsWith('}') ? '' : ','
       reply.message(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
-    } else if (method === 'notifications/message' && this.#wantsLog(params)) {
-      const logged = scope.isBare ? params : withLogger(params, this.#server.name)
-      if (logged !== undefined) reply.message(notification(method, logged))
+    } else if (method === 'notifications/message') {
+      const { logLevel } = this
+      // a session gets what the upstream sends until it names a level; who has no session has to name one
+      if (!session && logLevel === undefined) return
+      const logged = logMessage(params, this.#server.name, scope, logLevel)
+      if (logged !== undefined) reply.message(logged)
     }
   }
 
@@ -100,14 +91,6 @@ export class CallSink implements Sink {
     kept.push(message)
     this.#keptSize += message.params.length
     while (kept.length > MAX_KEPT || this.#keptSize > MAX_KEPT_CHARACTERS) this.#keptSize -= kept.shift()!.params.length
-  }
-
-  /** A session gets what the upstream sends until it names a level; who has no session has to name one. */
-  #wantsLog(params: string): boolean {
-    if (!params.startsWith('{')) return false
-    const { logLevel } = this
-    if (logLevel === undefined) return this.#exchange.session !== undefined
-    return reaches((JSON.parse(params) as { level?: unknown }).level, logLevel)
   }
 
   /** The time that a person or a model takes to answer does not count towards the call's limits. */

@@ -22,8 +22,12 @@ export interface Streams {
 export const unknownStreams = (): Streams => ({ isAbsent: false, late: 0 })
 
 const waitMs = ({ late }: Streams) => (late >= LATE_TIMES && late % PROBE_EVERY !== 0 ? LATE_MS : OPEN_MS)
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 30_000
+/** A stream that stayed open that long has worked: the next pause is a first one again. */
+const STEADY_MS = 30_000
 
-/** What a legacy session says outside the streams of its calls, given to the call that it must belong to. */
+/** What a legacy session says outside the streams of its calls, given to the call that it must belong to, else home. */
 export interface Hearing {
   /** A call is about to go out. Resolves when what it asks can be heard. Never rejects. */
   add(call: Call): Promise<void> | void
@@ -37,30 +41,46 @@ export interface Hearing {
 export function createHearing(connection: HttpConnection, isMixed: boolean, streams: Streams): Hearing {
   const calls = new Set<Call>()
   let opening: Promise<void> | null = null
+  let wasOpen = false
+  let pauseMs = FIRST_PAUSE_MS
 
   const owner = (): Call | undefined => (isMixed && calls.size > 1 ? undefined : calls.values().next().value)
   const sink: Sink = {
     capabilities: '{}',
     wantsProgress: false,
     notify(method, params) {
-      if (isBroadcast(method)) connection.onNotification?.(method, params)
-      else if (method !== 'notifications/progress') owner()?.sink.notify(method, params)
+      if (method === 'notifications/progress') return
+      const call = isBroadcast(method) ? undefined : owner()
+      if (call) call.sink.notify(method, params)
+      else connection.onNotification?.(method, params)
     },
-    request: async (...asked) => owner()?.sink.request(...asked) ?? methodNotFound
+    request: async (method, params, asking = { onWithdraw: null }) =>
+      owner()?.sink.request(method, params, asking) ?? connection.onRequest?.(method, params, asking) ?? methodNotFound
   }
-  const ended = () => {
+  const reopen = () => {
+    if (!connection.closed) opening ??= open()
+  }
+  /** Who is at home needs it between calls too. */
+  const ended = (openMs: number) => {
     opening = null
+    if (connection.closed || !connection.onRequest) return
+    if (openMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS
+    setTimeout(reopen, pauseMs).unref()
+    pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2)
+  }
+  const watch = async (): Promise<true> => {
+    const startedAt = performance.now()
+    try {
+      wasOpen = await connection.watch(sink, () => ended(performance.now() - startedAt))
+      streams.isAbsent = !wasOpen
+    } catch {
+      // a server without such a stream asks on those of its calls
+      if (wasOpen) ended(0)
+    }
+    return true
   }
   const open = async () => {
-    // a server without such a stream asks on those of its calls
-    const opened = connection.watch(sink, ended).then(
-      (isThere) => {
-        streams.isAbsent = !isThere
-        return true
-      },
-      () => true
-    )
-    const isInTime = await Promise.race([opened, delay(waitMs(streams), false, { ref: false })])
+    const isInTime = await Promise.race([watch(), delay(waitMs(streams), false, { ref: false })])
     streams.late = isInTime ? 0 : streams.late + 1
   }
   return {

@@ -123,6 +123,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     },
     onClose: null,
     onNotification: null,
+    onRequest: null,
     send: (call) =>
       hearing ? sendHeard(call, hearing) : new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
     hear(isMixed) {

@@ -1,7 +1,8 @@
-import type { SessionMode, Transport, Verdict } from '../../registry/model.ts'
+import type { SessionMode, StoredServer, Transport, Verdict } from '../../registry/model.ts'
 import type { Breaker } from './breaker.ts'
 import type { Connection, Era, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
+import { bringHome, type Home } from './home.ts'
 import type { Slots } from './slots.ts'
 
 /** Who needs a connection, and as what. */
@@ -13,9 +14,15 @@ export interface Need {
   readonly owner: string
   /** Tells sessions of the same owner and capabilities apart, where one does not do. Absent: 0. */
   readonly lane?: number
+  /** The client itself where the owner is one: what comes outside of calls is for it. */
+  readonly home?: Home | undefined
+  /** Whether the caller wants the upstream's log messages. */
+  readonly wantsLogs?: boolean
 }
 
 export interface SessionsOptions {
+  /** The server's name. */
+  readonly name: string
   readonly client: TransportClient
   readonly transport: Transport
   readonly mode: SessionMode
@@ -38,6 +45,8 @@ export interface Sessions {
   release(connection: Connection): void
   /** The stateful session that nobody has used for longest. */
   longestIdle(): Idle | undefined
+  /** Tells the stateful sessions of an owner; those that are only being opened know it already. */
+  notifyOwner(owner: string, method: string): void
   /** Closes the stateful sessions of an owner that is gone. */
   endOwner(owner: string): void
   /** Closes all of them; those in use fail. */
@@ -73,15 +82,18 @@ export function noteFailure(breaker: Breaker, error: unknown): void {
   else if (!ours.has(reason)) breaker.reacted()
 }
 
-/** A principal may be several clients, an MCP session is one. */
-const isOfOneClient = (owner = '') => owner.startsWith('session:')
-
 /** Modern HTTP, and legacy HTTP that issues no session id: a connection that everybody may use at once. */
 const isShared = ({ transport, verdict }: SessionsOptions, era: Era) =>
   transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
 
+/** Whether each client has a legacy session of its own with the server. */
+export const givesSessions = ({ transport, session_mode, verdict }: StoredServer): boolean =>
+  session_mode === 'stateful' &&
+  typeof verdict?.legacy === 'string' &&
+  (transport !== 'streamable_http' || verdict.hasSessions)
+
 export function createSessions(options: SessionsOptions): Sessions {
-  const { client, mode, slots, breaker, connectMs, idleMs, onNotification } = options
+  const { name, client, mode, verdict, slots, breaker, connectMs, idleMs, onNotification } = options
   const shared = new Map<Era, Connection>()
   const openingShared = new Map<Era, Promise<Connection>>()
   const owned = new Map<string, Owned>()
@@ -90,7 +102,14 @@ export function createSessions(options: SessionsOptions): Sessions {
   let sweeper: NodeJS.Timeout | null = null
   let isClosed = false
 
-  const open = async ({ era, capabilities, owner }: Omit<Need, 'owner'> & Partial<Need>): Promise<Connection> => {
+  /** A principal may be several clients, a session with a home is of one. */
+  const hear = (connection: Connection, { capabilities, home, wantsLogs }: Omit<Need, 'owner'>) => {
+    const logs = wantsLogs && verdict.capabilities.logging !== undefined
+    const updates = home && mode === 'stateful' && verdict.capabilities.resources !== undefined
+    if (capabilities !== '{}' || logs || updates) connection.hear?.(mode === 'stateful' && !home)
+  }
+  const open = async (need: Omit<Need, 'owner'>): Promise<Connection> => {
+    const { era, capabilities, home } = need
     const deadline = performance.now() + connectMs
     const giveBack = await slots?.take(deadline)
     try {
@@ -99,7 +118,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       const openedAt = performance.now()
       connection.onNotification = (method, params) =>
         onNotification(method, params, performance.now() - openedAt < OPENING_MS)
-      if (capabilities !== '{}') connection.hear?.(mode === 'stateful' && !isOfOneClient(owner))
+      if (home && mode === 'stateful') bringHome(connection, name, home)
+      hear(connection, need)
       if (!isClosed) return connection
       connection.close()
       throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
@@ -156,12 +176,18 @@ export function createSessions(options: SessionsOptions): Sessions {
       users: 0,
       lastUsed: performance.now()
     }
+    const { home } = need
     const forget = () => owned.get(key) === session && owned.delete(key)
+    const end = () => {
+      forget()
+      home?.closed(name)
+    }
     session.opening.then((connection) => {
       session.connection = connection
       byConnection.set(connection, session)
-      connection.onClose = forget
-      if (connection.closed) forget()
+      connection.onClose = end
+      if (connection.closed) end()
+      else home?.opened(name)
     }, forget)
     owned.set(key, session)
     sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
@@ -210,6 +236,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       else releaseOwned(connection)
     },
     longestIdle,
+    notifyOwner(owner, method) {
+      for (const session of owned.values()) {
+        if (session.owner === owner && session.connection?.era === 'legacy') session.connection.notify(method, '')
+      }
+    },
     endOwner(owner) {
       for (const session of owned.values()) {
         if (session.owner === owner) void session.opening.then(closeSingle, () => {})

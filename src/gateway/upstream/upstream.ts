@@ -10,8 +10,8 @@ import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
 import { ask } from './lists.ts'
 import { createSessions, noteFailure, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
 
-export interface UpstreamOptions extends Omit<SessionsOptions, 'transport' | 'mode' | 'verdict' | 'breaker'> {
-  readonly server: Pick<StoredServer, 'transport' | 'session_mode'>
+export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transport' | 'mode' | 'verdict' | 'breaker'> {
+  readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
   readonly verdict: Verdict
   readonly deadlines: Deadlines
   readonly shares: Shares
@@ -29,6 +29,7 @@ export interface Upstream {
   readonly breaker: BreakerState
   /** Its session that nobody has used for longest, to be closed where another needs the place. */
   longestIdle(): Idle | undefined
+  notifyOwner(owner: string, method: string): void
   endOwner(owner: string): void
   /** Takes no more; closes when the calls under way have ended, and tells so. */
   retire(closed?: () => void): void
@@ -42,7 +43,11 @@ const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'cancelled', '
 const broken: ReadonlySet<Reason> = new Set<Reason>(['unreachable', 'crashed'])
 
 /** The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). */
-export function chooseEra({ modern, legacy }: Verdict, { session_mode }: UpstreamOptions['server'], caller: Era): Era {
+export function chooseEra(
+  { modern, legacy }: Verdict,
+  { session_mode }: Pick<StoredServer, 'session_mode'>,
+  caller: Era
+): Era {
   if (modern === null) return 'legacy'
   if (legacy === null) return 'modern'
   return session_mode === 'stateful' ? 'legacy' : caller
@@ -88,13 +93,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, shares, callMs, callTotalMs, redact } = options
   const redactBytes = (body: Buffer) => Buffer.from(redact(body.toString()))
   const breaker = createBreaker()
-  const sessions = createSessions({
-    ...options,
-    transport: server.transport,
-    mode: server.session_mode,
-    verdict,
-    breaker
-  })
+  const { name, transport, session_mode: mode } = server
+  const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
   const exclusive = createExclusive()
   let active = 0
   let retired: (() => void) | null = null
@@ -140,9 +140,11 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     }
   }
   return {
-    async call(call, { era, owner, principal }) {
+    async call(call, { era, owner, principal, home }) {
       if (!shares.take(principal)) throw limited()
-      let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities: call.sink.capabilities }
+      const { capabilities, logLevel } = call.sink
+      const wantsLogs = home !== undefined || logLevel !== undefined
+      let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs }
       active++
       deadlines.watch(call, callMs, callTotalMs)
       let turn: Turn | undefined
@@ -167,6 +169,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       return breaker.state
     },
     longestIdle: () => sessions.longestIdle(),
+    notifyOwner: (owner, method) => sessions.notifyOwner(owner, method),
     endOwner: (owner) => sessions.endOwner(owner),
     retire(closed) {
       retired = () => {

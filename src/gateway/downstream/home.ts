@@ -1,0 +1,92 @@
+import { readUri } from '../subscriptions.ts'
+import { Call, errorAnswer, methodNotFound, type Sink } from '../upstream/call.ts'
+import type { Home } from '../upstream/home.ts'
+import { givesSessions } from '../upstream/sessions.ts'
+import { mayAsk } from './capabilities.ts'
+import type { Exchange } from './exchange.ts'
+import type { TellUpstream } from './following.ts'
+import { labelled, needsLabel } from './label.ts'
+import { listenerOf } from './listen.ts'
+import { logMessage } from './log-message.ts'
+import { createPushes, type Push } from './push.ts'
+import type { Session } from './session.ts'
+
+/** Questions outside of calls that one client may have open; more are refused. */
+const MAX_OPEN = 100
+
+const tooMany = errorAnswer(-32603, 'Too many requests at a time')
+
+/** Whom the upstream sessions of an MCP session belong to. */
+export const ownerOf = ({ id }: Session) => `session:${id}`
+
+/** What belongs to no call goes on the session's newest stream (proxy page 2.7), of servers that its client may see. */
+function createHome({ edge, caller, endpoint }: Exchange, session: Session): Home {
+  const open = new Map<Push, string>()
+  const scopeWith = (server: string) => {
+    const scope = edge.core.scope(caller, endpoint)
+    return scope.servers.some(({ name }) => name === server) ? scope : undefined
+  }
+  return {
+    notify(server, method, params) {
+      const scope = scopeWith(server)
+      if (!scope) return
+      if (method === 'notifications/resources/updated') {
+        const uri = readUri(params)
+        if (uri !== undefined) session.following?.heard(server, uri)
+      } else if (method === 'notifications/message') {
+        const logged = logMessage(params, server, scope, session.logLevel)
+        if (logged !== undefined) listenerOf(session)?.message(logged)
+      }
+    },
+    async request(server, method, params, asking) {
+      const scope = scopeWith(server)
+      if (!scope || !mayAsk(session.capabilities, method, params)) return methodNotFound
+      if (open.size >= MAX_OPEN) return tooMany
+      edge.elicitations.note(server, params, { session, reply: null })
+      session.pushes ??= createPushes(session)
+      const push = session.pushes.ask(null, method, needsLabel(scope) ? labelled(method, params, server) : params)
+      open.set(push, server)
+      asking.onWithdraw = push.cancel
+      try {
+        return await push.answer
+      } finally {
+        open.delete(push)
+      }
+    },
+    opened: (server) => session.following?.opened(server),
+    closed(server) {
+      session.following?.closed(server)
+      for (const [push, from] of open) if (from === server) push.cancel()
+    }
+  }
+}
+
+export const homeOf = (exchange: Exchange, session: Session): Home => (session.home ??= createHome(exchange, session))
+
+/** Subscribes in the client's own session with a stateful upstream, which may tell no other session. */
+export function ownSessions(exchange: Exchange, session: Session): TellUpstream {
+  const { edge, caller, endpoint } = exchange
+  const home = homeOf(exchange, session)
+  return async (server, method, uri) => {
+    const block = edge.core.scope(caller, endpoint).servers.find(({ name }) => name === server)
+    if (!block || !givesSessions(block.stored)) return false
+    const sink: Sink = {
+      capabilities: session.capabilities,
+      wantsProgress: false,
+      logLevel: session.logLevel,
+      notify: (said, params) => home.notify(server, said, params),
+      request: (asked, params, asking = { onWithdraw: null }) => home.request(server, asked, params, asking)
+    }
+    const call = new Call({ method, members: `"uri":${JSON.stringify(uri)}`, meta: '' }, sink)
+    const told = edge.core.forward(block, call, {
+      era: 'legacy',
+      principal: caller.key,
+      owner: ownerOf(session),
+      home
+    })
+    return told.then(
+      ({ answer }) => answer.kind === 'result',
+      () => false
+    )
+  }
+}

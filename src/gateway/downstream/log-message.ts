@@ -1,0 +1,28 @@
+import { reaches } from '../../domain/log-levels.ts'
+import { members, valueOf, withMembers } from '../json.ts'
+import type { Scope } from '../scope.ts'
+
+/** JSON text of a notification; `params` is JSON text. */
+export const notification = (method: string, params: string) =>
+  `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
+
+/** Log messages say which server they come from (proxy page 3.15). */
+function withLogger(params: string, server: string): string {
+  const found = members(params)
+  const given: unknown = JSON.parse(valueOf(params, found, 'logger') ?? 'null')
+  const rest = withMembers(params, { logger: null }).slice(1)
+  const logger = JSON.stringify(typeof given === 'string' ? `${server}/${given}` : server)
+  return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
+}
+
+/** A server's log message as a client gets it; undefined where it is none, or below the level that the client wants. */
+export function logMessage(
+  params: string,
+  server: string,
+  { isBare }: Pick<Scope, 'isBare'>,
+  level: string | undefined
+): string | undefined {
+  if (!params.startsWith('{')) return undefined
+  if (level !== undefined && !reaches((JSON.parse(params) as { level?: unknown }).level, level)) return undefined
+  return notification('notifications/message', isBare ? params : withLogger(params, server))
+}
