@@ -3,6 +3,7 @@ import * as registry from './0001_registry.ts'
 import * as toolGroups from './0002_tool_groups.ts'
 import * as principals from './0003_principals.ts'
 import * as audit from './0004_audit.ts'
+import * as upstreamOAuth from './0005_upstream_oauth.ts'
 import * as refreshClaims from './0006_refresh_claims.ts'
 
 /** Every migration by name, applied in the order of the names. */
@@ -11,5 +12,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0002_tool_groups': toolGroups,
   '0003_principals': principals,
   '0004_audit': audit,
+  '0005_upstream_oauth': upstreamOAuth,
   '0006_refresh_claims': refreshClaims
 }

@@ -23,6 +23,7 @@ import { sse } from './routes/sse.ts'
 import { system } from './routes/system.ts'
 import { toolGroups } from './routes/tool-groups.ts'
 import { tools } from './routes/tools.ts'
+import { upstreamOAuth } from './routes/upstream-oauth.ts'
 import { namedSchemas } from './schemas/named.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery } from './validation.ts'
 
@@ -107,7 +108,7 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(init, { mode, initSecret })
   await app.register(
     async (api) => {
-      for (const routes of [servers, tools, prompts, resources, auditLog]) await api.register(routes)
+      for (const routes of [servers, upstreamOAuth, tools, prompts, resources, auditLog]) await api.register(routes)
       await api.register(principals, { mode })
       await api.register(toolGroups, { publicUrl })
     },

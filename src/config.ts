@@ -60,6 +60,8 @@ export interface Config {
     readonly databaseQueryMs: number
     readonly drainMs: number
     readonly sessionIdleMs: number
+    readonly oauthSessionMs: number
+    readonly oauthRetentionMs: number
   }
   readonly limits: {
     readonly restBodyBytes: number
@@ -183,7 +185,9 @@ const readTimeouts = (read: Reader): Config['timeouts'] => ({
   databaseConnectMs: read('databaseConnectMs'),
   databaseQueryMs: read('databaseQueryMs'),
   drainMs: read('drainMs'),
-  sessionIdleMs: read('sessionIdleMs')
+  sessionIdleMs: read('sessionIdleMs'),
+  oauthSessionMs: read('oauthSessionMs'),
+  oauthRetentionMs: read('oauthRetentionMs')
 })
 
 const readLimits = (read: Reader): Config['limits'] => ({

@@ -381,6 +381,18 @@ export const settings = {
     about: 'Idle time after which a session ends.',
     parse: duration
   },
+  oauthSessionMs: {
+    variable: `${ENV_PREFIX}OAUTH_SESSION_MS`,
+    fallback: '600000',
+    about: 'Time to sign in at the authorization server of an upstream.',
+    parse: duration
+  },
+  oauthRetentionMs: {
+    variable: `${ENV_PREFIX}OAUTH_RETENTION_MS`,
+    fallback: '3600000',
+    about: 'Time for which a sign-in that has expired can still be asked for.',
+    parse: duration
+  },
   restBodyBytes: {
     variable: `${ENV_PREFIX}REST_BODY_BYTES`,
     fallback: '1048576',

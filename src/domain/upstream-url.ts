@@ -12,8 +12,8 @@ export function upstreamUrlProblem(text: string): string | undefined {
   return undefined
 }
 
-/** As above for an OAuth redirect URI: https, or http on this machine. */
-export function redirectUriProblem(text: string): string | undefined {
+/** As above for what OAuth sends secrets to or through: https, or http on this machine. */
+export function secureUrlProblem(text: string): string | undefined {
   const problem = upstreamUrlProblem(text)
   if (problem) return problem
   const { protocol, hostname } = new URL(text)

@@ -3,6 +3,7 @@ import { createRedactor, secretsIn } from '../domain/redaction.ts'
 import type { Config } from '../config.ts'
 import type { Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
+import { createAuthorizations } from './authorizations.ts'
 import { buildCatalog, emptyCatalog, type Catalog } from './catalog.ts'
 import { createDeadlines } from './deadlines.ts'
 import { createCursors } from './downstream/cursor.ts'
@@ -27,13 +28,16 @@ import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createPrincipals } from './principals.ts'
 import { createRefresher } from './refresher.ts'
+import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
 import { createShares, noShares } from './shares.ts'
+import { createSignIns } from './sign-in.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
 import { createTurns } from './turns.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
+import { createOAuthHttp } from './upstream/oauth-http.ts'
 import { createSlots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { createWatchdog } from './upstream/stdio-watchdog.ts'
@@ -78,7 +82,10 @@ const ourselves = { kind: 'system', name: PRODUCT } as const
 const isOutdated = ({ transport, verdict }: StoredServer) =>
   transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
 
-const redactorOf = ({ secrets, settings }: Target) => createRedactor(secretsIn(secrets, settings.url))
+function redactorOf({ secrets, settings, authorization }: Target): (text: string) => string {
+  const redact = createRedactor(secretsIn(secrets, settings.url))
+  return authorization ? (text) => authorization.redact(redact(text)) : redact
+}
 
 function createReader(transports: Transports, { timeouts }: GatewayOptions['config'], log: Log) {
   return async (target: Target): Promise<Offer> => {
@@ -117,7 +124,20 @@ export function createGateway({ registry, config, version, listening, log }: Gat
   let catalog = emptyCatalog
   let ready = false
 
-  const targetOf = (stored: StoredServer): Target => ({ ...stored, secrets: registry.secrets(stored) })
+  const http = createOAuthHttp({ dispatcher: egress.dispatcher, userAgent: `${PRODUCT}/${version}` })
+  const authorizations = createAuthorizations({ store: registry.tokens, http, log })
+  const signIns = createSignIns({
+    sessions: registry.oauthSessions,
+    http,
+    sessionMs: timeouts.oauthSessionMs,
+    retentionMs: timeouts.oauthRetentionMs,
+    log
+  })
+  const targetOf = (stored: StoredServer): Target => ({
+    ...stored,
+    secrets: registry.secrets(stored),
+    authorization: stored.issuer === null ? undefined : authorizations.of(stored)
+  })
   const listChanges = createListChanges()
   /** `isOpening`: on a session that was just opened, where a server may announce its lists without need. */
   const heard = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
@@ -232,6 +252,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     const gone = catalog.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
     catalog = next
     ready = true
+    authorizations.keep(next)
     upstreams.keep(next)
     for (const { stored } of gone) mcp.endGroup(stored.name)
     mcp.catalogChanged()
@@ -241,7 +262,14 @@ export function createGateway({ registry, config, version, listening, log }: Gat
   const killChildren = () => children.killAll()
 
   return {
-    ...createManagement({ registry, catalog: () => catalog, readOffer }),
+    ...createManagement({ registry, catalog: () => catalog, readOffer, targetOf }),
+    ...createRegistration({
+      registry,
+      catalog: () => catalog,
+      readOffer,
+      signIns,
+      authorizations
+    }),
     ...createGroups(registry, () => catalog),
     ...createInvocation(() => catalog, core),
     ...createPrincipals(registry, () => catalog),
@@ -256,9 +284,11 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       process.on('exit', killChildren)
       await registry.follow((state) => swap(buildCatalog(state, listings)), sessions.endedElsewhere)
       refresher.start()
+      signIns.start()
     },
     async close() {
       refresher.close()
+      signIns.close()
       mcp.close()
       watching.close()
       subscriptions.close()

@@ -34,6 +34,31 @@ export interface ServerRecord {
   readonly enabled: boolean
 }
 
+/** Somebody has to sign in at that URL before the server is stored; the answer completes the session (contract 4.6). */
+export interface AuthorizationRequired {
+  readonly authorization_required: {
+    readonly session_id: string
+    readonly authorization_url: string
+    readonly expires_at: string
+  }
+}
+
+/** What an authorization server sent to the redirect URI. Without `id` the session is found by its state. */
+export interface AuthorizationAnswer {
+  readonly id?: string
+  readonly code: string
+  readonly state: string
+  readonly iss?: string
+}
+
+export interface AuthorizationSession {
+  readonly session_id: string
+  readonly status: 'pending' | 'completed' | 'failed' | 'expired'
+  readonly server_name: string
+  readonly expires_at: string
+  readonly error?: string
+}
+
 /** What a re-read of an upstream's lists changed: qualified names, URIs for resources and templates. */
 export interface RefreshResult {
   readonly name: string
@@ -104,10 +129,21 @@ export interface Gateway {
   removeClient(caller: Caller, name: string): Promise<void>
   servers(caller: Caller): ServerRecord[]
   server(caller: Caller, name: string): ServerRecord
-  /** Connects, reads the lists, then stores all or nothing. `force` replaces a server of that name (decisions "Servers"). */
-  register(caller: Caller, config: ServerConfig, options: { force: boolean }): Promise<ServerRecord>
+  /**
+   * Connects, reads the lists, then stores all or nothing. `force` replaces a server of that name (decisions "Servers").
+   * Where the upstream asks for OAuth and there is a redirect URI, nothing is stored before the sign-in is completed.
+   */
+  register(
+    caller: Caller,
+    config: ServerConfig,
+    options: { force: boolean }
+  ): Promise<ServerRecord | AuthorizationRequired>
   /** As `register` with force for a server that exists; items that stay keep their enabled flags, as does the server. */
-  replace(caller: Caller, name: string, config: ServerConfig): Promise<ServerRecord>
+  replace(caller: Caller, name: string, config: ServerConfig): Promise<ServerRecord | AuthorizationRequired>
+  /** Gives the code for tokens and goes on with what asked for the sign-in. 400, 404; nothing changes where it fails. */
+  completeAuthorization(caller: Caller, answer: AuthorizationAnswer): Promise<ServerRecord>
+  /** 404 also some time after it is over. */
+  authorizationSession(caller: Caller, id: string): Promise<AuthorizationSession>
   remove(caller: Caller, name: string): Promise<void>
   refresh(caller: Caller, name: string): Promise<RefreshResult>
   setServerEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>

@@ -1,5 +1,6 @@
 import type { buildConnector } from 'undici'
 import type { ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
+import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createHttpClient } from './upstream/http.ts'
@@ -17,6 +18,8 @@ export interface Target {
   readonly secrets: ServerSecrets
   /** Null before discovery. */
   readonly verdict: Verdict | null
+  /** Where somebody signed in with OAuth. */
+  readonly authorization?: Authorization | undefined
 }
 
 /** Decisions "Starting": stdio servers may be switched off, or bound to a list of executables. */
@@ -80,13 +83,14 @@ export function createTransports(options: TransportOptions): Transports {
     tails.set(name, known)
     return known
   }
-  const http = ({ settings, secrets, verdict }: Target) => ({
+  const http = ({ settings, secrets, verdict, authorization }: Target) => ({
     url: settings.url ?? '',
     headers: upstreamHeaders(secrets),
     version,
     connector,
     maxResponseBytes,
-    verdict
+    verdict,
+    authorization
   })
   const spawned = ({ name, settings: { command = '', args = [] }, secrets }: Target) => {
     const problem = stdioProblem(stdio, command)
@@ -110,7 +114,8 @@ export function createTransports(options: TransportOptions): Transports {
   return {
     create(target) {
       if (target.transport === 'stdio') return spawned(target)
-      return target.transport === 'sse' ? createSseClient(http(target)) : createHttpClient(http(target))
+      const client = target.transport === 'sse' ? createSseClient(http(target)) : createHttpClient(http(target))
+      return target.authorization ? authorized(client, target.authorization) : client
     },
     tail,
     forget: (name) => void tails.delete(name)

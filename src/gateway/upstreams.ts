@@ -22,9 +22,11 @@ interface Entry {
 }
 
 /** Everything that a connection depends on; switches and lists are not part of it. */
-export function configurationOf({ transport, session_mode, settings, sealed, verdict }: StoredServer): string {
+export function configurationOf(stored: StoredServer): string {
+  const { transport, session_mode, settings, sealed, verdict, issuer } = stored
   const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]
-  return JSON.stringify([transport, session_mode, settings, sealed && Buffer.from(sealed).toString('base64'), wire])
+  const secrets = sealed && Buffer.from(sealed).toString('base64')
+  return JSON.stringify([transport, session_mode, settings, secrets, wire, issuer])
 }
 
 export function createUpstreams(create: (server: StoredServer) => Upstream): Upstreams {

@@ -87,6 +87,8 @@ export interface StoredServer {
   /** ISO time. */
   readonly registeredAt: string
   readonly verdict: Verdict | null
+  /** The authorization server that its access token is from; null where it has none. */
+  readonly issuer: string | null
   /** By kind, then in the upstream's order. Items that the upstream no longer offers are not here. */
   readonly items: readonly StoredItem[]
 }
@@ -151,6 +153,73 @@ export interface RegistryState {
   readonly servers: readonly StoredServer[]
   readonly groups: readonly StoredGroup[]
   readonly principals: readonly StoredPrincipal[]
+}
+
+/** How we are known to an authorization server. */
+export interface OAuthClient {
+  readonly id: string
+  readonly secret?: string
+  readonly method: 'client_secret_basic' | 'client_secret_post' | 'none'
+}
+
+/** Where tokens of one issuer are asked for, and as whom. Bound together, so that nothing is sent anywhere else. */
+export interface TokenSource {
+  readonly issuer: string
+  readonly tokenEndpoint: string
+  readonly client: OAuthClient
+  /** Resource indicator of the upstream (RFC 8707). */
+  readonly resource: string
+}
+
+/** What a token endpoint handed out. */
+export interface Grant {
+  readonly access: string
+  readonly refresh?: string
+  /** Seconds, null where it is not known. */
+  readonly lifetime: number | null
+}
+
+/** The tokens of a server, sealed at rest. */
+export interface UpstreamTokens {
+  readonly access: string
+  readonly refresh?: string
+  readonly source: TokenSource
+}
+
+/** The tokens as they are stored now. Times are by the database's clock, which all replicas share. */
+export interface StoredTokens {
+  readonly tokens: UpstreamTokens
+  /** Why they cannot be renewed any more. */
+  readonly problem: string | null
+  /** Milliseconds, null where that is not known. */
+  readonly lifetimeMs: number | null
+  readonly leftMs: number | null
+}
+
+export type OAuthSessionStatus = 'pending' | 'completing' | 'completed' | 'failed'
+
+/** What a sign-in is for, and what completing it needs. Sealed at rest. */
+export interface PendingSignIn {
+  readonly config: ServerConfig
+  /** The server whose configuration is replaced; null: a new one is created. */
+  readonly serverId: string | null
+  readonly force: boolean
+  readonly source: TokenSource
+  readonly redirectUri: string
+  readonly verifier: string
+  /** Whether the authorization server says that it names itself in each response (RFC 9207). */
+  readonly namesIssuer: boolean
+}
+
+/** A sign-in as it stands. */
+export interface OAuthSession {
+  readonly id: string
+  readonly server: string
+  readonly issuer: string
+  readonly status: 'pending' | 'completed' | 'failed' | 'expired'
+  readonly error: string | null
+  /** ISO time. */
+  readonly expiresAt: string
 }
 
 /** Who acts: a principal, the gateway itself (`system`), or somebody unknown. */

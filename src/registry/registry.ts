@@ -19,6 +19,7 @@ import type {
   ServerSecrets,
   StoredServer
 } from './model.ts'
+import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
 import { createRefusals } from './refusals.ts'
 import { openSecrets } from './secrets.ts'
 import { createPrincipals } from './principals.ts'
@@ -26,6 +27,7 @@ import { claimRefresh, createServers, readConfigs, type Configured } from './ser
 import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSync } from './sync.ts'
 import type { Db } from './tables.ts'
+import { createTokens, createTokenStore, type TokenStore } from './upstream-tokens.ts'
 
 /** How long an answered write may wait for its own process; what is committed is answered as done. */
 const READ_YOUR_WRITES_MS = 2_000
@@ -36,6 +38,7 @@ export interface Transaction {
   readonly items: ReturnType<typeof createItems>
   readonly groups: ReturnType<typeof createGroups>
   readonly principals: ReturnType<typeof createPrincipals>
+  readonly tokens: ReturnType<typeof createTokens>
 }
 
 /** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
@@ -62,6 +65,8 @@ export interface Registry {
   recordRefusal(refusal: Refusal): void
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
+  readonly oauthSessions: OAuthSessions
+  readonly tokens: TokenStore
   /** A key of 32 bytes for one purpose, the same in every replica. */
   deriveKey(label: string): Buffer
   /** Resolves when the database answers. */
@@ -127,6 +132,8 @@ function createRegistry(store: Store, master: Buffer, options: RegistryOptions):
       }),
     recordRefusal: refusals.record,
     audit: (query) => translating(() => readAudit(db, query)),
+    oauthSessions: createOAuthSessions(db, master),
+    tokens: createTokenStore(db, master),
     deriveKey: (label) => deriveKey(master, label),
     ping: () =>
       translating(async () => {
@@ -151,7 +158,8 @@ async function commit<T>(db: Db, master: Buffer, change: Change, work: (tx: Tran
       servers: createServers(context),
       items: createItems(context),
       groups: createGroups(context),
-      principals: createPrincipals(context)
+      principals: createPrincipals(context),
+      tokens: createTokens(context)
     })
     if (effects.length === 0) return { result, version: undefined }
     await recordChange(trx, change, version, effects)

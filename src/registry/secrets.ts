@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { ServerConfig, ServerSecrets, ServerSettings, StoredServer } from './model.ts'
-import { open, seal, SealError } from './sealed.ts'
+import { open, seal, SealError, type Place } from './sealed.ts'
 
 const settingNames = ['url', 'command', 'args', 'oauth_redirect_uri', 'oauth_client_id', 'oauth_scopes'] as const
 const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as const
@@ -12,15 +12,20 @@ export const settingsOf = (config: ServerConfig): ServerSettings => pick(config,
 /** The sealed part of a configuration, bound to the row; null where it has none. */
 export function sealSecrets(master: Buffer, id: string, config: ServerConfig): Buffer | null {
   const secrets = pick(config, secretNames)
-  if (Object.keys(secrets).length === 0) return null
-  return seal(master, Buffer.from(JSON.stringify(secrets)), placeOf(id))
+  return Object.keys(secrets).length === 0 ? null : sealJson(master, secrets, placeOf(id))
 }
 
 /** Throws AppError when the value does not open: an upstream is never called without its secret. */
-export function openSecrets(master: Buffer, { id, sealed }: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets {
-  if (sealed === null) return {}
+export const openSecrets = (master: Buffer, { id, sealed }: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets =>
+  sealed === null ? {} : openSealed<ServerSecrets>(master, sealed, placeOf(id))
+
+export const sealJson = (master: Buffer, value: object, place: Place): Buffer =>
+  seal(master, Buffer.from(JSON.stringify(value)), place)
+
+/** What `sealJson` made for the same place. Throws AppError when it does not open. */
+export function openSealed<T>(master: Buffer, sealed: Uint8Array, place: Place): T {
   try {
-    return JSON.parse(open(master, sealed, placeOf(id)).toString('utf8')) as ServerSecrets
+    return JSON.parse(open(master, sealed, place).toString('utf8')) as T
   } catch (cause) {
     if (!(cause instanceof SealError)) throw cause
     const message = 'the stored secrets of the server do not open with the encryption key in use'

@@ -58,8 +58,8 @@ export function createServers(context: WriteContext) {
     /** Removes the server if there is one (`force`); whether there was. */
     discard,
 
-    /** New configuration for a server: the row, its switch and those of items that stay remain. */
-    async replace(name: string, config: ServerConfig, offer: Offer): Promise<void> {
+    /** New configuration for a server: the row, its switch and those of items that stay remain. The row's id. */
+    async replace(name: string, config: ServerConfig, offer: Offer): Promise<string> {
       const row = await db.selectFrom('servers').select(described).where('name', '=', name).executeTakeFirst()
       if (!row) throw notFound('server', name)
       const { id, enabled } = row
@@ -73,6 +73,7 @@ export function createServers(context: WriteContext) {
         before: { ...storedMembers(master, row), items: before },
         after: { ...members(config, offer.verdict, enabled), items: after }
       })
+      return id
     },
 
     /** Own names of the enabled tools and prompts: what appears or disappears when `changed` is true. */

@@ -78,6 +78,9 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
   const rows = await db
     .selectFrom('servers')
     .select(columns)
+    .select((servers) =>
+      servers.selectFrom('upstream_tokens').select('issuer').whereRef('server_id', '=', 'servers.id').as('issuer')
+    )
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
   const items = await readItems(db, ids)

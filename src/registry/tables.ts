@@ -1,5 +1,5 @@
 import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
-import type { Actor, ItemKind, Outcome, SessionMode, Transport } from './model.ts'
+import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode, Transport } from './model.ts'
 
 /** bigint: text on both engines, so that no digit is lost (store.ts sets the parsers). */
 type Bigint = ColumnType<string, string, string>
@@ -78,6 +78,30 @@ export interface Tables {
     user_id: ColumnType<string | null, string | undefined, never>
     client_id: ColumnType<string | null, string | undefined, never>
     created_at: Timestamp
+  }
+  upstream_oauth_sessions: {
+    id: string
+    state_hash: Uint8Array
+    server_name: string
+    issuer: string
+    status: Generated<OAuthSessionStatus>
+    error: string | null
+    /** Sealed PendingSignIn; null once the session is over. */
+    sealed: Uint8Array | null
+    created_at: Timestamp
+    expires_at: ColumnType<Date, RawBuilder<Date>, never>
+  }
+  upstream_tokens: {
+    server_id: string
+    issuer: string
+    /** Sealed UpstreamTokens. */
+    sealed: Uint8Array
+    problem: string | null
+    issued_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
+    /** null: not known. */
+    expires_at: ColumnType<Date | null, RawBuilder<Date | null>, RawBuilder<Date | null>>
+    claim: string | null
+    claimed_until: ColumnType<Date | null, null, RawBuilder<Date> | null>
   }
   /** Rows are added and, when they are old, deleted; none is ever changed. */
   audit_log: {

@@ -1,5 +1,5 @@
 import { isHeaderName, isHeaderValue, isReservedHeader } from '../domain/http-fields.ts'
-import { redirectUriProblem, upstreamUrlProblem } from '../domain/upstream-url.ts'
+import { secureUrlProblem, upstreamUrlProblem } from '../domain/upstream-url.ts'
 import { invalid } from '../errors.ts'
 import type { ServerConfig } from '../registry/model.ts'
 import type { ServerInput } from '../schemas/server.ts'
@@ -60,7 +60,7 @@ function httpMembers(input: ServerInput) {
 
 function oauthMembers(input: ServerInput) {
   const { oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes } = input
-  const problem = oauth_redirect_uri ? redirectUriProblem(oauth_redirect_uri) : undefined
+  const problem = oauth_redirect_uri ? secureUrlProblem(oauth_redirect_uri) : undefined
   if (problem) throw refuse('oauth_redirect_uri', problem)
   return present({ oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes })
 }

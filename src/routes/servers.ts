@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { invalid } from '../errors.ts'
 import { changeBy } from '../gateway/change.ts'
 import { callerOf } from '../plugins/auth.ts'
-import { ForceQuery, Refresh, Server, ServerInput, ServerState } from '../schemas/server.ts'
+import { AuthorizationRequired, ForceQuery, Refresh, Server, ServerInput, ServerState } from '../schemas/server.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
 import { toServerConfig } from './server-config.ts'
 
@@ -11,6 +11,7 @@ const tags = ['servers']
 const params = NameParam
 const admin = { access: 'admin' } as const
 const user = { access: 'user' } as const
+const signIn = { ...ref(AuthorizationRequired), description: 'The upstream asks for OAuth: sign in, then complete it' }
 
 /** Contract 4.2. */
 export const servers: FastifyPluginAsyncTypebox = async (app) => {
@@ -41,13 +42,13 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         description: 'It is stored only after it has answered and its lists have been read.',
         querystring: ForceQuery,
         body: ref(ServerInput),
-        response: { 201: ref(Server), ...failures(400, 409, 413, 415, 502, 503, 504) }
+        response: { 201: ref(Server), 202: signIn, ...failures(400, 409, 413, 415, 502, 503, 504) }
       }
     },
     async (request, reply) => {
       const { force = false } = request.query
-      const server = await gateway.register(callerOf(request), toServerConfig(request.body), { force })
-      return reply.code(201).send(server)
+      const done = await gateway.register(callerOf(request), toServerConfig(request.body), { force })
+      return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(201).send(done)
     }
   )
 
@@ -61,13 +62,14 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         description: 'The new configuration must connect first; what was disabled stays disabled.',
         params,
         body: ref(ServerInput),
-        response: { 200: ref(Server), ...failures(400, 404, 413, 414, 415, 502, 503, 504) }
+        response: { 200: ref(Server), 202: signIn, ...failures(400, 404, 409, 413, 414, 415, 502, 503, 504) }
       }
     },
-    (request) => {
+    async (request, reply) => {
       const { name } = request.params
       if (request.body.name !== name) throw invalid('"name" must be the name in the path: a server keeps its name')
-      return gateway.replace(callerOf(request), name, toServerConfig(request.body))
+      const done = await gateway.replace(callerOf(request), name, toServerConfig(request.body))
+      return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(200).send(done)
     }
   )
 

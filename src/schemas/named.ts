@@ -13,7 +13,15 @@ import {
 } from './principal.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
-import { Refresh, Server, ServerInput, ServerState } from './server.ts'
+import {
+  AuthorizationAnswer,
+  AuthorizationRequired,
+  AuthorizationSession,
+  Refresh,
+  Server,
+  ServerInput,
+  ServerState
+} from './server.ts'
 import { ErrorBody } from './shared.ts'
 import { Health, Metadata } from './system.ts'
 import { EffectiveTools, ToolGroup, ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from './tool-group.ts'
@@ -28,6 +36,9 @@ export const namedSchemas: readonly TSchema[] = [
   ServerInput,
   ServerState,
   Refresh,
+  AuthorizationRequired,
+  AuthorizationAnswer,
+  AuthorizationSession,
   Tool,
   ToolCall,
   ToolResult,

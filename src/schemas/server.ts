@@ -43,14 +43,54 @@ export const ServerInput = Type.Object(
     command: Type.Optional(Text({ description: 'Executable; required for stdio' })),
     args: Type.Optional(TextList({ maxLength: 131_072, description: 'For stdio' })),
     env: Type.Optional(TextMap({ maxLength: 131_072, description: 'For stdio' })),
-    oauth_redirect_uri: Type.Optional(Text({ description: 'For streamable_http' })),
-    oauth_client_id: Type.Optional(Text({ description: 'For streamable_http' })),
+    oauth_redirect_uri: Type.Optional(
+      Text({ description: 'For streamable_http: where a sign-in ends; https, or http on a loopback name' })
+    ),
+    oauth_client_id: Type.Optional(Text({ description: 'For streamable_http: a client that is registered already' })),
     oauth_client_secret: Type.Optional(Text({ description: 'For streamable_http' })),
-    oauth_scopes: Type.Optional(TextList({ maxItems: 100, description: 'For streamable_http' }))
+    oauth_scopes: Type.Optional(
+      TextList({ maxItems: 100, description: 'For streamable_http: in place of those that the upstream asks for' })
+    )
   },
   { $id: 'ServerInput', additionalProperties: false }
 )
 export type ServerInput = Static<typeof ServerInput>
+
+/** Contract 4.6, decisions "Servers". */
+export const AuthorizationRequired = Type.Object(
+  {
+    authorization_required: Type.Object({
+      session_id: Type.String(),
+      authorization_url: Type.String({ description: 'To be opened in a browser' }),
+      expires_at: Type.String({ format: 'date-time' })
+    })
+  },
+  { $id: 'AuthorizationRequired' }
+)
+
+export const AuthorizationAnswer = Type.Object(
+  {
+    code: Text({ minLength: 1 }),
+    state: Text({ minLength: 1 }),
+    iss: Type.Optional(Text({ description: 'Where the authorization server sent it' }))
+  },
+  {
+    $id: 'AuthorizationAnswer',
+    additionalProperties: false,
+    description: 'What the authorization server sent to the redirect URI'
+  }
+)
+
+export const AuthorizationSession = Type.Object(
+  {
+    session_id: Type.String(),
+    status: StringEnum(['pending', 'completed', 'failed', 'expired']),
+    server_name: Type.String(),
+    expires_at: Type.String({ format: 'date-time' }),
+    error: Type.Optional(Type.String())
+  },
+  { $id: 'AuthorizationSession' }
+)
 
 export const ForceQuery = Type.Object({
   force: Type.Optional(

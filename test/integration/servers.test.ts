@@ -245,8 +245,8 @@ test('an upstream that asks for authorization is refused with what to give it, o
   })
   assert.deepEqual(answer.json(), {
     error:
-      'the upstream asks for authorization: give "bearer_token", or an "Authorization" header in "headers"; ' +
-      'signing in with OAuth is not available in this version',
+      'the upstream asks for authorization: give "bearer_token", or an "Authorization" header in "headers", ' +
+      'or "oauth_redirect_uri" to sign in with OAuth',
     code: 'upstream_oauth_required'
   })
   const forbidding = await startHttp((_request, response) => void response.writeHead(403).end())

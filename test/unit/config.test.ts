@@ -59,7 +59,9 @@ test('nothing given: development mode on loopback with the embedded store and th
     databaseConnectMs: 2_000,
     databaseQueryMs: 5_000,
     drainMs: 25_000,
-    sessionIdleMs: 1_800_000
+    sessionIdleMs: 1_800_000,
+    oauthSessionMs: 600_000,
+    oauthRetentionMs: 3_600_000
   })
   assert.equal(config.refreshIntervalMs, 300_000)
 })

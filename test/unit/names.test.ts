@@ -4,7 +4,7 @@ import { isHeaderName, isHeaderValue, isReservedHeader } from '../../src/domain/
 import { isLoopback } from '../../src/domain/loopback.ts'
 import { isServerName } from '../../src/domain/names.ts'
 import { isStorable } from '../../src/domain/text.ts'
-import { redirectUriProblem, upstreamUrlProblem } from '../../src/domain/upstream-url.ts'
+import { secureUrlProblem, upstreamUrlProblem } from '../../src/domain/upstream-url.ts'
 
 test('server names: letters, digits, single underscores inside and hyphens, up to 64', () => {
   for (const name of ['a', 'A9', 'a-b_c', 'a-', 'x'.repeat(64)]) assert.ok(isServerName(name), name)
@@ -71,10 +71,9 @@ test('user information in a URL is refused, empty user information too, and not 
 })
 
 test('OA-10 a redirect URI is https, or http on a loopback name', () => {
-  for (const uri of ['http://evil.example/cb', 'javascript:x', 'https://h/cb#f'])
-    assert.ok(redirectUriProblem(uri), uri)
+  for (const uri of ['http://evil.example/cb', 'javascript:x', 'https://h/cb#f']) assert.ok(secureUrlProblem(uri), uri)
   for (const uri of ['https://h/cb', 'http://localhost:8080/cb', 'http://[::1]/cb']) {
-    assert.equal(redirectUriProblem(uri), undefined, uri)
+    assert.equal(secureUrlProblem(uri), undefined, uri)
   }
 })
 

@@ -53,6 +53,7 @@ export function storedServer(
     revision: '1',
     registeredAt: '2026-01-01T00:00:00.000Z',
     verdict: legacyVerdict,
+    issuer: null,
     items,
     ...more
   }

@@ -2,6 +2,7 @@ import { type Dispatcher, Pool, type buildConnector } from 'undici'
 import { socketFailure } from './http-failure.ts'
 import type { Exchange } from './http-exchange.ts'
 import { createBag } from '../bag.ts'
+import type { Authorization } from './authorization.ts'
 import { UpstreamFailure } from './failure.ts'
 
 export interface HttpPoolOptions {
@@ -12,6 +13,8 @@ export interface HttpPoolOptions {
   readonly maxRequests: number
   /** The egress policy's. */
   readonly connector: buildConnector.connector
+  /** An access token, which each request carries as it is then. */
+  readonly authorization?: Pick<Authorization, 'value'> | undefined
 }
 
 export interface Posted {
@@ -160,6 +163,7 @@ function createEndpoint(url: string) {
  * Those must get through while every socket of the first waits for just such an answer.
  */
 export function createHttpPool(options: HttpPoolOptions): HttpPool {
+  const { authorization } = options
   const endpoint = createEndpoint(options.url)
   const { origin } = endpoint
   // headers and bodies are waited for as long as the call may take: the gateway's deadlines decide
@@ -170,12 +174,16 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   let underWay = 0
   let inBackground = 0
 
+  const authorized = authorization
+    ? (headers: string[]) => (authorization.value ? [...headers, 'authorization', authorization.value] : headers)
+    : (headers: string[]) => headers
+
   const aside = () => (side ??= new Pool(origin, common))
 
   const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
       const handler = messageHandler(resolve, reject, options.timeoutMs)
-      aside().dispatch({ path: options.path ?? endpoint.path, method, headers, body }, handler)
+      aside().dispatch({ path: options.path ?? endpoint.path, method, headers: authorized(headers), body }, handler)
     })
 
   return {
@@ -189,14 +197,14 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     post(headers, body, exchange) {
       underWay++
       exchange.path = endpoint.path
-      requests.dispatch({ path: exchange.path, method: 'POST', headers, body }, exchange)
+      requests.dispatch({ path: exchange.path, method: 'POST', headers: authorized(headers), body }, exchange)
     },
     resume(headers, exchange) {
       underWay++
-      aside().dispatch({ path: endpoint.path, method: 'GET', headers }, exchange)
+      aside().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, exchange)
     },
     stream(headers, handler) {
-      aside().dispatch({ path: endpoint.path, method: 'GET', headers }, handler)
+      aside().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
     },
     message,
     background(method, headers, body) {

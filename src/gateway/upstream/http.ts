@@ -3,6 +3,7 @@ import { objectOr } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/protocol.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import type { Verdict } from '../../registry/model.ts'
+import type { Authorization } from './authorization.ts'
 import { type Answer, Call, silentSink } from './call.ts'
 import type { Greeting, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -31,6 +32,8 @@ export interface HttpClientOptions {
   readonly connector: buildConnector.connector
   /** What is known from discovery: spares a legacy upstream without sessions its handshake, fills the greeting. */
   readonly verdict?: Verdict | null
+  /** An access token in place of a configured credential. */
+  readonly authorization?: Authorization | undefined
 }
 
 export interface HttpClient extends TransportClient {
@@ -132,10 +135,11 @@ function createGreetings(): typeof readGreeting {
 
 /** Streamable HTTP to one upstream, both eras, over one set of sockets. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { url, headers, version, verdict = null, connector } = options
+  const { url, headers, version, verdict = null, connector, authorization } = options
   const pool = createHttpPool({
     url,
     connector,
+    authorization,
     connections: options.connections ?? DEFAULT_CONNECTIONS,
     maxRequests: options.maxRequests ?? DEFAULT_MAX_REQUESTS
   })

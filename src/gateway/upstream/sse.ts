@@ -128,12 +128,12 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
 
 /** The HTTP+SSE transport of revision 2024-11-05; legacy only. A connection is one event stream. */
 export function createSseClient(options: HttpClientOptions): SseClient {
-  const { url, connector } = options
+  const { url, connector, authorization } = options
   const connections = options.connections ?? 1
   const maxRequests = options.maxRequests ?? DEFAULT_MAX_REQUESTS
   const shared: Shared = {
     options,
-    pool: createHttpPool({ url, connector, connections, maxRequests }),
+    pool: createHttpPool({ url, connector, authorization, connections, maxRequests }),
     headers: baseHeaders(options.headers, `${PRODUCT}/${options.version}`),
     hasCredential: Object.keys(options.headers).some((name) => name.toLowerCase() === 'authorization')
   }

@@ -1,0 +1,172 @@
+import { isDeepStrictEqual } from 'node:util'
+import { createRedactor } from '../domain/redaction.ts'
+import { AppError, conflict, notFound } from '../errors.ts'
+import type { Grant, Offer, ServerConfig, ServerSecrets, StoredServer, TokenSource } from '../registry/model.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { Authorizations } from './authorizations.ts'
+import type { Catalog } from './catalog.ts'
+import { changeBy } from './change.ts'
+import type { Caller, Gateway, ServerRecord } from './gateway.ts'
+import { serverRecord } from './records.ts'
+import type { SignIns } from './sign-in.ts'
+import { hasCredential, type Target } from './transports.ts'
+import { fixedAuthorization, type Authorization } from './upstream/authorization.ts'
+import { toAppError, UpstreamFailure } from './upstream/failure.ts'
+
+export interface RegistrationOptions {
+  readonly registry: Registry
+  catalog(): Catalog
+  /** Connects, finds out what the upstream speaks and reads its lists. Rejects with UpstreamFailure. */
+  readOffer(target: Target): Promise<Offer>
+  readonly signIns: SignIns
+  readonly authorizations: Authorizations
+}
+
+type Registration = Pick<Gateway, 'register' | 'replace' | 'completeAuthorization' | 'authorizationSession'>
+
+/** What is to be stored once the upstream has answered. */
+interface Plan {
+  readonly config: ServerConfig
+  /** Whether a server of that name gives way to a new one. */
+  readonly force: boolean
+  /** The server whose row stays and gets the new configuration. */
+  readonly replaced: StoredServer | null
+}
+
+/** What becomes of the tokens: those that there are stay, or go, or these take their place. */
+type Tokens = 'kept' | 'none' | { readonly source: TokenSource; readonly grant: Grant }
+
+const secretsOf = ({ bearer_token, headers, env, oauth_client_secret }: ServerConfig): ServerSecrets => ({
+  ...(bearer_token === undefined ? {} : { bearer_token }),
+  ...(headers === undefined ? {} : { headers }),
+  ...(env === undefined ? {} : { env }),
+  ...(oauth_client_secret === undefined ? {} : { oauth_client_secret })
+})
+
+const targetOf = (config: ServerConfig, authorization?: Authorization): Target => ({
+  name: config.name,
+  transport: config.transport,
+  settings: config,
+  secrets: secretsOf(config),
+  verdict: null,
+  authorization
+})
+
+const asks = 'the upstream asks for authorization'
+const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
+const required = (text: string) => new AppError(400, text, { code: 'upstream_oauth_required' })
+const signInUnknown = () => required(`${asks} and does not say how to sign in with OAuth: ${credentials}`)
+const signInNeeded = ({ transport }: ServerConfig) =>
+  required(
+    transport === 'streamable_http'
+      ? `${asks}: ${credentials}, or "oauth_redirect_uri" to sign in with OAuth`
+      : `${asks}: ${credentials}`
+  )
+
+type Reach = Partial<Pick<ServerConfig, 'url' | 'oauth_client_id' | 'oauth_client_secret' | 'oauth_scopes'>>
+const reachOf = ({ url, oauth_client_id, oauth_client_secret, oauth_scopes }: Reach) =>
+  [url, oauth_client_id, oauth_client_secret, oauth_scopes] as const
+
+const isAuth = (error: unknown): error is UpstreamFailure => error instanceof UpstreamFailure && error.reason === 'auth'
+const challengeOf = ({ cause }: UpstreamFailure) => (cause as { wwwAuthenticate?: string } | undefined)?.wwwAuthenticate
+
+/** Registering and replacing servers, with a sign-in in between where the upstream asks for one (decisions "Servers"). */
+export function createRegistration(options: RegistrationOptions): Registration {
+  const { registry, catalog, readOffer, signIns, authorizations } = options
+
+  /** What was just stored, also where this process is slow to serve it: what is committed is answered as done. */
+  const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
+    const server = catalog().server(config.name)
+    if (server) return serverRecord(server, registry.secrets(server.stored), caller)
+    const { name, transport, session_mode, description = null } = config
+    return serverRecord(
+      { stored: { name, transport, session_mode, description, settings: config, enabled } },
+      secretsOf(config),
+      caller
+    )
+  }
+  const store = async (caller: Caller, action: string, plan: Plan, offer: Offer, tokens: Tokens) => {
+    const { config, force, replaced } = plan
+    await registry.write(changeBy(caller, action, config.name), async (tx) => {
+      if (force) await tx.servers.discard(config.name)
+      const id = await (replaced ? tx.servers.replace(config.name, config, offer) : tx.servers.create(config, offer))
+      // a sign-in takes its time: another server may have the name by now
+      if (replaced && id !== replaced.id) throw notFound('server', config.name)
+      if (tokens === 'none') await tx.tokens.remove(id)
+      else if (tokens !== 'kept') await tx.tokens.put(id, tokens.source, tokens.grant)
+    })
+    return written(caller, config, replaced?.enabled ?? true)
+  }
+
+  /** The tokens that there are, where they were made for the same upstream and client. */
+  const known = ({ config, replaced }: Plan): Authorization | undefined => {
+    if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
+    const before = { ...replaced.settings, ...registry.secrets(replaced) }
+    return isDeepStrictEqual(reachOf(before), reachOf(config)) ? authorizations.of(replaced) : undefined
+  }
+  const read = async (plan: Plan): Promise<{ offer: Offer; tokens: Tokens }> => {
+    const authorization = known(plan)
+    try {
+      if (authorization) return { offer: await readOffer(targetOf(plan.config, authorization)), tokens: 'kept' }
+    } catch (error) {
+      if (!isAuth(error)) throw error
+    }
+    return { offer: await readOffer(targetOf(plan.config)), tokens: 'none' }
+  }
+  const signIn = async ({ config, force, replaced }: Plan, challenge: string | undefined) => {
+    if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
+    const isSameUrl = replaced !== null && replaced.settings.url === config.url
+    const begun = await signIns.begin({
+      config,
+      force,
+      serverId: replaced?.id ?? null,
+      challenge,
+      boundTo: isSameUrl ? replaced.issuer : null
+    })
+    if (!begun) throw signInUnknown()
+    return begun
+  }
+  const failWith = (error: unknown, name: string): never => {
+    if (!(error instanceof UpstreamFailure)) throw error
+    if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
+    throw toAppError(error, name)
+  }
+  const connect = async (caller: Caller, action: string, plan: Plan) => {
+    const { config } = plan
+    let found: Awaited<ReturnType<typeof read>>
+    try {
+      found = await read(plan)
+    } catch (error) {
+      const isAsked = isAuth(error) && error.status === 401 && !hasCredential(secretsOf(config))
+      return isAsked ? signIn(plan, challengeOf(error)) : failWith(error, config.name)
+    }
+    return store(caller, action, plan, found.offer, found.tokens)
+  }
+  const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
+
+  return {
+    async register(caller, config, { force }) {
+      if (!force && catalog().server(config.name)) throw conflict('server', config.name)
+      return connect(caller, force ? 'server.force' : 'server.create', { config, force, replaced: null })
+    },
+
+    async replace(caller, name, config) {
+      const server = catalog().server(name)
+      if (!server) throw notFound('server', name)
+      return connect(caller, 'server.replace', { config, force: false, replaced: server.stored })
+    },
+
+    completeAuthorization: (caller, answer) =>
+      signIns.complete(answer, async ({ config, force, serverId, source }, grant) => {
+        const replaced = serverId === null ? null : stored(serverId)
+        if (replaced === undefined) throw notFound('server', config.name)
+        const redact = createRedactor([grant.access, grant.refresh ?? '', source.client.secret ?? ''])
+        const target = targetOf(config, fixedAuthorization(grant.access, redact))
+        const offer = await readOffer(target).catch((error: unknown) => failWith(error, config.name))
+        const plan = { config, force, replaced }
+        return store(caller, 'upstream_oauth.complete', plan, offer, { source, grant })
+      }),
+
+    authorizationSession: (_caller, id) => signIns.find(id)
+  }
+}

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto'
+import { createRedactor } from '../domain/redaction.ts'
+import { AppError, invalid, notFound } from '../errors.ts'
+import type { Grant, OAuthClient, OAuthSession, PendingSignIn, ServerConfig } from '../registry/model.ts'
+import type { OAuthSessions } from '../registry/oauth-sessions.ts'
+import type { AuthorizationAnswer, AuthorizationRequired, AuthorizationSession } from './gateway.ts'
+import { redactFailure, toAppError, UpstreamFailure } from './upstream/failure.ts'
+import { discover, readChallenge, type AuthorizationServer } from './upstream/oauth-discovery.ts'
+import type { OAuthHttp } from './upstream/oauth-http.ts'
+import { createAuthorizationRequest } from './upstream/oauth-request.ts'
+import { exchangeCode, knownClient, OAuthRefusal, registerClient } from './upstream/oauth-token.ts'
+
+export interface SignInOptions {
+  readonly sessions: OAuthSessions
+  readonly http: OAuthHttp
+  readonly sessionMs: number
+  readonly retentionMs: number
+  readonly log: { warn(details: object, text: string): void }
+}
+
+/** What asks for a sign-in. */
+export interface Wanted {
+  readonly config: ServerConfig
+  readonly serverId: string | null
+  readonly force: boolean
+  /** `WWW-Authenticate` of the upstream's 401. */
+  readonly challenge: string | undefined
+  /** The issuer that a server of the same URL and client has been signed in at. */
+  readonly boundTo: string | null
+}
+
+/** Signing in at the authorization server of an upstream (contract 4.6, decisions "Servers"). Throws AppError. */
+export interface SignIns {
+  /** Undefined where nothing says how to sign in. */
+  begin(wanted: Wanted): Promise<AuthorizationRequired | undefined>
+  find(id: string): Promise<AuthorizationSession>
+  /** Takes the session, which nobody can take again, and gives its code for tokens, which `use` gets. */
+  complete<T>(answer: AuthorizationAnswer, use: (signedIn: PendingSignIn, grant: Grant) => Promise<T>): Promise<T>
+  /** Removes what is over from time to time. */
+  start(): void
+  close(): void
+}
+
+const SWEEP_MS = 60_000
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const gone = () => new AppError(404, 'there is no such sign-in, or it is over: register the server again')
+
+function toSession({ id, server, status, expiresAt, error }: OAuthSession): AuthorizationSession {
+  const about = { session_id: id, status, server_name: server, expires_at: expiresAt }
+  return error === null ? about : { ...about, error }
+}
+
+/** The scopes that were configured, else those that the upstream asks for. */
+const scopeOf = ({ oauth_scopes: own }: ServerConfig, asked: readonly string[] | undefined) =>
+  (own ?? asked)?.join(' ') || undefined
+
+export function createSignIns({ sessions, http, sessionMs, retentionMs, log }: SignInOptions): SignIns {
+  let timer: NodeJS.Timeout | null = null
+
+  const clientOf = async (config: ServerConfig, server: AuthorizationServer, scope: string | undefined) => {
+    const { oauth_client_id: id, oauth_client_secret: secret, oauth_redirect_uri: redirectUri = '' } = config
+    if (id !== undefined) return knownClient(server, id, secret)
+    const { registrationEndpoint } = server
+    if (registrationEndpoint !== undefined) {
+      return registerClient(http, { ...server, registrationEndpoint }, redirectUri, scope)
+    }
+    throw invalid('the authorization server registers no clients by itself: give "oauth_client_id"')
+  }
+  const start = async ({ config, serverId, force, challenge, boundTo }: Wanted) => {
+    const found = await discover(http, config.url ?? '', readChallenge(challenge))
+    if (!found) return undefined
+    const { server, resource } = found
+    // what was agreed on with one issuer is not shown to another one that the upstream names (CVE-2026-104850)
+    if (config.oauth_client_id !== undefined && boundTo !== null && boundTo !== server.issuer) {
+      throw new AppError(409, 'the upstream names another authorization server than before: remove the server first', {
+        code: 'upstream_oauth_issuer_changed'
+      })
+    }
+    const scope = scopeOf(config, found.scopes)
+    const client: OAuthClient = await clientOf(config, server, scope)
+    const { issuer, tokenEndpoint, authorizationEndpoint, namesIssuer } = server
+    const source = { issuer, tokenEndpoint, client, resource }
+    const redirectUri = config.oauth_redirect_uri ?? ''
+    const { url, state, verifier } = createAuthorizationRequest({ authorizationEndpoint, source, redirectUri, scope })
+    const pending = { config, serverId, force, source, redirectUri, verifier, namesIssuer }
+    const session = await sessions.add({ id: randomUUID(), state, lifetimeMs: sessionMs, pending })
+    return {
+      authorization_required: { session_id: session.id, authorization_url: url, expires_at: session.expiresAt }
+    }
+  }
+
+  const findStored = async (id: string): Promise<OAuthSession> => {
+    const session = UUID.test(id) ? await sessions.find(id) : undefined
+    if (!session) throw notFound('sign-in', id)
+    return session
+  }
+  /** Changes nothing: a forged answer must not end a sign-in. */
+  const check = async ({ id, state, iss }: AuthorizationAnswer): Promise<string> => {
+    const asked = id === undefined ? undefined : await findStored(id)
+    if (asked && asked.status !== 'pending') throw gone()
+    const session = await sessions.findByState(state)
+    if (!session || (asked && asked.id !== session.id)) throw invalid('"state" is not that of this sign-in')
+    const pending = await sessions.peek(session.id)
+    if (!pending) throw gone()
+    if (iss === undefined ? pending.namesIssuer : iss !== pending.source.issuer) {
+      throw invalid('"iss" does not name the authorization server that was asked: the answer is not used')
+    }
+    return session.id
+  }
+  const exchange = async ({ source, verifier, redirectUri, config }: PendingSignIn, code: string): Promise<Grant> => {
+    try {
+      return await exchangeCode(http, source, { code, verifier, redirectUri })
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure)) throw error
+      const shown = redactFailure(error, createRedactor([code, verifier, source.client.secret ?? '']))
+      const isWrong = error instanceof OAuthRefusal && error.error === 'invalid_grant'
+      throw isWrong ? invalid(shown.message) : toAppError(shown, config.name)
+    }
+  }
+  /** Nothing depends on it: a session that was taken cannot be taken again. */
+  const finish = async (id: string, status: 'completed' | 'failed', error?: string) => {
+    try {
+      await sessions.finish(id, status, error)
+    } catch (err) {
+      log.warn({ err }, 'the end of a sign-in could not be stored')
+    }
+  }
+  const sweep = async () => {
+    try {
+      await sessions.sweep(retentionMs)
+    } catch (err) {
+      log.warn({ err }, 'sign-ins that are over could not be removed')
+    }
+  }
+
+  return {
+    async begin(wanted) {
+      try {
+        return await start(wanted)
+      } catch (error) {
+        if (!(error instanceof UpstreamFailure)) throw error
+        const { name, oauth_client_secret: secret = '' } = wanted.config
+        throw toAppError(redactFailure(error, createRedactor([secret])), name)
+      }
+    },
+    find: async (id) => toSession(await findStored(id)),
+    async complete(answer, use) {
+      const id = await check(answer)
+      const pending = await sessions.take(id)
+      if (!pending) throw gone()
+      try {
+        const result = await use(pending, await exchange(pending, answer.code))
+        await finish(id, 'completed')
+        return result
+      } catch (error) {
+        await finish(id, 'failed', error instanceof AppError ? error.message : 'internal server error')
+        throw error
+      }
+    },
+    start() {
+      timer = setInterval(() => void sweep(), Math.min(SWEEP_MS, retentionMs)).unref()
+    },
+    close() {
+      if (timer) clearInterval(timer)
+    }
+  }
+}

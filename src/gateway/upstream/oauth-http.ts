@@ -1,0 +1,92 @@
+import type { Dispatcher } from 'undici'
+import { isObject } from '../../domain/is-object.ts'
+import { UpstreamFailure } from './failure.ts'
+import { socketFailure } from './http-failure.ts'
+
+export interface OAuthAnswer {
+  readonly status: number
+  /** Null where it is no JSON object. */
+  readonly body: Readonly<Record<string, unknown>> | null
+}
+
+/** Small requests to authorization servers, and for what upstreams say of them (security page 4, "Upstream OAuth"). */
+export interface OAuthHttp {
+  /** Follows redirects within the origin. `whom` names the other side in failures. Rejects with UpstreamFailure. */
+  get(url: string, whom: string): Promise<OAuthAnswer>
+  post(url: string, headers: Readonly<Record<string, string>>, body: string, whom: string): Promise<OAuthAnswer>
+}
+
+export interface OAuthHttpOptions {
+  readonly dispatcher: Dispatcher
+  readonly userAgent: string
+  /** For a whole exchange. */
+  readonly timeoutMs?: number
+}
+
+const TIMEOUT_MS = 10_000
+const MAX_BYTES = 65_536
+const MAX_REDIRECTS = 3
+
+async function readText(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > MAX_BYTES) throw new UpstreamFailure('too_large', `answered with more than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function parse(text: string): OAuthAnswer['body'] {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function toFailure(error: unknown, whom: string): UpstreamFailure {
+  const isLate = error instanceof Error && error.name === 'TimeoutError'
+  const known = isLate ? new UpstreamFailure('timeout', 'did not answer in time') : socketFailure(error, false)
+  return new UpstreamFailure(known.reason, `${whom}: ${known.message}`, { cause: known })
+}
+
+export function createOAuthHttp({ dispatcher, userAgent, timeoutMs = TIMEOUT_MS }: OAuthHttpOptions): OAuthHttp {
+  const common = { accept: 'application/json', 'user-agent': userAgent }
+
+  const ask = (url: string, options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'signal' | 'body'>) => {
+    const { origin, pathname, search } = new URL(url)
+    return dispatcher.request({ origin, path: pathname + search, ...options })
+  }
+  const get = async (url: string, signal: AbortSignal, redirects: number): Promise<OAuthAnswer> => {
+    const { statusCode: status, headers, body } = await ask(url, { method: 'GET', signal, headers: common })
+    const text = await readText(body)
+    const { location } = headers
+    if (status < 300 || status >= 400 || typeof location !== 'string') return { status, body: parse(text) }
+    const next = URL.canParse(location, url) ? new URL(location, url) : undefined
+    if (next?.origin !== new URL(url).origin || redirects === 0) {
+      throw new UpstreamFailure('bad_response', 'redirects to where it must not be followed')
+    }
+    return get(next.href, signal, redirects - 1)
+  }
+  return {
+    async get(url, whom) {
+      try {
+        return await get(url, AbortSignal.timeout(timeoutMs), MAX_REDIRECTS)
+      } catch (error) {
+        throw toFailure(error, whom)
+      }
+    },
+    async post(url, headers, body, whom) {
+      try {
+        const signal = AbortSignal.timeout(timeoutMs)
+        const answer = await ask(url, { method: 'POST', signal, headers: { ...common, ...headers }, body })
+        return { status: answer.statusCode, body: parse(await readText(answer.body)) }
+      } catch (error) {
+        throw toFailure(error, whom)
+      }
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { isLoopback } from '../../domain/loopback.ts'
+import { TITLE } from '../../domain/product.ts'
+import type { Grant, OAuthClient, TokenSource } from '../../registry/model.ts'
+import { UpstreamFailure } from './failure.ts'
+import { cleanText } from './http-message.ts'
+import type { AuthorizationServer } from './oauth-discovery.ts'
+import type { OAuthAnswer, OAuthHttp } from './oauth-http.ts'
+
+/** An authorization server said no, in the words of RFC 6749. */
+export class OAuthRefusal extends UpstreamFailure {
+  /** `invalid_grant`, for example. */
+  readonly error: string
+
+  constructor(error: string, message: string, status: number) {
+    super('auth', message, { status })
+    this.name = 'OAuthRefusal'
+    this.error = error
+  }
+}
+
+const SERVER = 'the authorization server'
+const methods = ['client_secret_basic', 'client_secret_post', 'none'] as const
+
+const isMethod = (value: unknown): value is OAuthClient['method'] => methods.includes(value as OAuthClient['method'])
+
+/** The first of ours that the server supports; RFC 8414 has `client_secret_basic` where it does not say. */
+const chooseMethod = ({ authMethods = ['client_secret_basic'] }: AuthorizationServer) =>
+  methods.find((method) => authMethods.includes(method)) ?? 'client_secret_basic'
+
+/** A client that was registered by hand. */
+export function knownClient(server: AuthorizationServer, id: string, secret: string | undefined): OAuthClient {
+  if (secret === undefined) return { id, method: 'none' }
+  const method = chooseMethod(server)
+  return { id, secret, method: method === 'none' ? 'client_secret_post' : method }
+}
+
+function refusalOf({ status, body }: OAuthAnswer, what: string): UpstreamFailure {
+  if (typeof body?.error !== 'string' || status >= 500) {
+    const reason = status >= 500 || status === 429 ? 'unreachable' : 'bad_response'
+    return new UpstreamFailure(reason, `${SERVER}: answered HTTP ${status} to ${what}`, { status })
+  }
+  const description = typeof body.error_description === 'string' ? ` (${cleanText(body.error_description)})` : ''
+  return new OAuthRefusal(body.error, `${SERVER}: refused ${what}: ${cleanText(body.error)}${description}`, status)
+}
+
+/** Dynamic registration (RFC 7591). Rejects with UpstreamFailure. */
+export async function registerClient(
+  http: OAuthHttp,
+  server: AuthorizationServer & { readonly registrationEndpoint: string },
+  redirectUri: string,
+  scope: string | undefined
+): Promise<OAuthClient> {
+  const wanted = chooseMethod(server)
+  const body = JSON.stringify({
+    client_name: TITLE,
+    application_type: isLoopback(new URL(redirectUri).hostname) ? 'native' : 'web',
+    redirect_uris: [redirectUri],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: wanted,
+    ...(scope === undefined ? {} : { scope })
+  })
+  const answer = await http.post(server.registrationEndpoint, { 'content-type': 'application/json' }, body, SERVER)
+  if (answer.status < 200 || answer.status >= 300) throw refusalOf(answer, 'the registration of a client')
+  const { client_id: id, client_secret: secret, token_endpoint_auth_method: given } = answer.body ?? {}
+  if (typeof id !== 'string' || id === '') throw new UpstreamFailure('bad_response', `${SERVER}: gave no client id`)
+  if (typeof secret !== 'string' || secret === '') return { id, method: 'none' }
+  return { id, secret, method: isMethod(given) ? given : wanted }
+}
+
+/** As RFC 6749 2.3.1 wants it in front of base64. */
+const formEncoded = (value: string) => new URLSearchParams({ v: value }).toString().slice(2)
+
+function authenticate({ id, secret = '', method }: OAuthClient, form: URLSearchParams): Record<string, string> {
+  if (method === 'client_secret_basic') {
+    const credentials = Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')
+    return { authorization: `Basic ${credentials}` }
+  }
+  form.set('client_id', id)
+  if (method === 'client_secret_post') form.set('client_secret', secret)
+  return {}
+}
+
+/** Zero, negative and nonsense say nothing (OA-13): the token is used until it is refused. */
+function lifetimeOf(given: unknown): number | null {
+  const seconds = typeof given === 'string' && given !== '' ? Number(given) : given
+  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : null
+}
+
+function readGrant(body: OAuthAnswer['body']): Grant {
+  const { access_token: access, refresh_token: refresh, token_type: type = 'Bearer', expires_in } = body ?? {}
+  if (typeof access !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(access)) {
+    throw new UpstreamFailure('bad_response', `${SERVER}: gave no access token that a header can carry`)
+  }
+  if (typeof type !== 'string' || type.toLowerCase() !== 'bearer') {
+    throw new UpstreamFailure('bad_response', `${SERVER}: gave a token of a type other than Bearer`)
+  }
+  const lifetime = lifetimeOf(expires_in)
+  return typeof refresh === 'string' && refresh !== '' ? { access, refresh, lifetime } : { access, lifetime }
+}
+
+async function requestToken(http: OAuthHttp, source: TokenSource, form: URLSearchParams, what: string): Promise<Grant> {
+  form.set('resource', source.resource)
+  const headers = authenticate(source.client, form)
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  const answer = await http.post(source.tokenEndpoint, { ...type, ...headers }, form.toString(), SERVER)
+  if (answer.status !== 200) throw refusalOf(answer, what)
+  return readGrant(answer.body)
+}
+
+export interface CodeExchange {
+  readonly code: string
+  readonly verifier: string
+  readonly redirectUri: string
+}
+
+/** Rejects with OAuthRefusal or another UpstreamFailure. */
+export const exchangeCode = (http: OAuthHttp, source: TokenSource, { code, verifier, redirectUri }: CodeExchange) =>
+  requestToken(
+    http,
+    source,
+    new URLSearchParams({
+      grant_type: 'authorization_code',
+      code,
+      code_verifier: verifier,
+      redirect_uri: redirectUri
+    }),
+    'the code'
+  )
+
+/** New tokens; a server that does not rotate the refresh token leaves the old one in force. */
+export async function refreshGrant(http: OAuthHttp, source: TokenSource, refresh: string): Promise<Grant> {
+  const form = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refresh })
+  return { refresh, ...(await requestToken(http, source, form, 'to renew the access token')) }
+}

@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { translating } from './failures.ts'
+import type { OAuthSession, OAuthSessionStatus, PendingSignIn } from './model.ts'
+import { openSealed, sealJson } from './secrets.ts'
+import type { Db } from './tables.ts'
+
+export interface NewSession {
+  readonly id: string
+  /** Comes back from the authorization server; only its hash is stored. */
+  readonly state: string
+  readonly lifetimeMs: number
+  readonly pending: PendingSignIn
+}
+
+/** Sign-ins at authorization servers that are under way. Any replica may complete what another one began. */
+export interface OAuthSessions {
+  add(session: NewSession): Promise<OAuthSession>
+  find(id: string): Promise<OAuthSession | undefined>
+  findByState(state: string): Promise<OAuthSession | undefined>
+  /** What the session is for, undefined where it is not pending. Nothing but `take` changes anything. */
+  peek(id: string): Promise<PendingSignIn | undefined>
+  /** The same, once: of several that ask, on whichever replica, one gets it. */
+  take(id: string): Promise<PendingSignIn | undefined>
+  finish(id: string, status: 'completed' | 'failed', error?: string): Promise<void>
+  /** Removes those that expired so long ago. */
+  sweep(retentionMs: number): Promise<void>
+}
+
+const placeOf = (id: string) => ({ table: 'upstream_oauth_sessions', row: id, column: 'sealed' })
+const hashOf = (state: string) => createHash('sha256').update(state).digest()
+const interval = (ms: number) => sql`make_interval(secs => ${ms / 1000}::float8)`
+
+const shown = [
+  'id',
+  'server_name',
+  'issuer',
+  'status',
+  'error',
+  'expires_at',
+  sql<boolean>`expires_at <= now()`.as('has_expired')
+] as const
+
+interface Row {
+  readonly id: string
+  readonly server_name: string
+  readonly issuer: string
+  readonly status: OAuthSessionStatus
+  readonly error: string | null
+  readonly expires_at: Date
+  readonly has_expired: boolean
+}
+
+function statusOf({ status, has_expired }: Row): OAuthSession['status'] {
+  if (status === 'completed' || status === 'failed') return status
+  return has_expired ? 'expired' : 'pending'
+}
+
+const toSession = (row: Row): OAuthSession => ({
+  id: row.id,
+  server: row.server_name,
+  issuer: row.issuer,
+  status: statusOf(row),
+  error: row.error,
+  expiresAt: row.expires_at.toISOString()
+})
+
+export function createOAuthSessions(db: Db, master: Buffer): OAuthSessions {
+  const isPending = sql<boolean>`upstream_oauth_sessions.status = 'pending' and upstream_oauth_sessions.expires_at > now()`
+  const open = (id: string, sealed: Uint8Array | null) =>
+    sealed === null ? undefined : openSealed<PendingSignIn>(master, sealed, placeOf(id))
+  const one = async (column: 'id' | 'state_hash', value: string | Buffer) => {
+    const row = await db
+      .selectFrom('upstream_oauth_sessions')
+      .select(shown)
+      .where(column, '=', value as never)
+      .executeTakeFirst()
+    return row && toSession(row)
+  }
+  return {
+    add: ({ id, state, lifetimeMs, pending }) =>
+      translating(async () => {
+        const row = await db
+          .insertInto('upstream_oauth_sessions')
+          .values({
+            id,
+            state_hash: hashOf(state),
+            server_name: pending.config.name,
+            issuer: pending.source.issuer,
+            sealed: sealJson(master, pending, placeOf(id)),
+            expires_at: sql<Date>`now() + ${interval(lifetimeMs)}`
+          })
+          .returning(shown)
+          .executeTakeFirstOrThrow()
+        return toSession(row)
+      }),
+
+    find: (id) => translating(() => one('id', id)),
+    findByState: (state) => translating(() => one('state_hash', hashOf(state))),
+
+    peek: (id) =>
+      translating(async () => {
+        const row = await db
+          .selectFrom('upstream_oauth_sessions')
+          .select('sealed')
+          .where('id', '=', id)
+          .where(isPending)
+          .executeTakeFirst()
+        return row && open(id, row.sealed)
+      }),
+
+    take: (id) =>
+      translating(async () => {
+        // the row lock of the inner query lets one through; its answer is the sealed part as it was
+        const row = await db
+          .updateTable('upstream_oauth_sessions')
+          .from((from) =>
+            from
+              .selectFrom('upstream_oauth_sessions')
+              .select(['id', 'sealed'])
+              .where('id', '=', id)
+              .forUpdate()
+              .as('old')
+          )
+          .set({ status: 'completing', sealed: null })
+          .whereRef('upstream_oauth_sessions.id', '=', 'old.id')
+          .where(isPending)
+          .returning('old.sealed')
+          .executeTakeFirst()
+        return row && open(id, row.sealed)
+      }),
+
+    finish: (id, status, error) =>
+      translating(async () => {
+        await db
+          .updateTable('upstream_oauth_sessions')
+          .set({ status, error: error ?? null, sealed: null })
+          .where('id', '=', id)
+          .execute()
+      }),
+
+    sweep: (retentionMs) =>
+      translating(async () => {
+        await db
+          .deleteFrom('upstream_oauth_sessions')
+          .where(sql<boolean>`expires_at < now() - ${interval(retentionMs)}`)
+          .execute()
+        await db
+          .updateTable('upstream_oauth_sessions')
+          .set({ sealed: null })
+          .where('sealed', 'is not', null)
+          .where(sql<boolean>`expires_at <= now()`)
+          .execute()
+      })
+  }
+}

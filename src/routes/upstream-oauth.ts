@@ -1,0 +1,46 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { callerOf } from '../plugins/auth.ts'
+import { AuthorizationAnswer, AuthorizationSession, Server } from '../schemas/server.ts'
+import { failures, ref, Text } from '../schemas/shared.ts'
+
+const tags = ['servers']
+const config = { access: 'admin' } as const
+const params = Type.Object({ id: Text({ minLength: 1 }) })
+
+/** Sign-ins at the authorization servers of upstreams (decisions "Servers"). */
+export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/upstream_oauth/sessions/:id',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'How a sign-in stands',
+        params,
+        response: { 200: ref(AuthorizationSession), ...failures(400, 404, 414, 503) }
+      }
+    },
+    (request) => app.gateway.authorizationSession(callerOf(request), request.params.id)
+  )
+
+  app.post(
+    '/upstream_oauth/sessions/:id/complete',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Complete a sign-in',
+        description: 'Goes on with the registration or replacement that asked for it.',
+        params,
+        body: ref(AuthorizationAnswer),
+        response: { 201: ref(Server), ...failures(400, 404, 409, 413, 414, 415, 502, 503, 504) }
+      }
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const server = await app.gateway.completeAuthorization(callerOf(request), { id, ...request.body })
+      return reply.code(201).send(server)
+    }
+  )
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import type { Environment } from '../../src/config.ts'
+import { startApp } from '../app.ts'
+import {
+  startAuthorizationServer,
+  type AuthorizationServer,
+  type AuthorizationSwitches
+} from '../fixtures/oauth/authorization-server.ts'
+import { startProtected, type Protected } from '../fixtures/oauth/protected.ts'
+import { later, type Engine } from '../store.ts'
+
+export const redirectUri = 'http://127.0.0.1:9/api/dashboard/oauth/callback'
+
+export interface Setup {
+  readonly app: FastifyInstance
+  readonly as: AuthorizationServer
+  readonly upstream: Protected
+  readonly logged: string[]
+}
+
+/** The gateway, AS_GOOD, and an upstream that takes its tokens. */
+export async function setUp(
+  t: TestContext,
+  switches: Partial<AuthorizationSwitches> & { readonly clients?: Readonly<Record<string, string>> } = {},
+  { engine, env }: { engine?: Engine; env?: Environment } = {}
+): Promise<Setup> {
+  const logged: string[] = []
+  const app = await startApp(t, {
+    log: { write: (line) => void logged.push(line) },
+    engine: engine ?? 'pglite',
+    ...(env ? { env } : {})
+  })
+  const as = await startAuthorizationServer(null, switches)
+  later(t, as.close)
+  const upstream = await startProtected(null, as)
+  later(t, upstream.close)
+  return { app, as, upstream, logged }
+}
+
+export const send = async (
+  app: FastifyInstance,
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  payload?: object
+) => {
+  const answer = await app.inject({ method, url: `/api/v0${path}`, ...(payload ? { payload } : {}) })
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
+  const body = answer.body === '' ? undefined : (answer.json() as any)
+  return { status: answer.statusCode, body, text: answer.body }
+}
+
+export const registration = (upstream: Protected, more: object = {}) => ({
+  name: 'guarded',
+  transport: 'streamable_http',
+  url: upstream.url,
+  oauth_redirect_uri: redirectUri,
+  ...more
+})
+
+export interface Begun {
+  readonly id: string
+  readonly url: URL
+}
+
+export const beginWith = async (app: FastifyInstance, payload: object, query = ''): Promise<Begun> => {
+  const { status, body } = await send(app, 'POST', `/servers${query}`, payload)
+  assert.equal(status, 202, JSON.stringify(body))
+  assert.deepEqual(Object.keys(body), ['authorization_required'])
+  const { session_id, authorization_url, expires_at, ...rest } = body.authorization_required
+  assert.deepEqual(rest, {})
+  assert.ok(Date.parse(expires_at) > Date.now())
+  return { id: session_id, url: new URL(authorization_url) }
+}
+export const begin = ({ app, upstream }: Setup, more: object = {}) => beginWith(app, registration(upstream, more))
+
+export const completeWith = (app: FastifyInstance, id: string, answer: object) =>
+  send(app, 'POST', `/upstream_oauth/sessions/${id}/complete`, answer)
+
+/** What the authorization server sent to the redirect URI. */
+export const answerOf = async (as: AuthorizationServer, { url }: Begun) =>
+  Object.fromEntries((await as.agree(url.href)).searchParams) as { code: string; state: string; iss?: string }
+
+export const complete = async ({ app, as }: Setup, begun: Begun) =>
+  completeWith(app, begun.id, await answerOf(as, begun))
+
+export const signIn = async (setup: Setup, more: object = {}) => {
+  const done = await complete(setup, await begin(setup, more))
+  assert.equal(done.status, 201, done.text)
+}
+
+export const call = (app: FastifyInstance) =>
+  send(app, 'POST', '/tools/invoke', { name: 'guarded__echo', text: 'hello' })
