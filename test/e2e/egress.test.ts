@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startSse } from '../fixtures/http/sse.ts'
 import { later, tempDir } from '../store.ts'
+import { startEnterprise } from './enterprise.ts'
 import { restart, startGateway, type Answer, type Gateway } from './harness.ts'
 import { at, echoTool, startUpstream } from './upstream.ts'
 
@@ -23,7 +24,7 @@ const metadata = [
 const others = ['[fe80::1]', '[fd00:ec2::254]', '100.100.100.200', '0.0.0.0', '[::]', '224.0.0.1', '255.255.255.255']
 
 /** Refused at once, over both transports, with nothing registered. */
-async function assertRefused(gateway: Gateway, url: string, error = REFUSAL): Promise<void> {
+async function assertRefused(gateway: Pick<Gateway, 'post'>, url: string, error = REFUSAL): Promise<void> {
   for (const transport of ['streamable_http', 'sse']) {
     const start = performance.now()
     const answer = await gateway.post('/api/v0/servers', { name: 'alpha', transport, url })
@@ -38,6 +39,14 @@ test('IN-18 upstreams at link-local, metadata and other special addresses are re
   for (const host of [...metadata, ...others]) await assertRefused(gateway, `http://${host}/`)
   await assertRefused(gateway, 'https://169.254.169.254/latest/meta-data')
   assert.deepEqual((await gateway.get('/api/v0/servers')).body, [])
+})
+
+test('IN-18 enterprise mode has the same policy, for its admins too', async (t) => {
+  const { admin, url } = await startEnterprise(t, { engine: 'pglite' })
+  for (const host of [...metadata, ...others]) await assertRefused(admin, `http://${host}/`)
+  await assertRefused(admin, `${url}/mcp`, LOOP)
+  const upstream = await startUpstream(t, 'alpha')
+  assert.equal((await admin.post('/api/v0/servers', at('alpha', upstream))).status, 201)
 })
 
 test('IN-18 loopback is allowed by default, by address and by name, and the gateway itself is not', async (t) => {

@@ -4,6 +4,7 @@ import { chmod, chown, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { engines, freshPlace, later, tempDir } from '../store.ts'
+import { actorAt, initialize, registerAs } from './enterprise.ts'
 import { root, startGateway, until, type Gateway, type GatewayOptions } from './harness.ts'
 import { descendants, isAlive } from './process-tree.ts'
 
@@ -78,7 +79,7 @@ const asUser = [
   `--ambient-caps=${capabilities}`
 ]
 
-/** A gateway whose secrets came by files; the user that it runs as can read them. */
+/** A gateway in enterprise mode whose secrets came by files; the user that it runs as can read them. */
 async function startWithSecretFiles(t: TestContext, launcher: readonly string[]) {
   const folder = await tempDir(t)
   const place = await freshPlace(t, engines.at(-1)!)
@@ -86,7 +87,11 @@ async function startWithSecretFiles(t: TestContext, launcher: readonly string[])
   const password = `sentinel-${randomBytes(8).toString('hex')}`
   const secrets = [join(folder, 'key'), join(folder, 'database')] as const
   await writeFile(secrets[0], key, { mode: 0o600 })
-  const env: NodeJS.ProcessEnv = { TOWPATH_ENCRYPTION_KEY_FILE: secrets[0], TOWPATH_STDIO_UID: String(CHILD) }
+  const env: NodeJS.ProcessEnv = {
+    TOWPATH_ENCRYPTION_KEY_FILE: secrets[0],
+    TOWPATH_STDIO_UID: String(CHILD),
+    SERVER_MODE: 'enterprise'
+  }
   const url = new URL(place.databaseUrl ?? 'postgres://none')
   url.password = password
   await writeFile(secrets[1], url.href, { mode: 0o600 })
@@ -100,7 +105,11 @@ async function startWithSecretFiles(t: TestContext, launcher: readonly string[])
     await chmod(folder, 0o711)
   }
   const options: GatewayOptions = { place: { dataDir: place.dataDir }, env, launcher }
-  return { gateway: await startGateway(t, options), secrets, sentinels: [key, password] }
+  const started = await startGateway(t, options)
+  const admin = actorAt(t, started.url, await initialize(started))
+  const { get, post, remove } = admin
+  const gateway: Gateway = { ...started, get, post, remove, register: (server) => registerAs(admin, server) }
+  return { gateway, folder, secrets, sentinels: [key, password] }
 }
 
 for (const [who, launcher] of [
