@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { allServers, readAllowList, type AllowList } from '../../src/domain/allow-list.ts'
 import { scopeAt, type Scope } from '../../src/gateway/scope.ts'
 import type { ItemKind, StoredGroup, StoredItem, StoredServer } from '../../src/registry/model.ts'
 import { catalogOf, storedGroup, storedItem, storedServer } from '../unit/stored.ts'
@@ -53,11 +54,24 @@ const group: fc.Arbitrary<StoredGroup> = fc
   )
   .map((more) => storedGroup('g', more))
 
+/** Entries of an allow list; undefined for callers who have none, since everything is theirs. */
+const entries = fc.option(fc.uniqueArray(fc.constantFrom(...serverNames, 'gone', 'a__x', '*'), { maxLength: 4 }), {
+  nil: undefined
+})
+
+/** What a caller comes with, and where. */
+interface Place {
+  readonly group: StoredGroup | undefined
+  readonly allowed: readonly string[] | undefined
+}
+const place: fc.Arbitrary<Place> = fc.record({ group: fc.option(group, { nil: undefined }), allowed: entries })
+
 /** What is to be seen, by reading the rules aloud: one item after the other. */
-function createModel(all: readonly StoredServer[], g: StoredGroup | undefined) {
+function createModel(all: readonly StoredServer[], { group: g, allowed }: Place) {
+  const isAllowed = (name: string) => !allowed || allowed.includes('*') || allowed.includes(name)
   const isWhole = (name: string) => !g || g.included_servers.includes(name)
   const isServed = (from: StoredServer, { kind, name, enabled }: StoredItem) => {
-    if (!from.enabled || !enabled) return false
+    if (!from.enabled || !enabled || !isAllowed(from.name)) return false
     if (kind !== 'tool' || !g) return isWhole(from.name)
     const full = `${from.name}__${name}`
     return (isWhole(from.name) || g.included_tools.includes(full)) && !g.excluded_tools.includes(full)
@@ -90,35 +104,31 @@ const askable = [
   '__'
 ]
 
-const optionalGroup = fc.option(group, { nil: undefined })
-const scopeOf = (all: readonly StoredServer[], g: StoredGroup | undefined) =>
-  scopeAt(catalogOf(all, '7', g ? [g] : []), g?.name)
+const allowList = ({ allowed }: Place): AllowList => (allowed ? readAllowList(allowed) : allServers)
+const scopeOf = (all: readonly StoredServer[], at: Place) =>
+  scopeAt(catalogOf(all, '7', at.group ? [at.group] : []), at.group?.name, allowList(at))
 
 for (const kind of ['tool', 'prompt'] as const) {
-  holds(
-    `${kind}s: what is listed is what is found, and both are what the rules say`,
-    [servers, optionalGroup],
-    (all, g) => {
-      const scope = scopeOf(all, g)
-      const model = createModel(all, g)
-      const expected = model.served(kind)
-      assert.deepEqual(listed(scope, kind), expected.map(model.publicName))
-      const found = askable.flatMap((name) => {
-        const hit = scope.find(kind, name)
-        if (hit) assert.equal(hit.kind, kind)
-        return hit ? [`${name} is ${hit.server.name} ${hit.name}`] : []
-      })
-      assert.deepEqual(
-        new Set(found),
-        new Set(expected.map((each) => `${model.publicName(each)} is ${each.server} ${each.name}`))
-      )
-    }
-  )
+  holds(`${kind}s: what is listed is what is found, and both are what the rules say`, [servers, place], (all, at) => {
+    const scope = scopeOf(all, at)
+    const model = createModel(all, at)
+    const expected = model.served(kind)
+    assert.deepEqual(listed(scope, kind), expected.map(model.publicName))
+    const found = askable.flatMap((name) => {
+      const hit = scope.find(kind, name)
+      if (hit) assert.equal(hit.kind, kind)
+      return hit ? [`${name} is ${hit.server.name} ${hit.name}`] : []
+    })
+    assert.deepEqual(
+      new Set(found),
+      new Set(expected.map((each) => `${model.publicName(each)} is ${each.server} ${each.name}`))
+    )
+  })
 }
 
-holds('an item is served exactly if it is in the list of its kind', [servers, optionalGroup], (all, g) => {
-  const scope = scopeOf(all, g)
-  const model = createModel(all, g)
+holds('an item is served exactly if it is in the list of its kind', [servers, place], (all, at) => {
+  const scope = scopeOf(all, at)
+  const model = createModel(all, at)
   for (const block of scope.catalog.servers) {
     for (const kind of Object.keys(keys) as ItemKind[]) {
       const expected = model
@@ -139,10 +149,10 @@ holds('an item is served exactly if it is in the list of its kind', [servers, op
 for (const kind of ['resource', 'template'] as const) {
   holds(
     `${kind}s: each is listed once under a text of its own, which leads back to it`,
-    [servers, optionalGroup],
-    (all, g) => {
-      const scope = scopeOf(all, g)
-      const expected = createModel(all, g).served(kind)
+    [servers, place],
+    (all, at) => {
+      const scope = scopeOf(all, at)
+      const expected = createModel(all, at).served(kind)
       const texts = listed(scope, kind)
       assert.equal(new Set(texts).size, texts.length)
       const targets = texts.map((text) => (kind === 'resource' ? scope.resolve(text) : scope.resolveTemplate(text)))
@@ -161,14 +171,15 @@ const anyUri = fc.oneof(
 
 holds(
   'no URI leads to a server that is not served whole, nor to what is switched off',
-  [servers, optionalGroup, anyUri],
-  (all, g, uri) => {
-    const scope = scopeOf(all, g)
+  [servers, place, anyUri],
+  (all, at, uri) => {
+    const scope = scopeOf(all, at)
     const target = scope.resolve(uri)
     if (!target) return
     const { name } = target.server
     assert.ok(all.find((each) => each.name === name)?.enabled)
-    assert.ok(!g || g.included_servers.includes(name))
+    assert.ok(!at.group || at.group.included_servers.includes(name))
+    assert.ok(!at.allowed || at.allowed.includes('*') || at.allowed.includes(name))
     const known = target.server.find('resource', target.uri)
     assert.ok(known === undefined || known.enabled)
     const template = scope.resolveTemplate(uri)
