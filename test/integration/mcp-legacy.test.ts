@@ -120,7 +120,7 @@ test('what is unknown, disabled or of another kind gets the one answer', async (
   assert.deepEqual(shown(await mcp.legacy('tools/list', { cursor: 5 }, session)), [200, -32602, 7])
 })
 
-test('a session that is unknown, forged or ended is one answer, and must be opened anew', async (t) => {
+test('IS-04 a session that is unknown, forged or ended is one answer, and must be opened anew', async (t) => {
   const mcp = await startMcp(t)
   const session = await mcp.initialize()
   assert.deepEqual(shown(await mcp.legacy('initialize', { protocolVersion: '2025-11-25' }, session)), [400, -32600, 7])

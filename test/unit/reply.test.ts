@@ -54,7 +54,7 @@ test('what comes before the result makes the answer a stream, one line of data f
   })
   const { type, body, response } = await whole()
   assert.equal(type, 'text/event-stream')
-  assert.equal(response.headers['cache-control'], 'no-cache, no-transform')
+  assert.equal(response.headers['cache-control'], 'no-store, no-cache, no-transform')
   assert.equal(response.headers['x-accel-buffering'], 'no')
   const frames = body.split('\n\n')
   assert.equal(frames.length, 3)

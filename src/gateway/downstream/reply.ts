@@ -19,7 +19,7 @@ const guarding = {
 const streaming = {
   ...guarding,
   'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
+  'cache-control': 'no-store, no-cache, no-transform',
   'x-accel-buffering': 'no'
 } as const
 
