@@ -82,8 +82,8 @@ export interface Catalog {
   readonly principals: readonly Principal[]
   /** By the SHA-256 of an access token. */
   principal(tokenHash: Buffer): Principal | undefined
-  /** By a caller's key. */
-  principalOf(key: string): Principal | undefined
+  /** As it is now; undefined where the token that the caller showed is good for nothing any more. */
+  current(caller: Caller): Principal | undefined
   readonly listings: ListingCache
 }
 
@@ -188,19 +188,26 @@ function callerFor(stored: StoredPrincipal): Caller {
   return { kind, name, key: `user:${id}`, allowed: allServers }
 }
 
+/** Whom a caller was made for. */
+const madeFor = new WeakMap<Caller, StoredPrincipal>()
 const principals = new WeakMap<StoredPrincipal, Principal>()
 
 function principalOf(stored: StoredPrincipal): Principal {
-  let principal = principals.get(stored)
-  if (!principal) principals.set(stored, (principal = { stored, caller: callerFor(stored) }))
+  const known = principals.get(stored)
+  if (known) return known
+  const principal = { stored, caller: callerFor(stored) }
+  principals.set(stored, principal)
+  madeFor.set(principal.caller, stored)
   return principal
 }
 
 /** Bytes as a key of a map, one character each. */
 const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
 
+const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
+
 /** Look-ups of those who have tokens. What tells how far a guess was right is the hash, which nobody can choose. */
-function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'principalOf'> {
+function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'current'> {
   const byHash = new Map(all.map((each) => [keyOf(each.stored.tokenHash), each]))
   const byKey = new Map(all.map((each) => [each.caller.key, each]))
   return {
@@ -208,7 +215,12 @@ function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' |
       const found = byHash.get(keyOf(tokenHash))
       return found && timingSafeEqual(found.stored.tokenHash, tokenHash) ? found : undefined
     },
-    principalOf: (key) => byKey.get(key)
+    current(caller) {
+      const now = byKey.get(caller.key)
+      if (!now || now.caller === caller) return now
+      const before = madeFor.get(caller)
+      return before && isSameToken(before.tokenHash, now.stored.tokenHash) ? now : undefined
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { allows } from '../domain/allow-list.ts'
 import { TITLE, PRODUCT } from '../domain/product.ts'
 import { createRedactor, secretsIn } from '../domain/redaction.ts'
 import type { Config } from '../config.ts'
@@ -26,7 +27,7 @@ import { createInvocation } from './invocation.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
 import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
-import { createPrincipals } from './principals.ts'
+import { changedPrincipals, createPrincipals } from './principals.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
@@ -204,6 +205,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
 
   const core: Core = {
     scope: (caller, endpoint) => scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller)),
+    allows: (caller, server) => allows(allowedTo(catalog, caller), server),
     forward: (server, call, origin) => upstreams.of(server).call(call, origin),
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method)
   }
@@ -250,10 +252,14 @@ export function createGateway({ registry, config, version, listening, log }: Gat
   const listings = createListingCache()
   const swap = (next: Catalog) => {
     const gone = catalog.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
+    const { revoked, narrowed } = changedPrincipals(catalog, next)
     catalog = next
     ready = true
     authorizations.keep(next)
     upstreams.keep(next)
+    if (revoked.size > 0) mcp.endPrincipals((principal) => revoked.has(principal))
+    for (const principal of revoked) upstreams.endOwner(principal)
+    if (narrowed) subscriptions.review()
     for (const { stored } of gone) mcp.endGroup(stored.name)
     mcp.catalogChanged()
     watching.review()

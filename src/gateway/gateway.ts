@@ -112,6 +112,8 @@ export interface Gateway {
   readonly initialized: boolean
   /** Whose access token this is. */
   callerOf(token: string): Caller | undefined
+  /** Whether the token that such a caller showed is still good. */
+  isCurrent(caller: Caller): boolean
   /** Makes the first administrator with this token, or a generated one; 409. Before it there is no caller. */
   initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<Issued>
   users(caller: Caller): UserRecord[]

@@ -10,6 +10,7 @@ import type { ClientRecord, Gateway } from './gateway.ts'
 type Principals = Pick<
   Gateway,
   | 'callerOf'
+  | 'isCurrent'
   | 'initialize'
   | 'users'
   | 'createUser'
@@ -33,6 +34,18 @@ const clientRecord = ({ name, description, allowed_servers }: ClientConfig): Cli
   allowed_servers
 })
 
+/** Whose tokens are good for nothing any more, and whether a client may use other servers than before. */
+export function changedPrincipals(before: Catalog, next: Catalog): { revoked: ReadonlySet<string>; narrowed: boolean } {
+  const revoked = new Set<string>()
+  let narrowed = false
+  for (const { caller } of before.principals) {
+    const now = next.current(caller)
+    if (!now) revoked.add(caller.key)
+    else if (now.caller.allowed.content !== caller.allowed.content) narrowed = true
+  }
+  return { revoked, narrowed }
+}
+
 /** Users and MCP clients as they are managed (decisions "Enterprise mode"). Tokens come back once and are kept as hashes. */
 export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Principals {
   const stored = () => catalog().principals.map((principal) => principal.stored)
@@ -40,6 +53,7 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
 
   return {
     callerOf: (token) => catalog().principal(hashToken(token))?.caller,
+    isCurrent: (caller) => catalog().current(caller) !== undefined,
 
     async initialize(origin, token = newToken()) {
       const by = changeBy({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)

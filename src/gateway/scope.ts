@@ -236,9 +236,9 @@ export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: A
     ? scopeFor(catalog, undefined, allowed)
     : scopeFor(catalog, catalog.group(group) ?? nothing, allowed)
 
-/** As of this catalog: streams hold a caller for longer than its allow list, or the client itself, is good. */
-export const allowedTo = (catalog: Catalog, { kind, key }: Caller): AllowList =>
-  kind === 'client' ? (catalog.principalOf(key)?.caller.allowed ?? noServers) : allServers
+/** As of this catalog: streams hold a caller for longer than its allow list, or its token, is good. */
+export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
+  caller.kind === 'client' ? (catalog.current(caller)?.caller.allowed ?? noServers) : allServers
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 

@@ -2,6 +2,8 @@
 export interface Subscriber {
   /** `uri` is the upstream's own, of the resource or of a part of it. */
   updated(uri: string): void
+  /** Whether it may not hear of it any more; then it does not count on it either. */
+  isLost(): boolean
 }
 
 /** Who follows which resources, counted by server and the upstream's own URI (proxy page 3.13). */
@@ -13,6 +15,8 @@ export interface Subscriptions {
   followed(server: string): ReadonlySet<string>
   /** A server says that a resource has changed. */
   updated(server: string, uri: string): void
+  /** Lets go of those who are lost. */
+  review(): void
   close(): void
 }
 
@@ -49,6 +53,11 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
     if (uris?.size === 0) servers.delete(server)
     void follow(server)
   }
+  const remove = (server: string, uri: string, subscriber: Subscriber) => {
+    const entry = servers.get(server)?.get(uri)
+    if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return
+    entry.leaving ??= setTimeout(leave, LEAVE_DELAY_MS, server, uri).unref()
+  }
   return {
     async add(server, uri, subscriber) {
       const uris = servers.get(server) ?? new Map<string, Followed>()
@@ -61,16 +70,19 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
       uris.set(uri, entry)
       await follow(server)
     },
-    delete(server, uri, subscriber) {
-      const entry = servers.get(server)?.get(uri)
-      if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return
-      entry.leaving ??= setTimeout(leave, LEAVE_DELAY_MS, server, uri).unref()
-    },
+    delete: remove,
     followed: (server) => new Set(servers.get(server)?.keys()),
     updated(server, uri) {
       for (const [whole, { subscribers }] of servers.get(server) ?? []) {
         if (!isPartOf(uri, whole)) continue
         for (const subscriber of subscribers) subscriber.updated(uri)
+      }
+    },
+    review() {
+      for (const [server, uris] of servers) {
+        for (const [uri, { subscribers }] of uris) {
+          for (const subscriber of subscribers) if (subscriber.isLost()) remove(server, uri, subscriber)
+        }
       }
     },
     close() {

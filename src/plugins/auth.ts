@@ -109,6 +109,14 @@ export default fp<Pick<Config, 'mode'>>(
       else check(request, reply)
       done()
     })
+    if (mode === 'development') return
+    // a body may arrive long after the token that it was announced with was revoked
+    app.addHook('preValidation', ({ caller }, reply, done) => {
+      if (caller && !app.gateway.isCurrent(caller)) {
+        refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is not valid any more'))
+      }
+      done()
+    })
   },
   { name: 'auth', dependencies: ['guard'] }
 )

@@ -43,7 +43,7 @@ async function openStream(t: TestContext): Promise<Reply> {
     server.close()
   })
   await until('the request arrives', () => response !== undefined)
-  return new Reply(response!, { heartbeat, acceptsStream: true, maxBufferedBytes: 1_000 })
+  return new Reply(response!, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 1_000 })
 }
 
 test('an id is visible ASCII and says nothing twice: a thousand sessions have a thousand ids', (t) => {
@@ -109,10 +109,20 @@ test('a session that was ended stays ended', (t) => {
   assert.deepEqual([ended.length, ended[0]?.id, sessions.size], [1, session.id, 0])
 })
 
+test('sessions that expire are over here, and no other replica is told', (t) => {
+  const told: string[] = []
+  const { sessions, ended, create } = open(t, { announce: (mark) => void told.push(mark) })
+  const [ann, bob] = [create('client:ann'), create('client:bob')]
+  for (const session of sessions.where(({ principal }) => principal === 'client:ann')) sessions.expire(session)
+  assert.deepEqual([ended, told], [[ann], []])
+  assert.equal(sessions.find(ann.id, 'client:ann', '/mcp'), undefined)
+  assert.equal(sessions.find(bob.id, 'client:bob', '/mcp'), bob)
+})
+
 test('a session expires when nobody uses it, but not while a stream is open or a call under way', async (t) => {
   const { sessions, ended, create } = open(t, { idleMs: 60 })
-  const [idle, streaming, calling] = [create(), create(), create()]
   const stream = await openStream(t)
+  const [idle, streaming, calling] = [create(), create(), create()]
   const active = { id: '1', call: newCall(), slot: -1 }
   streaming.streams.add(stream)
   calling.calls.add(active)

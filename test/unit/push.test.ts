@@ -22,7 +22,7 @@ async function openStreams(t: TestContext): Promise<() => Promise<Stream>> {
   const replies: Reply[] = []
   const server = createServer((incoming, response) => {
     incoming.resume()
-    const reply = new Reply(response, { heartbeat, acceptsStream: true, maxBufferedBytes: 100_000 })
+    const reply = new Reply(response, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 100_000 })
     reply.openStream()
     replies.push(reply)
   })

@@ -39,7 +39,12 @@ async function start(t: TestContext) {
     asked.on('error', () => {}).end()
     const count = responses.length
     await until('the request arrives', () => responses.length > count)
-    const reply = new Reply(responses.at(-1)!, { heartbeat, acceptsStream: true, maxBufferedBytes: 100_000_000 })
+    const reply = new Reply(responses.at(-1)!, {
+      heartbeat,
+      principal: 'ann',
+      acceptsStream: true,
+      maxBufferedBytes: 100_000_000
+    })
     const ids = () => [...client.text.matchAll(/^id: \S+_(\d+)$/gm)].map(([, number]) => Number(number))
     return { client, reply, ids, leave: () => asked.destroy() }
   }

@@ -11,7 +11,9 @@ async function open(t: TestContext, answer: (reply: Reply) => void, options: Par
   const heartbeat = createHeartbeat()
   const server = createServer((incoming, response) => {
     incoming.resume()
-    answer(new Reply(response, { heartbeat, acceptsStream: true, maxBufferedBytes: 100_000, ...options }))
+    answer(
+      new Reply(response, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 100_000, ...options })
+    )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => {
@@ -218,4 +220,30 @@ test('answers without a body and those of the HTTP layer say what they must', as
   const { response, body } = await refused.whole()
   assert.deepEqual([response.statusCode, response.headers.allow, body], [405, 'POST', '{"error":"no"}'])
   assert.equal(response.headers['x-content-type-options'], 'nosniff')
+})
+
+test('what is under way for a principal whose token was revoked is given up: a 401, or the end of its stream', async (t) => {
+  let left = 0
+  const pending: Reply[] = []
+  const take = (reply: Reply) => {
+    reply.onLeave = () => void left++
+    pending.push(reply)
+  }
+  const { whole, heartbeat } = await open(t, (reply) => {
+    heartbeat.add(reply)
+    take(reply)
+    if (pending.length === 2) reply.message('{"a":1}')
+  })
+  const answers = [whole(), until('one is under way', () => pending.length === 1).then(whole)] as const
+  await until('both are under way', () => pending.length === 2)
+  heartbeat.end((principal) => principal === 'bob')
+  assert.equal(left, 0)
+  heartbeat.end((principal) => principal === 'ann')
+  const [json, stream] = await Promise.all(answers)
+  assert.deepEqual(
+    [json.response.statusCode, JSON.parse(json.body), json.response.headers['www-authenticate']],
+    [401, { error: 'the access token is not valid any more' }, 'Bearer error="invalid_token"']
+  )
+  assert.deepEqual([stream.response.statusCode, stream.body], [200, 'event: message\ndata: {"a":1}\n\n'])
+  assert.equal(left, 2)
 })

@@ -8,7 +8,8 @@ function open(t: TestContext) {
   t.after(() => subscriptions.close())
   const subscriber = () => {
     const heard: string[] = []
-    return { heard, updated: (uri: string) => void heard.push(uri) }
+    const one = { heard, lost: false, updated: (uri: string) => void heard.push(uri), isLost: () => one.lost }
+    return one
   }
   return { subscriptions, told, subscriber }
 }
@@ -46,6 +47,28 @@ test('what the last subscriber left is followed for five seconds more, unless so
   assert.deepEqual(told, [])
   t.mock.timers.tick(1)
   assert.deepEqual([told, [...subscriptions.followed('a')]], [['a'], ['x://2']])
+})
+
+test('who may not hear of a resource any more is let go, the others stay', async (t) => {
+  const { subscriptions, subscriber } = open(t)
+  const [one, two] = [subscriber(), subscriber()]
+  for (const uri of ['x://1', 'x://2']) await subscriptions.add('a', uri, one)
+  await subscriptions.add('a', 'x://1', two)
+  one.lost = true
+  subscriptions.review()
+  for (const uri of ['x://1', 'x://2']) subscriptions.updated('a', uri)
+  assert.deepEqual([one.heard, two.heard], [[], ['x://1']])
+})
+
+test('what only they followed the upstream is not asked to tell of any more', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { subscriptions, subscriber } = open(t)
+  const one = subscriber()
+  void subscriptions.add('a', 'x://1', one)
+  one.lost = true
+  subscriptions.review()
+  t.mock.timers.tick(5_000)
+  assert.deepEqual([...subscriptions.followed('a')], [])
 })
 
 test('a malformed notification names no resource', () => {

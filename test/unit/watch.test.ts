@@ -15,6 +15,7 @@ function open(t: TestContext) {
   const listen = () => {
     const heard: ListKind[] = []
     const watcher = {
+      principal: 'ann',
       endpoint: '/mcp',
       scope: () => globalScope(state.catalog),
       changed: (list: ListKind) => void heard.push(list),
@@ -94,6 +95,28 @@ test('each watcher is compared with what it saw, and one that left hears nothing
   assert.deepEqual([first.heard, second.heard, gone.heard], [['prompts', 'resources'], [], []])
 })
 
+test('watchers that are over are ended and hear nothing more, the others do', async (t) => {
+  const { watch, swap } = open(t)
+  const ended: string[] = []
+  const heard: string[] = []
+  for (const principal of ['ann', 'bob']) {
+    watch.add({
+      principal,
+      endpoint: '/mcp',
+      scope: () => globalScope(principal === 'ann' ? start() : catalogOf([])),
+      changed: (list) => void heard.push(`${principal} ${list}`),
+      end: () => void ended.push(principal)
+    })
+  }
+  watch.end(({ principal }) => principal === 'ann')
+  assert.deepEqual(ended, ['ann'])
+  swap(catalogOf([]))
+  await quiet()
+  assert.deepEqual(heard, [])
+  watch.end(() => true)
+  assert.deepEqual(ended, ['ann', 'bob'])
+})
+
 test('of what a server says itself those are told in whose scope it is, even if nothing differs', async (t) => {
   const { watch, listen, swap } = open(t)
   const { heard } = listen()
@@ -112,7 +135,7 @@ test('the servers that somebody watches are known, and that this has changed', (
   const watch = createWatch(() => changes++)
   t.after(() => watch.close())
   assert.deepEqual([...watch.servers()], [])
-  const watcher = { endpoint: '/mcp', scope: () => globalScope(start()), changed() {}, end() {} }
+  const watcher = { principal: 'ann', endpoint: '/mcp', scope: () => globalScope(start()), changed() {}, end() {} }
   watch.add(watcher)
   assert.deepEqual([[...watch.servers()], changes], [['a'], 1])
   watch.delete(watcher)

@@ -6,7 +6,7 @@ import { accepts, classify, header } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
 import { legacyNotification, legacyRequest } from './legacy.ts'
-import { attachStream, checkStream, endSession, resumeStream, sessionNotFound } from './listen.ts'
+import { attachStream, checkStream, endSession, resumeStream, sessionNotFound, stopCalls } from './listen.ts'
 import { modernRequest } from './modern.ts'
 import { Reply } from './reply.ts'
 import type { Responder, Run } from './responder.ts'
@@ -27,6 +27,8 @@ export interface Downstream {
   endListening(): void
   /** The group is no more: its sessions end with their calls, and so do its streams. */
   endGroup(name: string): void
+  /** Their tokens are good for nothing any more: all that they have open or under way ends. */
+  endPrincipals(isOver: (principal: string) => boolean): void
   /** Ends every open stream. */
   close(): void
 }
@@ -132,7 +134,7 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
   const serve = (http: HttpExchange, work: (reply: Reply) => Promise<void> | void) => {
     const { heartbeat, maxBufferedBytes } = edge
     const acceptsStream = accepts(http.headers, 'text/event-stream')
-    const reply = new Reply(http.response, { heartbeat, acceptsStream, maxBufferedBytes })
+    const reply = new Reply(http.response, { heartbeat, principal: http.caller.key, acceptsStream, maxBufferedBytes })
     run(reply, () => work(reply))
   }
   const post = (http: HttpExchange, reply: Reply, body: Buffer) => {
@@ -150,9 +152,18 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     endListening: () => edge.watch.close(),
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name
-      for (const session of edge.sessions.at(isGone)) endSession(edge, session)
+      for (const session of edge.sessions.where(({ endpoint }) => isGone(endpoint))) endSession(edge, session)
       edge.parks.end((_principal, endpoint) => isGone(endpoint))
-      edge.watch.endAt(isGone)
+      edge.watch.end(({ endpoint }) => isGone(endpoint))
+    },
+    endPrincipals(isOver) {
+      for (const session of edge.sessions.where(({ principal }) => isOver(principal))) {
+        stopCalls(session)
+        edge.sessions.expire(session)
+      }
+      edge.parks.end(isOver)
+      edge.watch.end(({ principal }) => isOver(principal))
+      edge.heartbeat.end(isOver)
     },
     close() {
       edge.watch.close()

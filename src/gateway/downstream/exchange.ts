@@ -41,8 +41,10 @@ export interface Origin {
 
 /** What the MCP edge needs of the data plane. */
 export interface Core {
-  /** As of now: also where the caller was another when its stream began. */
+  /** As of now: streams hold a caller for longer than its allow list is good. */
   scope(caller: Caller, endpoint: string): Scope
+  /** Whether the server is on the caller's allow list as of now. */
+  allows(caller: Caller, server: string): boolean
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
   forward(server: ServerBlock, call: Call, origin: Origin): Promise<Forwarded>
   /** Tells something to the upstream sessions of an MCP session. */

@@ -65,10 +65,24 @@ export function createFollowing(
     entry.isOwn = true
     if (!(await own(entry.server, 'resources/subscribe', entry.uri))) entry.isOwn = false
   }
+  const remove = (asked: string) => {
+    const entry = followed.get(asked)
+    if (!entry) return
+    followed.delete(asked)
+    entry.stop()
+    const { server, uri, isOwn } = entry
+    const isLast = [...followed.values()].every((other) => other.server !== server || other.uri !== uri)
+    if (isOwn && isLast) void own(server, 'resources/unsubscribe', uri)
+  }
   const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget) => {
     const subscriber = {
       updated(changed: string) {
         if (!entry.isOwn && isVisible(name, changed)) tell(formOf(entry, changed))
+      },
+      isLost() {
+        if (core.allows(caller, name)) return false
+        remove(asked)
+        return true
       }
     }
     const stop = () => subscriptions.delete(name, uri, subscriber)
@@ -87,15 +101,7 @@ export function createFollowing(
       await Promise.race([follow(asked, target), late])
       stop.abort()
     },
-    delete(asked) {
-      const entry = followed.get(asked)
-      if (!entry) return
-      followed.delete(asked)
-      entry.stop()
-      const { server, uri, isOwn } = entry
-      const isLast = [...followed.values()].every((other) => other.server !== server || other.uri !== uri)
-      if (isOwn && isLast) void own(server, 'resources/unsubscribe', uri)
-    },
+    delete: remove,
     heard(server, uri) {
       if (!isVisible(server, uri)) return
       const isMeant = (entry: Followed) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)

@@ -16,9 +16,13 @@ export function checkStream({ headers }: HttpExchange): void {
   throw new ProtocolError(codes.session, 'Not Acceptable: the client must accept text/event-stream', { status: 406 })
 }
 
+export function stopCalls({ calls }: Session): void {
+  for (const { call } of calls) call.stop(new UpstreamFailure('cancelled', 'the session was ended'))
+}
+
 /** Ends a session with its calls. */
 export function endSession(edge: Edge, session: Session): void {
-  for (const { call } of session.calls) call.stop(new UpstreamFailure('cancelled', 'the session was ended'))
+  stopCalls(session)
   edge.sessions.end(session)
 }
 
@@ -34,6 +38,7 @@ export function attachStream(
   { headers, onLeave }: { headers?: OutgoingHttpHeaders; onLeave?: () => void } = {}
 ): void {
   const watcher: Watcher = {
+    principal: caller.key,
     endpoint,
     scope: () => edge.core.scope(caller, endpoint),
     changed(list) {

@@ -38,6 +38,7 @@ export const listen: Method = async (exchange) => {
     ...(resources.length > 0 ? { resourceSubscriptions: resources.map(({ uri }) => uri) } : {})
   }
   const watcher: Watcher = {
+    principal: caller.key,
     endpoint,
     scope: () => edge.core.scope(caller, endpoint),
     changed(list) {

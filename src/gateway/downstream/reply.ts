@@ -39,6 +39,8 @@ const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g,
 export interface Heartbeat {
   add(reply: Responder): void
   delete(reply: Responder): void
+  /** Gives up what is under way for these principals. */
+  end(isOver: (principal: string) => boolean): void
   /** Ends every open stream. */
   close(): void
 }
@@ -61,6 +63,9 @@ export function createHeartbeat(): Heartbeat {
       timer ??= setInterval(beat, BEAT_MS).unref()
     },
     delete: (reply) => replies.delete(reply),
+    end(isOver) {
+      for (const reply of replies) reply.revoke(isOver)
+    },
     close() {
       stop()
       for (const reply of replies) if (reply.isStream) reply.close()
@@ -70,6 +75,8 @@ export function createHeartbeat(): Heartbeat {
 
 export interface ReplyOptions {
   readonly heartbeat: Heartbeat
+  /** Whom it answers. */
+  readonly principal: string
   /** Whether the client can read an event stream as the answer to this request. */
   readonly acceptsStream: boolean
   /** Bytes that may wait for a client that does not read, before its stream is ended. */
@@ -170,6 +177,14 @@ export class Reply implements Responder {
     if (!this.end()) return
     this.finish()
     this.onLeave?.()
+  }
+
+  revoke(isOver: (principal: string) => boolean): void {
+    if (!isOver(this.options.principal)) return
+    if (this.isStream) return this.close()
+    const leave = this.onLeave
+    this.plain(401, 'the access token is not valid any more', { 'www-authenticate': 'Bearer error="invalid_token"' })
+    leave?.()
   }
 
   beat(now: number): void {

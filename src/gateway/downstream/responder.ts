@@ -24,6 +24,8 @@ export interface Responder extends Held {
   openStream(): void
   /** Nothing more is to be said. */
   close(): void
+  /** Gives up where whom it answers may not ask any more. */
+  revoke(isOver: (principal: string) => boolean): void
   /** Called by the heartbeat from time to time. */
   beat(now: number): void
 }
@@ -90,6 +92,9 @@ export class Part implements Responder {
     this.isEnded = true
     this.onLeave?.()
   }
+
+  /** Its batch is given up as a whole, or its session with all calls. */
+  revoke(): void {}
 
   beat(): void {}
 

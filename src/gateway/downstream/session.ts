@@ -86,8 +86,10 @@ export interface Sessions {
   endedElsewhere(mark: string): void
   /** Sessions with an open stream. */
   listening(): Iterable<Session>
-  /** The sessions that this replica knows of at these endpoints. */
-  at(matches: (endpoint: string) => boolean): Session[]
+  /** On this replica alone: every other comes to it by itself. */
+  expire(session: Session): void
+  /** Those that this replica knows of. */
+  where(matches: (session: Session) => boolean): Session[]
   readonly size: number
   close(): void
 }
@@ -160,7 +162,6 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
     ended.set(mark, performance.now())
     if (ended.size > MAX_ENDED) ended.delete(ended.keys().next().value!)
   }
-  /** On this replica: another may hear from its client still. */
   const expire = (session: Session) => {
     if (isSigned(session)) bury(signatureOf(session.id))
     drop(session)
@@ -214,11 +215,12 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
       return session
     },
     end,
+    expire,
     endedElsewhere,
     *listening() {
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
-    at: (matches) => [...known.values()].filter(({ endpoint }) => matches(endpoint)),
+    where: (matches) => [...known.values()].filter(matches),
     get size() {
       return known.size
     },

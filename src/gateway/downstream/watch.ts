@@ -14,12 +14,13 @@ const itemKinds: Record<ListKind, readonly ItemKind[]> = {
 
 /** An open stream that wants to hear when the lists of its scope change. */
 export interface Watcher {
+  readonly principal: string
   /** Path of the endpoint that it listens at. */
   readonly endpoint: string
   /** The scope as it is now. */
   scope(): Scope
   changed(list: ListKind): void
-  /** The endpoint is no more, or the gateway stops. */
+  /** The endpoint or the principal is no more, or the gateway stops. */
   end(): void
 }
 
@@ -39,8 +40,8 @@ export interface Watch {
   notice(said?: Said): void
   /** Names of the servers that somebody watches. */
   servers(): ReadonlySet<string>
-  /** Lets go of the watchers at these endpoints and ends each. */
-  endAt(isGone: (endpoint: string) => boolean): void
+  /** Lets go of these watchers and ends each. */
+  end(isOver: (watcher: Watcher) => boolean): void
   /** Ends every watcher, and any that is added later. */
   close(): void
 }
@@ -90,9 +91,9 @@ export function createWatch(onWatchers: () => void = () => {}): Watch {
     }
     said.clear()
   }
-  const endAt = (isGone: (endpoint: string) => boolean) => {
+  const end = (isOver: (watcher: Watcher) => boolean) => {
     for (const watcher of seen.keys()) {
-      if (!isGone(watcher.endpoint)) continue
+      if (!isOver(watcher)) continue
       seen.delete(watcher)
       watcher.end()
     }
@@ -119,11 +120,11 @@ export function createWatch(onWatchers: () => void = () => {}): Watch {
       else firstNotice = now
       timer = setTimeout(flush, Math.max(0, Math.min(DEBOUNCE_MS, firstNotice + MAX_DELAY_MS - now))).unref()
     },
-    endAt,
+    end,
     close() {
       isClosed = true
       if (timer) clearTimeout(timer)
-      endAt(() => true)
+      end(() => true)
     }
   }
 }
