@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { Environment } from '../../src/config.ts'
-import { startApp } from '../app.ts'
+import { buildApp } from '../../src/app.ts'
+import { freshConfig } from '../app.ts'
+import type { RecorderOptions } from '../fixtures/http/recorder.ts'
 import {
   startAuthorizationServer,
   type AuthorizationServer,
@@ -18,25 +20,29 @@ export interface Setup {
   readonly as: AuthorizationServer
   readonly upstream: Protected
   readonly logged: string[]
+  readonly databaseUrl?: string | undefined
 }
 
 /** The gateway, AS_GOOD, and an upstream that takes its tokens. */
 export async function setUp(
   t: TestContext,
   switches: Partial<AuthorizationSwitches> & { readonly clients?: Readonly<Record<string, string>> } = {},
-  { engine, env }: { engine?: Engine; env?: Environment } = {}
+  {
+    engine = 'pglite',
+    env = {},
+    recorder = {}
+  }: { engine?: Engine; env?: Environment; recorder?: RecorderOptions } = {}
 ): Promise<Setup> {
   const logged: string[] = []
-  const app = await startApp(t, {
-    log: { write: (line) => void logged.push(line) },
-    engine: engine ?? 'pglite',
-    ...(env ? { env } : {})
-  })
+  const config = await freshConfig(t, env, engine)
+  const app = await buildApp(config, { log: { write: (line) => void logged.push(line) } })
+  later(t, () => app.close())
+  await app.ready()
   const as = await startAuthorizationServer(null, switches)
   later(t, as.close)
-  const upstream = await startProtected(null, as)
+  const upstream = await startProtected(null, as, recorder)
   later(t, upstream.close)
-  return { app, as, upstream, logged }
+  return { app, as, upstream, logged, databaseUrl: config.databaseUrl }
 }
 
 export const send = async (

@@ -131,5 +131,5 @@ export const exchangeCode = (http: OAuthHttp, source: TokenSource, { code, verif
 /** New tokens; a server that does not rotate the refresh token leaves the old one in force. */
 export async function refreshGrant(http: OAuthHttp, source: TokenSource, refresh: string): Promise<Grant> {
   const form = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refresh })
-  return { refresh, ...(await requestToken(http, source, form, 'to renew the access token')) }
+  return { refresh, ...(await requestToken(http, source, form, 'the refresh token')) }
 }
