@@ -14,6 +14,7 @@ import openapi from './plugins/openapi.ts'
 import registry from './plugins/registry.ts'
 import { audit as auditLog } from './routes/audit.ts'
 import { init } from './routes/init.ts'
+import { keys } from './routes/keys.ts'
 import { mcp } from './routes/mcp.ts'
 import { principals } from './routes/principals.ts'
 import { prompts } from './routes/prompts.ts'
@@ -90,6 +91,7 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
     directDatabaseUrl,
     dataDir,
     encryptionKey,
+    previousKey: config.previousKey,
     auditRetentionDays: config.auditRetentionDays,
     timeouts,
     tell
@@ -108,7 +110,8 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(init, { mode, initSecret })
   await app.register(
     async (api) => {
-      for (const routes of [servers, upstreamOAuth, tools, prompts, resources, auditLog]) await api.register(routes)
+      for (const routes of [servers, upstreamOAuth, tools, prompts, resources, auditLog, keys])
+        await api.register(routes)
       await api.register(principals, { mode })
       await api.register(toolGroups, { publicUrl })
     },

@@ -18,6 +18,8 @@ export interface Config {
   readonly dataDir: string
   /** 32 bytes; undefined: a key file in `dataDir`, created when missing. */
   readonly encryptionKey: Buffer | undefined
+  /** 32 bytes; the key before, while keys are changed. */
+  readonly previousKey: Buffer | undefined
   /** Enterprise mode: access token of the administrator with whom an empty database is initialised at the start. */
   readonly adminToken: string | undefined
   /** Enterprise mode: what `POST /init` asks for. */
@@ -270,6 +272,7 @@ export function readConfig(
     directDatabaseUrl: databaseUrl && (read('directDatabaseUrl') ?? databaseUrl),
     dataDir: resolve(read('dataDir')),
     encryptionKey: read('encryptionKey'),
+    previousKey: read('previousKey'),
     adminToken: read('adminToken'),
     initSecret: read('initSecret'),
     staleLimitS: read('staleLimitS') ?? (isEnterprise ? 3_600 : 0),

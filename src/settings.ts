@@ -218,6 +218,13 @@ export const settings = {
     about: 'Seconds for which a gateway that cannot reach its database goes on serving what it knows; 0 = for ever.',
     parse: integer(0, 31_536_000)
   },
+  previousKey: {
+    variable: `${ENV_PREFIX}ENCRYPTION_KEY_PREVIOUS`,
+    file: true,
+    secret: true,
+    about: 'The key that was in use before, while keys are changed.',
+    parse: key
+  },
   demo: {
     variable: `${ENV_PREFIX}DEMO`,
     flag: '--demo',

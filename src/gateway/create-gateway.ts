@@ -2,6 +2,7 @@ import { allows } from '../domain/allow-list.ts'
 import { TITLE, PRODUCT } from '../domain/product.ts'
 import { createRedactor, secretsIn } from '../domain/redaction.ts'
 import type { Config } from '../config.ts'
+import { AppError } from '../errors.ts'
 import type { Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createAuthorizations } from './authorizations.ts'
@@ -83,6 +84,9 @@ const ourselves = { kind: 'system', name: PRODUCT } as const
 const isOutdated = ({ transport, verdict }: StoredServer) =>
   transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
 
+const unreadable = () =>
+  new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', { taken: false })
+
 function redactorOf({ secrets, settings, authorization }: Target): (text: string) => string {
   const redact = createRedactor(secretsIn(secrets, settings.url))
   return authorization ? (text) => authorization.redact(redact(text)) : redact
@@ -134,11 +138,15 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     retentionMs: timeouts.oauthRetentionMs,
     log
   })
-  const targetOf = (stored: StoredServer): Target => ({
-    ...stored,
-    secrets: registry.secrets(stored),
-    authorization: stored.issuer === null ? undefined : authorizations.of(stored)
-  })
+  const targetOf = (stored: StoredServer): Target => {
+    try {
+      const authorization = stored.issuer === null ? undefined : authorizations.of(stored)
+      return { ...stored, secrets: registry.secrets(stored), authorization }
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      return { ...stored, secrets: {}, problem: unreadable() }
+    }
+  }
   const listChanges = createListChanges()
   /** `isOpening`: on a session that was just opened, where a server may announce its lists without need. */
   const heard = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {

@@ -5,6 +5,7 @@ import type { Registry } from '../registry/registry.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Caller, Gateway, RefreshResult } from './gateway.ts'
+import { readableSecrets } from './readable.ts'
 import { restName, serverRecord } from './records.ts'
 import { anyByUri } from './scope.ts'
 import type { Target } from './transports.ts'
@@ -29,7 +30,8 @@ export function createManagement(options: ManagementOptions): Management {
     if (!server) throw notFound('server', name)
     return server
   }
-  const record = (caller: Caller, server: ServerBlock) => serverRecord(server, registry.secrets(server.stored), caller)
+  const record = (caller: Caller, server: ServerBlock) =>
+    serverRecord(server, readableSecrets(registry, server.stored), caller)
 
   const itemOf = (kind: ItemKind, entity: string): Item | undefined => {
     if (kind === 'tool' || kind === 'prompt') {

@@ -7,6 +7,7 @@ import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Caller, Gateway, ServerRecord } from './gateway.ts'
+import { readableSecrets } from './readable.ts'
 import { serverRecord } from './records.ts'
 import type { SignIns } from './sign-in.ts'
 import { hasCredential, type Target } from './transports.ts'
@@ -77,7 +78,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
   /** What was just stored, also where this process is slow to serve it: what is committed is answered as done. */
   const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
     const server = catalog().server(config.name)
-    if (server) return serverRecord(server, registry.secrets(server.stored), caller)
+    if (server) return serverRecord(server, readableSecrets(registry, server.stored), caller)
     const { name, transport, session_mode, description = null } = config
     return serverRecord(
       { stored: { name, transport, session_mode, description, settings: config, enabled } },
@@ -101,7 +102,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
   /** The tokens that there are, where they were made for the same upstream and client. */
   const known = ({ config, replaced }: Plan): Authorization | undefined => {
     if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
-    const before = { ...replaced.settings, ...registry.secrets(replaced) }
+    const before = { ...replaced.settings, ...readableSecrets(registry, replaced) }
     return isDeepStrictEqual(reachOf(before), reachOf(config)) ? authorizations.of(replaced) : undefined
   }
   const read = async (plan: Plan): Promise<{ offer: Offer; tokens: Tokens }> => {

@@ -20,6 +20,8 @@ export interface Target {
   readonly verdict: Verdict | null
   /** Where somebody signed in with OAuth. */
   readonly authorization?: Authorization | undefined
+  /** Why nothing may be sent there. */
+  readonly problem?: UpstreamFailure
 }
 
 /** Decisions "Starting": stdio servers may be switched off, or bound to a list of executables. */
@@ -70,8 +72,8 @@ function stdioProblem({ enabled, commands }: StdioPolicy, command: string): stri
   return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
 }
 
-const deniedClient = (problem: string): TransportClient => ({
-  open: () => Promise.reject(new UpstreamFailure('denied', problem, { taken: false })),
+const refusingClient = (problem: UpstreamFailure): TransportClient => ({
+  open: () => Promise.reject(problem),
   close() {}
 })
 
@@ -94,7 +96,7 @@ export function createTransports(options: TransportOptions): Transports {
   })
   const spawned = ({ name, settings: { command = '', args = [] }, secrets }: Target) => {
     const problem = stdioProblem(stdio, command)
-    if (problem !== undefined) return deniedClient(problem)
+    if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { taken: false }))
     return createStdioClient({
       server: name,
       command,
@@ -113,6 +115,7 @@ export function createTransports(options: TransportOptions): Transports {
   }
   return {
     create(target) {
+      if (target.problem) return refusingClient(target.problem)
       if (target.transport === 'stdio') return spawned(target)
       const client = target.transport === 'sse' ? createSseClient(http(target)) : createHttpClient(http(target))
       return target.authorization ? authorized(client, target.authorization) : client

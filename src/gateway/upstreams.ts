@@ -1,4 +1,5 @@
 import type { StoredServer } from '../registry/model.ts'
+import { payloadOf } from '../registry/sealed.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
@@ -21,11 +22,11 @@ interface Entry {
   readonly upstream: Upstream
 }
 
-/** Everything that a connection depends on; switches and lists are not part of it. */
+/** Everything that a connection depends on; switches, lists and the key that secrets are sealed with are not part of it. */
 export function configurationOf(stored: StoredServer): string {
   const { transport, session_mode, settings, sealed, verdict, issuer } = stored
   const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]
-  const secrets = sealed && Buffer.from(sealed).toString('base64')
+  const secrets = sealed && Buffer.from(payloadOf(sealed)).toString('base64')
   return JSON.stringify([transport, session_mode, settings, secrets, wire, issuer])
 }
 

@@ -10,18 +10,29 @@ declare module 'fastify' {
 
 export type RegistryPluginOptions = Pick<
   Config,
-  'mode' | 'databaseUrl' | 'directDatabaseUrl' | 'dataDir' | 'encryptionKey' | 'auditRetentionDays' | 'timeouts'
+  | 'mode'
+  | 'databaseUrl'
+  | 'directDatabaseUrl'
+  | 'dataDir'
+  | 'encryptionKey'
+  | 'previousKey'
+  | 'auditRetentionDays'
+  | 'timeouts'
 > & { tell?: ((line: string) => void) | undefined }
 
 /** Opens the database before anything listens; a database that cannot be used stops the start. */
 export default fp<RegistryPluginOptions>(
-  async (app, { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, auditRetentionDays, timeouts, tell }) => {
+  async (
+    app,
+    { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts, tell }
+  ) => {
     const registry = await openRegistry({
       mode,
       databaseUrl,
       directDatabaseUrl,
       dataDir,
       encryptionKey,
+      previousKey,
       auditRetentionDays,
       connectTimeoutMs: timeouts.databaseConnectMs,
       queryTimeoutMs: timeouts.databaseQueryMs,

@@ -1,11 +1,12 @@
 import type { Members } from '../domain/difference.ts'
 import { notFound } from '../errors.ts'
+import type { Keyring } from './sealed.ts'
 import type { Db } from './tables.ts'
 
 /** One writing transaction. */
 export interface WriteContext {
   readonly db: Db
-  readonly master: Buffer
+  readonly keys: Keyring
   /** The registry's version once this commits, as text; becomes the revision of each server or group that is touched. */
   readonly version: string
   /** Says what differs now: without it the write leaves no audit row and the version stays. */

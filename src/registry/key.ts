@@ -30,9 +30,9 @@ export async function loadKey({ encryptionKey, dataDir, inUse }: KeyOptions): Pr
   return checked(Buffer.from(text.trim(), 'base64'), `the encryption key file ${path}`)
 }
 
-/** A key for one purpose; knowing it reveals neither the master key nor those of other labels. 32 bytes. */
-export const deriveKey = (master: Buffer, label: string): Buffer =>
-  Buffer.from(hkdfSync('sha256', master, Buffer.alloc(0), label, KEY_BYTES))
+/** A key for one purpose; knowing it reveals neither the root nor those of other labels. 32 bytes. */
+export const deriveKey = (root: Buffer, label: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', root, Buffer.alloc(0), label, KEY_BYTES))
 
 function checked(key: Buffer, what: string): Buffer {
   if (key.length !== KEY_BYTES) throw new StartRefusal(`${what} must hold ${KEY_BYTES} bytes, it has ${key.length}`)

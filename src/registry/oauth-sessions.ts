@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { translating } from './failures.ts'
 import type { OAuthSession, OAuthSessionStatus, PendingSignIn } from './model.ts'
 import { openSealed, sealJson } from './secrets.ts'
+import type { Keyring } from './sealed.ts'
 import type { Db } from './tables.ts'
 
 export interface NewSession {
@@ -65,10 +66,10 @@ const toSession = (row: Row): OAuthSession => ({
   expiresAt: row.expires_at.toISOString()
 })
 
-export function createOAuthSessions(db: Db, master: Buffer): OAuthSessions {
+export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
   const isPending = sql<boolean>`upstream_oauth_sessions.status = 'pending' and upstream_oauth_sessions.expires_at > now()`
   const open = (id: string, sealed: Uint8Array | null) =>
-    sealed === null ? undefined : openSealed<PendingSignIn>(master, sealed, placeOf(id))
+    sealed === null ? undefined : openSealed<PendingSignIn>(keys, sealed, placeOf(id))
   const one = async (column: 'id' | 'state_hash', value: string | Buffer) => {
     const row = await db
       .selectFrom('upstream_oauth_sessions')
@@ -87,7 +88,7 @@ export function createOAuthSessions(db: Db, master: Buffer): OAuthSessions {
             state_hash: hashOf(state),
             server_name: pending.config.name,
             issuer: pending.source.issuer,
-            sealed: sealJson(master, pending, placeOf(id)),
+            sealed: sealJson(keys, pending, placeOf(id)),
             expires_at: sql<Date>`now() + ${interval(lifetimeMs)}`
           })
           .returning(shown)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expireHourly, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
-import { claim, type ClaimOptions } from './claim.ts'
+import { claim, type Claimed, type ClaimOptions } from './claim.ts'
 import type { Effect, WriteContext } from './context.ts'
 import { translating } from './failures.ts'
 import { createGroups } from './groups.ts'
@@ -21,6 +21,8 @@ import type {
 } from './model.ts'
 import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
 import { createRefusals } from './refusals.ts'
+import { rotateKeys, type Rotation } from './rotation.ts'
+import type { Keyring } from './sealed.ts'
 import { openSecrets } from './secrets.ts'
 import { createPrincipals } from './principals.ts'
 import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
@@ -58,16 +60,18 @@ export interface Registry {
   /** Tells the followers of all replicas, this one included where there are any; nothing is stored. At most 8,000 bytes. */
   announce(text: string): Promise<void>
   /** Opens a server's sealed part. 503 AppError (`secrets_unreadable`) when it does not open. */
-  secrets(server: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets
+  secrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
   /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
   configs(reader?: Change): Promise<ServerConfig[]>
   /** Leaves a row soon; returns at once and never throws. Of one address at most 60 rows a minute. */
   recordRefusal(refusal: Refusal): void
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
+  /** Moves what is sealed to the current key. */
+  rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
   readonly tokens: TokenStore
-  /** A key of 32 bytes for one purpose, the same in every replica. */
+  /** A key of 32 bytes for one purpose, the same in every replica and for ever. */
   deriveKey(label: string): Buffer
   /** Resolves when the database answers. */
   ping(): Promise<void>
@@ -89,18 +93,18 @@ export interface RegistryOptions extends StoreOptions, ClaimOptions {
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
   const store = await openStore(options)
   try {
-    const master = await translating(async () => {
+    const claimed = await translating(async () => {
       await migrateToLatest(store)
       return claim(store.db, options)
     })
-    return createRegistry(store, master, options)
+    return createRegistry(store, claimed, options)
   } catch (error) {
     await store.close()
     throw error
   }
 }
 
-function createRegistry(store: Store, master: Buffer, options: RegistryOptions): Registry {
+function createRegistry(store: Store, { keys, root }: Claimed, options: RegistryOptions): Registry {
   const { onError, auditRetentionDays } = options
   const { db } = store
   const sync = createSync({ store, onError })
@@ -108,10 +112,12 @@ function createRegistry(store: Store, master: Buffer, options: RegistryOptions):
     write: (rows) => translating(() => recordRows(db, rows)),
     onError
   })
+  /** What does not open is told once, not at each use. */
+  const reported = new WeakSet<Uint8Array>()
   const expiry = auditRetentionDays === undefined ? undefined : expireHourly(db, auditRetentionDays, onError)
 
   const write: Registry['write'] = async (change, work) => {
-    const { result, version } = await translating(() => commit(db, master, change, work))
+    const { result, version } = await translating(() => commit(db, keys, change, work))
     if (version !== undefined) await sync.reached(version, READ_YOUR_WRITES_MS)
     return result
   }
@@ -124,17 +130,28 @@ function createRegistry(store: Store, master: Buffer, options: RegistryOptions):
       if (!store.listener) return
       await translating(() => sql`select pg_notify(${ANNOUNCEMENTS}, ${text})`.execute(db))
     },
-    secrets: (server) => openSecrets(master, server),
+    secrets(server) {
+      try {
+        return openSecrets(keys, server)
+      } catch (error) {
+        if (server.sealed && !reported.has(server.sealed)) {
+          reported.add(server.sealed)
+          refusals.fail('secrets.unreadable', server.name, (error as Error).message)
+        }
+        throw error
+      }
+    },
     configs: (reader) =>
       translating(async () => {
         if (reader) await recordAct(db, reader)
-        return readConfigs(db, master)
+        return readConfigs(db, keys)
       }),
     recordRefusal: refusals.record,
     audit: (query) => translating(() => readAudit(db, query)),
-    oauthSessions: createOAuthSessions(db, master),
-    tokens: createTokenStore(db, master),
-    deriveKey: (label) => deriveKey(master, label),
+    oauthSessions: createOAuthSessions(db, keys),
+    tokens: createTokenStore(db, keys),
+    rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
+    deriveKey: (label) => deriveKey(root, label),
     ping: () =>
       translating(async () => {
         await sql`select 1`.execute(db)
@@ -148,12 +165,12 @@ function createRegistry(store: Store, master: Buffer, options: RegistryOptions):
   }
 }
 
-async function commit<T>(db: Db, master: Buffer, change: Change, work: (tx: Transaction) => Promise<T>) {
+async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
     const version = await lockVersion(trx)
     const effects: Effect[] = []
     const touch = (effect: Effect) => void effects.push(effect)
-    const context: WriteContext = { db: trx, master, version, touch }
+    const context: WriteContext = { db: trx, keys, version, touch }
     const result = await work({
       servers: createServers(context),
       items: createItems(context),

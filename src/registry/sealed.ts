@@ -1,5 +1,12 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
+/** The keys that values may be sealed with; all that is sealed from now on is sealed with `current`. */
+export interface Keyring {
+  readonly current: Buffer
+  /** While keys are changed. */
+  readonly previous?: Buffer | undefined
+}
+
 /** Where a sealed value lives. A value moved to another table, row or column does not open. */
 export interface Place {
   readonly table: string
@@ -36,23 +43,46 @@ export function sealedKeyId(sealed: Uint8Array): string {
  * Envelope encryption (security page 7.1): format version, key id, wrap nonce, wrapped data key and tag,
  * payload nonce, payload and tag.
  */
-export function seal(master: Buffer, plain: Buffer, place: Place): Buffer {
-  const id = idBytes(master)
+export function seal({ current }: Keyring, plain: Buffer, place: Place): Buffer {
   const dataKey = randomBytes(KEY_BYTES)
-  const wrapped = encrypt(master, dataKey, wrapAad(place, id))
-  return Buffer.concat([Buffer.of(FORMAT), id, wrapped, encrypt(dataKey, plain, payloadAad(place))])
+  return Buffer.concat([wrap(current, dataKey, place), encrypt(dataKey, plain, payloadAad(place))])
 }
 
-/** Opens what `seal` made for the same place. Throws SealError. */
-export function open(master: Buffer, sealed: Uint8Array, place: Place): Buffer {
+/** Opens what `seal` made for the same place, with either key. Throws SealError. */
+export function open(keys: Keyring, sealed: Uint8Array, place: Place): Buffer {
   const bytes = checked(sealed)
+  const dataKey = unwrap(keys, bytes, place)
+  return unaltered(() => decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(place)))
+}
+
+/** The same value for the current key: its data key is wrapped anew, its payload stays. Throws SealError. */
+export function rewrap(keys: Keyring, sealed: Uint8Array, place: Place): Buffer {
+  const bytes = checked(sealed)
+  return Buffer.concat([wrap(keys.current, unwrap(keys, bytes, place), place), bytes.subarray(PAYLOAD_AT)])
+}
+
+/** What stays of a value when keys are changed. Nonces are random, so that equal payloads are the same value. */
+export const payloadOf = (sealed: Uint8Array): Uint8Array => sealed.subarray(PAYLOAD_AT)
+
+function wrap(master: Buffer, dataKey: Buffer, place: Place): Buffer {
+  const id = idBytes(master)
+  return Buffer.concat([Buffer.of(FORMAT), id, encrypt(master, dataKey, wrapAad(place, id))])
+}
+
+function unwrap({ current, previous }: Keyring, bytes: Buffer, place: Place): Buffer {
   const id = bytes.subarray(1, WRAP_AT)
-  if (!id.equals(idBytes(master))) {
-    throw new SealError(`sealed with another key (key id ${id.toString('hex')}, ours is ${keyId(master)})`)
+  const known = [current, ...(previous ? [previous] : [])]
+  const master = known.find((key) => id.equals(idBytes(key)))
+  if (!master) {
+    const ours = known.map(keyId).join(' and ')
+    throw new SealError(`sealed with another key (key id ${id.toString('hex')}, ours is ${ours})`)
   }
+  return unaltered(() => decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(place, id)))
+}
+
+function unaltered(decryption: () => Buffer): Buffer {
   try {
-    const dataKey = decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(place, id))
-    return decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(place))
+    return decryption()
   } catch (cause) {
     throw new SealError('the sealed value was altered or moved', { cause })
   }

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts'
 import type { ServerConfig, ServerSecrets, ServerSettings, StoredServer } from './model.ts'
-import { open, seal, SealError, type Place } from './sealed.ts'
+import { open, seal, SealError, type Keyring, type Place } from './sealed.ts'
 
 const settingNames = ['url', 'command', 'args', 'oauth_redirect_uri', 'oauth_client_id', 'oauth_scopes'] as const
 const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as const
@@ -10,25 +10,27 @@ const placeOf = (id: string) => ({ table: 'servers', row: id, column: 'sealed' }
 export const settingsOf = (config: ServerConfig): ServerSettings => pick(config, settingNames)
 
 /** The sealed part of a configuration, bound to the row; null where it has none. */
-export function sealSecrets(master: Buffer, id: string, config: ServerConfig): Buffer | null {
+export function sealSecrets(keys: Keyring, id: string, config: ServerConfig): Buffer | null {
   const secrets = pick(config, secretNames)
-  return Object.keys(secrets).length === 0 ? null : sealJson(master, secrets, placeOf(id))
+  return Object.keys(secrets).length === 0 ? null : sealJson(keys, secrets, placeOf(id))
 }
 
 /** Throws AppError when the value does not open: an upstream is never called without its secret. */
-export const openSecrets = (master: Buffer, { id, sealed }: Pick<StoredServer, 'id' | 'sealed'>): ServerSecrets =>
-  sealed === null ? {} : openSealed<ServerSecrets>(master, sealed, placeOf(id))
+export const openSecrets = (
+  keys: Keyring,
+  { id, name, sealed }: Pick<StoredServer, 'id' | 'name' | 'sealed'>
+): ServerSecrets => (sealed === null ? {} : openSealed<ServerSecrets>(keys, sealed, placeOf(id), `server "${name}"`))
 
-export const sealJson = (master: Buffer, value: object, place: Place): Buffer =>
-  seal(master, Buffer.from(JSON.stringify(value)), place)
+export const sealJson = (keys: Keyring, value: object, place: Place): Buffer =>
+  seal(keys, Buffer.from(JSON.stringify(value)), place)
 
 /** What `sealJson` made for the same place. Throws AppError when it does not open. */
-export function openSealed<T>(master: Buffer, sealed: Uint8Array, place: Place): T {
+export function openSealed<T>(keys: Keyring, sealed: Uint8Array, place: Place, owner = 'the server'): T {
   try {
-    return JSON.parse(open(master, sealed, place).toString('utf8')) as T
+    return JSON.parse(open(keys, sealed, place).toString('utf8')) as T
   } catch (cause) {
     if (!(cause instanceof SealError)) throw cause
-    const message = 'the stored secrets of the server do not open with the encryption key in use'
+    const message = `the stored secrets of ${owner} do not open with the encryption key in use`
     throw new AppError(503, message, { code: 'secrets_unreadable', cause })
   }
 }

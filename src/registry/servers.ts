@@ -6,6 +6,7 @@ import { findServer, type WriteContext } from './context.ts'
 import { isUniqueViolation } from './failures.ts'
 import { enabledNames, readFingerprints, storeItems, type Difference } from './items.ts'
 import type { Offer, ServerConfig, ServerSecrets, ServerSettings, StoredServer, Verdict } from './model.ts'
+import { payloadOf, type Keyring } from './sealed.ts'
 import { openSecrets, sealSecrets, settingsOf } from './secrets.ts'
 import type { Db, Tables } from './tables.ts'
 
@@ -13,14 +14,14 @@ const nothing: Difference = { added: [], removed: [], changed: [], unchanged: tr
 
 /** What a write may do to servers. Names are exact; 404 AppError where one does not exist. */
 export function createServers(context: WriteContext) {
-  const { db, master, version, touch } = context
+  const { db, keys, version, touch } = context
 
   const columns = (id: string, config: ServerConfig, offer: Offer) => ({
     transport: config.transport,
     description: config.description ?? null,
     session_mode: config.session_mode,
     settings: JSON.stringify(settingsOf(config)),
-    sealed: sealSecrets(master, id, config),
+    sealed: sealSecrets(keys, id, config),
     verdict: JSON.stringify(offer.verdict),
     revision: version
   })
@@ -30,7 +31,7 @@ export function createServers(context: WriteContext) {
     if (!before) return false
     const items = await readFingerprints(db, before.id)
     await db.deleteFrom('servers').where('id', '=', before.id).execute()
-    touch({ before: { ...storedMembers(master, before), items } })
+    touch({ before: { ...storedMembers(keys, before), items } })
     return true
   }
 
@@ -70,7 +71,7 @@ export function createServers(context: WriteContext) {
         .execute()
       const { before, after } = await storeItems(db, id, offer.items)
       touch({
-        before: { ...storedMembers(master, row), items: before },
+        before: { ...storedMembers(keys, row), items: before },
         after: { ...members(config, offer.verdict, enabled), items: after }
       })
       return id
@@ -114,13 +115,13 @@ export function createServers(context: WriteContext) {
 }
 
 /** Every registration input, complete, by name (contract 4.2). AppError when a sealed part does not open. */
-export async function readConfigs(db: Db, master: Buffer): Promise<ServerConfig[]> {
+export async function readConfigs(db: Db, keys: Keyring): Promise<ServerConfig[]> {
   const rows = await db
     .selectFrom('servers')
     .select(['id', 'name', 'transport', 'description', 'session_mode', 'settings', 'sealed'])
     .orderBy(sql`name collate "C"`)
     .execute()
-  return rows.map((row) => toConfig(row, openSecrets(master, row)))
+  return rows.map((row) => toConfig(row, openSecrets(keys, row)))
 }
 
 const described = [
@@ -152,13 +153,13 @@ const members = ({ name: _name, ...config }: ServerConfig, verdict: Verdict | st
   upstream: toUpstream(verdict)
 })
 
-const storedMembers = (master: Buffer, row: Described) =>
-  members(toConfig(row, openIfPossible(master, row)), row.verdict, row.enabled)
+const storedMembers = (keys: Keyring, row: Described) =>
+  members(toConfig(row, openIfPossible(keys, row)), row.verdict, row.enabled)
 
 /** What does not open can still be replaced and removed. */
-function openIfPossible(master: Buffer, row: Described): ServerSecrets {
+function openIfPossible(keys: Keyring, row: Described): ServerSecrets {
   try {
-    return openSecrets(master, row)
+    return openSecrets(keys, row)
   } catch (error) {
     if (error instanceof AppError) return {}
     throw error
@@ -179,13 +180,15 @@ export type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'sett
 
 const configured = ['transport', 'session_mode', 'settings', 'sealed', 'verdict'] as const
 
-/** Secrets are sealed with a new nonce at each replacement, so equal bytes are equal secrets. */
+const nothingSealed = Buffer.alloc(0)
+
+/** Equal payloads are equal secrets, whichever key they are sealed with. */
 function isSame(row: Omit<Configured, 'settings'> & { settings: string }, seen: Configured): boolean {
   return (
     row.transport === seen.transport &&
     row.session_mode === seen.session_mode &&
     isDeepStrictEqual(JSON.parse(row.settings), seen.settings) &&
-    Buffer.compare(row.sealed ?? Buffer.alloc(0), seen.sealed ?? Buffer.alloc(0)) === 0
+    Buffer.compare(payloadOf(row.sealed ?? nothingSealed), payloadOf(seen.sealed ?? nothingSealed)) === 0
   )
 }
 

@@ -4,6 +4,7 @@ import type { WriteContext } from './context.ts'
 import { translating } from './failures.ts'
 import type { Grant, StoredTokens, TokenSource, UpstreamTokens } from './model.ts'
 import { openSealed, sealJson } from './secrets.ts'
+import type { Keyring } from './sealed.ts'
 import type { Db } from './tables.ts'
 
 /** Longer than a token request may take; a replica that died meanwhile is not waited for any longer. */
@@ -17,11 +18,11 @@ const expiry = (lifetime: number | null) =>
     ? sql<null>`null`
     : sql<Date>`now() + make_interval(secs => ${Math.min(lifetime, LONGEST_SECONDS)}::float8)`
 
-function columns(master: Buffer, serverId: string, source: TokenSource, { access, refresh, lifetime }: Grant) {
+function columns(keys: Keyring, serverId: string, source: TokenSource, { access, refresh, lifetime }: Grant) {
   const tokens: UpstreamTokens = { access, ...(refresh === undefined ? {} : { refresh }), source }
   return {
     issuer: source.issuer,
-    sealed: sealJson(master, tokens, placeOf(serverId)),
+    sealed: sealJson(keys, tokens, placeOf(serverId)),
     problem: null,
     issued_at: sql<Date>`now()`,
     expires_at: expiry(lifetime),
@@ -31,11 +32,11 @@ function columns(master: Buffer, serverId: string, source: TokenSource, { access
 }
 
 /** What a write may do to the tokens of a server; together with a change of the server itself, which tells replicas. */
-export function createTokens({ db, master, touch }: WriteContext) {
+export function createTokens({ db, keys, touch }: WriteContext) {
   return {
     /** In place of those before, whichever issuer they were from. */
     async put(serverId: string, source: TokenSource, grant: Grant): Promise<void> {
-      const values = columns(master, serverId, source, grant)
+      const values = columns(keys, serverId, source, grant)
       await db
         .insertInto('upstream_tokens')
         .values({ server_id: serverId, ...values })
@@ -85,9 +86,9 @@ export interface TokenStore {
   claim(serverId: string): Promise<TokenClaim | undefined>
 }
 
-export function createTokenStore(db: Db, master: Buffer): TokenStore {
+export function createTokenStore(db: Db, keys: Keyring): TokenStore {
   const toStored = ({ server_id, sealed, problem, lifetime, left }: Row): StoredTokens => ({
-    tokens: openSealed<UpstreamTokens>(master, sealed, placeOf(server_id)),
+    tokens: openSealed<UpstreamTokens>(keys, sealed, placeOf(server_id)),
     problem,
     lifetimeMs: lifetime,
     leftMs: left
@@ -107,7 +108,7 @@ export function createTokenStore(db: Db, master: Buffer): TokenStore {
     }
     return {
       stored,
-      renewed: (grant) => end(columns(master, serverId, stored.tokens.source, grant)),
+      renewed: (grant) => end(columns(keys, serverId, stored.tokens.source, grant)),
       failed: async (problem) => void (await end({ problem })),
       release: async () => void (await end({}))
     }

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { AuditEntry, AuditPage } from './audit.ts'
+import { KeyRotation } from './keys.ts'
 import {
   Client,
   ClientInput,
@@ -56,6 +57,7 @@ export const namedSchemas: readonly TSchema[] = [
   EffectiveTools,
   AuditEntry,
   AuditPage,
+  KeyRotation,
   Initialized,
   User,
   UserInput,

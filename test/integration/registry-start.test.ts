@@ -99,12 +99,12 @@ for (const engine of engines) {
     }
     const [a, b] = latest().servers
     assert.deepEqual(registry.secrets(b!), { bearer_token: 'b' })
-    assert.deepEqual(registry.secrets({ id: a!.id, sealed: null }), {})
-    assert.throws(() => registry.secrets({ id: a!.id, sealed: b!.sealed }), {
+    assert.deepEqual(registry.secrets({ ...a!, sealed: null }), {})
+    assert.throws(() => registry.secrets({ ...a!, sealed: b!.sealed }), {
       name: 'AppError',
       statusCode: 503,
       code: 'secrets_unreadable',
-      message: 'the stored secrets of the server do not open with the encryption key in use'
+      message: 'the stored secrets of server "a" do not open with the encryption key in use'
     })
   })
 

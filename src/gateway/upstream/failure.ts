@@ -2,7 +2,8 @@ import { AppError } from '../../errors.ts'
 
 /**
  * Why a request to an upstream came to nothing (proxy page 4.5). `cancelled`: the caller ended it; `denied`: our own
- * settings forbid it; `limited`: the caller has too many under way.
+ * settings forbid it; `limited`: the caller has too many under way; `unreadable`: its secrets do not
+ * open.
  */
 export type Reason =
   | 'unreachable'
@@ -15,6 +16,7 @@ export type Reason =
   | 'cancelled'
   | 'denied'
   | 'limited'
+  | 'unreadable'
 
 export interface FailureOptions extends ErrorOptions {
   /** HTTP status that the upstream answered with, where it answered with one. */
@@ -67,7 +69,8 @@ const statuses: Record<Reason, 429 | 502 | 503 | 504> = {
   bad_response: 502,
   cancelled: 503,
   denied: 502,
-  limited: 429
+  limited: 429,
+  unreadable: 503
 }
 
 /** The one table from upstream failure to HTTP status (contract 7, decisions "Tools, prompts, resources"). */

@@ -73,7 +73,7 @@ const SWEEP_MS = 10_000
 const OPENING_MS = 1_000
 
 /** Ended or held up on our side: says nothing about the upstream. */
-const ours: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied'])
+const ours: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied', 'unreadable'])
 
 /** What a failure tells of connecting: only one before anything was sent is such. */
 export function noteFailure(breaker: Breaker, error: unknown): void {
