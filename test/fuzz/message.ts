@@ -25,7 +25,8 @@ export const measured = (request: Request): Request => ({
   ]
 })
 
-const REQUEST_LINE = /^([!#$%&'*+.^_`|~\w-]+) [\x21-\x7e\x80-\xff]+ HTTP\/1\.[01]$/
+/** More than one space between its parts may be taken (RFC 9112 3); where the request ends does not hang on it. */
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~\w-]+) +[\x21-\x7e\x80-\xff]+ +HTTP\/1\.[01]$/
 const FIELD = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/
 
 /** What the text holds by the letter of RFC 9112: anything that could be read in two ways is broken. */
@@ -40,7 +41,8 @@ export function framing(text: string): Framing {
   const complete: string[] = []
   let at = 0
   for (;;) {
-    while (text.startsWith('\r\n', at)) at += 2
+    // empty lines before a request are passed over (RFC 9112 2.2), halves of them too
+    while (text[at] === '\r' || text[at] === '\n') at++
     if (at === text.length) return { complete, hasRest: false }
     const found = readRequest(text, at)
     if (!found) return { complete, hasRest: true }

@@ -1,15 +1,14 @@
-/** The text with as much taken out of it as it goes on failing without; tried at most `limit` times. */
+/** The text with as much taken out of it as it goes on failing without; tried for so long. */
 export async function shrink(
   text: string,
   isFailing: (candidate: string) => Promise<boolean>,
-  limit = 200
+  limitMs = 20_000
 ): Promise<string> {
   let smallest = text
-  let tries = 0
+  const end = performance.now() + limitMs
   for (let size = Math.ceil(text.length / 2); size >= 1; size = size > 1 ? Math.ceil(size / 2) : 0) {
-    for (let at = 0; at < smallest.length && tries < limit;) {
+    for (let at = 0; at < smallest.length && performance.now() < end;) {
       const candidate = smallest.slice(0, at) + smallest.slice(at + size)
-      tries++
       if (await isFailing(candidate)) smallest = candidate
       else at += size
     }
