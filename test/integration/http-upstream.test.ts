@@ -7,7 +7,7 @@ import type { HttpConnection } from '../../src/gateway/upstream/http-connection.
 import { type HttpClientOptions, createHttpClient } from '../../src/gateway/upstream/http.ts'
 import { connector } from '../egress.ts'
 import { type Fault, startFaulty } from '../fixtures/http/faulty.ts'
-import { startRecorder } from '../fixtures/http/recorder.ts'
+import { createRecorder, startRecorder } from '../fixtures/http/recorder.ts'
 import { type Handler, type Recorded, openEvents, sendEvent, sendJson, startHttp } from '../fixtures/http/server.ts'
 
 const MEGABYTE = 1_048_576
@@ -406,6 +406,31 @@ for (const mode of ['silent', 'drip'] as const) {
     assert.equal(aborted, true)
   })
 }
+
+test('UP-02 a session is deleted only when it has taken what was cancelled, also by a client that closes', async (t) => {
+  const recorder = createRecorder({})
+  const order: string[] = []
+  const upstream = await startHttp((request, response) => {
+    if (request.method === 'DELETE') order.push('deleted')
+    if (request.message?.method !== 'notifications/cancelled') return recorder.handle(request, response)
+    setTimeout(() => {
+      order.push('cancelled')
+      recorder.handle(request, response)
+    }, 100)
+  })
+  t.after(upstream.close)
+  const client = newClient(t, `${upstream.origin}/mcp`)
+  const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline: soon() })
+  const call = new Call(toolCall('slow', { ms: 60_000 }), silentSink)
+  const failed = failure(connection.send(call))
+  await until('the call arrives', () => upstream.requests.some(({ message }) => message?.method === 'tools/call'))
+  call.stop(new UpstreamFailure('cancelled', 'the caller left'))
+  await failed
+  connection.close()
+  client.close()
+  await until('the session is deleted', () => recorder.sessions.size === 0)
+  assert.deepEqual(order, ['cancelled', 'deleted'])
+})
 
 test('a stopped modern call is cancelled by closing its connection, without a message', async (t) => {
   const upstream = await startRecorder(t, { modern: true, legacy: 'none' })

@@ -50,6 +50,8 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   const exchanges = createBag<Exchange>()
   const watches = new Set<Watch>()
   let closed = false
+  /** Settles when the upstream has taken all cancellations: a session that is deleted may let its calls run on. */
+  let cancelling: Promise<void> | undefined
   let hearing: Hearing | null = null
 
   const post = (body: string) => void pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).catch(ignore)
@@ -74,7 +76,10 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     reply,
     cancel(id, reason) {
       const params = `{"requestId":${id},"reason":"${reason}"}`
-      pool.background('POST', headers, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`)
+      const body = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`
+      const sent = pool.background('POST', headers, body)
+      const before = cancelling
+      cancelling = before ? before.then(() => sent) : sent
     },
     resume: (exchange, lastEventId) => {
       pool.resume([...streamHeaders(headers), 'last-event-id', lastEventId], exchange)
@@ -141,7 +146,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
       if (closed) return
       for (const exchange of exchanges) exchange.stop(closedFailure())
       end()
-      if (session !== null) pool.background('DELETE', headers, null)
+      if (session !== null) void pool.background('DELETE', headers, null, cancelling)
     }
   }
   shared.connections.add(connection)

@@ -47,8 +47,11 @@ export interface HttpPool {
   stream(headers: string[], handler: Dispatcher.DispatchHandler): void
   /** A small message: resolves with the head of the answer, whose body is thrown away. Rejects with UpstreamFailure. */
   message(method: 'POST' | 'DELETE', headers: string[], body: string | null, options: MessageOptions): Promise<Posted>
-  /** As `message`, for what nobody waits for. Dropped where too many are under way. */
-  background(method: 'POST' | 'DELETE', headers: string[], body: string | null): void
+  /**
+   * As `message`, for what nobody waits for; sent when `after`, which never rejects, has settled. Dropped where too many
+   * are under way. Settles when it was answered or given up.
+   */
+  background(method: 'POST' | 'DELETE', headers: string[], body: string | null, after?: Promise<void>): Promise<void>
   /** The call of that exchange is over, its response is not: it gets a moment to end. */
   linger(exchange: Exchange): void
   /** To be told once for each `post` and `resume`. */
@@ -173,11 +176,16 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const lingering = createLingering()
   let underWay = 0
   let inBackground = 0
+  let isClosing = false
 
   const authorized = authorization
     ? (headers: string[]) => (authorization.value ? [...headers, 'authorization', authorization.value] : headers)
     : (headers: string[]) => headers
 
+  /** What waits for something else in the background goes out before. */
+  const closeSide = () => {
+    if (inBackground === 0) side?.close().catch(ignore)
+  }
   const aside = () => (side ??= new Pool(origin, common))
 
   const message: HttpPool['message'] = (method, headers, body, options) =>
@@ -207,12 +215,13 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
       aside().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
     },
     message,
-    background(method, headers, body) {
+    async background(method, headers, body, after) {
       if (inBackground >= MAX_BACKGROUND) return
       inBackground++
-      void message(method, headers, body, { timeoutMs: BACKGROUND_TIMEOUT_MS })
-        .catch(ignore)
-        .finally(() => inBackground--)
+      if (after) await after
+      await message(method, headers, body, { timeoutMs: BACKGROUND_TIMEOUT_MS }).catch(ignore)
+      inBackground--
+      if (isClosing) closeSide()
     },
     linger: (exchange) => lingering.add(exchange),
     ended(exchange) {
@@ -220,8 +229,9 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
       lingering.remove(exchange)
     },
     close() {
+      isClosing = true
       requests.close().catch(ignore)
-      side?.close().catch(ignore)
+      closeSide()
     }
   }
 }
