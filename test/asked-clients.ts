@@ -77,13 +77,18 @@ export async function connectLegacy(t: TestContext, to: string | Transport, answ
   return { asked, client, call }
 }
 
-/** A client of 2026-07-28. */
-export async function connectModern(t: TestContext, url: string, answers: Answers): Promise<AskedClient> {
+/** A client of 2026-07-28, or of what it finds out that the server speaks. */
+export async function connectModern(
+  t: TestContext,
+  url: string,
+  answers: Answers,
+  mode: 'auto' | { pin: string } = { pin: '2026-07-28' }
+): Promise<AskedClient> {
   const asked: Question[] = []
   const answer = answering(answers, asked)
   const client = new Client2(identity, {
     capabilities: capabilitiesOf(answers),
-    versionNegotiation: { mode: { pin: '2026-07-28' } }
+    versionNegotiation: { mode }
   })
   if (answers.sampling) client.setRequestHandler('sampling/createMessage', answer)
   if (answers.form ?? answers.url) client.setRequestHandler('elicitation/create', answer)
