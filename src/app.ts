@@ -11,7 +11,6 @@ import guard from './plugins/guard.ts'
 import jsonBody from './plugins/json-body.ts'
 import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
-import registry from './plugins/registry.ts'
 import { audit as auditLog } from './routes/audit.ts'
 import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
@@ -33,6 +32,8 @@ export interface BuildOptions {
   readonly log?: { write(line: string): void }
   /** Takes lines for the person who starts it and waits. */
   readonly tell?: (line: string) => void
+  /** A database that came after the start turned out to be unusable: nothing will ever be served. */
+  readonly onFailure?: (error: unknown) => void
 }
 
 /** Errors of drivers and of the network may quote a URL whole; its credentials must not reach the log. */
@@ -72,11 +73,12 @@ const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
     : log.error({ reason }, 'there is too much to do; new work is refused')
 
 /** The map of the system: everything that answers, in order. Nothing listens yet. */
-export async function buildApp(config: Config, { log, tell }: BuildOptions = {}): Promise<FastifyInstance> {
+export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
+  const { log, tell, onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used') } = options
   const app = createServer(config, log)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
-  const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, demo } = config
-  const { adminToken, initSecret } = config
+  const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, staleLimitS, demo } = config
+  const { adminToken, initSecret, previousKey, auditRetentionDays } = config
 
   await app.register(errors)
   await app.register(jsonBody, { limits })
@@ -85,22 +87,11 @@ export async function buildApp(config: Config, { log, tell }: BuildOptions = {})
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth, { mode })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
-  await app.register(registry, {
-    mode,
-    databaseUrl,
-    directDatabaseUrl,
-    dataDir,
-    encryptionKey,
-    previousKey: config.previousKey,
-    auditRetentionDays: config.auditRetentionDays,
-    timeouts,
-    tell
+  await app.register(gateway, {
+    ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
+    ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure }
   })
   await app.register(audit)
-  await app.register(gateway, {
-    ...{ version: VERSION, mode, adminToken, demo },
-    ...{ stdio, egress, timeouts, limits, refreshIntervalMs }
-  })
   app.addHook('preValidation', (request, _reply, done) => {
     refuseRepeatedQuery(request.query)
     done()

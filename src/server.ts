@@ -114,6 +114,20 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<voi
   app.log.level = level
 }
 
+function refuseStart(error: unknown, config: Config): void {
+  process.stderr.write(`${PRODUCT}: cannot start: ${explain(error, config)}\n`)
+  process.exitCode = error instanceof StartRefusal ? error.exitCode : 1
+  process.exit()
+}
+
+/** The database came after the start, and cannot be used. */
+function endLate(app: FastifyInstance | undefined, error: unknown, config: Config): void {
+  const end = () => refuseStart(error, config)
+  setTimeout(end, CLOSE_MS).unref()
+  if (app) app.close().then(end, end)
+  else end()
+}
+
 /** Starts the gateway and serves until a signal. Ends the process with one line when it cannot start. */
 export async function startServer(config: Config, warnings: readonly string[], { out, log }: Outputs): Promise<void> {
   // without a listener the signal opens Node's inspector to everybody on this machine
@@ -124,15 +138,14 @@ export async function startServer(config: Config, warnings: readonly string[], {
   try {
     checkFolders(config)
     out(`${TITLE} ${VERSION} is starting`)
-    app = await buildApp(config, { log, tell: out })
+    const onFailure = (error: unknown) => endLate(app, error, config)
+    app = await buildApp(config, { log, tell: out, onFailure })
     stopOnSignals(app, config.timeouts.drainMs)
     endOnFaults(app)
     await listen(app, config)
   } catch (error) {
     await app?.close()
-    process.stderr.write(`${PRODUCT}: cannot start: ${explain(error, config)}\n`)
-    process.exitCode = error instanceof StartRefusal ? error.exitCode : 1
-    return process.exit()
+    return refuseStart(error, config)
   }
   out(
     banner(config, baseUrl(app.server.address() as AddressInfo), [

@@ -57,7 +57,10 @@ export interface Log {
 
 export interface GatewayOptions {
   readonly registry: Registry
-  readonly config: Pick<Config, 'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs'>
+  readonly config: Pick<
+    Config,
+    'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs' | 'staleLimitS'
+  >
   /** Product version. */
   readonly version: string
   /** Where it listens, once it does. */
@@ -138,6 +141,9 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     retentionMs: timeouts.oauthRetentionMs,
     log
   })
+  /** Cut off for so long that what was revoked may still be served (security page 5). */
+  const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
+
   const targetOf = (stored: StoredServer): Target => {
     try {
       const authorization = stored.issuer === null ? undefined : authorizations.of(stored)
@@ -288,7 +294,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     ...createInvocation(() => catalog, core),
     ...createPrincipals(registry, () => catalog),
     get ready() {
-      return ready
+      return ready && !isStale()
     },
     get initialized() {
       return catalog.initialized

@@ -106,7 +106,7 @@ export type ClientPatch = Omit<ClientChange, 'tokenHash'> & { readonly access_to
 
 /** The data plane: what routes ask for. JSON texts are ready to be sent as they are. Throws AppError. */
 export interface Gateway {
-  /** True once a catalog is served. */
+  /** True once a catalog is served, and while it may be trusted to be the database's. */
   readonly ready: boolean
   /** Whether enterprise mode has its first administrator. */
   readonly initialized: boolean

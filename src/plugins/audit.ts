@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyError, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { UpstreamFailure } from '../gateway/upstream/failure.ts'
+import { ifThere } from './late.ts'
 
 /** Not who they must be, not allowed, too often. */
 const refusals = new Set([401, 403, 429])
@@ -21,7 +22,7 @@ export default fp(
       const denied = isForbidden(error)
       if (!refusals.has(error.statusCode ?? 500) && !denied) return
       const { caller, ip, id } = request
-      app.registry.recordRefusal({
+      ifThere(() => app.registry.recordRefusal)?.({
         actor: caller ? { kind: caller.kind, name: caller.name } : { kind: 'anonymous', name: 'anonymous' },
         action: denied ? 'upstream.refused' : 'request.refused',
         target: targetOf(request),
@@ -31,5 +32,5 @@ export default fp(
       })
     })
   },
-  { name: 'audit', dependencies: ['registry'] }
+  { name: 'audit', dependencies: ['gateway'] }
 )

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { ifThere } from './late.ts'
 
 /**
  * Closing ends the streams that only listen, waits for the requests under way, at most `drainMs`, then ends the other
@@ -25,11 +26,12 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
       }
     })
   app.addHook('preClose', async () => {
-    app.gateway.mcp.endListening()
+    const mcp = ifThere(() => app.gateway.mcp)
+    mcp?.endListening()
     if (underWay > 0) {
       app.log.info({ requests: underWay }, 'waiting for requests under way')
       await idle()
     }
-    app.gateway.mcp.close()
+    mcp?.close()
   })
 }

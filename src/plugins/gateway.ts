@@ -1,24 +1,38 @@
 import fp from 'fastify-plugin'
-import type { FastifyBaseLogger } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { PRODUCT } from '../domain/product.ts'
-import { AppError } from '../errors.ts'
+import { AppError, unavailable } from '../errors.ts'
 import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
+import type { Registry } from '../registry/registry.ts'
+import { openLate, standIn } from './late.ts'
+import { openFor, type RegistrySettings } from './registry.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
+    /** Throws a 503 AppError while the database is not there yet, as does `registry`. */
     readonly gateway: RunningGateway
+    readonly registry: Registry
   }
 }
 
-export type GatewayPluginOptions = Pick<
-  Config,
-  'mode' | 'adminToken' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs' | 'demo'
-> & {
-  version: string
+export type GatewayPluginOptions = RegistrySettings &
+  Pick<Config, 'adminToken' | 'stdio' | 'egress' | 'limits' | 'refreshIntervalMs' | 'staleLimitS' | 'demo'> & {
+    readonly version: string
+    /** The database turned out to be unusable after the start. */
+    readonly onFailure: (error: unknown) => void
+  }
+
+/** What needs the database. */
+interface Opened {
+  readonly registry: Registry
+  readonly gateway: RunningGateway
 }
+
+/** Past it the process listens and says that it is not ready: a database that starts with it is there by then. */
+const PATIENCE_MS = 3_000
 
 /** Whoever started the process; nobody asks it for a token. */
 const atStart: Caller = { ...developmentCaller, kind: 'admin', name: PRODUCT, key: PRODUCT }
@@ -49,20 +63,56 @@ async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBas
   }
 }
 
-/** Loads the catalog before anything listens; contacts no upstream by itself. */
-export default fp<GatewayPluginOptions>(
-  async (app, { version, mode, adminToken, stdio, egress, timeouts, limits, refreshIntervalMs, demo }) => {
-    const { registry, log } = app
-    const config = { mode, stdio, egress, timeouts, limits, refreshIntervalMs }
-    const listening = () => app.addresses().filter((place) => typeof place === 'object')
-    const gateway = createGateway({ registry, config, version, listening, log })
-    app.addHook('onClose', () => gateway.close())
+/** Loads the catalog; contacts no upstream by itself. A failure leaves nothing open. */
+async function open(app: FastifyInstance, options: GatewayPluginOptions): Promise<Opened> {
+  const { version, mode, adminToken, demo } = options
+  const { log } = app
+  const registry = await openFor(app, options)
+  const listening = () => app.addresses().filter((place) => typeof place === 'object')
+  const gateway = createGateway({ registry, config: options, version, listening, log })
+  try {
     await gateway.start()
     if (mode === 'enterprise' && adminToken !== undefined) await bootstrap(gateway, adminToken, log)
-    app.decorate('gateway', gateway)
+    if (demo) await registerDemo(gateway, log)
+    return { registry, gateway }
+  } catch (error) {
+    await gateway.close()
+    await registry.close()
+    throw error
+  }
+}
 
-    // before `listen` resolves, so that whoever saw the banner can call it
-    if (demo) app.addHook('onReady', () => registerDemo(gateway, log))
+/**
+ * The registry and the gateway on it, before anything listens. PostgreSQL may come later: then the process listens, is
+ * not ready, and serves as soon as the database is there.
+ */
+export default fp<GatewayPluginOptions>(
+  async (app, options) => {
+    const { databaseUrl, onFailure } = options
+    let opened: Opened | undefined
+    const get = (): Opened => {
+      if (!opened) throw unavailable('the registry database is not reachable')
+      return opened
+    }
+    const gateway = standIn(() => get().gateway)
+    const registry = standIn(() => get().registry)
+    app.decorate('gateway', { getter: () => gateway })
+    app.decorate('registry', { getter: () => registry })
+
+    const late = openLate({
+      async open() {
+        opened = await open(app, options)
+      },
+      patienceMs: databaseUrl === undefined ? 2 ** 31 - 1 : PATIENCE_MS,
+      onWait: ({ cause: err }) => app.log.warn({ err }, 'the registry database is not reachable; waiting for it'),
+      onFailure
+    })
+    app.addHook('onClose', async () => {
+      await late.close()
+      await opened?.gateway.close()
+      await opened?.registry.close()
+    })
+    await late.started
   },
-  { name: 'gateway', dependencies: ['registry'] }
+  { name: 'gateway', dependencies: ['errors'] }
 )

@@ -73,6 +73,8 @@ export interface Registry {
   readonly tokens: TokenStore
   /** A key of 32 bytes for one purpose, the same in every replica and for ever. */
   deriveKey(label: string): Buffer
+  /** For how long the database has not confirmed what was handed to the follower. */
+  silentMs(): number
   /** Resolves when the database answers. */
   ping(): Promise<void>
   /** Ends listening and polling, then closes the database. */
@@ -152,6 +154,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     tokens: createTokenStore(db, keys),
     rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(root, label),
+    silentMs: () => sync.silentMs(),
     ping: () =>
       translating(async () => {
         await sql`select 1`.execute(db)

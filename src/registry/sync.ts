@@ -22,7 +22,12 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   let closed = false
   let stopListening = () => {}
   let poll: NodeJS.Timeout | undefined
+  let confirmedAt = performance.now()
 
+  const confirm = () => {
+    confirmedAt = performance.now()
+    report.recovered()
+  }
   const advance = async () => {
     const state = await loadState(db, current)
     if (state === current || closed) return
@@ -37,7 +42,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       while (dirty && !closed) {
         dirty = false
         await advance()
-        report.recovered()
+        confirm()
       }
     } catch (error) {
       if (closed) return
@@ -56,7 +61,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   const check = async () => {
     try {
       if ((await readVersion(db)) !== current?.version) trigger()
-      else report.recovered()
+      else confirm()
     } catch (error) {
       if (!closed) report.failed(error)
     }
@@ -77,6 +82,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       try {
         running = advance()
         await running
+        confirm()
       } catch (error) {
         apply = undefined
         throw error
@@ -91,6 +97,9 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       stopListening = listenForChanges({ connect: listener, onChange, onAnnouncement, onError })
       schedulePoll()
     },
+
+    /** Where every change comes from this process there is nobody to ask. */
+    silentMs: () => (listener ? performance.now() - confirmedAt : 0),
 
     /** Resolves when the follower has that version, and at the limit in any case: what is committed is committed. */
     async reached(version: string, limitMs: number): Promise<void> {

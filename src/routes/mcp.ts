@@ -15,20 +15,19 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange 
 
 /** The MCP endpoints, global and of each group (contract 4.5): everything from parsing on is the protocol's own. */
 export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimit }) => {
-  const { mcp: downstream } = app.gateway
   const config = { access: 'client' } as const
   const onRequest = groupCheck(app)
   takeBytes(app, bodyLimit)
 
   for (const url of [GLOBAL_ENDPOINT, groupEndpoint(':name')]) {
     app.post<{ Body: Buffer | undefined }>(url, { config, bodyLimit, onRequest }, (request, reply) => {
-      downstream.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
+      app.gateway.mcp.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
     })
     app.get(url, { config, exposeHeadRoute: false, onRequest }, (request, reply) => {
-      downstream.get(exchangeOf(request, reply))
+      app.gateway.mcp.get(exchangeOf(request, reply))
     })
     app.delete(url, { config, onRequest }, (request, reply) => {
-      downstream.delete(exchangeOf(request, reply))
+      app.gateway.mcp.delete(exchangeOf(request, reply))
     })
   }
   refuseOthers(app, groupEndpoint(':name'), ['POST', 'GET', 'DELETE'])

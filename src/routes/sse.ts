@@ -17,7 +17,6 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange 
 
 /** The HTTP+SSE transport of 2024-11-05, global and of each group (contract 4.5, proxy page 2.6). */
 export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimit, publicUrl }) => {
-  const { mcp: downstream } = app.gateway
   const config = { access: 'client' } as const
   const onRequest = groupCheck(app)
   const prefix = publicUrl ? new URL(publicUrl).pathname.replace(/\/$/, '') : ''
@@ -25,15 +24,16 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
 
   for (const url of [SSE_ENDPOINT, groupSse(':name')]) {
     app.get(url, { config, exposeHeadRoute: false, onRequest }, (request, reply) => {
+      const { mcp } = app.gateway
       const http = exchangeOf(request, reply)
-      downstream.openSse(http, `${prefix}${messagePath(http.endpoint)}`)
+      mcp.openSse(http, `${prefix}${messagePath(http.endpoint)}`)
     })
     app.post<{ Body: Buffer | undefined; Querystring: { sessionId?: string } }>(
       messagePath(url),
       { config, bodyLimit, onRequest },
       (request, reply) => {
         const { query, body = Buffer.alloc(0) } = request
-        downstream.postToSse(exchangeOf(request, reply), { sessionId: query.sessionId, body })
+        app.gateway.mcp.postToSse(exchangeOf(request, reply), { sessionId: query.sessionId, body })
       }
     )
   }

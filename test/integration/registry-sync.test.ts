@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import type { Registry } from '../../src/registry/registry.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { createSync } from '../../src/registry/sync.ts'
+import { startFaultProxy, type FaultProxy } from '../fixtures/fault-proxy.ts'
 import { engines, freshPlace, later, startRegistry, tempDir } from '../store.ts'
 import { administer, limits, quiet } from '../templates.ts'
 import { change, follow, httpServer, offerOf, startChild, tool } from './registry-helpers.ts'
@@ -172,55 +171,9 @@ const endAll = `select pg_terminate_backend(pid) from pg_stat_activity
 
 const endListeners = (url: string) => administer(url, `${endAll} and application_name = 'towpath listener'`)
 
-/** Stands between a registry and its database: cut refuses and resets, freeze accepts and says nothing. */
-async function startProxy(t: TestContext, target: string) {
-  const { hostname, port } = new URL(target)
-  const pairs = new Set<[Socket, Socket]>()
-  let frozen = false
-  const server = createServer((near) => {
-    const far = connect(Number(port), hostname)
-    const pair: [Socket, Socket] = [near, far]
-    pairs.add(pair)
-    for (const [from, to] of [pair, pair.toReversed() as [Socket, Socket]]) {
-      from.on('error', () => {})
-      from.on('close', () => {
-        pairs.delete(pair)
-        to.destroy()
-      })
-      from.pipe(to)
-      if (frozen) from.pause()
-    }
-  })
-  const listen = async (on: number) => {
-    server.listen(on, '127.0.0.1')
-    await once(server, 'listening')
-  }
-  await listen(0)
-  const own = (server.address() as AddressInfo).port
-  const cut = async () => {
-    const closed = once(server, 'close')
-    server.close()
-    for (const [near, far] of pairs) {
-      near.resetAndDestroy()
-      far.destroy()
-    }
-    await closed
-  }
-  later(t, () => server.listening && cut())
-  const url = new URL(target)
-  url.port = String(own)
-  const each = (act: (socket: Socket) => void) => [...pairs].flat().forEach(act)
-  return {
-    url: url.href,
-    cut,
-    mend: () => listen(own),
-    freeze() {
-      frozen = true
-      each((socket) => socket.pause())
-    },
-    thaw() {
-      frozen = false
-      each((socket) => socket.resume())
-    }
-  }
+/** Between a registry and its database. */
+async function startProxy(t: TestContext, target: string): Promise<FaultProxy & { readonly url: string }> {
+  const proxy = await startFaultProxy(target)
+  later(t, proxy.close)
+  return Object.assign(proxy, { url: proxy.urlOf(target) })
 }
