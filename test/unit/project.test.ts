@@ -65,12 +65,6 @@ for (const page of pages) {
   })
 }
 
-test('the compose file has no password of its own and opens its port on loopback only', () => {
-  const compose = read('docker-compose.yml')
-  for (const [, value = ''] of compose.matchAll(/PASSWORD: (.*)/g)) assert.match(value, /^\$\{[A-Z_]+:\?.+\}$/)
-  for (const [, port = ''] of compose.matchAll(/- '([\d.:]+:\d+)'/g)) assert.match(port, /^127\.0\.0\.1:/)
-})
-
 test("the checks of a change can be executed and end with the README's test command", () => {
   assert.ok(statSync(new URL('.ci/run', root)).mode & 0o100)
   const last = read('.ci/run').trimEnd().split('\n').at(-1)

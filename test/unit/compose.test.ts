@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
+import { readConfig } from '../../src/config.ts'
+import { settings } from '../../src/settings.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+interface Service {
+  readonly image: string
+  readonly build?: { readonly context: string; readonly target: string }
+  readonly depends_on?: Record<string, { condition: string }>
+  readonly environment?: Record<string, string>
+  readonly secrets?: readonly string[]
+  readonly ports?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly networks?: readonly string[]
+  readonly read_only?: boolean
+  readonly cap_drop?: readonly string[]
+  readonly security_opt?: readonly string[]
+  readonly healthcheck?: { readonly test: readonly string[] }
+}
+
+interface Compose {
+  readonly services: Record<string, Service>
+  readonly networks?: Record<string, { internal?: boolean } | null>
+  readonly secrets?: Record<string, { file?: string }>
+  readonly volumes?: Record<string, unknown>
+}
+
+const byName = (a: string, b: string) => (a < b ? -1 : 1)
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** Each file with what it is put on top of: paths are relative to the first one's folder. */
+const stacks: Readonly<Record<string, readonly string[]>> = {
+  'docker-compose.yml': [],
+  'deploy/compose.dev.yml': []
+}
+const files = Object.entries(stacks).map(([file, below]) => ({
+  file,
+  stack: [...below, file],
+  folder: dirname(join(root, below[0] ?? file)),
+  compose: parse(read(file)) as Compose
+}))
+const enterprise = files[0]!.compose
+
+function makeSecrets(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'towpath-secrets-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const made = spawnSync('sh', [join(root, 'deploy/make-secrets.sh'), join(folder, 'secrets')], { encoding: 'utf8' })
+  assert.deepEqual([made.status, made.stdout, made.stderr], [0, '', ''])
+  return join(folder, 'secrets')
+}
+
+test('these are all compose files that there are', () => {
+  const found = readdirSync(join(root, 'deploy'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /compose[^/]*\.ya?ml$/.test(name))
+    .map((name) => `deploy/${name}`)
+  assert.deepEqual([...found, 'docker-compose.yml'].toSorted(byName), Object.keys(stacks).toSorted(byName))
+})
+
+for (const { file, folder, compose } of files) {
+  for (const [name, service] of Object.entries(compose.services)) {
+    test(`${file}: ${name} is checked for health, cannot gain rights, and writes only where it must`, () => {
+      assert.equal(service.healthcheck?.test[0], 'CMD')
+      assert.equal(service.read_only, true)
+      assert.deepEqual(service.cap_drop, ['ALL'])
+      assert.deepEqual(service.security_opt, ['no-new-privileges:true'])
+    })
+
+    test(`${file}: ${name} is built here or of one version`, () => {
+      if (service.build) {
+        assert.equal(resolve(folder, service.build.context), resolve(root))
+        return assert.match(service.image, /^towpath:/)
+      }
+      assert.match(service.image, /^[\w./-]+:v?\d+(\.\d+)+$/)
+    })
+
+    test(`${file}: ${name} is reached from this machine only`, () => {
+      for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:\d+:\d+$/)
+    })
+
+    test(`${file}: ${name} has its secrets from files that make-secrets.sh writes, and none by default`, (t) => {
+      const made = readdirSync(makeSecrets(t))
+      for (const [variable, value] of Object.entries(service.environment ?? {})) {
+        if (!/PASSWORD|TOKEN|SECRET|KEY|URL/.test(variable)) continue
+        assert.match(variable, /_FILE$/)
+        assert.ok(service.secrets?.includes(/^\/run\/secrets\/(\w+)$/.exec(value)?.[1] ?? ''), variable)
+      }
+      for (const secret of service.secrets ?? []) {
+        assert.equal(compose.secrets?.[secret]?.file, `./secrets/${secret}`)
+        assert.ok(made.includes(secret), secret)
+      }
+    })
+
+    test(`${file}: ${name} waits for the health of others, and mounts what exists`, () => {
+      for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+        assert.ok(other in compose.services, other)
+        assert.equal(condition, 'service_healthy')
+      }
+      for (const [source = '', target = ''] of (service.volumes ?? []).map((volume) => volume.split(':'))) {
+        assert.match(target, /^\//)
+        const isThere = source.startsWith('.') ? existsSync(resolve(folder, source)) : source in (compose.volumes ?? {})
+        assert.ok(isThere, source)
+      }
+    })
+  }
+
+  test(`${file}: Towpath starts with the settings that it is given`, () => {
+    const { towpath } = compose.services
+    if (!towpath) return
+    const secret: Record<string, string> = {
+      '/run/secrets/database_password': 'pass/word',
+      '/run/secrets/encryption_key': Buffer.alloc(32).toString('base64'),
+      '/run/secrets/admin_token': 'a'.repeat(64)
+    }
+    const { config, warnings } = readConfig(towpath.environment ?? {}, {}, (path) => secret[path]!)
+    assert.deepEqual(warnings, [])
+    const variables = new Set(Object.values(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
+    for (const variable of Object.keys(towpath.environment ?? {})) assert.ok(variables.has(variable), variable)
+    if (file === 'docker-compose.yml') {
+      assert.equal(config.mode, 'enterprise')
+      assert.equal(config.databaseUrl, 'postgres://towpath:pass%2Fword@postgres:5432/towpath')
+    } else {
+      assert.deepEqual([config.mode, config.databaseUrl, config.demo], ['development', undefined, true])
+    }
+  })
+}
+
+test('the database is reached by Towpath alone, over a network without a way out', () => {
+  const { towpath, postgres } = enterprise.services
+  assert.equal(postgres!.ports, undefined)
+  assert.deepEqual(postgres!.networks, ['store'])
+  assert.equal(enterprise.networks!['store']!.internal, true)
+  assert.ok(towpath!.networks!.includes('store'))
+  assert.equal(towpath!.depends_on!['postgres']!.condition, 'service_healthy')
+})
+
+test('make-secrets.sh makes values that Towpath takes, in a closed folder, and keeps those that exist', (t) => {
+  const folder = makeSecrets(t)
+  const first = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
+  assert.equal(new Set(first).size, 4)
+  for (const value of first) assert.match(value, /^([0-9a-f]{64}|[A-Za-z0-9+/]{43}=)\n$/)
+  assert.equal(statSync(folder).mode & 0o777, 0o700)
+  spawnSync('sh', [join(root, 'deploy/make-secrets.sh'), folder])
+  assert.deepEqual(
+    readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8')),
+    first
+  )
+  assert.match(read('.gitignore'), /^\/secrets\/$/m)
+})
+
+const composeCommand = [['docker', 'compose'], ['docker-compose']].find(
+  ([command = '', ...args]) => spawnSync(command, [...args, 'version']).status === 0
+)
+const noCompose = composeCommand ? false : 'NO COMPOSE: neither `docker compose` nor `docker-compose` is here'
+if (noCompose && process.env['CI']) throw new Error(noCompose)
+
+for (const { stack } of files) {
+  test(`${stack.join(' with ')} is accepted by Compose`, { skip: noCompose }, () => {
+    const [command = '', ...args] = composeCommand!
+    const given = stack.flatMap((file) => ['-f', join(root, file)])
+    const { status, stderr } = spawnSync(command, [...args, ...given, 'config', '-q'], { encoding: 'utf8' })
+    assert.deepEqual([status, stderr], [0, ''])
+  })
+}
