@@ -28,6 +28,7 @@ import { createInvocation } from './invocation.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
 import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
+import { createMcpRefusals } from './mcp-refusals.ts'
 import { changedPrincipals, createPrincipals } from './principals.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
@@ -221,7 +222,8 @@ export function createGateway({ registry, config, version, listening, log }: Gat
     scope: (caller, endpoint) => scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller)),
     allows: (caller, server) => allows(allowedTo(catalog, caller), server),
     forward: (server, call, origin) => upstreams.of(server).call(call, origin),
-    notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method)
+    notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
+    refusals: createMcpRefusals(() => catalog, registry.recordRefusal)
   }
   const replays = createReplays()
   const elicitations = createElicitations()

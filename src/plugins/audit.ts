@@ -10,9 +10,8 @@ const refusals = new Set([401, 403, 429])
 /** Our own settings forbade to connect there, or to start that, whoever asked. */
 const isForbidden = ({ cause }: Error) => cause instanceof UpstreamFailure && cause.reason === 'denied'
 
-/** The route as it is written, so that one is one target; of an unknown one the path, without its query. */
-const targetOf = ({ method, url, routeOptions }: FastifyRequest) =>
-  `${method} ${routeOptions.url ?? url.split('?', 1)[0]}`
+/** The route as it is written, so that one is one target. An unknown path may hold anything, keys too. */
+const targetOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url ?? '(no such route)'}`
 
 /** Every refusal that HTTP tells leaves a row in the audit log (security page 7.5); what was refused has been by then. */
 export default fp(

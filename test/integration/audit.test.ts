@@ -198,7 +198,7 @@ for (const engine of engines) {
       entries.map(({ target, actor }: Entry) => [target, actor]),
       [
         ['GET /api/v0/users', 'development'],
-        ['GET /nowhere', 'anonymous'],
+        ['GET (no such route)', 'anonymous'],
         ['POST /mcp', 'anonymous'],
         ['GET /api/v0/servers', 'anonymous']
       ]

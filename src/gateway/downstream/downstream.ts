@@ -59,8 +59,8 @@ function createExchange(edge: Edge, http: HttpExchange, reply: Responder, messag
   const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
   if (session && reply instanceof Reply) reply.mayResume(edge.replays, session)
   const scope = edge.core.scope(caller, endpoint)
-  const { headers } = http
-  return { edge, era, message, headers, reply, caller, endpoint, scope, session, capabilities }
+  const { headers, response } = http
+  return { edge, era, message, headers, reply, response, caller, endpoint, scope, session, capabilities }
 }
 
 function checkAccept({ headers }: HttpExchange, id?: string): void {

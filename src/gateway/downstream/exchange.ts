@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerBlock } from '../catalog.ts'
 import type { Caller } from '../gateway.ts'
 import type { JsonLimits } from '../json.ts'
+import type { McpRefusals } from '../mcp-refusals.ts'
 import type { Scope } from '../scope.ts'
 import type { Subscriptions } from '../subscriptions.ts'
 import type { Answer, Call } from '../upstream/call.ts'
@@ -47,6 +48,7 @@ export interface Core {
   allows(caller: Caller, server: string): boolean
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
   forward(server: ServerBlock, call: Call, origin: Origin): Promise<Forwarded>
+  readonly refusals: McpRefusals
   /** Tells something to the upstream sessions of an MCP session. */
   notifyOwner(owner: string, method: string): void
 }
@@ -91,6 +93,7 @@ export interface Exchange {
   /** Headers of the HTTP request. */
   readonly headers: IncomingHttpHeaders
   readonly reply: Responder
+  readonly response: ServerResponse
   readonly caller: Caller
   readonly endpoint: string
   readonly scope: Scope

@@ -43,7 +43,9 @@ function readMeta({ text, paramMembers }: Message): Meta {
 }
 
 /** A transport failure as an MCP client sees it (proxy page 4.5): never `isError`, which is the tool's own word. */
-function replyFailure({ reply, message }: Exchange, server: ServerBlock, failure: UpstreamFailure): void {
+function replyFailure(exchange: Exchange, server: ServerBlock, failure: UpstreamFailure): void {
+  const { edge, reply, message } = exchange
+  edge.core.refusals.failed(exchange, server, failure)
   if (failure.reason === 'cancelled') {
     reply.openStream()
     return reply.close()

@@ -20,6 +20,11 @@ export type Method = (exchange: Exchange) => Promise<void> | void
 const refuse = ({ message }: Exchange, text: string, data?: unknown, code: number = codes.invalidParams) =>
   new ProtocolError(code, text, { status: 200, id: message.id, data })
 
+function unknown(exchange: Exchange, kind: 'tool' | 'prompt' | 'resource', name: string, data?: unknown) {
+  exchange.edge.core.refusals.outOfScope(exchange, kind, name)
+  return refuse(exchange, `Unknown ${kind}: ${name}`, data)
+}
+
 function stringParam(exchange: Exchange, name: string): string {
   const value = exchange.message.params[name]
   if (typeof value !== 'string') throw refuse(exchange, `Invalid params: "${name}" must be a string`)
@@ -69,12 +74,12 @@ function roundOf({ era, edge, message }: Exchange, { stored }: ServerBlock) {
 }
 
 const useItem =
-  (kind: 'tool' | 'prompt', what: string): Method =>
+  (kind: 'tool' | 'prompt'): Method =>
   (exchange) => {
     const { message, scope } = exchange
     const publicName = stringParam(exchange, 'name')
     const item = scope.find(kind, publicName)
-    if (!item) throw refuse(exchange, `Unknown ${what}: ${publicName}`)
+    if (!item) throw unknown(exchange, kind, publicName)
     const { arguments: given } = message.params
     if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given))) {
       throw refuse(exchange, 'Invalid params: "arguments" must be an object')
@@ -105,6 +110,7 @@ const readResource: Method = (exchange) => {
   const asked = stringParam(exchange, 'uri')
   const target = scope.resolve(asked) ?? linkedTarget(exchange, asked)
   if (!target) {
+    exchange.edge.core.refusals.outOfScope(exchange, 'resource', asked)
     const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
     throw refuse(exchange, `Resource not found: ${asked}`, { uri: asked }, code)
   }
@@ -130,12 +136,12 @@ function findReference(exchange: Exchange): Reference {
   const ref = (params['ref'] ?? {}) as { type?: unknown; name?: unknown; uri?: unknown }
   if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
     const item = exchange.scope.find('prompt', ref.name)
-    if (!item) throw refuse(exchange, `Unknown prompt: ${ref.name}`)
+    if (!item) throw unknown(exchange, 'prompt', ref.name)
     return { server: item.server, key: 'name', value: item.name }
   }
   if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
     const target = exchange.scope.resolveTemplate(ref.uri) ?? exchange.scope.resolve(ref.uri)
-    if (!target) throw refuse(exchange, `Unknown resource: ${ref.uri}`, { uri: ref.uri })
+    if (!target) throw unknown(exchange, 'resource', ref.uri, { uri: ref.uri })
     return { server: target.server, key: 'uri', value: target.uri }
   }
   throw refuse(exchange, 'Invalid params: "ref" must name a prompt or a resource')
@@ -156,8 +162,8 @@ export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['prompts/list', list('prompt')],
   ['resources/list', list('resource')],
   ['resources/templates/list', list('template')],
-  ['tools/call', useItem('tool', 'tool')],
-  ['prompts/get', useItem('prompt', 'prompt')],
+  ['tools/call', useItem('tool')],
+  ['prompts/get', useItem('prompt')],
   ['resources/read', readResource],
   ['completion/complete', complete]
 ])

@@ -38,6 +38,7 @@ const subscribe: Method = async (exchange) => {
   const asked = uriOf(exchange)
   const target = exchange.scope.resolve(asked)
   if (!target) {
+    exchange.edge.core.refusals.outOfScope(exchange, 'resource', asked)
     throw refuse(exchange, codes.legacyResourceNotFound, `Resource not found: ${asked}`, { uri: asked })
   }
   if (!canBeFollowed(target)) throw refuse(exchange, codes.methodNotFound, 'The resource cannot be subscribed to')
