@@ -1,5 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import { ifThere } from './late.ts'
+
+const POLL_MS = 50
 
 /**
  * Closing ends the streams that only listen, waits for the requests under way, at most `drainMs`, then ends the other
@@ -7,31 +10,21 @@ import { ifThere } from './late.ts'
  * (`forceCloseConnections`).
  */
 export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drainMs }) => {
-  let underWay = 0
-  let onIdle = () => {}
+  let requests = 0
   app.server.on('request', ({ method }, response) => {
     // GET answers at once or only listens
     if (method === 'GET') return
-    underWay++
-    response.once('close', () => {
-      if (--underWay === 0) onIdle()
-    })
+    requests++
+    response.once('close', () => requests--)
   })
-  const idle = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, drainMs)
-      onIdle = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   app.addHook('preClose', async () => {
     const mcp = ifThere(() => app.gateway.mcp)
     mcp?.endListening()
-    if (underWay > 0) {
-      app.log.info({ requests: underWay }, 'waiting for requests under way')
-      await idle()
-    }
+    // what was posted for an event stream was answered 202 at once
+    const isBusy = () => requests > 0 || (mcp?.callsOfSessions() ?? 0) > 0
+    if (isBusy()) app.log.info({ requests }, 'waiting for requests under way')
+    const deadline = performance.now() + drainMs
+    while (isBusy() && performance.now() < deadline) await delay(POLL_MS)
     mcp?.close()
   })
 }

@@ -23,7 +23,9 @@ export interface Downstream {
   postToSse(http: HttpExchange, posted: { readonly sessionId: string | undefined; readonly body: Buffer }): void
   /** The catalog was swapped: tell those whose lists differ now. */
   catalogChanged(): void
-  /** Ends the streams that only listen. */
+  /** Calls of legacy sessions under way, whether or not an HTTP request waits for their answers. */
+  callsOfSessions(): number
+  /** Ends the streams that only listen, and on which no call waits for its answer. */
   endListening(): void
   /** The group is no more: its sessions end with their calls, and so do its streams. */
   endGroup(name: string): void
@@ -149,7 +151,8 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     openSse: (http, companion) => serve(http, (reply) => openSse(edge, http, reply, companion)),
     postToSse: (http, posted) => serve(http, (reply) => postToSse(edge, http, reply, posted, run)),
     catalogChanged: () => edge.watch.notice(),
-    endListening: () => edge.watch.close(),
+    callsOfSessions: () => edge.sessions.calls(),
+    endListening: () => edge.watch.end((watcher) => !watcher.isAwaited?.()),
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name
       for (const session of edge.sessions.where(({ endpoint }) => isGone(endpoint))) endSession(edge, session)

@@ -45,6 +45,7 @@ export function attachStream(
       if (listenerOf(session) !== reply) return
       reply.message(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`)
     },
+    isAwaited: () => session.calls.size > 0,
     end: () => reply.close()
   }
   reply.onLeave = () => {

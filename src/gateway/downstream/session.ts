@@ -91,6 +91,8 @@ export interface Sessions {
   /** Those that this replica knows of. */
   where(matches: (session: Session) => boolean): Session[]
   readonly size: number
+  /** Calls under way in all of them. */
+  calls(): number
   close(): void
 }
 
@@ -221,6 +223,11 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
     where: (matches) => [...known.values()].filter(matches),
+    calls() {
+      let count = 0
+      for (const { calls } of known.values()) count += calls.size
+      return count
+    },
     get size() {
       return known.size
     },

@@ -20,6 +20,8 @@ export interface Watcher {
   /** The scope as it is now. */
   scope(): Scope
   changed(list: ListKind): void
+  /** True while the answer to a call may have to go out on this stream; absent where none can. */
+  isAwaited?(): boolean
   /** The endpoint or the principal is no more, or the gateway stops. */
   end(): void
 }

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { legacyBody, type RpcAnswer } from '../integration/mcp-helpers.ts'
+import { addUpstream, createClient, skip, startEnterprise, type Enterprise } from './enterprise.ts'
+import { until } from './harness.ts'
+import { descendants } from './process-tree.ts'
+
+const count = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length
+const slow = (ms: number) => ({ name: 'alpha__slow', arguments: { ms } })
+
+/** The stream of a client of the HTTP+SSE transport, and the path that it posts to. */
+async function openSse(t: TestContext, gateway: Enterprise, token: string) {
+  const stop = new AbortController()
+  t.after(() => stop.abort())
+  const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` }
+  const response = await fetch(`${gateway.url}/sse`, { headers, signal: stop.signal })
+  assert.equal(response.status, 200)
+  let text = ''
+  let hasEnded = false
+  const read = async () => {
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) text += chunk
+  }
+  void read()
+    .catch(() => {})
+    .finally(() => {
+      hasEnded = true
+    })
+  const path = await until('the endpoint', () => /^data: (\/message\S+)$/m.exec(text)?.[1])
+  const post = (body: string) =>
+    fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body
+    })
+  const heard = (): RpcAnswer[] =>
+    [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!) as RpcAnswer)
+  return { post, heard, hasEnded: () => hasEnded }
+}
+
+test(
+  'LI-12 of 200 calls of one client 64 are served, the others are 429; another client is served',
+  { skip },
+  async (t) => {
+    const gateway = await startEnterprise(t)
+    await addUpstream(t, gateway, 'alpha')
+    const flood = gateway.as(await createClient(gateway.admin, { name: 'flood', allowed_servers: ['*'] }))
+    const begun = performance.now()
+    const flooding = Array.from({ length: 200 }, () => flood.modern('tools/call', slow(2_000)))
+    const other = await gateway.cliAll.modern('tools/call', slow(1))
+    assert.deepEqual([other.status, other.body.error], [200, undefined])
+    t.diagnostic(`the other client was answered after ${Math.round(performance.now() - begun)} ms`)
+
+    const answers = await Promise.all(flooding)
+    const statuses = answers.map(({ status }) => status)
+    assert.deepEqual([count(statuses, 200) >= 64, count(statuses, 200) + count(statuses, 429)], [true, 200])
+    assert.ok(count(statuses, 429) > 0)
+    const refused = answers.find(({ status }) => status === 429)!
+    assert.equal(refused.headers.get('retry-after'), '1')
+    assert.deepEqual(JSON.parse(refused.text), { error: 'too many of your calls are under way' })
+    assert.equal((await flood.modern('tools/call', slow(1))).status, 200, 'all have been given back')
+  }
+)
+
+test('LI-12 REST, sessions and the elements of a batch count as well', { skip }, async (t) => {
+  const gateway = await startEnterprise(t, { env: { TOWPATH_CALLS_PER_PRINCIPAL: '3' } })
+  const upstream = await addUpstream(t, gateway, 'alpha')
+  const invoke = (ms: number) => gateway.user.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms })
+  const taken = [1, 2, 3].map(() => invoke(1_500))
+  await until('three calls upstream', () => upstream.calls('tools/call').length === 3)
+  const refused = await invoke(1)
+  assert.deepEqual(
+    [refused.status, refused.headers.get('retry-after'), refused.body],
+    [429, '1', { error: 'too many of your calls are under way' }]
+  )
+  assert.equal((await gateway.admin.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms: 1 })).status, 200)
+  assert.deepEqual(
+    (await Promise.all(taken)).map(({ status }) => status),
+    [200, 200, 200]
+  )
+
+  const session = await gateway.cliA.initialize()
+  const batch = [1, 2, 3, 4, 5].map((id) => legacyBody('tools/call', slow(300), id)).join(',')
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  // batches belong to 2025-03-26, whose clients may do without a session
+  const response = await fetch(`${gateway.url}/mcp`, {
+    method: 'POST',
+    headers: { ...headers, ...gateway.cliA.headers, 'mcp-protocol-version': '2025-03-26' },
+    body: `[${batch}]`
+  })
+  const parts = (await response.json()) as RpcAnswer[]
+  const errors = parts.flatMap(({ error }) => (error ? [error.message] : []))
+  assert.deepEqual(errors, ['too many of your calls are under way', 'too many of your calls are under way'])
+  const again = await Promise.all([1, 2, 3, 4].map(() => gateway.cliA.legacy('tools/call', slow(300), session)))
+  assert.deepEqual(again.map(({ status }) => status).toSorted(), [200, 200, 200, 429])
+})
+
+test(
+  'LC-03 on SIGTERM calls are answered, on event streams too, streams end, and the exit code is 0',
+  { skip },
+  async (t) => {
+    const gateway = await startEnterprise(t)
+    const upstream = await addUpstream(t, gateway, 'alpha')
+    const streams = await Promise.all(Array.from({ length: 20 }, () => openSse(t, gateway, gateway.tokens.cliAll)))
+    const [first] = streams
+    const clientInfo = { name: 'test', version: '1' }
+    await first!.post(legacyBody('initialize', { protocolVersion: '2024-11-05', capabilities: {}, clientInfo }, 1))
+    assert.equal((await first!.post(legacyBody('tools/call', slow(2_500), 2))).status, 202)
+    const call = gateway.user.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms: 2_000 })
+    await until('both calls upstream', () => upstream.calls('tools/call').length === 2)
+
+    const begun = performance.now()
+    gateway.child.kill('SIGTERM')
+    await until('new work to be refused', async () => (await gateway.user.get('/api/v0/tools')).status === 503)
+    assert.deepEqual([(await gateway.get('/health')).status, (await gateway.get('/ready')).status], [200, 503])
+    assert.equal((await call).status, 200)
+    assert.equal(await gateway.exited, 0)
+    assert.ok(performance.now() - begun < 25_000)
+    assert.ok(
+      first!.heard().some(({ id, result }) => id === 2 && result !== undefined),
+      'the answer came on the stream'
+    )
+    await until('the end of every stream', () => streams.every(({ hasEnded }) => hasEnded()))
+    assert.deepEqual(descendants(gateway.pid), [])
+  }
+)
