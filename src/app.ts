@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { VERSION } from './domain/version.ts'
+import type { Observer } from './gateway/observation.ts'
 import audit from './plugins/audit.ts'
 import auth from './plugins/auth.ts'
 import { drain } from './plugins/drain.ts'
@@ -34,6 +35,8 @@ export interface BuildOptions {
   readonly tell?: (line: string) => void
   /** A database that came after the start turned out to be unusable: nothing will ever be served. */
   readonly onFailure?: (error: unknown) => void
+  /** Told what the gateway does, beside what is configured. */
+  readonly observers?: readonly Partial<Observer>[]
 }
 
 /** Errors of drivers and of the network may quote a URL whole; its credentials must not reach the log. */
@@ -74,7 +77,12 @@ const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
 
 /** The map of the system: everything that answers, in order. Nothing listens yet. */
 export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
-  const { log, tell, onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used') } = options
+  const {
+    log,
+    tell,
+    observers = [],
+    onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used')
+  } = options
   const app = createServer(config, log)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
   const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, staleLimitS, demo } = config
@@ -89,7 +97,8 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(openapi, { version: VERSION, schemas: namedSchemas })
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
-    ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure }
+    ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
+    observers
   })
   await app.register(audit)
   app.addHook('preValidation', (request, _reply, done) => {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../src/app.ts'
+import type { Observer } from '../src/gateway/observation.ts'
 import { readConfig, type Config, type Environment } from '../src/config.ts'
 import { freshPlace, later, type Engine } from './store.ts'
 
@@ -10,6 +11,7 @@ export interface AppOptions {
   /** Settings beside the place of the store. */
   readonly env?: Environment
   readonly log?: { write(line: string): void }
+  readonly observers?: readonly Partial<Observer>[]
 }
 
 /** Tests and gateway share one event loop here, and often the machine: how late it is says nothing. */
@@ -24,8 +26,8 @@ export async function freshConfig(t: TestContext, env: Environment = {}, engine:
 
 /** The gateway on an empty store, without a socket; closed after the test. */
 export async function startApp(t: TestContext, options: AppOptions = {}): Promise<FastifyInstance> {
-  const { engine, env, log } = options
-  const app = await buildApp(await freshConfig(t, env, engine), log ? { log } : {})
+  const { engine, env, ...build } = options
+  const app = await buildApp(await freshConfig(t, env, engine), build)
   later(t, () => app.close())
   await app.ready()
   return app

@@ -30,6 +30,7 @@ import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createMcpRefusals } from './mcp-refusals.ts'
 import { changedPrincipals, createPrincipals } from './principals.ts'
+import { joinObservers, type Observer } from './observation.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
@@ -66,6 +67,8 @@ export interface GatewayOptions {
   readonly version: string
   /** Where it listens, once it does. */
   readonly listening: () => readonly Listening[]
+  /** Told what it does; each what it has a function for. */
+  readonly observers: readonly Partial<Observer>[]
   readonly log: Log
 }
 
@@ -110,7 +113,9 @@ function createReader(transports: Transports, { timeouts }: GatewayOptions['conf
   }
 }
 
-export function createGateway({ registry, config, version, listening, log }: GatewayOptions): RunningGateway {
+export function createGateway(options: GatewayOptions): RunningGateway {
+  const { registry, config, version, listening, log } = options
+  const observer = joinObservers(options.observers)
   const { timeouts, limits, stdio } = config
   const identity = { name: PRODUCT, title: TITLE, version }
   const deadlines = createDeadlines()
@@ -170,6 +175,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       deadlines,
       shares,
       connectMs: timeouts.connectMs,
+      observer,
       idleMs: timeouts.sessionIdleMs,
       callMs: timeouts.callMs,
       callTotalMs: timeouts.callTotalMs,
@@ -255,6 +261,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       links: createLinks(),
       elicitations,
       replays,
+      observer,
       parks: createParks(registry.deriveKey('request states')),
       watch,
       subscriptions,
@@ -293,7 +300,7 @@ export function createGateway({ registry, config, version, listening, log }: Gat
       authorizations
     }),
     ...createGroups(registry, () => catalog),
-    ...createInvocation(() => catalog, core),
+    ...createInvocation(() => catalog, core, observer),
     ...createPrincipals(registry, () => catalog),
     get ready() {
       return ready && !isStale()

@@ -7,9 +7,10 @@ import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Core } from './downstream/exchange.ts'
 import type { Caller, Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
+import { Observation, REST_ENDPOINT, type CallKind, type Observer } from './observation.ts'
 import { paramHeaderPairs } from './param-headers.ts'
 import { itemRecord } from './records.ts'
-import { anyByUri, globalScope } from './scope.ts'
+import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
 import { Call, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
@@ -21,6 +22,8 @@ const labels: Record<ItemKind, string> = {
   resource: 'resource',
   template: 'resource template'
 }
+
+const methodOf = { tool: 'tools/call', prompt: 'prompts/get' } as const
 
 const disabled = (what: string, name: string) => new AppError(409, `${what} "${name}" is disabled`)
 
@@ -36,47 +39,87 @@ function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer):
 const left = () => new UpstreamFailure('cancelled', 'the caller has left')
 
 /** Tools, prompts and resources as plain HTTP uses them (contract 4.3, 4.4; decisions). */
-export function createInvocation(catalog: () => Catalog, core: Core): Invocation {
+export function createInvocation(catalog: () => Catalog, core: Core, observer: Observer): Invocation {
   const findNamed = (kind: 'tool' | 'prompt', name: string): Item => {
     const split = splitName(name)
     const item = split && catalog().server(split.server)?.find(kind, split.name)
     if (!item) throw notFound(labels[kind], name)
     return item
   }
-  const usable = (kind: 'tool' | 'prompt', name: string): Item => {
-    const item = findNamed(kind, name)
-    if (item.enabled) return item
+  const refuseDisabled = (item: Item, name: string): void => {
+    if (item.enabled) return
     if (item.params.problem !== undefined)
       throw new AppError(409, `tool "${name}" cannot be used: ${item.params.problem}`)
-    throw item.server.enabled ? disabled(labels[kind], name) : disabled('server', item.server.name)
+    throw item.server.enabled ? disabled(labels[item.kind], name) : disabled('server', item.server.name)
   }
-  const send = async (caller: Caller, server: ServerBlock, request: Outgoing, signal: AbortSignal): Promise<Buffer> => {
+  const send = async (
+    observation: Observation,
+    server: ServerBlock,
+    request: Outgoing,
+    signal: AbortSignal
+  ): Promise<Buffer> => {
     const call = new Call(request, silentSink)
+    call.observation = observation
+    observation.params = request.members
     if (signal.aborted) throw toAppError(left(), server.name)
     const stop = () => call.stop(left())
     signal.addEventListener('abort', stop, { once: true })
     try {
-      const principal = caller.key
+      const principal = observation.caller.key
       const { answer, era } = await core.forward(server, call, { era: 'modern', owner: principal, principal })
-      if (answer.kind === 'error') throw refusalOf(server, request, answer)
+      if (answer.kind === 'error') {
+        observation.end('failed', errorMessage(answer))
+        throw refusalOf(server, request, answer)
+      }
       const { method } = request
-      return adaptResult(answer.body, { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' })
+      const adaptation = { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' } as const
+      const result = adaptResult(answer.body, adaptation)
+      observation.answered(result)
+      return result
     } catch (error) {
       throw error instanceof UpstreamFailure ? toAppError(error, server.name) : error
     } finally {
       signal.removeEventListener('abort', stop)
     }
   }
-  const use = (caller: Caller, item: Item, method: string, args: string | undefined, signal: AbortSignal) => {
-    const name = JSON.stringify(item.name)
-    const fragment = `"name":${name}${args === undefined ? '' : `,"arguments":${args}`}`
-    const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []
-    return send(caller, item.server, { method, members: fragment, meta: '', name: item.name, headers }, signal)
+  /** Tells how it went, what becomes of it before a server is asked included. */
+  const observe = async <T>(
+    kind: CallKind,
+    caller: Caller,
+    asked: string,
+    work: (observation: Observation) => Promise<T>
+  ): Promise<T> => {
+    const observation = new Observation(observer, kind, caller, REST_ENDPOINT)
+    observation.aims(undefined, asked)
+    try {
+      return await work(observation)
+    } catch (error) {
+      observation.failed(error)
+      throw error
+    }
   }
-  const refuseDisabled = (uri: string) => {
+  const use = (
+    kind: 'tool' | 'prompt',
+    caller: Caller,
+    name: string,
+    args: string | undefined,
+    signal: AbortSignal
+  ): Promise<Buffer> =>
+    observe(kind, caller, name, (observation) => {
+      const item = findNamed(kind, name)
+      observation.aims(item.server.name, item.name)
+      refuseDisabled(item, name)
+      const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
+      const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []
+      const method = methodOf[kind]
+      return send(observation, item.server, { method, members, meta: '', name: item.name, headers }, signal)
+    })
+  const resolve = (uri: string): ResourceTarget => {
+    const target = globalScope(catalog()).resolve(uri)
+    if (target) return target
     const item = anyByUri(catalog(), 'resource', uri)
-    if (!item) return notFound('resource', uri)
-    return item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
+    if (!item) throw notFound('resource', uri)
+    throw item.server.enabled ? disabled('resource', uri) : disabled('server', item.server.name)
   }
 
   return {
@@ -92,24 +135,20 @@ export function createInvocation(catalog: () => Catalog, core: Core): Invocation
       if (!item) throw notFound(labels[kind], name)
       return itemRecord(catalog(), item)
     },
-    invoke: (caller, name, args, signal) => use(caller, usable('tool', name), 'tools/call', args ?? '{}', signal),
+    invoke: (caller, name, args, signal) => use('tool', caller, name, args ?? '{}', signal),
     async render(caller, name, args, signal) {
-      const item = usable('prompt', name)
-      const result = await use(caller, item, 'prompts/get', JSON.stringify(args), signal)
+      const result = await use('prompt', caller, name, JSON.stringify(args), signal)
       return renamedMeta(result.toString())
     },
-    async read(caller, uri, signal) {
-      const target = globalScope(catalog()).resolve(uri)
-      if (!target) throw refuseDisabled(uri)
-      const request = {
-        method: 'resources/read',
-        members: `"uri":${JSON.stringify(target.uri)}`,
-        meta: '',
-        name: target.uri
-      }
-      const result = await send(caller, target.server, request, signal)
-      return target.isAlias ? aliasedContents(result, target) : result
-    },
+    read: (caller, uri, signal) =>
+      observe('resource', caller, uri, async (observation) => {
+        const target = resolve(uri)
+        observation.aims(target.server.name, target.uri)
+        const members = `"uri":${JSON.stringify(target.uri)}`
+        const request = { method: 'resources/read', members, meta: '', name: target.uri }
+        const result = await send(observation, target.server, request, signal)
+        return target.isAlias ? aliasedContents(result, target) : result
+      }),
     hasToolProperty(name, property) {
       const schema = JSON.parse(findNamed('tool', name).stored.definition) as { inputSchema?: { properties?: object } }
       return Object.hasOwn(schema.inputSchema?.properties ?? {}, property)

@@ -5,6 +5,7 @@ import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { PRODUCT } from '../domain/product.ts'
 import { AppError, unavailable } from '../errors.ts'
 import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
+import type { Observer } from '../gateway/observation.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
 import type { Registry } from '../registry/registry.ts'
 import { openLate, standIn } from './late.ts'
@@ -21,6 +22,7 @@ declare module 'fastify' {
 export type GatewayPluginOptions = RegistrySettings &
   Pick<Config, 'adminToken' | 'stdio' | 'egress' | 'limits' | 'refreshIntervalMs' | 'staleLimitS' | 'demo'> & {
     readonly version: string
+    readonly observers: readonly Partial<Observer>[]
     /** The database turned out to be unusable after the start. */
     readonly onFailure: (error: unknown) => void
   }
@@ -65,11 +67,11 @@ async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBas
 
 /** Loads the catalog; contacts no upstream by itself. A failure leaves nothing open. */
 async function open(app: FastifyInstance, options: GatewayPluginOptions): Promise<Opened> {
-  const { version, mode, adminToken, demo } = options
+  const { version, mode, adminToken, observers, demo } = options
   const { log } = app
   const registry = await openFor(app, options)
   const listening = () => app.addresses().filter((place) => typeof place === 'object')
-  const gateway = createGateway({ registry, config: options, version, listening, log })
+  const gateway = createGateway({ registry, config: options, version, listening, observers, log })
   try {
     await gateway.start()
     if (mode === 'enterprise' && adminToken !== undefined) await bootstrap(gateway, adminToken, log)

@@ -83,8 +83,8 @@ export const legacyBody = (method: string, params: object = {}, id: unknown = 7)
   JSON.stringify({ jsonrpc: '2.0', id, method, params })
 
 /** The gateway with a socket of its own. */
-export async function startMcp(t: TestContext, env: Environment = {}, log?: AppOptions['log']): Promise<Mcp> {
-  const app = await startApp(t, { env, ...(log && { log }) })
+export async function startMcp(t: TestContext, env: Environment = {}, more: AppOptions = {}): Promise<Mcp> {
+  const app = await startApp(t, { ...more, env })
   const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
   const send: Mcp['send'] = async (body, headers = {}) => {
     const all = { 'content-type': 'application/json', accept: both, ...headers }

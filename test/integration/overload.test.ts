@@ -20,7 +20,7 @@ function collectGarbage(): void {
 test('with a full heap new work is refused, health and what is under way go on; then all goes on', async (t) => {
   const lines: string[] = []
   const env = { TOWPATH_HEAP_PERCENT: String(percentInUse() + 3) }
-  const mcp = await startMcp(t, env, { write: (line) => lines.push(line) })
+  const mcp = await startMcp(t, env, { log: { write: (line) => lines.push(line) } })
   const upstream = await addRecorder(t, mcp, 'alpha')
   const status = async (url: string) => (await mcp.app.inject(url)).statusCode
   const call = mcp.modern('tools/call', { name: 'alpha__slow', arguments: { ms: 3_000 } })

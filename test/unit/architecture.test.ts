@@ -20,7 +20,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   demo: ['domain'],
   plugins: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'config.ts', 'validation.ts'],
   routes: ['domain', 'schemas', 'registry', 'gateway', 'plugins'],
-  'app.ts': ['domain', 'schemas', 'plugins', 'routes', 'config.ts', 'validation.ts'],
+  'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
   'openapi-document.ts': ['app.ts', 'config.ts', 'settings.ts'],
   cli: ['domain', 'schemas', 'config.ts']

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { createSessions as makeSessions, type Need, type SessionsOptions } from '../../src/gateway/upstream/sessions.ts'
+import { nobody } from '../../src/gateway/observation.ts'
 import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { legacyVerdict } from './stored.ts'
@@ -25,6 +26,7 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
     verdict: sessionVerdict,
     slots: undefined,
     breaker: createBreaker(),
+    observer: nobody,
     connectMs: 2_000,
     idleMs: 60_000,
     onNotification() {},
@@ -126,7 +128,10 @@ test('an opening that failed is not remembered', async (t) => {
       const options = { client, transport: 'streamable_http', mode, verdict, slots: undefined } as const
       const breaker = createBreaker()
       const limits = { connectMs: 2_000, idleMs: 60_000 }
-      const sessions = createSessions({ ...options, ...limits, name: 'alpha', breaker, onNotification() {} })
+      const sessions = createSessions({
+        ...{ ...options, ...limits, name: 'alpha', breaker, observer: nobody },
+        onNotification() {}
+      })
       closing(t, sessions, client, upstream)
       await failureOf(sessions.acquire(need()))
       await failureOf(sessions.acquire(need()))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { buildConnector } from 'undici'
+import { nobody } from '../../src/gateway/observation.ts'
 import { createDeadlines } from '../../src/gateway/deadlines.ts'
 import { createShares, noShares } from '../../src/gateway/shares.ts'
 import { createUpstream, chooseEra, type UpstreamOptions } from '../../src/gateway/upstream/upstream.ts'
@@ -35,6 +36,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
     slots: undefined,
     deadlines,
     shares: noShares,
+    observer: nobody,
     connectMs: 2_000,
     idleMs: 60_000,
     callMs: 5_000,

@@ -62,7 +62,20 @@ function createExchange(edge: Edge, http: HttpExchange, reply: Responder, messag
   if (session && reply instanceof Reply) reply.mayResume(edge.replays, session)
   const scope = edge.core.scope(caller, endpoint)
   const { headers, response } = http
-  return { edge, era, message, headers, reply, response, caller, endpoint, scope, session, capabilities }
+  return {
+    edge,
+    era,
+    message,
+    headers,
+    reply,
+    response,
+    caller,
+    endpoint,
+    scope,
+    session,
+    capabilities,
+    observation: null
+  }
 }
 
 function checkAccept({ headers }: HttpExchange, id?: string): void {

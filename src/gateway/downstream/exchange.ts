@@ -3,6 +3,7 @@ import type { ServerBlock } from '../catalog.ts'
 import type { Caller } from '../gateway.ts'
 import type { JsonLimits } from '../json.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
+import type { Observation, Observer } from '../observation.ts'
 import type { Scope } from '../scope.ts'
 import type { Subscriptions } from '../subscriptions.ts'
 import type { Answer, Call } from '../upstream/call.ts'
@@ -71,6 +72,7 @@ export interface Edge {
   readonly watch: Watch
   readonly subscriptions: Subscriptions
   readonly replays: Replays
+  readonly observer: Observer
   readonly limits: JsonLimits
   /** Most messages that one batch may hold. */
   readonly maxBatch: number
@@ -101,4 +103,6 @@ export interface Exchange {
   readonly session: Session | undefined
   /** JSON text of the capabilities that the caller declared. */
   readonly capabilities: string
+  /** Of the call that it is, or goes on with; null for what no server is asked. */
+  observation: Observation | null
 }

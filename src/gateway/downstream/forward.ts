@@ -1,7 +1,8 @@
 import { META } from '../../domain/protocol.ts'
-import { adaptError, adaptResult } from '../bridge.ts'
+import { adaptError, adaptResult, errorMessage } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { members, valueOf } from '../json.ts'
+import type { Observation } from '../observation.ts'
 import { Call, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
@@ -72,6 +73,7 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
   const { reply, message, era, edge, scope, caller, session } = exchange
   const { answer } = forwarded
   if (answer.kind === 'error') {
+    exchange.observation?.end('failed', errorMessage(answer))
     if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, server.name, answer)) return
     if (session) edge.elicitations.noteRequired(server.name, answer, { session, reply })
     const { body, status } = adaptError(answer.body, era)
@@ -84,6 +86,7 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
     server: server.name,
     serverInfo: JSON.stringify(edge.identity)
   })
+  exchange.observation?.answered(body)
   if (linking.has(message.method)) edge.links.note(caller.key, server.name, body)
   const asked = era === 'modern' && needsLabel(scope) ? labelledResult(body, server.name) : body
   reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(asked) : asked })
@@ -101,6 +104,7 @@ export interface Flow extends Abandonable {
   readonly sink: CallSink
   readonly questions: Questions
   readonly running: Promise<Forwarded>
+  readonly observation: Observation | null
 }
 
 /** Methods whose result may ask the caller for more (proxy page 1.3). */
@@ -112,6 +116,7 @@ const callerLeft = () => new UpstreamFailure('cancelled', 'the caller has left')
 function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, token: string | undefined) {
   const sink = new CallSink(exchange, server, token)
   const call = new Call(request, sink)
+  call.observation = exchange.observation
   sink.call = call
   return { call, sink }
 }
@@ -139,8 +144,10 @@ function ask(exchange: Exchange, parked: Parked<Flow>): void {
 }
 
 function refuseToAsk({ flow }: Parked<Flow>, reason: Reason, message: string): never {
+  const failure = new UpstreamFailure(reason, message)
+  flow.observation?.failed(failure)
   flow.abandon()
-  throw new UpstreamFailure(reason, message)
+  throw failure
 }
 
 /** Waits for the answer of a modern caller's call, or for the first question of its upstream. */
@@ -160,6 +167,7 @@ function resume(exchange: Exchange, server: ServerBlock, state: string, rewrite?
   const answers = readResponses(exchange.message, parked.questions)
   if (!answers) return ask(exchange, parked)
   const { flow, questions, round } = parked
+  exchange.observation = flow.observation
   flow.sink.attach(exchange, readMeta(exchange.message).progressToken)
   questions.forEach(({ answer }, i) => answer(answers[i]!))
   return converse(exchange, server, flow, round + 1, rewrite)
@@ -181,6 +189,7 @@ async function forwardLegacy(
   edge.heartbeat.add(reply)
   const again = (next: Outgoing): Promise<Forwarded> => {
     active!.call = new Call(next, sink)
+    active!.call.observation = exchange.observation
     sink.call = active!.call
     return send(exchange, server, active!.call)
   }
@@ -203,7 +212,7 @@ async function forwardModern(
   token: Token,
   rewrite?: Rewrite
 ) {
-  const { edge, message } = exchange
+  const { edge, message, observation } = exchange
   const { requestState } = message.params
   if (edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, rewrite)
   const { call, sink } = createCall(exchange, server, request, token)
@@ -215,8 +224,9 @@ async function forwardModern(
   const abandon = () => {
     questions.close()
     call.stop(callerLeft())
+    observation?.failed(callerLeft())
   }
-  return converse(exchange, server, { call, sink, questions, running, abandon }, 0, rewrite)
+  return converse(exchange, server, { call, sink, questions, running, observation, abandon }, 0, rewrite)
 }
 
 /**
@@ -233,9 +243,11 @@ export async function forward(
   const { fragment, progressToken } = readMeta(message)
   // not spread: that is a tenth of the CPU of a call
   const request: Outgoing = { method: message.method, members, meta: fragment, name, headers }
+  if (exchange.observation) exchange.observation.params = members
   try {
     await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, rewrite)
   } catch (error) {
+    exchange.observation?.failed(error)
     if (error instanceof InputRefused) return exchange.reply.error(message.id, error.code, error.message)
     if (!(error instanceof UpstreamFailure)) throw error
     replyFailure(exchange, server, error)

@@ -5,6 +5,7 @@ import { aliasedContents } from '../aliased-contents.ts'
 import type { Item, ServerBlock } from '../catalog.ts'
 import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../param-headers.ts'
+import { Observation, type CallKind } from '../observation.ts'
 import type { ResourceTarget } from '../scope.ts'
 import type { Exchange } from './exchange.ts'
 import { decodeHeader, mismatch } from './era.ts'
@@ -47,6 +48,7 @@ const list =
   (kind: ItemKind): Method =>
   (exchange) => {
     const { scope, message, edge, endpoint } = exchange
+    edge.observer.list(kind)
     const { cursor } = message.params
     const { version } = scope.catalog
     // a cursor is good at its own endpoint only: the same index elsewhere is another item
@@ -57,6 +59,21 @@ const list =
     const { pieces, next } = listPage(scope, kind, index)
     const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(place, version, next)}",`
     sendResult(exchange, `${nextCursor}"${listMembers[kind]}":[`, pieces, uncached)
+  }
+
+/** What servers are asked for is told, what becomes of it before that included. */
+const observed =
+  (kind: CallKind, method: Method): Method =>
+  (exchange) => {
+    const { edge, caller, endpoint } = exchange
+    const observation = new Observation(edge.observer, kind, caller, endpoint)
+    exchange.observation = observation
+    try {
+      return method(exchange)
+    } catch (error) {
+      observation.failed(error)
+      throw error
+    }
   }
 
 const none: readonly string[] = []
@@ -79,6 +96,7 @@ const useItem =
     const { message, scope } = exchange
     const publicName = stringParam(exchange, 'name')
     const item = scope.find(kind, publicName)
+    exchange.observation?.aims(item?.server.name, item?.name ?? publicName)
     if (!item) throw unknown(exchange, kind, publicName)
     const { arguments: given } = message.params
     if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given))) {
@@ -109,6 +127,7 @@ const readResource: Method = (exchange) => {
   const { message, scope, era } = exchange
   const asked = stringParam(exchange, 'uri')
   const target = scope.resolve(asked) ?? linkedTarget(exchange, asked)
+  exchange.observation?.aims(target?.server.name, target?.uri ?? asked)
   if (!target) {
     exchange.edge.core.refusals.outOfScope(exchange, 'resource', asked)
     const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
@@ -150,6 +169,7 @@ function findReference(exchange: Exchange): Reference {
 const complete: Method = (exchange) => {
   const { message } = exchange
   const { server, key, value } = findReference(exchange)
+  exchange.observation?.aims(server.name, value)
   if (server.stored.verdict?.capabilities['completions'] === undefined) return sendResult(exchange, noCompletion)
   const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
   const changed = withMembers(ref, { [key]: JSON.stringify(value) })
@@ -162,8 +182,8 @@ export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['prompts/list', list('prompt')],
   ['resources/list', list('resource')],
   ['resources/templates/list', list('template')],
-  ['tools/call', useItem('tool')],
-  ['prompts/get', useItem('prompt')],
-  ['resources/read', readResource],
-  ['completion/complete', complete]
+  ['tools/call', observed('tool', useItem('tool'))],
+  ['prompts/get', observed('prompt', useItem('prompt'))],
+  ['resources/read', observed('resource', readResource)],
+  ['completion/complete', observed('completion', complete)]
 ])

@@ -72,7 +72,8 @@ export function postToSse(
       const exchange: Exchange = {
         ...{ edge, message, headers, response, caller, endpoint, scope, session, capabilities },
         era: 'legacy',
-        reply: part
+        reply: part,
+        observation: null
       }
       return message.kind === 'request' ? legacyRequest(exchange, headers) : legacyNotification(exchange)
     })

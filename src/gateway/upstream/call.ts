@@ -1,4 +1,5 @@
 import type { Held } from '../bag.ts'
+import type { Observation } from '../observation.ts'
 import type { UpstreamFailure } from './failure.ts'
 
 /** A request on its way to an upstream, in the parts that hops touch; everything else is JSON text, passed as it is. */
@@ -64,6 +65,8 @@ export class Call implements Held {
   slot = -1
   readonly request: Outgoing
   readonly sink: Sink
+  /** Of the call that a caller waits for; null for what the gateway asks by itself. */
+  observation: Observation | null = null
   /** Set by the transport while the request is under way: tell the upstream and let go of the connection. */
   onStop: ((failure: UpstreamFailure) => void) | null = null
   /** Time (`performance.now()`) after which the call is stopped unless there is progress before. Kept by Deadlines. */
@@ -95,7 +98,9 @@ export class Call implements Held {
   /** Stops the clock while the caller itself is asked for something. As many `resume` must follow. */
   hold(): void {
     if (this.#holds++ > 0) return
-    this.#totalLeft = this.totalDeadline - performance.now()
+    const now = performance.now()
+    this.observation?.hold(now)
+    this.#totalLeft = this.totalDeadline - now
     this.idleDeadline = Infinity
     this.totalDeadline = Infinity
     this.onHold?.()
@@ -109,6 +114,7 @@ export class Call implements Held {
   resume(): void {
     if (--this.#holds > 0) return
     const now = performance.now()
+    this.observation?.resume(now)
     this.idleDeadline = now + this.idleMs
     this.totalDeadline = now + this.#totalLeft
   }

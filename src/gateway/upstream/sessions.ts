@@ -1,4 +1,5 @@
 import type { SessionMode, StoredServer, Transport, Verdict } from '../../registry/model.ts'
+import type { Observer } from '../observation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Connection, Era, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -31,6 +32,7 @@ export interface SessionsOptions {
   readonly slots: Slots | undefined
   readonly breaker: Breaker
   readonly connectMs: number
+  readonly observer: Pick<Observer, 'connected' | 'failed'>
   /** A stateful session that nobody used for so long is closed. */
   readonly idleMs: number
   /** What connections report besides answers; `isOpening` in their first moments. */
@@ -93,7 +95,8 @@ export const givesSessions = ({ transport, session_mode, verdict }: StoredServer
   (transport !== 'streamable_http' || verdict.hasSessions)
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { name, client, mode, verdict, slots, breaker, connectMs, idleMs, onNotification } = options
+  const { name, client, transport, mode, verdict, slots, breaker, connectMs, observer, idleMs, onNotification } =
+    options
   const shared = new Map<Era, Connection>()
   const openingShared = new Map<Era, Promise<Connection>>()
   const owned = new Map<string, Owned>()
@@ -112,8 +115,10 @@ export function createSessions(options: SessionsOptions): Sessions {
     const { era, capabilities, home } = need
     const deadline = performance.now() + connectMs
     const giveBack = await slots?.take(deadline)
+    const startedAt = performance.now()
     try {
-      const connection = await client.open({ era, capabilities, deadline: performance.now() + connectMs })
+      const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs })
+      observer.connected(name, transport, performance.now() - startedAt)
       if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
       const openedAt = performance.now()
       connection.onNotification = (method, params) =>
@@ -124,6 +129,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       connection.close()
       throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
     } catch (error) {
+      if (error instanceof UpstreamFailure) observer.failed(name, error.reason)
       noteFailure(breaker, error)
       giveBack?.()
       throw error

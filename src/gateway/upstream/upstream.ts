@@ -90,7 +90,7 @@ function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Pr
 }
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { server, verdict, client, deadlines, shares, callMs, callTotalMs, redact } = options
+  const { server, verdict, client, deadlines, shares, observer, callMs, callTotalMs, redact } = options
   const redactBytes = (body: Buffer) => Buffer.from(redact(body.toString()))
   const breaker = createBreaker()
   const { name, transport, session_mode: mode } = server
@@ -134,7 +134,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       return answer.kind === 'error' ? { kind: 'error', body: redactBytes(answer.body) } : answer
     } catch (error) {
       if (error !== call.stopped) noteFailure(breaker, error)
-      throw error instanceof UpstreamFailure ? redactFailure(error, redact) : error
+      if (!(error instanceof UpstreamFailure)) throw error
+      if (error.reason !== 'cancelled') observer.failed(name, error.reason)
+      throw redactFailure(error, redact)
     } finally {
       sessions.release(connection)
     }
@@ -146,6 +148,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const wantsLogs = home !== undefined || logLevel !== undefined
       let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs }
       active++
+      call.observation?.leaves()
       deadlines.watch(call, callMs, callTotalMs)
       let turn: Turn | undefined
       try {
@@ -161,6 +164,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         turn?.done()
         shares.give(principal)
         deadlines.forget(call)
+        call.observation?.returns()
         active--
         if (active === 0) retired?.()
       }

@@ -1,0 +1,174 @@
+import { AppError } from '../errors.ts'
+import type { ItemKind, Transport } from '../registry/model.ts'
+import { ProtocolError } from './downstream/jsonrpc.ts'
+import type { Caller } from './gateway.ts'
+import { saysIsError } from './is-error.ts'
+import { UpstreamFailure, type Reason } from './upstream/failure.ts'
+
+/** How a call went, in the same words everywhere (design of the dashboard, 3.3). */
+export const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
+export type Outcome = (typeof outcomes)[number]
+
+export type CallKind = 'tool' | 'prompt' | 'resource' | 'completion'
+
+/** What stands as endpoint of a call that came in over REST. */
+export const REST_ENDPOINT = '/api/v0'
+
+/** One call as it went, told when it is over, however it came in: REST, MCP of either era, alone or in a batch. */
+export interface CallObservation {
+  readonly kind: CallKind
+  readonly caller: Caller
+  /** Path of the MCP endpoint, or `REST_ENDPOINT`. */
+  readonly endpoint: string
+  /** Undefined where what was asked for is not there for this caller: then `item` is any text. */
+  readonly server: string | undefined
+  /** The upstream's own name of the tool or prompt, or a URI; of something unknown what the caller called it. */
+  readonly item: string | undefined
+  readonly outcome: Outcome
+  /** What went wrong, in words that the caller may read; undefined where nothing did or the tool itself says it. */
+  readonly error: string | undefined
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  /** From the first look at the request to its answer, without the time in which the caller itself was asked. */
+  readonly totalMs: number
+  /** The part of it in which a connection was made or waited for, and the upstream's answer waited for. */
+  readonly upstreamMs: number
+  /** Members of the request's `params` as JSON text without braces, as they went upstream; empty where nothing did. */
+  readonly params: string
+  /** JSON text of the result, null where there is none. Of the call, so not to be kept. */
+  readonly result: Buffer | null
+}
+
+/** Who wants to know what the data plane does. Called on the way of a request: must not throw, nor wait. */
+export interface Observer {
+  call(done: CallObservation): void
+  /** A list was asked for over MCP. */
+  list(kind: ItemKind): void
+  /** A way to an upstream was opened: a session, a process, an event stream, or the pool that all its calls share. */
+  connected(server: string, transport: Transport, ms: number): void
+  /** A way to an upstream was not to be had, or broke under a call. */
+  failed(server: string, reason: Reason): void
+}
+
+/** Tells each of them what it asks for. */
+export function joinObservers(observers: readonly Partial<Observer>[]): Observer {
+  const calls = observers.flatMap((each) => each.call ?? [])
+  const lists = observers.flatMap((each) => each.list ?? [])
+  const connects = observers.flatMap((each) => each.connected ?? [])
+  const failures = observers.flatMap((each) => each.failed ?? [])
+  return {
+    call(done) {
+      for (const tell of calls) tell(done)
+    },
+    list(kind) {
+      for (const tell of lists) tell(kind)
+    },
+    connected(...made) {
+      for (const tell of connects) tell(...made)
+    },
+    failed(server, reason) {
+      for (const tell of failures) tell(server, reason)
+    }
+  }
+}
+
+export const nobody: Observer = joinObservers([])
+
+const byReason: Record<Reason, Outcome> = {
+  unreachable: 'failed',
+  timeout: 'timeout',
+  crashed: 'failed',
+  auth: 'failed',
+  overloaded: 'refused',
+  too_large: 'failed',
+  bad_response: 'failed',
+  cancelled: 'cancelled',
+  denied: 'refused',
+  limited: 'refused',
+  unreadable: 'failed'
+}
+
+/** An upstream that itself says that it has too much to do has failed; we refuse only what never reached it. */
+const outcomeOfFailure = ({ reason, status }: UpstreamFailure): Outcome =>
+  status === undefined ? byReason[reason] : 'failed'
+
+function outcomeOf(error: unknown): Outcome {
+  if (error instanceof UpstreamFailure) return outcomeOfFailure(error)
+  if (error instanceof ProtocolError) return 'refused'
+  if (!(error instanceof AppError)) return 'failed'
+  return error.cause instanceof UpstreamFailure ? outcomeOfFailure(error.cause) : 'refused'
+}
+
+/** A call while it is under way. A class, since there is one for each call. */
+export class Observation implements CallObservation {
+  readonly kind: CallKind
+  readonly caller: Caller
+  readonly endpoint: string
+  server: string | undefined = undefined
+  item: string | undefined = undefined
+  outcome: Outcome = 'failed'
+  error: string | undefined = undefined
+  readonly startedAt = Date.now()
+  totalMs = 0
+  upstreamMs = 0
+  params = ''
+  result: Buffer | null = null
+  private heldMs = 0
+  private heldSince = 0
+  private leftAt = 0
+  private readonly since = performance.now()
+  private readonly observer: Observer
+  private isEnded = false
+
+  constructor(observer: Observer, kind: CallKind, caller: Caller, endpoint: string) {
+    this.observer = observer
+    this.kind = kind
+    this.caller = caller
+    this.endpoint = endpoint
+  }
+
+  /** What the call is for; `server` where it is there. */
+  aims(server: string | undefined, item: string | undefined): void {
+    this.server = server
+    this.item = item
+  }
+
+  hold(now: number): void {
+    this.heldSince = now
+  }
+
+  resume(now: number): void {
+    this.heldMs += now - this.heldSince
+    this.heldSince = 0
+  }
+
+  /** It is in the upstream's hands from now on. */
+  leaves(): void {
+    this.leftAt = performance.now() - this.heldMs
+  }
+
+  returns(): void {
+    this.upstreamMs += performance.now() - this.heldMs - this.leftAt
+  }
+
+  answered(result: Buffer): void {
+    this.result = result
+    this.end(this.kind === 'tool' && saysIsError(result) ? 'tool_error' : 'ok', undefined)
+  }
+
+  failed(error: unknown): void {
+    this.end(outcomeOf(error), error instanceof Error ? error.message : undefined)
+  }
+
+  /** The first end counts. */
+  end(outcome: Outcome, error: string | undefined): void {
+    if (this.isEnded) return
+    this.isEnded = true
+    const now = performance.now()
+    if (this.heldSince > 0) this.resume(now)
+    this.totalMs = now - this.since - this.heldMs
+    this.outcome = outcome
+    this.error = error
+    this.observer.call(this)
+  }
+}
