@@ -24,6 +24,18 @@ export interface Cluster {
 export async function startPostgres(env: NodeJS.ProcessEnv): Promise<Cluster | undefined> {
   const isPackaged = env.TEST_POSTGRES === 'embedded'
   if (env.TEST_DATABASE_URL && !isPackaged) return { url: env.TEST_DATABASE_URL, stop: async () => {} }
+  return startOwnCluster(isPackaged)
+}
+
+/** A cluster whose server can be ended, started again, and found by its pid. */
+export interface OwnCluster extends Cluster {
+  readonly pid: number
+  /** Ends the server, SIGQUIT at once as `pg_ctl -m immediate` does, and starts it again on the same port. */
+  restart(): Promise<void>
+}
+
+/** A throw-away cluster of the first PostgreSQL that is found, else undefined. */
+export async function startOwnCluster(isPackaged = false): Promise<OwnCluster | undefined> {
   const installed = isPackaged ? undefined : ((await systemBinaries()) ?? (await configuredBinaries()))
   const packaged = installed ? undefined : await packagedFolder()
   if (!installed && !packaged) return undefined
@@ -71,7 +83,7 @@ async function unpack(native: string, folder: string): Promise<string> {
   return join(folder, 'native', 'bin')
 }
 
-async function startCluster(bin: string, folder: string): Promise<Cluster> {
+async function startCluster(bin: string, folder: string): Promise<OwnCluster> {
   const data = join(folder, 'data')
   await mkdir(data, { mode: 0o700 })
   if (identity.uid) await chown(data, NOBODY, NOBODY)
@@ -83,14 +95,29 @@ async function startCluster(bin: string, folder: string): Promise<Cluster> {
   )
 
   const port = await freePort()
-  const settings = ['listen_addresses=127.0.0.1', 'max_connections=200'].flatMap((setting) => ['-c', setting])
-  const server = spawn(join(bin, 'postgres'), ['-D', data, '-F', '-k', folder, '-p', String(port), ...settings], {
-    ...options,
-    stdio: ['ignore', 'ignore', 'pipe']
-  })
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  await untilReady(server, url)
-  return { url, stop: () => stop(server, folder) }
+  const settings = ['listen_addresses=127.0.0.1', 'max_connections=200'].flatMap((setting) => ['-c', setting])
+  const args = ['-D', data, '-F', '-k', folder, '-p', String(port), ...settings]
+  const start = async () => {
+    const child = spawn(join(bin, 'postgres'), args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] })
+    await untilReady(child, url)
+    return child
+  }
+  let server = await start()
+  return {
+    url,
+    get pid() {
+      return server.pid!
+    },
+    async restart() {
+      await end(server, 'SIGQUIT')
+      server = await start()
+    },
+    async stop() {
+      await end(server, 'SIGINT')
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
 }
 
 async function freePort(): Promise<number> {
@@ -127,11 +154,9 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-async function stop(server: ChildProcess, folder: string): Promise<void> {
-  if (server.exitCode === null) {
-    const ended = once(server, 'exit')
-    server.kill('SIGINT')
-    await ended
-  }
-  await rm(folder, { recursive: true, force: true })
+async function end(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const ended = once(server, 'exit')
+  server.kill(signal)
+  await ended
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import fp from 'fastify-plugin'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
@@ -36,6 +37,9 @@ interface Opened {
 /** Past it the process listens and says that it is not ready: a database that starts with it is there by then. */
 const PATIENCE_MS = 3_000
 
+const HEAR_MS = 10_000
+const HEAR_POLL_MS = 20
+
 /** Whoever started the process; nobody asks it for a token. */
 const atStart: Caller = { ...developmentCaller, kind: 'admin', name: PRODUCT, key: PRODUCT }
 
@@ -54,6 +58,14 @@ async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Pr
   }
 }
 
+/** What another replica has done arrives here within a moment; who is ready must not say that nobody has. */
+async function hearOfIt(gateway: RunningGateway): Promise<void> {
+  for (let waitedMs = 0; !gateway.initialized; waitedMs += HEAR_POLL_MS) {
+    if (waitedMs > HEAR_MS) throw unavailable('another replica has initialised the database, which is not known here')
+    await delay(HEAR_POLL_MS)
+  }
+}
+
 /** Of several replicas that start on an empty database one wins, and the others serve what it made. */
 async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBaseLogger): Promise<void> {
   if (gateway.initialized) return
@@ -62,6 +74,7 @@ async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBas
     log.info('initialized with the configured access token of an administrator')
   } catch (error) {
     if (!(error instanceof AppError) || error.statusCode !== 409) throw error
+    await hearOfIt(gateway)
   }
 }
 

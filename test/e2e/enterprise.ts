@@ -10,7 +10,7 @@ import {
   type Answer as McpAnswer,
   type OpenStream
 } from '../integration/mcp-helpers.ts'
-import { engines, freshDatabase, freshDataDir, later, tempDir } from '../store.ts'
+import { engines, freshDatabase, freshDataDir, later, tempDir, type Place } from '../store.ts'
 import { request, startGateway, type Answer, type Gateway } from './harness.ts'
 
 /** For `test(title, { skip }, …)`: enterprise gateways of tests run on PostgreSQL. */
@@ -107,14 +107,17 @@ export interface EnterpriseOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Default: PostgreSQL. */
   readonly engine?: 'postgres' | 'pglite'
+  /** In place of a fresh store. */
+  readonly place?: Place
 }
 
 /** A gateway in enterprise mode on an empty database that nobody has initialised. */
-export async function startEmpty(t: TestContext, { env, engine = 'postgres' }: EnterpriseOptions = {}) {
-  const place =
+export async function startEmpty(t: TestContext, { env, engine = 'postgres', ...options }: EnterpriseOptions = {}) {
+  const fresh = async () =>
     engine === 'pglite'
       ? { dataDir: await freshDataDir(t) }
       : { databaseUrl: await freshDatabase(t), dataDir: await tempDir(t) }
+  const place = options.place ?? (await fresh())
   return startGateway(t, { place, env: { ...key, ...env } })
 }
 
