@@ -101,7 +101,7 @@ export interface Enterprise extends Gateway {
 }
 
 /** Replicas share the key that seals secrets. */
-const key = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
+export const key = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
 
 export interface EnterpriseOptions {
   readonly env?: NodeJS.ProcessEnv
