@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { freshDatabase, tempDir } from '../store.ts'
 import { actorAt, initialize, key, skip, startEmpty } from './enterprise.ts'
-import { startGateway } from './harness.ts'
+import { startGateway, until } from './harness.ts'
 
 const refused = { error: 'the server is already initialized' }
 
@@ -39,13 +39,7 @@ test(
     for (const { status, body } of lost) assert.deepEqual([status, body], [409, refused])
     for (const { url } of replicas) {
       const admin = actorAt(t, url, won[0]!.body.admin_access_token as string)
-      // the other replica hears of it in milliseconds
-      const { status } = await admin.get('/api/v0/users').then(async (answer) => {
-        if (answer.status === 200) return answer
-        await new Promise((resolve) => setTimeout(resolve, 2_000))
-        return admin.get('/api/v0/users')
-      })
-      assert.equal(status, 200)
+      await until('it is known', async () => (await admin.get('/api/v0/users')).status === 200, 2_000)
     }
   }
 )

@@ -51,12 +51,17 @@ interface Params {
 
 const both = 'application/json, text/event-stream'
 
-function parseEvents(text: string): RpcAnswer[] {
+/** Each event that has data: its type and the data. */
+function readEvents(text: string): { type: string | undefined; data: string }[] {
   return text.split('\n\n').flatMap((frame) => {
-    const data = frame.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
-    return data.length === 0 ? [] : [JSON.parse(data.join('\n')) as RpcAnswer]
+    const lines = frame.split('\n')
+    const data = lines.flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
+    const type = lines.find((line) => line.startsWith('event: '))?.slice(7)
+    return data.length === 0 ? [] : [{ type, data: data.join('\n') }]
   })
 }
+
+const parseEvents = (text: string): RpcAnswer[] => readEvents(text).map(({ data }) => JSON.parse(data) as RpcAnswer)
 
 export async function readAnswer(response: Response): Promise<Answer> {
   const text = await response.text()
@@ -150,6 +155,8 @@ export interface OpenStream {
   readonly headers: Headers
   /** Messages so far. */
   readonly heard: RpcAnswer[]
+  /** Where a client of the HTTP+SSE transport is told to post. */
+  readonly companion: () => string | undefined
   /** True once the other side has ended it. */
   readonly ended: () => boolean
   close(): void
@@ -157,6 +164,7 @@ export interface OpenStream {
 
 /** A stream that stays open, read as it comes; closed with the test. */
 export async function openStream(t: TestContext, url: string, init: RequestInit): Promise<OpenStream> {
+  let companion: string | undefined
   const stop = new AbortController()
   later(t, () => stop.abort())
   const response = await fetch(url, { ...init, signal: stop.signal })
@@ -168,7 +176,10 @@ export async function openStream(t: TestContext, url: string, init: RequestInit)
       rest += chunk
       const end = rest.lastIndexOf('\n\n')
       if (end < 0) continue
-      heard.push(...parseEvents(rest.slice(0, end)))
+      for (const { type, data } of readEvents(rest.slice(0, end))) {
+        if (type === 'endpoint') companion = data
+        else heard.push(JSON.parse(data) as RpcAnswer)
+      }
       rest = rest.slice(end + 2)
     }
   }
@@ -178,5 +189,12 @@ export async function openStream(t: TestContext, url: string, init: RequestInit)
       ended = true
     })
     .catch(() => {})
-  return { status: response.status, headers: response.headers, heard, ended: () => ended, close: () => stop.abort() }
+  return {
+    status: response.status,
+    headers: response.headers,
+    heard,
+    companion: () => companion,
+    ended: () => ended,
+    close: () => stop.abort()
+  }
 }

@@ -1,0 +1,36 @@
+import type { TestContext } from 'node:test'
+import { legacyBody, openStream, type OpenStream, type RpcAnswer } from '../integration/mcp-helpers.ts'
+import { until } from './harness.ts'
+
+/** A client of the HTTP+SSE transport. */
+export interface EventClient {
+  readonly stream: OpenStream
+  /** Path with the session id to which it posts. */
+  readonly companion: string
+  request(method: string, params?: object): Promise<RpcAnswer>
+}
+
+/** `path` is that of the stream; the answer to `initialize` has arrived. */
+export async function openEventClient(
+  t: TestContext,
+  url: string,
+  path: string,
+  headers: Record<string, string>
+): Promise<EventClient> {
+  const stream = await openStream(t, url + path, { headers: { accept: 'text/event-stream', ...headers } })
+  const companion = (await until('the stream to name its companion', stream.companion))!
+  let lastId = 0
+  const request = async (method: string, params?: object): Promise<RpcAnswer> => {
+    const id = ++lastId
+    const posted = await fetch(url + companion, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: legacyBody(method, params, id)
+    })
+    await posted.text()
+    return until(`the answer to ${method}`, () => stream.heard.find((answer) => answer.id === id)) as Promise<RpcAnswer>
+  }
+  const clientInfo = { name: 'test', version: '1' }
+  await request('initialize', { protocolVersion: '2024-11-05', capabilities: {}, clientInfo })
+  return { stream, companion, request }
+}
