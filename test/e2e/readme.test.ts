@@ -8,15 +8,18 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { later } from '../store.ts'
+import { actorAt } from './enterprise.ts'
 import { cleanEnv, root, startGateway } from './harness.ts'
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 /** Fenced blocks whose info string has a second word, which says what this test does with them. */
-const blocks = [...readme.matchAll(/^```\w+ (run|answer|client)\n(.*?)^```$/gms)].map(([, use = '', text = '']) => ({
-  use,
-  text
-}))
+const blocks = [...readme.matchAll(/^```\w+ (run|answer|client|enterprise)\n(.*?)^```$/gms)].map(
+  ([, use = '', text = '']) => ({
+    use,
+    text
+  })
+)
 
 test('the commands of the README work one after the other and give the answers that it shows', async (t) => {
   const gateway = await startGateway(t, { args: ['--demo'] })
@@ -30,6 +33,19 @@ test('the commands of the README work one after the other and give the answers t
     }
   }
   assert.deepEqual((await gateway.get('/api/v0/servers')).body.length, 1, 'only the demo server is left')
+})
+
+test('what the README tells to do in enterprise mode makes a user and a client that can use the demo server', async (t) => {
+  const gateway = await startGateway(t, { args: ['--demo'], env: { SERVER_MODE: 'enterprise' } })
+  const script = blocks.filter(({ use }) => use === 'enterprise').map(({ text }) => text)
+  const commands = script.join('').replaceAll('http://localhost:8080', gateway.url)
+  const { stdout } = await promisify(execFile)('bash', ['-c', commands], { cwd: root, env: cleanEnv() })
+  const [ann, agent] = JSON.parse(`[${stdout.replace('}{', '},{')}]`)
+  assert.deepEqual([ann.name, ann.role, agent.name, agent.allowed_servers], ['ann', 'user', 'my-agent', ['demo']])
+  const user = actorAt(t, gateway.url, ann.access_token)
+  assert.equal((await user.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 40 })).status, 200)
+  const tools = (await actorAt(t, gateway.url, agent.access_token).modern('tools/list')).body.result.tools
+  assert.equal(tools.length, 3)
 })
 
 test("the README's client configuration connects a client to the demo server's tools", async (t) => {
