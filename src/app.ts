@@ -12,6 +12,7 @@ import guard from './plugins/guard.ts'
 import jsonBody from './plugins/json-body.ts'
 import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
+import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
 import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
@@ -90,6 +91,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
 
   await app.register(errors)
   await app.register(jsonBody, { limits })
+  await app.register(telemetry, { otel: config.otel })
   const load = watchLoad({ ...limits, onChange: (reason) => tellLoad(app.log, reason) })
   app.addHook('onClose', async () => load.close())
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
@@ -98,7 +100,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
     ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
-    observers
+    observers: [app.metrics.observer, ...observers]
   })
   await app.register(audit)
   app.addHook('preValidation', (request, _reply, done) => {

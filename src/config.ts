@@ -230,7 +230,7 @@ function modeWarnings({ mode, host, stdio }: Config, env: Environment): string[]
   ]
 }
 
-function warningsOf(config: Config, env: Environment, flags: StartFlags, read: Reader): string[] {
+function warningsOf(config: Config, env: Environment, flags: StartFlags): string[] {
   const known = new Set(Object.values<Setting>(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
   const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && env[name] && !known.has(name))
   const warnings = unknown.sort().map((name) => `${name} is not a setting of this version and has no effect`)
@@ -238,7 +238,6 @@ function warningsOf(config: Config, env: Environment, flags: StartFlags, read: R
   if (flags.databaseUrl && new URL(flags.databaseUrl).password) {
     warnings.push('a password in --database-url can be seen in the process list; use DATABASE_URL or DATABASE_URL_FILE')
   }
-  if (read('otel')) warnings.push('metrics are not available in this version')
   return warnings
 }
 
@@ -291,5 +290,5 @@ export function readConfig(
     limits: readLimits(read)
   }
   checkKey(config)
-  return { config, warnings: warningsOf(config, env, flags, read) }
+  return { config, warnings: warningsOf(config, env, flags) }
 }

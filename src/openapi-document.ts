@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildApp } from './app.ts'
 import { readConfig } from './config.ts'
+import { metricsReference } from './plugins/otel/definitions.ts'
 import { configurationReference } from './settings.ts'
 
-/** Writes what is generated and committed: openapi.json and the configuration reference. */
+/** Writes what is generated and committed: openapi.json and the references of settings and metrics. */
 async function main(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'towpath-openapi-'))
   const { config } = readConfig({}, { dataDir }, () => '')
@@ -15,6 +16,7 @@ async function main(): Promise<void> {
     await writeFile(new URL('../openapi.json', import.meta.url), `${JSON.stringify(app.swagger(), null, 2)}\n`)
     const reference = new URL('../docs/reference/configuration.md', import.meta.url)
     await writeFile(reference, configurationReference())
+    await writeFile(new URL('../docs/reference/metrics.md', import.meta.url), metricsReference())
   } finally {
     await app.close()
     await rm(dataDir, { recursive: true, force: true })

@@ -236,7 +236,7 @@ export const settings = {
     variable: 'OTEL_ENABLED',
     flag: '--otel',
     otherwise: '`off`; in enterprise mode `on`',
-    about: 'Serves `GET /metrics`. Not available in this version.',
+    about: 'Serves `GET /metrics`.',
     parse: onOff
   },
   logLevel: {

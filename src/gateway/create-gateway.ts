@@ -3,7 +3,7 @@ import { TITLE, PRODUCT } from '../domain/product.ts'
 import { createRedactor, secretsIn } from '../domain/redaction.ts'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import type { Offer, StoredServer } from '../registry/model.ts'
+import type { Offer, RegistryState, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createAuthorizations } from './authorizations.ts'
 import { buildCatalog, emptyCatalog, type Catalog } from './catalog.ts'
@@ -13,6 +13,7 @@ import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
 import { createElicitations } from './downstream/elicitations.ts'
 import { ownerOf } from './downstream/home.ts'
+import type { Flow } from './downstream/forward.ts'
 import { createLinks } from './downstream/links.ts'
 import { createParks } from './downstream/park.ts'
 import { createReplays } from './downstream/replay.ts'
@@ -36,6 +37,7 @@ import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
 import { createShares, noShares } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
+import type { GatewayStats } from './stats.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
 import { createTransports, type Target, type Transports } from './transports.ts'
 import { createTurns } from './turns.ts'
@@ -75,6 +77,7 @@ export interface GatewayOptions {
 /** The gateway with what only its plugin and the MCP routes use. */
 export interface RunningGateway extends Gateway {
   readonly mcp: Downstream
+  stats(): GatewayStats
   /** Loads the catalog and follows the registry from then on. */
   start(): Promise<void>
   /** Ends what is open and waits until no child process is left. */
@@ -252,6 +255,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       upstreams.endOwner(ownerOf(session))
     }
   })
+  const parks = createParks<Flow>(registry.deriveKey('request states'))
   const mcp = createDownstream(
     {
       core,
@@ -262,7 +266,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       elicitations,
       replays,
       observer,
-      parks: createParks(registry.deriveKey('request states')),
+      parks,
       watch,
       subscriptions,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
@@ -309,9 +313,23 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       return catalog.initialized
     },
     mcp,
+    stats: () => ({
+      sessions: sessions.size,
+      streams: watch.size,
+      processes: children.size,
+      waitingForProcess: slots.waiting,
+      parkedCalls: parks.size,
+      catalogVersion: Number(catalog.version),
+      breakers: upstreams.breakers()
+    }),
     async start() {
       process.on('exit', killChildren)
-      await registry.follow((state) => swap(buildCatalog(state, listings)), sessions.endedElsewhere)
+      const take = (state: RegistryState) => {
+        const startedAt = performance.now()
+        swap(buildCatalog(state, listings))
+        observer.swapped(performance.now() - startedAt)
+      }
+      await registry.follow(take, sessions.endedElsewhere)
       refresher.start()
       signIns.start()
     },

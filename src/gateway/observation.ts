@@ -48,6 +48,8 @@ export interface Observer {
   connected(server: string, transport: Transport, ms: number): void
   /** A way to an upstream was not to be had, or broke under a call. */
   failed(server: string, reason: Reason): void
+  /** Another version of the registry has been taken over. */
+  swapped(ms: number): void
 }
 
 /** Tells each of them what it asks for. */
@@ -55,6 +57,7 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   const calls = observers.flatMap((each) => each.call ?? [])
   const lists = observers.flatMap((each) => each.list ?? [])
   const connects = observers.flatMap((each) => each.connected ?? [])
+  const swaps = observers.flatMap((each) => each.swapped ?? [])
   const failures = observers.flatMap((each) => each.failed ?? [])
   return {
     call(done) {
@@ -68,6 +71,9 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
     },
     failed(server, reason) {
       for (const tell of failures) tell(server, reason)
+    },
+    swapped(ms) {
+      for (const tell of swaps) tell(ms)
     }
   }
 }

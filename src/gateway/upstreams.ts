@@ -1,6 +1,7 @@
 import type { StoredServer } from '../registry/model.ts'
 import { payloadOf } from '../registry/sealed.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
+import type { BreakerState } from './upstream/breaker.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 /** The upstreams of the servers in the catalog, made when first used. */
@@ -10,6 +11,8 @@ export interface Upstreams {
   keep(catalog: Catalog): void
   /** Ends the stateful session that nobody has used for longest, whichever server's: somebody needs its place. */
   reclaim(): void
+  /** Names with whether they are given a rest, of those that have been used. */
+  breakers(): [server: string, state: BreakerState][]
   /** Tells the sessions that belong to an owner. */
   notifyOwner(owner: string, method: string): void
   endOwner(owner: string): void
@@ -61,6 +64,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const idle = all().flatMap((upstream) => upstream.longestIdle() ?? [])
       idle.sort((a, b) => a.since - b.since)[0]?.close()
     },
+    breakers: () => [...entries.values()].map(({ stored, upstream }) => [stored.name, upstream.breaker]),
     notifyOwner(owner, method) {
       for (const upstream of all()) upstream.notifyOwner(owner, method)
     },

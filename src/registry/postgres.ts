@@ -13,8 +13,20 @@ export interface PoolOptions {
   readonly onIdleError: (error: Error) => void
 }
 
+/** Connections of a pool. */
+export interface PoolStats {
+  readonly size: number
+  readonly idle: number
+  /** Those who wait for a connection. */
+  readonly waiting: number
+}
+
+export interface CountedPool extends PostgresPool {
+  stats(): PoolStats
+}
+
 /** A `pg.Pool` for Kysely that never hands out a connection again which failed or still has a transaction open. */
-export async function openPool(url: string, options: PoolOptions): Promise<PostgresPool> {
+export async function openPool(url: string, options: PoolOptions): Promise<CountedPool> {
   const { default: driver } = await import('pg')
   const pool = new driver.Pool({
     connectionString: url,
@@ -29,7 +41,11 @@ export async function openPool(url: string, options: PoolOptions): Promise<Postg
     })
   })
   pool.on('error', options.onIdleError)
-  return { connect: async () => guarded(await pool.connect()), end: () => pool.end() }
+  return {
+    connect: async () => guarded(await pool.connect()),
+    end: () => pool.end(),
+    stats: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount })
+  }
 }
 
 /** Makes clients for LISTEN, past the pool and any pooler. */

@@ -20,6 +20,7 @@ import type {
   StoredServer
 } from './model.ts'
 import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
+import type { PoolStats } from './postgres.ts'
 import { createRefusals } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
 import type { Keyring } from './sealed.ts'
@@ -75,6 +76,8 @@ export interface Registry {
   deriveKey(label: string): Buffer
   /** For how long the database has not confirmed what was handed to the follower. */
   silentMs(): number
+  /** Connections to PostgreSQL; undefined with the embedded store. */
+  pool(): PoolStats | undefined
   /** Resolves when the database answers. */
   ping(): Promise<void>
   /** Ends listening and polling, then closes the database. */
@@ -155,6 +158,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(root, label),
     silentMs: () => sync.silentMs(),
+    pool: store.pool,
     ping: () =>
       translating(async () => {
         await sql`select 1`.execute(db)

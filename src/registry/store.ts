@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import type pg from 'pg'
 import { openEmbedded } from './pglite.ts'
-import { listenerFactory, openPool } from './postgres.ts'
+import { listenerFactory, openPool, type PoolStats } from './postgres.ts'
 import type { Db, Tables } from './tables.ts'
 import { within } from './within.ts'
 
@@ -23,6 +23,8 @@ export interface Store {
   readonly db: Db
   /** A client for LISTEN; undefined where every change comes from this process. */
   readonly listener: (() => pg.Client) | undefined
+  /** Undefined where there is no pool: the embedded store is in this process. */
+  pool(): PoolStats | undefined
   /** Work that may take long and holds session locks (migrations): over the direct connection. */
   maintain<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
@@ -40,12 +42,12 @@ export function openStore(options: StoreOptions): Promise<Store> {
 
 async function openEmbeddedStore({ dataDir, connectTimeoutMs, onCreate }: StoreOptions): Promise<Store> {
   const db = toDb(await openEmbedded(dataDir, connectTimeoutMs, onCreate))
-  return { db, listener: undefined, maintain: (work) => work(db), close: () => db.destroy() }
+  return { db, listener: undefined, pool: () => undefined, maintain: (work) => work(db), close: () => db.destroy() }
 }
 
 async function openPostgresStore(url: string, options: StoreOptions): Promise<Store> {
   const { connectTimeoutMs, queryTimeoutMs, onIdleError, directDatabaseUrl: direct = url } = options
-  const pool = (target: string, max: number, limitMs: number) =>
+  const open = (target: string, max: number, limitMs: number) =>
     openPool(target, {
       connectTimeoutMs,
       queryTimeoutMs: limitMs,
@@ -53,12 +55,14 @@ async function openPostgresStore(url: string, options: StoreOptions): Promise<St
       sessionLimits: target === direct,
       onIdleError
     })
-  const db = toDb(await pool(url, POOL_SIZE, queryTimeoutMs))
+  const pool = await open(url, POOL_SIZE, queryTimeoutMs)
+  const db = toDb(pool)
   return {
     db,
+    pool: pool.stats,
     listener: await listenerFactory(direct, connectTimeoutMs),
     async maintain(work) {
-      const own = toDb(await pool(direct, 1, MAINTENANCE_MS))
+      const own = toDb(await open(direct, 1, MAINTENANCE_MS))
       try {
         return await work(own)
       } finally {

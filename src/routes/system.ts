@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { unavailable } from '../errors.ts'
+import { Type } from '@sinclair/typebox'
+import { AppError, unavailable } from '../errors.ts'
 import { failures, ref } from '../schemas/shared.ts'
 import { Health, Metadata } from '../schemas/system.ts'
 
@@ -27,6 +28,24 @@ export const system: FastifyPluginAsyncTypebox<{ version: string }> = async (app
     () => {
       if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
       return { status: 'ready' }
+    }
+  )
+
+  const metrics = {
+    description: 'In the text format of Prometheus',
+    content: { 'text/plain': { schema: Type.String() } }
+  }
+  app.get(
+    '/metrics',
+    {
+      config: vital,
+      exposeHeadRoute: false,
+      schema: { tags, summary: 'Metrics of this process', response: { 200: metrics, ...failures(404) } }
+    },
+    async (_request, reply) => {
+      const { text } = app.metrics
+      if (!text) throw new AppError(404, 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)')
+      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await text())
     }
   )
 }

@@ -183,7 +183,7 @@ async function startUsed(
 
 const options = { skip }
 
-test('SE-07 SE-04 in enterprise mode no secret is logged or stored readable, whatever is done', options, async (t) => {
+test('SE-07 SE-04 SE-09 in enterprise mode no secret is logged, counted or stored readable', options, async (t) => {
   const secrets = makeSecrets()
   const { gateway, tokens } = await startUsed(t, secrets)
   const all = { ...secrets, ...tokens }
@@ -198,6 +198,21 @@ test('SE-07 SE-04 in enterprise mode no secret is logged or stored readable, wha
   )
   const audit = await gateway.admin.get('/api/v0/audit?limit=500')
   assert.deepEqual(leaks(audit.text, all), [])
+
+  const metrics = await gateway.as().get('/metrics')
+  for (const told of [
+    'towpath_tool_calls_total{mcp_server_name="alpha",tool_name="echo",outcome="ok"}',
+    'towpath_tool_calls_total{mcp_server_name="alpha",tool_name="fail",outcome="tool_error"}',
+    'towpath_tool_calls_total{mcp_server_name="other",tool_name="other",outcome="refused"}',
+    'towpath_upstream_failures_total{mcp_server_name="alpha"',
+    'towpath_database_pool{state="size"}',
+    'towpath_http_request_duration_seconds_count{method="GET",route="other",status="4xx"}'
+  ]) {
+    assert.ok(metrics.text.includes(told), `${told} is not in ${metrics.text}`)
+  }
+  assert.deepEqual(leaks(metrics.text, { ...all, address: gateway.url, program: root }), [])
+  // what they are called is nobody's business but the administrators'
+  assert.doesNotMatch(metrics.text, /cli-a|SENT|target_info|host_|127\.0\.0\.1|none__|nowhere/)
 
   const dump = await dumpOf(gateway.place.databaseUrl!)
   assert.ok(dump.includes('INSERT INTO public.servers') && dump.includes('INSERT INTO public.audit_log'))

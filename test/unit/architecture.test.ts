@@ -22,7 +22,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   routes: ['domain', 'schemas', 'registry', 'gateway', 'plugins'],
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
-  'openapi-document.ts': ['app.ts', 'config.ts', 'settings.ts'],
+  'openapi-document.ts': ['app.ts', 'config.ts', 'plugins', 'settings.ts'],
   cli: ['domain', 'schemas', 'config.ts']
 }
 const openToAll = new Set(['errors.ts', 'domain/product.ts'])

@@ -37,6 +37,8 @@ interface Entry<Flow extends Abandonable> extends Parked<Flow> {
 }
 
 export interface Parks<Flow extends Abandonable> {
+  /** Calls that wait. */
+  readonly size: number
   /** The `requestState` under which the call waits, signed, for one use; undefined where too many wait already. */
   park(exchange: Exchange, parked: Parked<Flow>): string | undefined
   /** Whether a state is one of ours; an upstream's own passes through. */
@@ -138,6 +140,9 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
     return expected.length === given.length && timingSafeEqual(expected, given)
   }
   return {
+    get size() {
+      return entries.size
+    },
     park(exchange, parked) {
       const { caller, endpoint, message } = exchange
       if (entries.size >= MAX_PARKED || hasTooMany(caller)) return undefined

@@ -33,6 +33,8 @@ export interface Said {
 }
 
 export interface Watch {
+  /** Streams that are open. */
+  readonly size: number
   add(watcher: Watcher): void
   delete(watcher: Watcher): void
   /**
@@ -101,6 +103,9 @@ export function createWatch(onWatchers: () => void = () => {}): Watch {
     }
   }
   return {
+    get size() {
+      return seen.size
+    },
     add(watcher) {
       if (isClosed) return watcher.end()
       seen.set(watcher, watcher.scope())

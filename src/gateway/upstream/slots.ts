@@ -5,6 +5,8 @@ export interface Slots {
   /** Waits for a place until `deadline` (`performance.now()`); `overloaded` when the queue is full. Answers its release. */
   take(deadline: number): Promise<() => void>
   readonly used: number
+  /** Those who wait for a place. */
+  readonly waiting: number
   /** Somebody waits: asks again for a place to be made. To be called when something became idle. */
   relieve(): void
 }
@@ -62,6 +64,9 @@ export function createSlots(limit: number, queueLimit: number, reclaim: () => vo
     },
     relieve() {
       if (queue.length > 0) reclaim()
+    },
+    get waiting() {
+      return queue.length
     },
     get used() {
       return used

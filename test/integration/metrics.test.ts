@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import type { FastifyInstance } from 'fastify'
+import { allServers } from '../../src/domain/allow-list.ts'
+import { joinObservers, Observation } from '../../src/gateway/observation.ts'
+import { definitions, metricsReference, OTHER, type Metric } from '../../src/plugins/otel/definitions.ts'
+import { createMetrics } from '../../src/plugins/otel/metrics.ts'
+import { startApp } from '../app.ts'
+import { later } from '../store.ts'
+import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
+
+const on = { OTEL_ENABLED: 'on' }
+
+async function scrape(app: FastifyInstance): Promise<string> {
+  const answer = await app.inject('/metrics')
+  assert.equal(answer.statusCode, 200)
+  return answer.body
+}
+
+/** Value of a series, its labels in any order; undefined where there is none. */
+function valueOf(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
+  for (const line of text.split('\n')) {
+    const [, found, inner = '', value] = /^([\w:]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+    if (found !== name) continue
+    const pairs = [...inner.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, given]) => [key, given])
+    if (isDeepStrictEqual(Object.fromEntries(pairs), labels)) return Number(value)
+  }
+  return undefined
+}
+
+test('where OpenTelemetry is off there are no metrics', async (t) => {
+  const app = await startApp(t)
+  const answer = await app.inject('/metrics')
+  assert.equal(answer.statusCode, 404)
+  assert.deepEqual(answer.json(), { error: 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)' })
+})
+
+test('calls are counted by server, tool and outcome, from whichever side they come', async (t) => {
+  const mcp = await startMcp(t, on)
+  await addRecorder(t, mcp, 'alpha')
+  const faulty = await addFaulty(t, mcp, 'beta')
+  faulty.mode = 'bad_gateway'
+  await mcp.legacy('tools/call', { name: 'alpha__echo' })
+  await mcp.modern('tools/call', { name: 'alpha__echo' })
+  await mcp.app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: { name: 'alpha__echo' } })
+  await mcp.legacy('tools/call', { name: 'alpha__fail' })
+  await mcp.legacy('tools/call', { name: 'alpha__secret-name-that-is-nowhere' })
+  await mcp.legacy('tools/call', { name: 'beta__echo' })
+  const text = await scrape(mcp.app)
+  const calls = (mcp_server_name: string, tool_name: string, outcome: string) =>
+    valueOf(text, 'towpath_tool_calls_total', { mcp_server_name, tool_name, outcome })
+  assert.deepEqual(
+    [
+      calls('alpha', 'echo', 'ok'),
+      calls('alpha', 'fail', 'tool_error'),
+      calls(OTHER, OTHER, 'refused'),
+      calls('beta', 'echo', 'failed')
+    ],
+    [3, 1, 1, 1]
+  )
+  assert.doesNotMatch(text, /nowhere/)
+  for (const part of ['gateway', 'upstream']) {
+    const labels = { mcp_server_name: 'alpha', part }
+    assert.equal(valueOf(text, 'towpath_tool_call_latency_seconds_count', labels), 4)
+    assert.ok(valueOf(text, 'towpath_tool_call_latency_seconds_sum', labels)! > 0)
+  }
+  const failures = { mcp_server_name: 'beta', reason: 'bad_response' }
+  assert.ok(
+    valueOf(text, 'towpath_upstream_failures_total', failures) ??
+      valueOf(text, 'towpath_upstream_failures_total', { ...failures, reason: 'unreachable' }),
+    text
+  )
+  assert.equal(valueOf(text, 'towpath_upstream_breaker_state', { mcp_server_name: 'alpha' }), 0)
+  assert.ok(
+    valueOf(text, 'towpath_upstream_connects_total', { mcp_server_name: 'alpha', transport: 'streamable_http' })
+  )
+})
+
+test('HTTP requests are told by route, method and class of status, never by path', async (t) => {
+  const app = await startApp(t, { env: on })
+  await app.inject('/health')
+  await app.inject('/api/v0/servers/some-server')
+  await app.inject('/some/path/of/nobody')
+  const text = await scrape(app)
+  const count = (method: string, route: string, status: string) =>
+    valueOf(text, 'towpath_http_request_duration_seconds_count', { method, route, status })
+  assert.equal(count('GET', '/health', '2xx'), 1)
+  assert.equal(count('GET', '/api/v0/servers/:name', '4xx'), 1)
+  assert.equal(count('GET', OTHER, '4xx'), 1)
+  assert.doesNotMatch(text, /some-server|nobody/)
+})
+
+test('sessions, streams and lists are told as they are', async (t) => {
+  const mcp = await startMcp(t, on)
+  const session = await mcp.initialize()
+  const stream = await fetch(mcp.url, { headers: { accept: 'text/event-stream', ...session } })
+  assert.equal(stream.status, 200)
+  await mcp.legacy('tools/list')
+  const text = await scrape(mcp.app)
+  assert.equal(valueOf(text, 'towpath_sessions'), 1)
+  assert.equal(valueOf(text, 'towpath_streams'), 1)
+  assert.equal(valueOf(text, 'towpath_list_requests_total', { kind: 'tool' }), 1)
+  await mcp.app.inject({ method: 'DELETE', url: '/mcp', headers: session })
+  const after = await scrape(mcp.app)
+  assert.deepEqual([valueOf(after, 'towpath_sessions'), valueOf(after, 'towpath_streams')], [0, 0])
+})
+
+test('every metric of the reference is served, in each case under the name and type that stand there', async (t) => {
+  const mcp = await startMcp(t, on)
+  await addRecorder(t, mcp, 'alpha')
+  await mcp.legacy('tools/call', { name: 'alpha__echo' })
+  await mcp.legacy('prompts/get', { name: 'nope' })
+  await mcp.legacy('resources/read', { uri: 'nope://nope' })
+  await mcp.legacy('completion/complete', { ref: { type: 'ref/prompt', name: 'nope' } })
+  await mcp.legacy('tools/list')
+  await addFaulty(t, mcp, 'beta').then((faulty) => (faulty.mode = 'reset'))
+  await mcp.legacy('tools/call', { name: 'beta__echo' })
+  const text = await scrape(mcp.app)
+  const served = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name!, type]))
+  // the embedded store has no pool
+  const expected = Object.values<Metric>(definitions).filter(({ name }) => name !== definitions.database.name)
+  assert.deepEqual(Object.fromEntries(served), Object.fromEntries(expected.map(({ name, type }) => [name, type])))
+  for (const { name, labels, type } of expected) {
+    const line = text.split('\n').find((each) => each.startsWith(type === 'histogram' ? `${name}_count` : name))!
+    const found = [...line.matchAll(/[{,](\w+)="/g)].map(([, label]) => label!)
+    assert.deepEqual(found.sort(), Object.keys(labels).sort(), name)
+  }
+})
+
+test('of tools more are counted one by one than the two thousand of the SDK', async (t) => {
+  const metrics = await createMetrics({ gateway: () => undefined, database: () => undefined })
+  later(t, metrics.close)
+  const caller = { kind: 'development', name: 'd', key: 'd', allowed: allServers } as const
+  for (let i = 0; i < 20_000; i++) {
+    const observation = new Observation(joinObservers([metrics.observer]), 'tool', caller, '/mcp')
+    observation.aims(`s${i % 200}`, `t${i}`)
+    observation.end('ok', undefined)
+  }
+  const text = await metrics.text()
+  const labels = { mcp_server_name: 's199', tool_name: 't19999', outcome: 'ok' }
+  assert.equal(valueOf(text, 'towpath_tool_calls_total', labels), 1)
+  assert.doesNotMatch(text, /overflow/)
+})
+
+test('docs/reference/metrics.md is what `npm run openapi` writes', () => {
+  const path = new URL('../../docs/reference/metrics.md', import.meta.url)
+  assert.equal(readFileSync(path, 'utf8'), metricsReference())
+})
