@@ -47,6 +47,13 @@ test('DA-04 pages of loopback names and of the very host may send requests, othe
   }
 })
 
+test('in enterprise mode pages of loopback names are as foreign as all others', () => {
+  const { may } = createOriginCheck({ ...local, mode: 'enterprise', allowedHosts: null })
+  for (const origin of ['http://localhost:3000', 'http://127.0.0.1', 'null', 'https://evil.example'])
+    assert.ok(!may(origin, 'gw.example.com'), origin)
+  assert.ok(may('https://gw.example.com', 'gw.example.com'))
+})
+
 test('DA-06 only configured origins and that of the public URL read answers', () => {
   const options = { ...local, allowedOrigins: ['https://app.example.com'], publicUrl: 'https://gw.example.com/x' }
   const { may, reads } = createOriginCheck(options)
