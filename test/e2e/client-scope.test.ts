@@ -168,6 +168,23 @@ test('what a client may not use is not there for it, however it asks', { skip },
     })
   })
 
+  await t.test('AZ-17 a member in other letters does not lead past what was authorized', async () => {
+    const argument = { name: 'who', value: '' }
+    const asked: [string, Record<string, unknown>][] = [
+      ['tools/call', { name: 'alpha__echo', Name: 'slow', arguments: {} }],
+      ['prompts/get', { name: 'alpha__greet', NAME: 'other' }],
+      ['resources/read', { uri: 'fixture://note', URI: 'fixture://other' }],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'alpha__greet', Name: 'other' }, argument }]
+    ]
+    await untouched(alpha, async () => {
+      for (const [method, params] of asked) {
+        for (const answer of [await cliA.legacy(method, params), await cliA.modern(method, params)]) {
+          assert.deepEqual([answer.status, answer.body.error?.code], [400, -32600], method)
+        }
+      }
+    })
+  })
+
   await t.test('AZ-18 each message of a batch is authorized by itself', async () => {
     await untouched(beta, async () => {
       const call = (id: number, name: string) => ({

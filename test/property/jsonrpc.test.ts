@@ -70,14 +70,18 @@ holds(
   }
 )
 
-holds('parameters go on byte for byte, unless one of them is given twice', [objectDocument], (made) => {
-  const keys = made.keys!
-  const read = outcome(`{"jsonrpc":"2.0","id":1,"method":"x","params":${made.text}}`)
-  if (new Set(keys).size < keys.length) return assert.ok(read instanceof ProtocolError)
-  assert.ok(!(read instanceof ProtocolError))
-  const kept = made.members!.filter((_, i) => keys[i] !== '_meta')
-  assert.equal(paramsFragment(read), kept.join(','))
-})
+holds(
+  'parameters go on byte for byte, unless one of them is given twice or looks like another',
+  [objectDocument],
+  (made) => {
+    const keys = made.keys!
+    const read = outcome(`{"jsonrpc":"2.0","id":1,"method":"x","params":${made.text}}`)
+    if (new Set(keys).size < keys.length) return assert.ok(read instanceof ProtocolError)
+    if (read instanceof ProtocolError) return assert.match(read.message, /can be taken for/)
+    const kept = made.members!.filter((_, i) => keys[i] !== '_meta')
+    assert.equal(paramsFragment(read), kept.join(','))
+  }
+)
 
 const anyMember = fc.oneof(
   member(

@@ -106,6 +106,25 @@ test('parameters go on as the text that came, without _meta, names exchanged', (
   assert.equal(paramsFragment(read('{"jsonrpc":"2.0","id":1,"method":"x"}')), '')
 })
 
+test('a parameter that a reader without regard to letter case takes for another one is refused', () => {
+  const call = (params: string) => `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{${params}}}`
+  for (const key of [
+    'Name',
+    'NAME',
+    'n\\u0041me',
+    'URI',
+    'Ref',
+    '_META',
+    'Argument\u017f',
+    'requeststate',
+    'inputResponseS'
+  ]) {
+    assert.deepEqual(refusal(call(`"name":"one__a","${key}":"b"`)), [400, -32600, '7'], key)
+  }
+  const message = read(call('"name":"one__a","names":1,"Title":2'))
+  assert.equal(paramsFragment(message, { name: '"a"' }), '"name":"a","names":1,"Title":2')
+})
+
 test('an error has data only where there is some', () => {
   assert.equal(errorText('1', -1, 'x'), '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}')
   assert.equal(errorText('"a"', -1, 'x', 0), '{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"x","data":0}}')

@@ -82,6 +82,23 @@ export function idText(text: string, found: readonly Member[], key: string, id: 
   return (isLong ? valueOf(text, found, key) : undefined) ?? JSON.stringify(id)
 }
 
+/** Members of `params`, and of a `ref` in it, that decide who is asked for what. */
+const deciding = new Set(['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta'])
+/** The long s is an s to readers that fold. */
+const folded = (key: string) => key.toUpperCase().toLowerCase()
+const foldedDeciding = new Map([...deciding].map((key) => [folded(key), key]))
+
+/**
+ * Some upstreams read members without regard to letter case: `Name` beside `name` would make of a call that is allowed one
+ * that nobody has looked at. Throws ProtocolError.
+ */
+export function refuseLookalikes(found: readonly Member[], id: string): void {
+  for (const { key } of found) {
+    const meant = deciding.has(key) ? undefined : foldedDeciding.get(folded(key))
+    if (meant !== undefined) throw invalid(`Invalid request: member "${key}" can be taken for "${meant}"`, id)
+  }
+}
+
 function toMessage(text: string, found: readonly Member[], body: Record<string, unknown>): Message {
   const id = idText(text, found, 'id', body.id)
   if (body.jsonrpc !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
@@ -93,6 +110,7 @@ function toMessage(text: string, found: readonly Member[], body: Record<string, 
   if (!isObject(params)) throw invalid('Invalid request: "params" must be an object', id)
   const span = found.find((member) => member.key === 'params')
   const paramMembers = span ? structure(() => uniqueMembers(text, span.start), { id }) : []
+  refuseLookalikes(paramMembers, id)
   return { kind: 'id' in body ? 'request' : 'notification', text, id, method, params, paramMembers }
 }
 

@@ -1,6 +1,6 @@
 import { META } from '../../domain/protocol.ts'
 import type { ItemKind } from '../../registry/model.ts'
-import { valueOf, withMembers } from '../json.ts'
+import { members, valueOf, withMembers } from '../json.ts'
 import { aliasedContents } from '../aliased-contents.ts'
 import type { Item, ServerBlock } from '../catalog.ts'
 import { chooseEra } from '../upstream/upstream.ts'
@@ -10,7 +10,7 @@ import type { ResourceTarget } from '../scope.ts'
 import type { Exchange } from './exchange.ts'
 import { decodeHeader, mismatch } from './era.ts'
 import { forward } from './forward.ts'
-import { codes, paramsFragment, ProtocolError } from './jsonrpc.ts'
+import { codes, paramsFragment, ProtocolError, refuseLookalikes } from './jsonrpc.ts'
 import { listMembers, listPage } from './list-page.ts'
 import { invalidState } from './park.ts'
 
@@ -169,9 +169,10 @@ function findReference(exchange: Exchange): Reference {
 const complete: Method = (exchange) => {
   const { message } = exchange
   const { server, key, value } = findReference(exchange)
+  const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
+  refuseLookalikes(members(ref), message.id)
   exchange.observation?.aims(server.name, value)
   if (server.stored.verdict?.capabilities['completions'] === undefined) return sendResult(exchange, noCompletion)
-  const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
   const changed = withMembers(ref, { [key]: JSON.stringify(value) })
   return forward(exchange, server, { members: paramsFragment(message, { ref: changed }) })
 }
