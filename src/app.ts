@@ -93,6 +93,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(jsonBody, { limits })
   await app.register(telemetry, { otel: config.otel })
   const load = watchLoad({ ...limits, onChange: (reason) => tellLoad(app.log, reason) })
+  app.addHook('onReady', async () => load.start())
   app.addHook('onClose', async () => load.close())
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth, { mode })

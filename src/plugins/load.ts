@@ -5,6 +5,8 @@ import type { Config } from '../config.ts'
 export interface Load {
   /** Read at each request, so kept and not computed. */
   readonly isHigh: boolean
+  /** Once there is something to serve: starting is much to do, and no load. */
+  start(): void
   close(): void
 }
 
@@ -16,7 +18,7 @@ export interface LoadOptions extends Pick<Config['limits'], 'heapPercent' | 'eve
 }
 
 const SAMPLE_MS = 500
-/** One long turn of the event loop, a machine that slept, or the burst of a start is no load. */
+/** One long turn of the event loop, or a machine that slept, is no load. */
 const SUSTAINED_MS = 5_000
 /** V8 adds its three semi-spaces to the limit, which the old generation cannot use (measured on Node.js 20). */
 const YOUNG_BYTES = 48 * 1024 * 1024
@@ -32,7 +34,8 @@ function heapInUse(): number {
 export function watchLoad(options: LoadOptions): Load {
   const { heapPercent, eventLoopLagMs, onChange, heap = heapInUse, now = () => performance.now() } = options
   let reason: string | undefined
-  let last = now()
+  let last = 0
+  let timer: NodeJS.Timeout | undefined
   let lateSince: number | undefined
 
   const lagReason = (): string | undefined => {
@@ -52,10 +55,13 @@ export function watchLoad(options: LoadOptions): Load {
     reason = next
     onChange(reason)
   }
-  const timer = setInterval(sample, SAMPLE_MS).unref()
   return {
     get isHigh() {
       return reason !== undefined
+    },
+    start() {
+      last = now()
+      timer = setInterval(sample, SAMPLE_MS).unref()
     },
     close: () => clearInterval(timer)
   }

@@ -15,6 +15,8 @@ function start(t: TestContext) {
     now: () => machine.at
   })
   t.after(() => load.close())
+  machine.at = 100_000
+  load.start()
   const step = (...lates: number[]) => {
     for (const late of lates) {
       machine.at += 500 + late
@@ -57,6 +59,8 @@ test('the heap of this very process is within its share', (t) => {
   const limits = { eventLoopLagMs: 1_000_000 }
   const high = watchLoad({ ...limits, heapPercent: 0, onChange: (reason) => reasons.push(reason) })
   const low = watchLoad({ ...limits, heapPercent: 90, onChange: () => assert.fail('not nearly full') })
+  high.start()
+  low.start()
   t.mock.timers.tick(500)
   assert.deepEqual([high.isHigh, low.isHigh, reasons], [true, false, ['the heap is nearly full']])
   high.close()
