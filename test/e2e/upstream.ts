@@ -4,6 +4,9 @@ import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { later } from '../store.ts'
 
+/** On a busy machine a socket is otherwise closed just when the next call is sent on it. */
+const IDLE_MS = 120_000
+
 export interface Message {
   readonly id?: number | string
   readonly method: string
@@ -78,7 +81,9 @@ export async function startUpstream(t: TestContext, name: string, options: Upstr
     })
     answer(recorded.message, response)
   }
-  const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()))
+  const server = createServer({ keepAliveTimeout: IDLE_MS }, (request, response) => {
+    void handle(request, response).catch(() => response.destroy())
+  })
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
   const close = async () => {
     server.closeAllConnections()
