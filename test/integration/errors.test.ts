@@ -61,7 +61,7 @@ const groups: Readonly<Record<string, readonly Case[]>> = {
   ],
   'IN-17 routes that are not there, or not in this mode, answer in the one shape': [
     ['/api/v0/nowhere', 404, 'no such route'],
-    ['/metrics', 404, 'no such route'],
+    ['/metrics', 404, 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)'],
     ['/docs/static/..%2f..%2fpackage.json', 404, 'no such file'],
     ['/%zz', 400, 'the path is not a valid URL path'],
     [{ method: 'PATCH', url: '/api/v0/servers/a' }, 405, /^PATCH is not possible here/],
