@@ -24,6 +24,12 @@ export const buildValidator: AjvCompiler.BuildCompilerFromPool = (shared, { plug
   return (route) => ((route as { httpPart?: string }).httpPart === 'body' ? body : rest)(route)
 }
 
+/** What the compiler makes. */
+interface ValidateFunction {
+  (value: unknown): boolean
+  readonly errors?: readonly Finding[] | null
+}
+
 /** What Ajv found, in the shape that Fastify hands on. */
 interface Finding {
   readonly keyword: string
@@ -69,4 +75,11 @@ export function refuseRepeatedQuery(query: unknown): void {
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (Array.isArray(value)) throw invalid(`query parameter ${quote(name)} is given more than once`)
   }
+}
+
+/** What a request with this body would be refused for, where the schema is its own; undefined if it would be taken. */
+export function problemOf(schema: object, body: unknown): string | undefined {
+  const compile = buildValidator({}, {}) as unknown as (route: object) => ValidateFunction
+  const validate = compile({ schema, httpPart: 'body' })
+  return validate(body) ? undefined : formatFindings(validate.errors ?? [], 'body').message
 }

@@ -1,24 +1,19 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
-import { PRODUCT } from '../domain/product.ts'
-import { VERSION } from '../domain/version.ts'
-import { addStart } from './commands/start.ts'
+import { homedir } from 'node:os'
+import { execute } from './execute.ts'
+import { EXIT } from './failure.ts'
 
 // A reader that went away or a full disk must not stop what is being served: the line is lost, nothing else.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
-const program = new Command(PRODUCT)
-  .description('A gateway for MCP servers: their tools, prompts and resources at one place')
-  .version(VERSION, '-v, --version')
-  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
-  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, `${PRODUCT}: `)) })
+const { env, stdin, stdout, stderr } = process
 
-addStart(program, {
-  env: process.env,
-  readFile: (path) => readFileSync(path, 'utf8'),
-  out: (line) => process.stdout.write(`${line}\n`),
-  error: (line) => process.stderr.write(`${line}\n`)
+process.exitCode = await execute(process.argv.slice(2), {
+  env,
+  home: env.HOME || homedir(),
+  stdin,
+  stdout,
+  stderr,
+  // a command line that waits is left at once, and the gateway sees that nobody waits any more
+  interruptible: () => process.once('SIGINT', () => process.exit(EXIT.interrupted))
 })
-
-await program.parseAsync()

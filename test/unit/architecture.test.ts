@@ -23,7 +23,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
   'openapi-document.ts': ['app.ts', 'config.ts', 'plugins', 'settings.ts'],
-  cli: ['domain', 'schemas', 'config.ts']
+  cli: ['domain', 'schemas', 'config.ts', 'validation.ts']
 }
 const openToAll = new Set(['errors.ts', 'domain/product.ts'])
 
@@ -33,7 +33,7 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
   [/^@fastify\/ajv-compiler$/, ['validation.ts']],
   [/^(kysely|pg|@electric-sql\/.*)$/, ['registry']],
   [/^(undici|@modelcontextprotocol\/.*)$/, ['gateway', 'demo']],
-  [/^@sinclair\/typebox$/, ['schemas', 'routes', 'plugins']],
+  [/^@sinclair\/typebox$/, ['schemas', 'routes', 'plugins', 'cli']],
   [/^@opentelemetry\//, ['plugins', 'server.ts']],
   [/^commander$/, ['cli']]
 ]

@@ -3,14 +3,15 @@ import { ConfigError, readConfig, type Config, type Environment, type StartFlags
 import { PRODUCT } from '../../domain/product.ts'
 
 /** The outside world, handed in so that a test needs no process. */
-export interface World {
+export interface StartWorld {
   readonly env: Environment
   readonly readFile: (path: string) => string
   readonly out: (line: string) => void
   readonly error: (line: string) => void
+  readonly ended: (code: number) => void
 }
 
-function configure(flags: StartFlags, { env, readFile, error }: World) {
+function configure(flags: StartFlags, { env, readFile, error }: StartWorld) {
   try {
     return readConfig(env, flags, readFile)
   } catch (cause) {
@@ -20,7 +21,7 @@ function configure(flags: StartFlags, { env, readFile, error }: World) {
   }
 }
 
-export function addStart(program: Command, world: World): void {
+export function addStart(program: Command, world: StartWorld): void {
   program
     .command('start')
     .description('Start the gateway')
@@ -35,14 +36,14 @@ export function addStart(program: Command, world: World): void {
     .action(async (flags: StartFlags) => {
       const configured = configure(flags, world)
       if (!configured) {
-        process.exitCode = 2
+        world.ended(2)
         return
       }
       await serve(configured.config, configured.warnings, world)
     })
 }
 
-async function serve(config: Config, warnings: readonly string[], { out }: World): Promise<void> {
+async function serve(config: Config, warnings: readonly string[], { out }: StartWorld): Promise<void> {
   // nothing of the server is loaded for `--help`, or for a command that talks to one
   const { startServer } = await import('../../server.ts')
   await startServer(config, warnings, { out, log: { write: (line) => void process.stderr.write(line) } })

@@ -1,0 +1,32 @@
+import type { Static } from '@sinclair/typebox'
+import type { AuditEntry, AuditPage } from '../../schemas/audit.ts'
+import { withQuery } from '../api.ts'
+import type { Column } from '../records.ts'
+import type { Action } from '../runner.ts'
+import { rowsView } from '../views.ts'
+
+type Entry = Static<typeof AuditEntry>
+
+const columns: readonly Column<Entry>[] = [
+  { head: 'at', value: ({ at }) => at },
+  { head: 'actor', value: ({ actor, actor_kind }) => actor || actor_kind },
+  { head: 'address', value: ({ address }) => address, isWide: true },
+  { head: 'action', value: ({ action }) => action },
+  { head: 'outcome', value: ({ outcome }) => outcome },
+  { head: 'target', value: ({ target }) => target },
+  { head: 'reason', value: ({ reason }) => reason, isWide: true }
+]
+
+type Flags = Readonly<Record<'actor' | 'action' | 'target' | 'outcome' | 'from' | 'to' | 'before' | 'limit', string>>
+
+export const audit: Action<Partial<Flags>> = async (cli, _args, flags) => {
+  const { actor, action, target, outcome, from, to, before, limit } = flags
+  const query = { actor, action, target, outcome, from, to, before, limit }
+  const answer = await cli.api.get<Static<typeof AuditPage>>(withQuery('/api/v0/audit', query))
+  const { entries, next_before } = answer.body
+  await cli.show(
+    answer,
+    rowsView(columns, entries, ({ id }) => id)
+  )
+  if (next_before !== undefined) cli.note(`there are more: --before ${next_before}`)
+}

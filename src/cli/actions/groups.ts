@@ -1,0 +1,69 @@
+import type { Static } from '@sinclair/typebox'
+import type { ToolGroupDetails } from '../../schemas/tool-group.ts'
+import type { Cli } from '../cli.ts'
+import { usage } from '../failure.ts'
+import { readObject } from '../input.ts'
+import { itemPath, KINDS } from '../kinds.ts'
+import { suggesting } from '../lookup.ts'
+import type { Action } from '../runner.ts'
+import { recordView } from '../views.ts'
+
+interface Flags {
+  readonly conf?: string
+  readonly description?: string
+  readonly includeTool?: readonly string[]
+  readonly includeServer?: readonly string[]
+  readonly excludeTool?: readonly string[]
+  readonly toolNames?: string
+}
+
+type Details = Static<typeof ToolGroupDetails>
+
+const members = (flags: Flags) => ({
+  ...(flags.description === undefined ? {} : { description: flags.description }),
+  ...(flags.includeTool ? { included_tools: flags.includeTool } : {}),
+  ...(flags.includeServer ? { included_servers: flags.includeServer } : {}),
+  ...(flags.excludeTool ? { excluded_tools: flags.excludeTool } : {}),
+  ...(flags.toolNames === undefined ? {} : { tool_names: flags.toolNames })
+})
+
+/** The configuration of a file or of flags, and its name. */
+async function read(cli: Cli, given: string | undefined, flags: Flags) {
+  const fromFlags = members(flags)
+  const { value } =
+    flags.conf === undefined ? { value: { ...fromFlags, name: given } } : await readObject(cli.world, flags.conf)
+  if (flags.conf !== undefined && Object.keys(fromFlags).length > 0)
+    throw usage('-c takes everything from the file: give nothing else but the name')
+  const name = given ?? value.name
+  if (typeof name !== 'string') throw usage('which group?', 'give its name, or a file with "name"')
+  return { name, value: { ...value, name }, isFromFile: flags.conf !== undefined }
+}
+
+export const createGroup: Action<Flags> = async (cli, [given], flags) => {
+  const { name, value } = await read(cli, given, flags)
+  const answer = await cli.api.post<Details>(KINDS.group.path, value)
+  cli.note(`created group "${name}"`)
+  await cli.show(answer, recordView(answer.body))
+}
+
+/** A file replaces the whole configuration; flags change what they name. */
+export const updateGroup: Action<Flags> = async (cli, [given], flags) => {
+  const { name, value, isFromFile } = await read(cli, given, flags)
+  const path = itemPath('group', name)
+  const body = isFromFile ? value : { ...(await current(cli, name, path)), ...value }
+  const answer = await suggesting(cli, 'group', name, cli.api.put<Details>(path, body))
+  cli.note(`updated group "${name}"`)
+  await cli.show(answer, recordView(answer.body))
+}
+
+async function current(cli: Cli, name: string, path: string) {
+  const { body } = await suggesting(cli, 'group', name, cli.api.get<Details>(path))
+  const { description, included_tools, included_servers, excluded_tools, tool_names } = body
+  return {
+    ...(description === undefined ? {} : { description }),
+    included_tools,
+    included_servers,
+    excluded_tools,
+    ...(tool_names === undefined ? {} : { tool_names })
+  }
+}

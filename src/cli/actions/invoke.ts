@@ -1,0 +1,84 @@
+import type { Static } from '@sinclair/typebox'
+import { isObject } from '../../domain/is-object.ts'
+import type { ToolResult } from '../../schemas/tool.ts'
+import type { EffectiveTools } from '../../schemas/tool-group.ts'
+import { withQuery } from '../api.ts'
+import type { Cli } from '../cli.ts'
+import { asText } from '../contents.ts'
+import { EXIT, notFound, usage } from '../failure.ts'
+import { pairs, readText } from '../input.ts'
+import { itemPath } from '../kinds.ts'
+import { suggesting } from '../lookup.ts'
+import type { Records } from '../records.ts'
+import type { Action } from '../runner.ts'
+
+interface Flags {
+  readonly input?: string
+  readonly arg?: readonly string[]
+  readonly group?: string
+  readonly timeout?: string
+  readonly save?: string
+}
+
+async function fromInput(cli: Cli, input: string): Promise<Record<string, unknown>> {
+  const text = input === '-' || input.startsWith('@') ? await readText(cli.world, input.replace(/^@/, '')) : input
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw usage('--input is not valid JSON', `for example --input '{"a": 1}'`)
+  }
+  if (!isObject(value)) throw usage('--input must be a JSON object')
+  return value
+}
+
+/** Text stays text where the schema says so; anything else is JSON where it is that, else text. */
+function typed(text: string, schema: unknown): unknown {
+  const type = isObject(schema) ? schema.type : undefined
+  if (type === 'string') return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+async function fromArgs(cli: Cli, name: string, given: readonly string[]): Promise<Record<string, unknown>> {
+  const found = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
+  const { input_schema } = (await suggesting(cli, 'tool', name, found)).body
+  const schema: unknown = input_schema
+  const properties = isObject(schema) && isObject(schema.properties) ? schema.properties : {}
+  return Object.fromEntries(pairs(given, '--arg').map(([key, value]) => [key, typed(value, properties[key])]))
+}
+
+async function checkGroup(cli: Cli, group: string, name: string): Promise<void> {
+  const asked = cli.api.get<Static<typeof EffectiveTools>>(`${itemPath('group', group)}/effective-tools`)
+  const { tools } = (await suggesting(cli, 'group', group, asked)).body
+  if (!tools.includes(name))
+    throw notFound(`group "${group}" does not serve "${name}"`, `see \`towpath list tools --group ${group}\``)
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 }
+
+function milliseconds(text: string): number {
+  const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(text) ?? []
+  const value = Math.round(Number(count) * units[unit]!)
+  if (!(value > 0 && value < 2 ** 31)) throw usage('--timeout takes a duration such as 60s, 500ms or 2m')
+  return value
+}
+
+export const invoke: Action<Flags> = async (cli, [name = ''], flags) => {
+  const timeoutMs = flags.timeout === undefined ? undefined : milliseconds(flags.timeout)
+  if (flags.group !== undefined) await checkGroup(cli, flags.group, name)
+  const args = {
+    ...(flags.input === undefined ? {} : await fromInput(cli, flags.input)),
+    ...(flags.arg === undefined ? {} : await fromArgs(cli, name, flags.arg))
+  }
+  // the arguments are members beside `name`; one that is called so needs the other form
+  const body = 'name' in args ? { name, arguments: args } : { ...args, name }
+  const sent = cli.api.send<Static<typeof ToolResult>>('POST', '/api/v0/tools/invoke', body, { timeoutMs })
+  const answer = await suggesting(cli, 'tool', name, sent)
+  const text = await asText(cli, answer.body.content, flags.save)
+  await cli.show(answer, { table: () => text, names: () => [name] })
+  return answer.body.isError ? EXIT.toolError : EXIT.done
+}

@@ -1,0 +1,21 @@
+import type { Static } from '@sinclair/typebox'
+import type { KeyRotation } from '../../schemas/keys.ts'
+import { EXIT } from '../failure.ts'
+import type { Action } from '../runner.ts'
+import { recordView } from '../views.ts'
+
+/** The gateway moves a number of secrets with each request; this repeats it while that gets further. */
+export const rotate: Action = async (cli) => {
+  const send = () => cli.api.post<Static<typeof KeyRotation>>('/api/v0/keys/rotate')
+  let rewrapped = 0
+  for (;;) {
+    const { body } = await send()
+    rewrapped += body.rewrapped
+    if (body.remaining > 0 && body.rewrapped > 0) continue
+    const total = { ...body, rewrapped }
+    await cli.show({ body: total }, recordView(total, body.key_id))
+    if (body.remaining > 0) cli.warn(`${body.remaining} secrets still need the previous key`)
+    if (body.unreadable > 0) cli.warn(`${body.unreadable} secrets cannot be read`, 'register their servers again')
+    return body.remaining + body.unreadable > 0 ? EXIT.failed : EXIT.done
+  }
+}

@@ -1,0 +1,25 @@
+import type { Static } from '@sinclair/typebox'
+import type { Refresh } from '../../schemas/server.ts'
+import type { Cli } from '../cli.ts'
+import { itemPath } from '../kinds.ts'
+import { suggesting } from '../lookup.ts'
+import type { Action } from '../runner.ts'
+import { recordView } from '../views.ts'
+
+const read = (cli: Cli, name: string) =>
+  suggesting(cli, 'server', name, cli.api.post<Static<typeof Refresh>>(`${itemPath('server', name)}/refresh`))
+
+export const refresh: Action = async (cli, [name = '']) => {
+  const answer = await read(cli, name)
+  const { added, removed, changed } = answer.body
+  cli.note(`server "${name}": ${added.length} added, ${removed.length} removed, ${changed.length} changed`)
+  await cli.show(answer, recordView(answer.body))
+}
+
+/** The gateway connects and lists: what a call would need. */
+export const testServer: Action = async (cli, [name = '']) => {
+  const began = performance.now()
+  const answer = await read(cli, name)
+  cli.note(`server "${name}" answers (${Math.round(performance.now() - began)} ms)`)
+  await cli.show(answer, recordView(answer.body))
+}

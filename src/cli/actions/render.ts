@@ -1,0 +1,21 @@
+import type { Static } from '@sinclair/typebox'
+import type { PromptResult } from '../../schemas/prompt.ts'
+import { isObject } from '../../domain/is-object.ts'
+import { asText } from '../contents.ts'
+import { pairs } from '../input.ts'
+import { suggesting } from '../lookup.ts'
+import type { Action } from '../runner.ts'
+
+export const render: Action<{ readonly arg?: readonly string[] }> = async (cli, [name = ''], { arg }) => {
+  const body = { name, arguments: Object.fromEntries(pairs(arg, '--arg')) }
+  const answer = await suggesting(
+    cli,
+    'prompt',
+    name,
+    cli.api.post<Static<typeof PromptResult>>('/api/v0/prompts/render', body)
+  )
+  const lines: string[] = []
+  for (const message of answer.body.messages.filter(isObject))
+    lines.push(`${String(message.role)}: ${await asText(cli, [message.content], undefined)}`)
+  await cli.show(answer, { table: () => lines.join('\n\n'), names: () => [name] })
+}

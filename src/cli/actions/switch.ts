@@ -1,0 +1,26 @@
+import type { Static } from '@sinclair/typebox'
+import type { ServerState } from '../../schemas/server.ts'
+import { withQuery } from '../api.ts'
+import { itemPath, KINDS } from '../kinds.ts'
+import { suggesting } from '../lookup.ts'
+import type { Action } from '../runner.ts'
+import { namesView } from '../views.ts'
+
+type Verb = 'enable' | 'disable'
+
+export const switchOf =
+  (verb: Verb, kind: 'server' | 'tool' | 'prompt' | 'resource'): Action =>
+  async (cli, [name = '']) => {
+    const done = `${verb}d`
+    if (kind === 'server') {
+      const sent = cli.api.post<Static<typeof ServerState>>(`${itemPath('server', name)}/${verb}`)
+      const answer = await suggesting(cli, kind, name, sent)
+      const { tools_affected, prompts_affected } = answer.body
+      cli.note(`${done} server "${name}": ${tools_affected.length} tools, ${prompts_affected.length} prompts`)
+      return cli.show(answer, namesView([...tools_affected, ...prompts_affected]))
+    }
+    const sent = cli.api.post<readonly string[]>(withQuery(`${KINDS[kind].path}/${verb}`, { entity: name }))
+    const answer = await suggesting(cli, kind, name, sent)
+    cli.note(`${done} ${answer.body.length} ${answer.body.length === 1 ? kind : KINDS[kind].plural}`)
+    await cli.show(answer, namesView(answer.body))
+  }

@@ -1,0 +1,46 @@
+import { isObject } from '../../domain/is-object.ts'
+import { withQuery } from '../api.ts'
+import { suggesting } from '../lookup.ts'
+import type { Records } from '../records.ts'
+import type { Action } from '../runner.ts'
+import { table } from '../table.ts'
+import { shownText } from '../contents.ts'
+
+const typeOf = (schema: unknown): string => {
+  if (!isObject(schema)) return 'any'
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  if (schema.type === 'array') return `${typeOf(schema.items)}[]`
+  return typeof schema.type === 'string' ? schema.type : Array.isArray(schema.type) ? schema.type.join(' | ') : 'any'
+}
+
+/** One line for each parameter; undefined where the schema is of another form. */
+function parameters(schema: unknown): string[][] | undefined {
+  if (!isObject(schema) || !isObject(schema.properties)) return undefined
+  const required = Array.isArray(schema.required) ? schema.required : []
+  return Object.entries(schema.properties).map(([name, property]) => [
+    name,
+    typeOf(property),
+    required.includes(name) ? 'yes' : '',
+    isObject(property) && typeof property.description === 'string' ? property.description : ''
+  ])
+}
+
+export const showUsage: Action = async (cli, [name = '']) => {
+  const found = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
+  const answer = await suggesting(cli, 'tool', name, found)
+  const { description = '', input_schema, enabled } = answer.body
+  const rows = parameters(input_schema)
+  const shown = (width: number | undefined) =>
+    [
+      `${name}${enabled ? '' : ' (disabled)'}`,
+      shownText(cli, description),
+      rows === undefined
+        ? JSON.stringify(input_schema, null, 2)
+        : rows.length === 0
+          ? 'It takes no parameters.'
+          : table(['parameter', 'type', 'required', 'description'], rows, width)
+    ]
+      .filter((part) => part !== '')
+      .join('\n\n')
+  await cli.show(answer, { table: shown, names: () => [name] })
+}

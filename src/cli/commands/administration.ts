@@ -1,0 +1,60 @@
+import type { Command } from 'commander'
+import type { Runner } from '../runner.ts'
+import { addPrincipals } from './principals.ts'
+
+/** The gateway itself, who may use it, and what has been done. */
+export function addAdministration(program: Command, run: Runner): void {
+  program
+    .command('status')
+    .description('Is the gateway there, in which mode, who am I, how much is registered')
+    .action(run(async () => (await import('../actions/status.ts')).status))
+
+  program
+    .command('version')
+    .description('Versions of this command and of the gateway')
+    .action(run(async () => (await import('../actions/status.ts')).version))
+
+  program
+    .command('init-server')
+    .description('Make the first administrator of an enterprise gateway, and keep its token in ~/.towpath.conf')
+    .option('--init-secret-stdin', 'read the init secret from stdin (TOWPATH_INIT_SECRET)')
+    .action(run(async () => (await import('../actions/sign-in.ts')).initServer))
+
+  program
+    .command('login [token]')
+    .description('Keep an access token in ~/.towpath.conf once the gateway has taken it')
+    .option('--token-stdin', 'read it from stdin')
+    .action(run(async () => (await import('../actions/sign-in.ts')).login))
+
+  program
+    .command('logout')
+    .description('Forget the access token in ~/.towpath.conf')
+    .action(run(async () => (await import('../actions/sign-in.ts')).logout))
+
+  addPrincipals(program, run)
+
+  program
+    .command('audit')
+    .description('Who changed what, and who was refused')
+    .option('--actor <name>', 'only what this principal did')
+    .option('--action <action>', 'for example server.create')
+    .option('--target <name>', 'what it was done to')
+    .option('--outcome <outcome>', 'ok, refused or failed')
+    .option('--from <moment>', 'ISO 8601')
+    .option('--to <moment>', 'ISO 8601')
+    .option('--before <id>', 'rows older than this one')
+    .option('--limit <n>', 'at most so many rows (100)')
+    .action(run(async () => (await import('../actions/audit.ts')).audit))
+
+  const keys = program.command('keys').description('The key that seals secrets')
+  keys
+    .command('rotate')
+    .description('Move the stored secrets to the current encryption key')
+    .action(run(async () => (await import('../actions/keys.ts')).rotate))
+
+  program
+    .command('validate <file>')
+    .description('Check a file without sending it')
+    .option('--type <type>', 'server, group, mcp-client or user; by default what it looks like')
+    .action(run(async () => (await import('../actions/validate.ts')).validate))
+}

@@ -1,0 +1,96 @@
+import type { Command } from 'commander'
+import { KINDS, type KindName } from '../kinds.ts'
+import type { Runner } from '../runner.ts'
+import { collect } from './servers.ts'
+
+const about: Readonly<Record<KindName, string>> = {
+  server: 'MCP servers',
+  tool: 'tools of enabled servers',
+  prompt: 'prompts of enabled servers',
+  resource: 'resources of enabled servers',
+  group: 'tool groups',
+  client: 'MCP clients (enterprise mode)',
+  user: 'users (enterprise mode)'
+}
+
+const kinds = Object.keys(KINDS) as KindName[]
+
+/** Reading what is registered, and using it. */
+export function addItems(program: Command, run: Runner): void {
+  addList(program, run)
+  addGet(program, run)
+  addSwitches(program, run)
+  addUse(program, run)
+}
+
+function addList(program: Command, run: Runner): void {
+  const list = program.command('list').alias('ls').description('List what is registered')
+  for (const kind of kinds) {
+    const { singular, plural, aliases } = KINDS[kind]
+    const command = list
+      .command(plural)
+      .aliases([singular, ...aliases])
+      .description(`List ${about[kind]}`)
+    if (['tool', 'prompt', 'resource'].includes(kind)) command.option('--server <name>', 'only those of this server')
+    if (kind === 'tool') command.option('--group <name>', 'only those that this group serves')
+    command.action(run(async () => (await import('../actions/list.ts')).listOf(kind)))
+  }
+}
+
+function addGet(program: Command, run: Runner): void {
+  const get = program.command('get').alias('show').description('Show one thing')
+  for (const kind of kinds) {
+    const { singular, plural, aliases } = KINDS[kind]
+    const command = get
+      .command(`${singular} <${kind === 'resource' ? 'uri' : 'name'}>`)
+      .aliases([plural, ...aliases])
+      .description(`Show one of the ${about[kind]}`)
+    if (kind === 'prompt') command.option('--arg <key=value>', 'render it with this argument; repeatable', collect)
+    if (kind === 'resource') command.option('--read', 'its contents')
+    command.action(run(async () => (await import('../actions/get.ts')).getOf(kind)))
+  }
+}
+
+function addSwitches(program: Command, run: Runner): void {
+  for (const verb of ['enable', 'disable'] as const) {
+    const title = verb === 'enable' ? 'Enable' : 'Disable'
+    const parent = program.command(verb).description(`${title} a server, tool, prompt or resource`)
+    for (const kind of ['server', 'tool', 'prompt', 'resource'] as const) {
+      parent
+        .command(`${kind} <name>`)
+        .alias(KINDS[kind].plural)
+        .description(kind === 'server' ? `${title} a server` : `${title} a ${kind}, or every ${kind} of a server`)
+        .action(run(async () => (await import('../actions/switch.ts')).switchOf(verb, kind)))
+    }
+  }
+}
+
+function addUse(program: Command, run: Runner): void {
+  program
+    .command('usage <tool>')
+    .description('Show what a tool does and takes')
+    .action(run(async () => (await import('../actions/usage.ts')).showUsage))
+
+  program
+    .command('invoke <tool>')
+    .alias('call')
+    .description('Call a tool')
+    .option('--input <json>', 'arguments as a JSON object, @file, or - for stdin')
+    .option('--arg <key=value>', 'one argument, read by its type in the tool’s schema; repeatable', collect)
+    .option('--group <name>', 'only if this group serves the tool')
+    .option('--timeout <duration>', 'give up after, for example 60s, 500ms or 2m')
+    .option('--save <folder>', 'write images, audio and files into this folder')
+    .action(run(async () => (await import('../actions/invoke.ts')).invoke))
+
+  program
+    .command('render <prompt>')
+    .description('Render a prompt')
+    .option('--arg <key=value>', 'one argument; repeatable', collect)
+    .action(run(async () => (await import('../actions/render.ts')).render))
+
+  program
+    .command('read <uri>')
+    .description('Read a resource')
+    .option('--save <folder>', 'write what is not text into this folder')
+    .action(run(async () => (await import('../actions/read.ts')).read))
+}

@@ -1,0 +1,57 @@
+import type { ConfigFile } from './config-file.ts'
+import { usage } from './failure.ts'
+
+export const DEFAULT_REGISTRY = 'http://127.0.0.1:8080'
+
+/** Which gateway is talked to, and as whom. */
+export interface Connection {
+  /** Without a slash at its end. */
+  readonly registry: string
+  /** Where the URL comes from. */
+  readonly source: '--registry' | 'TOWPATH_REGISTRY' | 'file' | 'default'
+  readonly token: string | undefined
+  readonly tokenSource: 'TOWPATH_TOKEN' | 'file' | undefined
+}
+
+/** The URL as it is used; `from` tells the reader where it stands. */
+export function registryUrl(text: string, from: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    throw usage(`the registry URL in ${from} must begin with http:// or https://`, `for example ${DEFAULT_REGISTRY}`)
+  if (url.username || url.password)
+    throw usage(`the registry URL in ${from} must not hold a user name or password`, 'set TOWPATH_TOKEN instead')
+  if (url.search || url.hash) throw usage(`the registry URL in ${from} must not hold a query or fragment`)
+  return url.href.replace(/\/+$/, '')
+}
+
+/** A header can carry nothing else; the message does not show it. */
+export function checkToken(token: string, from: string): string {
+  if (!/^[\x21-\x7e]+$/.test(token)) throw usage(`the access token in ${from} holds white space or other characters`)
+  return token
+}
+
+/** `--registry`, then the environment, then the file, then the default (contract 5; the environment is our addition). */
+export function connection(
+  flag: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+  file: ConfigFile,
+  path: string
+): Connection {
+  const token = env.TOWPATH_TOKEN || file.access_token
+  const tokenSource: Connection['tokenSource'] = env.TOWPATH_TOKEN
+    ? 'TOWPATH_TOKEN'
+    : file.access_token
+      ? 'file'
+      : undefined
+  if (token !== undefined) checkToken(token, tokenSource === 'file' ? path : 'TOWPATH_TOKEN')
+  const found = (url: string, source: Connection['source'], from: string = source) => ({
+    registry: registryUrl(url, from),
+    source,
+    token,
+    tokenSource
+  })
+  if (flag !== undefined) return found(flag, '--registry')
+  if (env.TOWPATH_REGISTRY) return found(env.TOWPATH_REGISTRY, 'TOWPATH_REGISTRY')
+  if (file.registry_url) return found(file.registry_url, 'file', path)
+  return found(DEFAULT_REGISTRY, 'default')
+}

@@ -1,0 +1,30 @@
+/** The kinds of things that commands name; singular and plural are both understood. */
+export interface Kind {
+  readonly singular: string
+  readonly plural: string
+  readonly aliases: readonly string[]
+  /** Of the list. */
+  readonly path: string
+}
+
+const kind = (singular: string, path: string, aliases: readonly string[] = [], plural = `${singular}s`): Kind => ({
+  singular,
+  plural,
+  aliases,
+  path
+})
+
+export const KINDS = {
+  server: kind('server', '/api/v0/servers'),
+  tool: kind('tool', '/api/v0/tools'),
+  prompt: kind('prompt', '/api/v0/prompts'),
+  resource: kind('resource', '/api/v0/resources'),
+  group: kind('group', '/api/v0/tool-groups', ['tool-group', 'tool-groups']),
+  client: kind('mcp-client', '/api/v0/clients', ['client', 'clients']),
+  user: kind('user', '/api/v0/users')
+} as const
+
+export type KindName = keyof typeof KINDS
+
+/** Path of one thing of a kind that is named in the path. */
+export const itemPath = (name: KindName, item: string): string => `${KINDS[name].path}/${encodeURIComponent(item)}`

@@ -1,0 +1,36 @@
+import { Command, Option } from 'commander'
+import { PRODUCT } from '../domain/product.ts'
+import { VERSION } from '../domain/version.ts'
+import { addAdministration } from './commands/administration.ts'
+import { addItems } from './commands/items.ts'
+import { addServers } from './commands/servers.ts'
+import { addStart, type StartWorld } from './commands/start.ts'
+import type { Runner } from './runner.ts'
+
+/** Sections of the root's help. */
+export const BASIC = 'Basic commands:'
+export const ADVANCED = 'Advanced commands:'
+
+/** The whole command tree. Nothing that a command does is loaded before it runs. */
+export function createProgram(run: Runner, start: StartWorld): Command {
+  const program = new Command(PRODUCT)
+    .description('A gateway for MCP servers: their tools, prompts and resources at one place')
+    .version(VERSION, '-V, --version')
+    .exitOverride()
+    .option('--registry <url>', 'URL of the gateway (TOWPATH_REGISTRY, ~/.towpath.conf, http://127.0.0.1:8080)')
+    .addOption(new Option('-o, --output <format>', 'table, wide, json, yaml or name').default(undefined))
+    .option('--json', 'the same as -o json')
+    .option('-q, --quiet', 'no messages but warnings and errors')
+    .option('-v, --verbose', 'each request: method, path, status, time')
+    .option('--no-color', 'no colours (NO_COLOR)')
+    .option('-y, --yes', 'do not ask')
+    .showSuggestionAfterError()
+    .helpCommand('help [command]', 'Help for a command')
+  program.commandsGroup(BASIC)
+  addStart(program, start)
+  addServers(program, run)
+  addItems(program, run)
+  program.commandsGroup(ADVANCED)
+  addAdministration(program, run)
+  return program
+}

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import { isObject } from '../domain/is-object.ts'
+import type { Cli } from './cli.ts'
+import { EXIT, Failure, usage } from './failure.ts'
+import { readStdin, type Given } from './input.ts'
+
+const withoutNewline = (text: string) => text.replace(/\r?\n$/, '')
+
+/** A secret from stdin. */
+export async function secretFromStdin(cli: Cli, flag: string): Promise<string> {
+  const secret = withoutNewline(await readStdin(cli.world))
+  if (secret === '') throw usage(`${flag} found nothing on stdin`)
+  return secret
+}
+
+/** A secret from the command line: MCPJungle's way, which works, and which everyone on the machine can see. */
+export function secretFromArgument(cli: Cli, secret: string, instead: string): string {
+  cli.warn('a secret on the command line can be seen by others and is kept in the history of the shell', instead)
+  return secret
+}
+
+interface TokenFlags {
+  readonly accessToken?: string
+  readonly accessTokenStdin?: boolean
+}
+
+/** The access token that flags give, if they do. */
+export async function tokenFromFlags(cli: Cli, flags: TokenFlags): Promise<string | undefined> {
+  if (flags.accessToken !== undefined && flags.accessTokenStdin)
+    throw usage('--access-token and --access-token-stdin: give one of them')
+  if (flags.accessTokenStdin) return secretFromStdin(cli, '--access-token-stdin')
+  if (flags.accessToken === undefined) return undefined
+  return secretFromArgument(cli, flags.accessToken, 'use --access-token-stdin')
+}
+
+async function tokenFromFile(path: string, from: string): Promise<string> {
+  try {
+    return withoutNewline(await readFile(path, 'utf8'))
+  } catch (cause) {
+    throw new Failure(EXIT.usage, `${from}: the file of "access_token_ref" cannot be read: ${path}`, { cause })
+  }
+}
+
+function tokenFromEnv({ world }: Cli, name: string, from: string): string {
+  const value = world.env[name]
+  if (!value) throw usage(`${from}: the variable of "access_token_ref" is not set: ${name}`, `export ${name}=…`)
+  return value
+}
+
+/** Puts `access_token` in the place of `access_token_ref`, which names a file or variable here (contract 2.8). */
+export async function withToken(cli: Cli, { value, from }: Given, isNeeded: boolean): Promise<Record<string, unknown>> {
+  const { access_token_ref: reference, ...rest } = value
+  if (reference === undefined) {
+    if (isNeeded && rest.access_token === undefined)
+      throw usage(`${from} gives no token`, 'set "access_token_ref": {"file": …} or {"env": …}')
+    return rest
+  }
+  if (rest.access_token !== undefined) throw usage(`${from} gives "access_token" and "access_token_ref"`)
+  const { file, env } = isObject(reference) ? reference : {}
+  if (typeof file === 'string' && env === undefined) return { ...rest, access_token: await tokenFromFile(file, from) }
+  if (typeof env === 'string' && file === undefined) return { ...rest, access_token: tokenFromEnv(cli, env, from) }
+  throw usage(`${from}: "access_token_ref" takes "file" or "env"`)
+}

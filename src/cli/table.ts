@@ -1,0 +1,31 @@
+import { escaped } from '../domain/text.ts'
+
+/** What upstreams say must not move the cursor of a terminal, or forge a line. */
+const cell = (text: string) => escaped(text.replace(/\s*[\r\n\t]+\s*/g, ' ').trim(), 100_000)
+
+const clip = (text: string, width: number) =>
+  text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`
+
+/** Columns with two spaces between them; `width` of a terminal clips the last one, without it nothing is cut. */
+export function table(heads: readonly string[], rows: readonly (readonly string[])[], width?: number): string {
+  const lines = [heads.map((head) => head.toUpperCase()), ...rows.map((row) => row.map(cell))]
+  const widths = heads.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  const last = heads.length - 1
+  const left = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0)
+  return lines
+    .map((line) => {
+      const texts = line.map((text, column) => (column === last ? text : text.padEnd(widths[column]!)))
+      if (width !== undefined) texts[last] = clip(texts[last]!, Math.max(10, width - left))
+      return texts.join('  ').trimEnd()
+    })
+    .join('\n')
+}
+
+/** One record: a line for each member that has something to say. */
+export function details(members: readonly (readonly [name: string, value: string | undefined])[]): string {
+  const shown = members.flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, value] as const]
+  )
+  const width = Math.max(0, ...shown.map(([name]) => name.length + 1))
+  return shown.map(([name, value]) => `${`${name}:`.padEnd(width)}  ${cell(value)}`).join('\n')
+}

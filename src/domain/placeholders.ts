@@ -1,0 +1,36 @@
+/** A reference to a variable that is not set, and where it stands. */
+export interface Unset {
+  readonly name: string
+  /** For example `$.headers["X-Key"]`. */
+  readonly path: string
+}
+
+export interface Expanded {
+  readonly value: unknown
+  readonly unset: readonly Unset[]
+}
+
+const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+const step = (key: string): string => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)
+
+/**
+ * Puts values in the place of `${NAME}` in every text of a JSON value, at any depth (contract 2.11): after parsing, so
+ * that no value can break the JSON; in one pass, so that a value which holds `${X}` stays as it is; never in keys.
+ */
+export function expandPlaceholders(value: unknown, lookup: (name: string) => string | undefined): Expanded {
+  const unset: Unset[] = []
+  const text = (from: string, path: string): string =>
+    from.replace(placeholder, (whole, name: string) => {
+      const found = lookup(name)
+      if (found === undefined) unset.push({ name, path })
+      return found ?? whole
+    })
+  const expand = (from: unknown, path: string): unknown => {
+    if (typeof from === 'string') return text(from, path)
+    if (Array.isArray(from)) return from.map((item, index) => expand(item, `${path}[${index}]`))
+    if (typeof from !== 'object' || from === null) return from
+    return Object.fromEntries(Object.entries(from).map(([key, item]) => [key, expand(item, path + step(key))]))
+  }
+  return { value: expand(value, '$'), unset }
+}

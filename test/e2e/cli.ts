@@ -1,0 +1,56 @@
+import { Readable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import { execute } from '../../src/cli/execute.ts'
+import { tempDir } from '../store.ts'
+import { cleanEnv, run, towpathCommand } from './harness.ts'
+
+/** What a command line left behind. */
+export interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+  /** stdout, parsed. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
+  readonly json: any
+}
+
+export interface CliOptions {
+  readonly env?: NodeJS.ProcessEnv
+  /** What stdin holds. */
+  readonly input?: string
+}
+
+export interface CommandLine {
+  /** Its `~`. */
+  readonly home: string
+  (args: readonly string[], options?: CliOptions): Promise<Ended>
+}
+
+/** The command line in this process, against whatever gateway it names; `env` is that of every run. */
+export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): Promise<CommandLine> {
+  const home = await tempDir(t)
+  const once = async (args: readonly string[], options: CliOptions = {}): Promise<Ended> => {
+    let out = ''
+    let err = ''
+    const code = await execute(args, {
+      env: { ...env, ...options.env },
+      home,
+      stdin: Readable.from([options.input ?? '']),
+      stdout: { write: (text) => (out += text) },
+      stderr: { write: (text) => (err += text) }
+    })
+    return {
+      code,
+      out,
+      err,
+      get json(): unknown {
+        return JSON.parse(out)
+      }
+    }
+  }
+  return Object.assign(once, { home })
+}
+
+/** The command as a process of its own. */
+export const commandProcess = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
+  run(t, process.execPath, [...towpathCommand(), ...args], { env: { ...cleanEnv(), ...env } })
