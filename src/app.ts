@@ -91,7 +91,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
 
   await app.register(errors)
   await app.register(jsonBody, { limits })
-  await app.register(telemetry, { otel: config.otel })
+  await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION })
   const load = watchLoad({ ...limits, onChange: (reason) => tellLoad(app.log, reason) })
   app.addHook('onReady', async () => load.start())
   app.addHook('onClose', async () => load.close())
@@ -101,7 +101,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
     ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
-    observers: [app.metrics.observer, ...observers]
+    observers: [...app.metrics.observers, ...observers]
   })
   await app.register(audit)
   app.addHook('preValidation', (request, _reply, done) => {

@@ -28,6 +28,8 @@ export interface Config {
   readonly staleLimitS: number
   readonly demo: boolean
   readonly otel: boolean
+  /** Whether traces are sent; the SDK reads where to from the environment. */
+  readonly traces: boolean
   /** Without a trailing slash; undefined: taken from the request. */
   readonly publicUrl: string | undefined
   /** Host names (no port) that are accepted besides loopback names and the public URL's; null: any (enterprise default). */
@@ -277,6 +279,7 @@ export function readConfig(
     staleLimitS: read('staleLimitS') ?? (isEnterprise ? 3_600 : 0),
     demo: read('demo'),
     otel: read('otel') ?? isEnterprise,
+    traces: read('otlpEndpoint') !== undefined && read('otel') !== false,
     publicUrl: read('publicUrl'),
     allowedHosts: read('allowedHosts') ?? (isEnterprise ? null : []),
     allowedOrigins: read('allowedOrigins') ?? [],

@@ -72,6 +72,12 @@ const publicUrl = (given: string) => {
   return url.href.replace(/\/+$/, '')
 }
 
+const otlpEndpoint = (given: string) => {
+  const rule = 'must be an http:// or https:// URL'
+  if (!/^https?:$/.test(parsedUrl(given, rule).protocol)) fail(rule)
+  return given
+}
+
 const origins = (given: string) =>
   list(given).map((entry) => {
     const rule = 'must list origins such as https://app.example.com, separated by commas'
@@ -238,6 +244,12 @@ export const settings = {
     otherwise: '`off`; in enterprise mode `on`',
     about: 'Serves `GET /metrics`.',
     parse: onOff
+  },
+  otlpEndpoint: {
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    about:
+      'Where traces are sent, `http://collector:4318` for example: a span of each call with one of its server, in the trace of the caller. Other variables of the OpenTelemetry SDK for traces apply too: `OTEL_EXPORTER_OTLP_PROTOCOL`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and others. `OTEL_ENABLED=off` turns traces off.',
+    parse: otlpEndpoint
   },
   logLevel: {
     variable: `${ENV_PREFIX}LOG_LEVEL`,

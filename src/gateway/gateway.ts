@@ -1,5 +1,6 @@
 import { allServers, type AllowList } from '../domain/allow-list.ts'
 import type { ClientConfig, GroupConfig, ItemKind, ServerConfig } from '../registry/model.ts'
+import type { TraceContext } from './tracing.ts'
 import type { ClientChange, UserConfig } from '../registry/principals.ts'
 
 /** Who is asking. Development mode knows one caller; in enterprise mode each principal has one object for its MCP requests. */
@@ -13,6 +14,8 @@ export interface Caller {
   /** For the audit log. */
   readonly address?: string
   readonly requestId?: string
+  /** The trace that its request belongs to; of an MCP request it stands in the request. */
+  readonly trace?: TraceContext | undefined
 }
 export const developmentCaller: Caller = {
   kind: 'development',

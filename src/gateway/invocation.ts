@@ -10,6 +10,7 @@ import { members, valueOf, withMembers } from './json.ts'
 import { Observation, REST_ENDPOINT, type CallKind, type Observer } from './observation.ts'
 import { paramHeaderPairs } from './param-headers.ts'
 import { itemRecord } from './records.ts'
+import { traceMembers } from './tracing.ts'
 import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
 import { Call, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
@@ -58,7 +59,9 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     request: Outgoing,
     signal: AbortSignal
   ): Promise<Buffer> => {
-    const call = new Call(request, silentSink)
+    const trace = observation.joins(observation.caller.trace)
+    const meta = trace && observer.tracer ? traceMembers(trace) : ''
+    const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
     call.observation = observation
     observation.params = request.members
     if (signal.aborted) throw toAppError(left(), server.name)

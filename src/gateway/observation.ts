@@ -3,6 +3,7 @@ import type { ItemKind, Transport } from '../registry/model.ts'
 import { ProtocolError } from './downstream/jsonrpc.ts'
 import type { Caller } from './gateway.ts'
 import { saysIsError } from './is-error.ts'
+import type { Trace, TraceContext, Tracer } from './tracing.ts'
 import { UpstreamFailure, type Reason } from './upstream/failure.ts'
 
 /** How a call went, in the same words everywhere (design of the dashboard, 3.3). */
@@ -41,6 +42,8 @@ export interface CallObservation {
 
 /** Who wants to know what the data plane does. Called on the way of a request: must not throw, nor wait. */
 export interface Observer {
+  /** Undefined where nobody wants spans. */
+  readonly tracer: Tracer | undefined
   call(done: CallObservation): void
   /** A list was asked for over MCP. */
   list(kind: ItemKind): void
@@ -60,6 +63,7 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   const swaps = observers.flatMap((each) => each.swapped ?? [])
   const failures = observers.flatMap((each) => each.failed ?? [])
   return {
+    tracer: observers.find(({ tracer }) => tracer)?.tracer,
     call(done) {
       for (const tell of calls) tell(done)
     },
@@ -124,6 +128,7 @@ export class Observation implements CallObservation {
   private leftAt = 0
   private readonly since = performance.now()
   private readonly observer: Observer
+  private trace: Trace | null = null
   private isEnded = false
 
   constructor(observer: Observer, kind: CallKind, caller: Caller, endpoint: string) {
@@ -146,6 +151,14 @@ export class Observation implements CallObservation {
   resume(now: number): void {
     this.heldMs += now - this.heldSince
     this.heldSince = 0
+  }
+
+  /** Opens the call's spans where somebody wants them. Answers what the server is to be told of the trace. */
+  joins(given: TraceContext | undefined): TraceContext | undefined {
+    const { tracer } = this.observer
+    if (!tracer) return given
+    this.trace = tracer.start(this, performance.now() - this.since, given)
+    return this.trace.context
   }
 
   /** It is in the upstream's hands from now on. */
@@ -175,6 +188,7 @@ export class Observation implements CallObservation {
     this.totalMs = now - this.since - this.heldMs
     this.outcome = outcome
     this.error = error
+    this.trace?.end(this, now - this.since)
     this.observer.call(this)
   }
 }

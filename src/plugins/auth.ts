@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import { readCredentials } from '../domain/credentials.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../errors.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
+import { traceOfHeaders } from '../gateway/tracing.ts'
 import { createLineLimit } from './refusal-log.ts'
 
 type Access = 'public' | 'user' | 'admin' | 'client'
@@ -19,9 +20,9 @@ declare module 'fastify' {
 }
 
 /** The caller of a request that has passed this plugin's hook, with what the audit log says of the request. */
-export function callerOf({ caller, ip, id }: FastifyRequest): Caller {
+export function callerOf({ caller, ip, id, headers }: FastifyRequest): Caller {
   if (!caller) throw forbidden('no caller is known for this request')
-  return { ...caller, address: ip, requestId: id }
+  return { ...caller, address: ip, requestId: id, trace: traceOfHeaders(headers) }
 }
 
 /** Whom a route is for, as the refused are told. */

@@ -1,7 +1,9 @@
 import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Observer } from '../gateway/observation.ts'
 import { createMetrics, type Metrics } from './otel/metrics.ts'
+import { createTraces } from './otel/traces.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -10,13 +12,14 @@ declare module 'fastify' {
 }
 
 export interface AppMetrics {
-  /** What the gateway tells goes here; empty while metrics are off. */
-  readonly observer: Partial<Observer>
-  /** What `GET /metrics` answers; undefined while they are off. */
+  /** What the gateway tells goes here: nothing while both metrics and traces are off. */
+  readonly observers: readonly Partial<Observer>[]
+  /** What `GET /metrics` answers; undefined while metrics are off. */
   readonly text: (() => Promise<string>) | undefined
 }
 
-const off: AppMetrics = { observer: {}, text: undefined }
+/** What a collector that does not answer may hold up the end of the process. */
+const FLUSH_MS = 3_000
 
 /** Undefined while what is read is not there: the database may come late. */
 function whenThere<T>(read: () => T): T | undefined {
@@ -27,20 +30,34 @@ function whenThere<T>(read: () => T): T | undefined {
   }
 }
 
-/** Metrics of this process. Off, nothing is loaded and nothing is measured. */
-export default fp<Pick<Config, 'otel'>>(
-  async (app, { otel }) => {
-    if (!otel) return void app.decorate('metrics', off)
-    const metrics: Metrics = await createMetrics({
-      gateway: () => whenThere(() => app.gateway.stats()),
-      database: () => whenThere(() => app.registry.pool())
+async function startMetrics(app: FastifyInstance): Promise<Metrics> {
+  const metrics = await createMetrics({
+    gateway: () => whenThere(() => app.gateway.stats()),
+    database: () => whenThere(() => app.registry.pool())
+  })
+  app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
+    metrics.request(method, routeOptions.url, reply.statusCode, reply.elapsedTime)
+    done()
+  })
+  app.addHook('onClose', () => metrics.close())
+  return metrics
+}
+
+async function startTraces(app: FastifyInstance, version: string): Promise<Partial<Observer>> {
+  const { tracer, close } = await createTraces(version)
+  app.addHook('onClose', () => close(FLUSH_MS))
+  return { tracer }
+}
+
+/** Metrics and traces of this process. Of what is off nothing is loaded and nothing is measured. */
+export default fp<Pick<Config, 'otel' | 'traces'> & { version: string }>(
+  async (app, { otel, traces, version }) => {
+    const metrics = otel ? await startMetrics(app) : undefined
+    const tracing = traces ? await startTraces(app, version) : undefined
+    app.decorate('metrics', {
+      observers: [...(metrics ? [metrics.observer] : []), ...(tracing ? [tracing] : [])],
+      text: metrics?.text
     })
-    app.decorate('metrics', { observer: metrics.observer, text: () => metrics.text() })
-    app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
-      metrics.request(method, routeOptions.url, reply.statusCode, reply.elapsedTime)
-      done()
-    })
-    app.addHook('onClose', () => metrics.close())
   },
   { name: 'telemetry', dependencies: ['errors'] }
 )

@@ -124,6 +124,7 @@ const bad: readonly [name: string, value: string][] = [
   ['TOWPATH_STALE_LIMIT', '1h'],
   ['TOWPATH_DEMO', 'maybe'],
   ['OTEL_ENABLED', 'si'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
   ['TOWPATH_LOG_LEVEL', 'loud'],
   ['TOWPATH_PUBLIC_URL', 'gw.example.com'],
   ['TOWPATH_PUBLIC_URL', 'https://u:p@gw.example.com'],
@@ -233,4 +234,16 @@ test('docs/reference/configuration.md is what `npm run openapi` writes', () => {
 test('the version is the one in package.json', () => {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   assert.equal((JSON.parse(text) as { version: string }).version, VERSION)
+})
+
+test('traces are sent where there is a place for them, unless OpenTelemetry is off', () => {
+  const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://collector:4318'
+  const of = (env: Record<string, string>) => {
+    const { config } = readConfig(env, {}, () => '')
+    return [config.otel, config.traces]
+  }
+  assert.deepEqual(of({}), [false, false])
+  assert.deepEqual(of({ OTEL_EXPORTER_OTLP_ENDPOINT }), [false, true])
+  assert.deepEqual(of({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_ENABLED: 'on' }), [true, true])
+  assert.deepEqual(of({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_ENABLED: 'off' }), [false, false])
 })

@@ -1,5 +1,6 @@
 import type { Held } from '../bag.ts'
 import type { Observation } from '../observation.ts'
+import type { TraceContext } from '../tracing.ts'
 import type { UpstreamFailure } from './failure.ts'
 
 /** A request on its way to an upstream, in the parts that hops touch; everything else is JSON text, passed as it is. */
@@ -13,6 +14,8 @@ export interface Outgoing {
   readonly name?: string | undefined
   /** More headers towards a modern upstream, in pairs, ready to be sent (`Mcp-Param-*`, proxy page 4.6). */
   readonly headers?: readonly string[] | undefined
+  /** Told in the headers of a request over HTTP, beside what stands in `meta`. */
+  readonly trace?: TraceContext | undefined
 }
 
 /** What came back: the JSON text of `result` or of `error`, byte for byte. */

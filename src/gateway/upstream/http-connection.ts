@@ -5,7 +5,15 @@ import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { createHearing, type Hearing, type Streams } from './hearing.ts'
 import type { HttpPool } from './http-pool.ts'
-import { connectionHeaders, legacyBody, modernBody, modernHeaders, modernMeta, streamHeaders } from './http-request.ts'
+import {
+  connectionHeaders,
+  legacyBody,
+  legacyHeaders,
+  modernBody,
+  modernHeaders,
+  modernMeta,
+  streamHeaders
+} from './http-request.ts'
 import { type Watch, createWatch } from './http-watch.ts'
 
 export interface HttpConnection extends Connection {
@@ -107,7 +115,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
       : modernBody(id, request, sink.wantsProgress, fixedMeta, sink.capabilities, sink.logLevel)
     const exchange = new Exchange(host, call, id, resolve, reject)
     exchanges.add(exchange)
-    pool.post(isLegacy ? headers : modernHeaders(headers, request), body, exchange)
+    pool.post(isLegacy ? legacyHeaders(headers, request) : modernHeaders(headers, request), body, exchange)
   }
 
   const sendHeard = async (call: Call, { add, delete: remove }: Hearing): Promise<Answer> => {

@@ -1,5 +1,6 @@
-import type { Outgoing } from './call.ts'
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
+import { traceHeaders } from '../tracing.ts'
+import type { Outgoing } from './call.ts'
 
 const JSON_AND_STREAM = 'application/json, text/event-stream'
 
@@ -75,9 +76,14 @@ export const connectionHeaders = (base: readonly string[], version: string, sess
   ...(session === null ? [] : ['mcp-session-id', session])
 ]
 
-export function modernHeaders(connection: readonly string[], { method, name, headers }: Outgoing): string[] {
+/** Without a trace the connection's own, which nobody changes. */
+export const legacyHeaders = (connection: string[], { trace }: Outgoing): string[] =>
+  trace === undefined ? connection : [...connection, ...traceHeaders(trace)]
+
+export function modernHeaders(connection: readonly string[], { method, name, headers, trace }: Outgoing): string[] {
   const own = [...connection, 'mcp-method', method]
   if (name !== undefined) own.push('mcp-name', headerValue(name))
   if (headers !== undefined) own.push(...headers)
+  if (trace !== undefined) own.push(...traceHeaders(trace))
   return own
 }

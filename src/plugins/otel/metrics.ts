@@ -53,7 +53,7 @@ const gaugeOf = (meter: Meter, { name, about: description }: Metric) =>
   meter.createObservableGauge(name, { description })
 
 /** What happens, counted as it happens. */
-function createObserver(meter: Meter): Observer {
+function createObserver(meter: Meter): Partial<Observer> {
   const calls = counterOf(meter, definitions.toolCalls)
   const latency = histogramOf(meter, definitions.toolCallLatency)
   const others: Record<string, Counter> = {

@@ -1,0 +1,107 @@
+import type { Attributes, Span, SpanContext, SpanOptions } from '@opentelemetry/api'
+import { PRODUCT } from '../../domain/product.ts'
+import type { CallKind, CallObservation } from '../../gateway/observation.ts'
+import type { TraceContext, Tracer } from '../../gateway/tracing.ts'
+
+export interface Traces {
+  readonly tracer: Tracer
+  /** Sends what is left; waits for it at most so long. */
+  close(limitMs: number): Promise<void>
+}
+
+const methods: Record<CallKind, string> = {
+  tool: 'tools/call',
+  prompt: 'prompts/get',
+  resource: 'resources/read',
+  completion: 'completion/complete'
+}
+
+const hex = (value: number) => value.toString(16).padStart(2, '0')
+
+/** Names of servers, tools and prompts; URIs and completions may hold what is the caller's own. */
+function nameOf({ kind, server, item }: CallObservation): string {
+  const isNamed = kind === 'tool' || kind === 'prompt'
+  return `${methods[kind]} ${isNamed ? `${server}__${item}` : server}`
+}
+
+/** After OpenTelemetry's conventions for MCP, but for what is ours. */
+function attributesOf({ kind, server, item }: CallObservation): Attributes {
+  const own: Attributes = { 'mcp.method.name': methods[kind], 'towpath.server': server ?? '' }
+  if (kind === 'tool') return { ...own, 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': item ?? '' }
+  return kind === 'prompt' ? { ...own, 'gen_ai.prompt.name': item ?? '' } : own
+}
+
+/** The part of a traceparent that the SDK works with. */
+function parentOf({ traceparent }: TraceContext): Pick<SpanContext, 'traceId' | 'spanId' | 'traceFlags'> {
+  const [, traceId = '', spanId = '', flags = '00'] = traceparent.split('-')
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1 }
+}
+
+/** Loads OpenTelemetry and starts its SDK, which reads from the environment where traces go and how. */
+export async function createTraces(version: string): Promise<Traces> {
+  const [api, { NodeSDK, resources }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-node')
+  ])
+  const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, createTraceState } = api
+  const sdk = new NodeSDK({
+    resource: resources.resourceFromAttributes({ 'service.name': PRODUCT, 'service.version': version }),
+    // names of host and user, and command lines, are no collector's business unless an operator says so
+    resourceDetectors: [resources.envDetector],
+    metricReaders: [],
+    logRecordProcessors: [],
+    contextManager: null as never,
+    textMapPropagator: null
+  })
+  sdk.start()
+  const tracer = trace.getTracer(PRODUCT, version)
+
+  const contextOf = (span: Span): TraceContext => {
+    const { traceId, spanId, traceFlags, traceState } = span.spanContext()
+    return { traceparent: `00-${traceId}-${spanId}-${hex(traceFlags)}`, tracestate: traceState?.serialize() }
+  }
+  const contextIn = (given: TraceContext | undefined) => {
+    if (!given) return ROOT_CONTEXT
+    const { tracestate } = given
+    const traceState = tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }
+    return trace.setSpanContext(ROOT_CONTEXT, { ...parentOf(given), ...traceState, isRemote: true })
+  }
+  const open = (name: string, options: SpanOptions, within = ROOT_CONTEXT) => {
+    const span = tracer.startSpan(name, options, within)
+    return { span, within: trace.setSpan(within, span) }
+  }
+  const fail = (span: Span, { outcome }: CallObservation) => {
+    if (outcome === 'ok') return
+    span.setAttribute('error.type', outcome)
+    span.setStatus({ code: SpanStatusCode.ERROR })
+  }
+
+  return {
+    tracer: {
+      start(call, ms, parent) {
+        const name = nameOf(call)
+        const attributes = attributesOf(call)
+        const { startedAt } = call
+        const own = open(name, { kind: SpanKind.SERVER, attributes, startTime: startedAt }, contextIn(parent))
+        const sentAt = startedAt + ms
+        const theirs = open(name, { kind: SpanKind.CLIENT, attributes, startTime: sentAt }, own.within)
+        return {
+          context: contextOf(theirs.span),
+          end(done, endMs) {
+            fail(theirs.span, done)
+            theirs.span.end(Math.min(sentAt + done.upstreamMs, startedAt + endMs))
+            fail(own.span, done)
+            own.span.end(startedAt + endMs)
+          }
+        }
+      }
+    },
+    async close(limitMs) {
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)))
+      // a collector that cannot be reached costs its traces and no more
+      await Promise.race([sdk.shutdown().catch(() => {}), late]).finally(() => clearTimeout(timer))
+      trace.disable()
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { traceContext, traceHeaders, traceMembers, traceOfHeaders } from '../../src/gateway/tracing.ts'
+
+const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+
+test('a context is taken where it is well-formed, with its state', () => {
+  assert.deepEqual(traceContext(traceparent, 'a=1,b=2'), { traceparent, tracestate: 'a=1,b=2' })
+  assert.deepEqual(traceOfHeaders({ traceparent }), { traceparent, tracestate: undefined })
+})
+
+test('what is no context is none, and a state that is malformed is left out', () => {
+  for (const wrong of [
+    undefined,
+    7,
+    '',
+    `${traceparent}-more`,
+    traceparent.toUpperCase(),
+    traceparent.replace(/^00/, 'ff'),
+    `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`,
+    `00-${'a'.repeat(32)}-${'0'.repeat(16)}-01`,
+    `${traceparent}\r\nx: y`
+  ]) {
+    assert.equal(traceContext(wrong, 'a=1'), undefined, String(wrong))
+  }
+  assert.equal(traceOfHeaders({ tracestate: 'a=1' }), undefined)
+  for (const state of ['', 'a="1"', 'a=\\', 'a=\n', 'x'.repeat(513), 7, ['a=1']]) {
+    assert.equal(traceContext(traceparent, state)?.tracestate, undefined, String(state))
+  }
+})
+
+test('it is told as headers and as members of an object', () => {
+  const alone = { traceparent, tracestate: undefined }
+  const whole = { traceparent, tracestate: 'a=1' }
+  assert.deepEqual(traceHeaders(alone), ['traceparent', traceparent])
+  assert.deepEqual(traceHeaders(whole), ['traceparent', traceparent, 'tracestate', 'a=1'])
+  assert.deepEqual(JSON.parse(`{${traceMembers(alone)}}`), { traceparent })
+  assert.deepEqual(JSON.parse(`{${traceMembers(whole)}}`), whole)
+})
