@@ -5,6 +5,7 @@ import * as principals from './0003_principals.ts'
 import * as audit from './0004_audit.ts'
 import * as upstreamOAuth from './0005_upstream_oauth.ts'
 import * as refreshClaims from './0006_refresh_claims.ts'
+import * as calls from './0007_calls.ts'
 
 /** Every migration by name, applied in the order of the names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -13,5 +14,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003_principals': principals,
   '0004_audit': audit,
   '0005_upstream_oauth': upstreamOAuth,
-  '0006_refresh_claims': refreshClaims
+  '0006_refresh_claims': refreshClaims,
+  '0007_calls': calls
 }

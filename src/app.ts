@@ -12,8 +12,10 @@ import guard from './plugins/guard.ts'
 import jsonBody from './plugins/json-body.ts'
 import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
+import { createRequestIds } from './plugins/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
+import { calls } from './routes/calls.ts'
 import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
 import { mcp } from './routes/mcp.ts'
@@ -57,6 +59,7 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildO
       // the guard answers in our own words
       requireHostHeader: false
     },
+    genReqId: createRequestIds(),
     requestTimeout: timeouts.requestBodyMs,
     bodyLimit: limits.restBodyBytes,
     // a first start of the store, or a long migration, takes what it takes
@@ -85,9 +88,11 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
     onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used')
   } = options
   const app = createServer(config, log)
+  // a logger for each request is a measurable part of a call's cost; the few lines about requests name them themselves
+  app.setChildLoggerFactory((logger) => logger)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
   const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, staleLimitS, demo } = config
-  const { adminToken, initSecret, previousKey, auditRetentionDays } = config
+  const { adminToken, initSecret, previousKey, auditRetentionDays, callLog } = config
 
   await app.register(errors)
   await app.register(jsonBody, { limits })
@@ -101,6 +106,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
     ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
+    callLog,
     observers: [...app.metrics.observers, ...observers]
   })
   await app.register(audit)
@@ -113,7 +119,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(init, { mode, initSecret })
   await app.register(
     async (api) => {
-      for (const routes of [servers, upstreamOAuth, tools, prompts, resources, auditLog, keys])
+      for (const routes of [servers, upstreamOAuth, tools, prompts, resources, calls, auditLog, keys])
         await api.register(routes)
       await api.register(principals, { mode })
       await api.register(toolGroups, { publicUrl })

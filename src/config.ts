@@ -55,6 +55,12 @@ export interface Config {
   /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */
   readonly refreshIntervalMs: number
   readonly auditRetentionDays: number
+  readonly callLog: {
+    readonly enabled: boolean
+    /** With arguments and results. */
+    readonly contents: boolean
+    readonly retention: { readonly days: number; readonly rows: number }
+  }
   readonly timeouts: {
     readonly connectMs: number
     readonly callMs: number
@@ -181,6 +187,16 @@ const readStdio = (read: Reader, environment: Environment): Config['stdio'] => (
   environment
 })
 
+/** What the embedded store is asked holds up all else that the process does. */
+const readCallLog = (read: Reader, databaseUrl: string | undefined): Config['callLog'] => ({
+  enabled: read('callLog'),
+  contents: read('callLogContents'),
+  retention: {
+    days: read('callLogDays'),
+    rows: read('callLogRows') ?? (databaseUrl === undefined ? 100_000 : 1_000_000)
+  }
+})
+
 const readTimeouts = (read: Reader): Config['timeouts'] => ({
   connectMs: read('connectMs'),
   callMs: read('callMs'),
@@ -289,6 +305,7 @@ export function readConfig(
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
     auditRetentionDays: read('auditRetentionDays'),
+    callLog: readCallLog(read, databaseUrl),
     timeouts: readTimeouts(read),
     limits: readLimits(read)
   }

@@ -352,6 +352,31 @@ export const settings = {
     about: 'Days for which the audit log is kept.',
     parse: integer(1, 36_500)
   },
+  callLog: {
+    variable: `${ENV_PREFIX}CALL_LOG`,
+    fallback: 'on',
+    about: 'Keeps who called what, how it went and how long it took, for `GET /api/v0/calls` and the charts.',
+    parse: onOff
+  },
+  callLogContents: {
+    variable: `${ENV_PREFIX}CALL_LOG_CONTENTS`,
+    fallback: 'off',
+    about:
+      'Keeps arguments and results of calls too: the first 4,096 characters, without what looks like a secret, and nothing of what is larger than 64 KiB.',
+    parse: onOff
+  },
+  callLogDays: {
+    variable: `${ENV_PREFIX}CALL_LOG_RETENTION_DAYS`,
+    fallback: '7',
+    about: 'Days for which calls are kept.',
+    parse: integer(1, 36_500)
+  },
+  callLogRows: {
+    variable: `${ENV_PREFIX}CALL_LOG_MAX_ROWS`,
+    otherwise: '`1000000`; with the embedded store `100000`',
+    about: 'Calls that are kept; past it the oldest go.',
+    parse: integer(1, 1_000_000_000)
+  },
   connectMs: {
     variable: `${ENV_PREFIX}CONNECT_TIMEOUT_MS`,
     fallback: '30000',

@@ -49,3 +49,29 @@ export function secretsIn(config: Secretive, url: string | undefined): string[] 
   const query = url !== undefined && URL.canParse(url) ? [...new URL(url).searchParams.values()] : []
   return [token ?? '', client ?? '', ...values, ...Object.values(env), ...query]
 }
+
+/** Names whose values are secrets in any API. */
+const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
+const secretText = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}|\btwp_[\w-]{8,}/gi
+
+/** Results often are JSON as text. */
+function maskText(text: string): string {
+  if (/^\s*[[{]/.test(text)) {
+    try {
+      return JSON.stringify(maskSecrets(JSON.parse(text)))
+    } catch {
+      // a text like any other
+    }
+  }
+  return text.replace(secretText, (_, scheme?: string) => (scheme ? `${scheme} ***` : '***'))
+}
+
+/** A copy of JSON without what looks like a secret by its name or its form, for contents that are shown or stored. */
+export function maskSecrets(value: unknown): unknown {
+  if (typeof value === 'string') return maskText(value)
+  if (Array.isArray(value)) return value.map(maskSecrets)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, secretName.test(name) ? '***' : maskSecrets(member)])
+  )
+}

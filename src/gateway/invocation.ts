@@ -92,7 +92,8 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     asked: string,
     work: (observation: Observation) => Promise<T>
   ): Promise<T> => {
-    const observation = new Observation(observer, kind, caller, REST_ENDPOINT)
+    const { requestId } = caller
+    const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
     observation.aims(undefined, asked)
     try {
       return await work(observation)

@@ -12,6 +12,9 @@ export type Outcome = (typeof outcomes)[number]
 
 export type CallKind = 'tool' | 'prompt' | 'resource' | 'completion'
 
+/** How a call came in: over REST, or in an era of MCP. */
+export type Via = 'rest' | 'legacy' | 'modern'
+
 /** What stands as endpoint of a call that came in over REST. */
 export const REST_ENDPOINT = '/api/v0'
 
@@ -21,6 +24,8 @@ export interface CallObservation {
   readonly caller: Caller
   /** Path of the MCP endpoint, or `REST_ENDPOINT`. */
   readonly endpoint: string
+  readonly via: Via
+  readonly requestId: string | undefined
   /** Undefined where what was asked for is not there for this caller: then `item` is any text. */
   readonly server: string | undefined
   /** The upstream's own name of the tool or prompt, or a URI; of something unknown what the caller called it. */
@@ -38,6 +43,8 @@ export interface CallObservation {
   readonly params: string
   /** JSON text of the result, null where there is none. Of the call, so not to be kept. */
   readonly result: Buffer | null
+  /** Takes the server's secrets out of a text. */
+  readonly redact: (text: string) => string
 }
 
 /** Who wants to know what the data plane does. Called on the way of a request: must not throw, nor wait. */
@@ -109,11 +116,18 @@ function outcomeOf(error: unknown): Outcome {
   return error.cause instanceof UpstreamFailure ? outcomeOfFailure(error.cause) : 'refused'
 }
 
+/** Where a call came in. */
+export type Entrance = Pick<CallObservation, 'caller' | 'endpoint' | 'via' | 'requestId'>
+
+const asItIs = (text: string) => text
+
 /** A call while it is under way. A class, since there is one for each call. */
 export class Observation implements CallObservation {
   readonly kind: CallKind
   readonly caller: Caller
   readonly endpoint: string
+  readonly via: Via
+  readonly requestId: string | undefined
   server: string | undefined = undefined
   item: string | undefined = undefined
   outcome: Outcome = 'failed'
@@ -123,6 +137,7 @@ export class Observation implements CallObservation {
   upstreamMs = 0
   params = ''
   result: Buffer | null = null
+  redact: (text: string) => string = asItIs
   private heldMs = 0
   private heldSince = 0
   private leftAt = 0
@@ -131,11 +146,13 @@ export class Observation implements CallObservation {
   private trace: Trace | null = null
   private isEnded = false
 
-  constructor(observer: Observer, kind: CallKind, caller: Caller, endpoint: string) {
+  constructor(observer: Observer, kind: CallKind, { caller, endpoint, via, requestId }: Entrance) {
     this.observer = observer
     this.kind = kind
     this.caller = caller
     this.endpoint = endpoint
+    this.via = via
+    this.requestId = requestId
   }
 
   /** What the call is for; `server` where it is there. */
@@ -162,7 +179,8 @@ export class Observation implements CallObservation {
   }
 
   /** It is in the upstream's hands from now on. */
-  leaves(): void {
+  leaves(redact: (text: string) => string): void {
+    this.redact = redact
     this.leftAt = performance.now() - this.heldMs
   }
 

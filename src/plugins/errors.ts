@@ -48,18 +48,19 @@ function causeOf({ message, cause }: AppError): { cause?: string } {
 }
 
 /** Foreseen failures are one line; only what nobody foresaw shows where in the code. */
-function record(error: Failure, status: number, { log }: FastifyRequest): void {
+function record(error: Failure, status: number, { log, id: request_id }: FastifyRequest): void {
   if (status < 500) return
-  if (!(error instanceof AppError)) return log.error({ err: error }, 'request failed')
+  if (!(error instanceof AppError)) return log.error({ request_id, err: error }, 'request failed')
   const { cause } = error
   const hasLeft = cause instanceof UpstreamFailure && cause.reason === 'cancelled'
-  log[hasLeft ? 'debug' : 'warn']({ status, ...causeOf(error) }, `request failed: ${error.message}`)
+  log[hasLeft ? 'debug' : 'warn']({ request_id, status, ...causeOf(error) }, `request failed: ${error.message}`)
 }
 
 function sendError(error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = error.statusCode ?? 500
   record(error, status, request)
   if (error instanceof AppError && error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
+  void reply.header('x-request-id', request.id)
   void reply.code(status).type('application/json; charset=utf-8')
   const body = JSON.stringify(bodyOf(error, status))
   if (!closing.has(status)) return reply.send(body)

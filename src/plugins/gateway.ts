@@ -5,6 +5,7 @@ import type { Config } from '../config.ts'
 import { demoRegistration, isDemoRegistration } from '../demo/registration.ts'
 import { PRODUCT } from '../domain/product.ts'
 import { AppError, unavailable } from '../errors.ts'
+import { createCallLog } from '../gateway/call-log.ts'
 import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
 import type { Observer } from '../gateway/observation.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
@@ -80,10 +81,14 @@ async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBas
 
 /** Loads the catalog; contacts no upstream by itself. A failure leaves nothing open. */
 async function open(app: FastifyInstance, options: GatewayPluginOptions): Promise<Opened> {
-  const { version, mode, adminToken, observers, demo } = options
+  const { version, mode, adminToken, callLog, demo } = options
   const { log } = app
   const registry = await openFor(app, options)
   const listening = () => app.addresses().filter((place) => typeof place === 'object')
+  const observers = [
+    ...options.observers,
+    ...(callLog.enabled ? [createCallLog(registry.calls, callLog.contents)] : [])
+  ]
   const gateway = createGateway({ registry, config: options, version, listening, observers, log })
   try {
     await gateway.start()

@@ -11,6 +11,7 @@ export type RegistrySettings = Pick<
   | 'encryptionKey'
   | 'previousKey'
   | 'auditRetentionDays'
+  | 'callLog'
   | 'timeouts'
 > & { readonly tell?: ((line: string) => void) | undefined }
 
@@ -25,6 +26,7 @@ export const openFor = ({ log }: Pick<FastifyInstance, 'log'>, settings: Registr
     encryptionKey,
     previousKey,
     auditRetentionDays: settings.auditRetentionDays,
+    callRetention: settings.callLog.retention,
     connectTimeoutMs: timeouts.databaseConnectMs,
     queryTimeoutMs: timeouts.databaseQueryMs,
     onCreate: () => tell?.(`creating the embedded store in ${dataDir}; this takes some seconds, once`),

@@ -1,6 +1,7 @@
 import { difference } from '../domain/difference.ts'
 import { sql, type Insertable } from 'kysely'
 import type { Effect } from './context.ts'
+import type { Expiry } from './expiry.ts'
 import type { Act, AuditEntry, AuditQuery, Change, Outcome } from './model.ts'
 import type { Db, Tables } from './tables.ts'
 
@@ -93,46 +94,14 @@ function toEntry({ at, changed, before, after, ...row }: Selected): AuditEntry {
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as unknown as AuditEntry
 }
 
-/** Rows that one statement deletes: it must not hold up others. */
-const DELETED_AT_ONCE = 5_000
-const ROUNDS = 20
-/** Any number that nothing else locks. */
-const EXPIRY_LOCK = 7_203_401
-
-/** Deletes what is older than so many days, a bounded number of rows; one process at a time does. How many it were. */
-export async function expireAudit(db: Db, days: number): Promise<number> {
-  let deleted = 0
-  for (let round = 0; round < ROUNDS; round++) {
-    const count = await db.transaction().execute((trx) => deleteSome(trx, days))
-    deleted += count
-    if (count < DELETED_AT_ONCE) break
+export const auditExpiry = (days: number): Expiry => ({
+  lock: 7_203_401,
+  rounds: 20,
+  async deleteSome(db, limit) {
+    const result = await sql`
+      delete from audit_log where id in (
+        select id from audit_log where at < now() - make_interval(days => ${days}) order by at limit ${limit}
+      )`.execute(db)
+    return Number(result.numAffectedRows ?? 0n)
   }
-  return deleted
-}
-
-async function deleteSome(db: Db, days: number): Promise<number> {
-  const { rows } = await sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${EXPIRY_LOCK}) as free`.execute(db)
-  if (!rows[0]!.free) return 0
-  const result = await sql`
-    delete from audit_log where id in (
-      select id from audit_log where at < now() - make_interval(days => ${days}) order by at limit ${DELETED_AT_ONCE}
-    )`.execute(db)
-  return Number(result.numAffectedRows ?? 0n)
-}
-
-const HOUR_MS = 3_600_000
-
-/** The first time soon, for a process that never lives an hour; not at once, for one that must start quickly. */
-export function expireHourly(db: Db, days: number, onError: (error: unknown) => void): { stop(): void } {
-  const run = () => {
-    expireAudit(db, days).catch(onError)
-  }
-  const first = setTimeout(run, HOUR_MS / 60).unref()
-  const hourly = setInterval(run, HOUR_MS).unref()
-  return {
-    stop() {
-      clearTimeout(first)
-      clearInterval(hourly)
-    }
-  }
-}
+})

@@ -1,7 +1,12 @@
 import { sql } from 'kysely'
-import { expireHourly, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
+import type { CallEntry, CallFilter } from '../schemas/call.ts'
+import type { Range, Stats } from '../schemas/stats.ts'
+import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
+import { createStats, readStats } from './call-stats.ts'
+import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './calls.ts'
 import { claim, type Claimed, type ClaimOptions } from './claim.ts'
 import type { Effect, WriteContext } from './context.ts'
+import { expireRegularly } from './expiry.ts'
 import { translating } from './failures.ts'
 import { createGroups } from './groups.ts'
 import { createItems, type Difference } from './items.ts'
@@ -23,6 +28,7 @@ import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
 import type { PoolStats } from './postgres.ts'
 import { createRefusals } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
+import { createRowQueue } from './row-queue.ts'
 import type { Keyring } from './sealed.ts'
 import { openSecrets } from './secrets.ts'
 import { createPrincipals } from './principals.ts'
@@ -31,6 +37,11 @@ import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSync } from './sync.ts'
 import type { Db } from './tables.ts'
 import { createTokens, createTokenStore, type TokenStore } from './upstream-tokens.ts'
+
+const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
+/** A batch takes the embedded store some 5 ms, in which nothing is served. */
+const CALLS_AT_ONCE = 250
 
 /** How long an answered write may wait for its own process; what is committed is answered as done. */
 const READ_YOUR_WRITES_MS = 2_000
@@ -42,6 +53,19 @@ export interface Transaction {
   readonly groups: ReturnType<typeof createGroups>
   readonly principals: ReturnType<typeof createPrincipals>
   readonly tokens: ReturnType<typeof createTokens>
+}
+
+/** What was called, by whom and how it went (security page 7.5). */
+export interface CallLog {
+  /** Stores it soon; returns at once and never throws. */
+  record(row: CallRow): void
+  /** Rows that wait to be stored. */
+  readonly queued: number
+  /** The newest first. */
+  list(query: CallFilter & { readonly limit: number }): Promise<CallEntry[]>
+  find(id: string): Promise<CallEntry | undefined>
+  /** As of some seconds ago. */
+  stats(range: Range): Promise<Stats>
 }
 
 /** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
@@ -68,6 +92,7 @@ export interface Registry {
   recordRefusal(refusal: Refusal): void
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
+  readonly calls: CallLog
   /** Moves what is sealed to the current key. */
   rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
@@ -87,6 +112,8 @@ export interface Registry {
 export interface RegistryOptions extends StoreOptions, ClaimOptions {
   /** Rows of the audit log that are older are deleted; undefined: none. */
   readonly auditRetentionDays?: number | undefined
+  /** Which calls are kept; undefined: all. */
+  readonly callRetention?: Retention | undefined
   /** Told once per outage of the database or of following it. */
   readonly onError: (error: unknown) => void
 }
@@ -110,7 +137,7 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
 }
 
 function createRegistry(store: Store, { keys, root }: Claimed, options: RegistryOptions): Registry {
-  const { onError, auditRetentionDays } = options
+  const { onError, auditRetentionDays, callRetention } = options
   const { db } = store
   const sync = createSync({ store, onError })
   const refusals = createRefusals({
@@ -119,7 +146,21 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
   })
   /** What does not open is told once, not at each use. */
   const reported = new WeakSet<Uint8Array>()
-  const expiry = auditRetentionDays === undefined ? undefined : expireHourly(db, auditRetentionDays, onError)
+  const calls = createRowQueue<CallRow>({
+    write: (rows) => translating(() => recordCalls(db, rows)),
+    onError,
+    onDropped: (count) => refusals.confess('calls.dropped', count),
+    batch: CALLS_AT_ONCE
+  })
+  const closeCalls = async () => {
+    const lost = await calls.close()
+    if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
+  }
+  const expiries = [
+    auditRetentionDays && expireRegularly(db, auditExpiry(auditRetentionDays), { everyMs: HOUR_MS, onError }),
+    callRetention && expireRegularly(db, callExpiry(callRetention), { everyMs: MINUTE_MS, onError })
+  ]
+  const stats = createStats((range) => translating(() => readStats(db, range)))
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version } = await translating(() => commit(db, keys, change, work))
@@ -153,6 +194,15 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
       }),
     recordRefusal: refusals.record,
     audit: (query) => translating(() => readAudit(db, query)),
+    calls: {
+      record: calls.push,
+      get queued() {
+        return calls.length
+      },
+      list: (query) => translating(() => readCalls(db, query)),
+      find: (id) => translating(() => findCall(db, id)),
+      stats
+    },
     oauthSessions: createOAuthSessions(db, keys),
     tokens: createTokenStore(db, keys),
     rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
@@ -164,8 +214,8 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
         await sql`select 1`.execute(db)
       }),
     async close() {
-      expiry?.stop()
-      await refusals.close()
+      for (const expiry of expiries) if (expiry) expiry.stop()
+      await Promise.all([closeCalls(), refusals.close()])
       await sync.close()
       await store.close()
     }

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
+import type { CallEntry } from '../schemas/call.ts'
 import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode, Transport } from './model.ts'
 
 /** bigint: text on both engines, so that no digit is lost (store.ts sets the parsers). */
@@ -125,6 +126,27 @@ export interface Tables {
     after: Optional
     /** null: not a change. */
     version: Optional
+  }
+  /** Rows are added and, when they are old or too many, deleted. */
+  calls: {
+    id: ColumnType<string, never, never>
+    at: Timestamp
+    kind: CallEntry['kind']
+    caller_kind: CallEntry['caller_kind']
+    caller: string
+    endpoint: string
+    via: CallEntry['via']
+    server: string | null
+    item: string | null
+    outcome: CallEntry['outcome']
+    total_ms: number
+    upstream_ms: number
+    request_bytes: number
+    response_bytes: number
+    error: string | null
+    request_id: string | null
+    arguments: string | null
+    result: string | null
   }
 }
 

@@ -40,7 +40,7 @@ export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, 
       }
       const { ip: address, id: requestId } = request
       const { access_token } = await app.gateway.initialize({ address, requestId })
-      request.log.info({ address }, 'initialized')
+      request.log.info({ request_id: requestId, address }, 'initialized')
       void reply.header('cache-control', 'no-store')
       return { status: 'initialized' as const, admin_access_token: access_token }
     }

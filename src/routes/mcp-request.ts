@@ -5,8 +5,6 @@ import { refuseEncoding } from '../plugins/json-body.ts'
 
 /** Bodies stay bytes; for plugins of MCP routes, whose own scope this changes. */
 export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
-  // nothing here logs by request, and a logger each is a measurable part of a call's cost
-  app.setChildLoggerFactory((logger) => logger)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) =>
     done(refuseEncoding(request), body)
@@ -45,5 +43,5 @@ export function refuseOthers(app: FastifyInstance, url: string, methods: readonl
 /** Takes the response over: from here on everything is the protocol's own. */
 export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
   reply.hijack()
-  return { headers: request.headers, response: reply.raw, caller: request.caller!, endpoint }
+  return { headers: request.headers, response: reply.raw, caller: request.caller!, endpoint, requestId: request.id }
 }

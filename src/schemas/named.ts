@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { AuditEntry, AuditPage } from './audit.ts'
+import { Call, CallPage } from './call.ts'
 import { KeyRotation } from './keys.ts'
 import {
   Client,
@@ -24,6 +25,7 @@ import {
   ServerState
 } from './server.ts'
 import { ErrorBody } from './shared.ts'
+import { Stats } from './stats.ts'
 import { Health, Metadata } from './system.ts'
 import { EffectiveTools, ToolGroup, ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from './tool-group.ts'
 import { Tool, ToolCall, ToolResult } from './tool.ts'
@@ -57,6 +59,9 @@ export const namedSchemas: readonly TSchema[] = [
   EffectiveTools,
   AuditEntry,
   AuditPage,
+  Call,
+  CallPage,
+  Stats,
   KeyRotation,
   Initialized,
   User,

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { register, startApp, stdioServer } from '../app.ts'
-import { expireAudit, recordRows, rowOf } from '../../src/registry/audit.ts'
+import { auditExpiry, recordRows, rowOf } from '../../src/registry/audit.ts'
+import { expire } from '../../src/registry/expiry.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { until } from '../e2e/harness.ts'
 import { startUpstream, at, echoTool } from '../e2e/upstream.ts'
@@ -236,10 +237,10 @@ for (const engine of engines) {
       at: new Date(Date.now() - days * 86_400_000)
     })
     await recordRows(store.db, [aged('old', 91), aged('young', 89), aged('older', 1_000)])
-    assert.equal(await expireAudit(store.db, 90), 2)
+    assert.equal(await expire(store.db, auditExpiry(90)), 2)
     const rows = await store.db.selectFrom('audit_log').select('action').execute()
     assert.deepEqual(rows, [{ action: 'young' }])
-    assert.equal(await expireAudit(store.db, 90), 0)
+    assert.equal(await expire(store.db, auditExpiry(90)), 0)
   })
 }
 

@@ -134,7 +134,12 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
   later(t, metrics.close)
   const caller = { kind: 'development', name: 'd', key: 'd', allowed: allServers } as const
   for (let i = 0; i < 20_000; i++) {
-    const observation = new Observation(joinObservers([metrics.observer]), 'tool', caller, '/mcp')
+    const observation = new Observation(joinObservers([metrics.observer]), 'tool', {
+      caller,
+      endpoint: '/mcp',
+      via: 'legacy',
+      requestId: undefined
+    })
     observation.aims(`s${i % 200}`, `t${i}`)
     observation.end('ok', undefined)
   }

@@ -56,7 +56,7 @@ const modernCapabilities = ({ params }: Message): string => {
 
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
   const era = classify(http.headers, message)
-  const { caller, endpoint } = http
+  const { caller, endpoint, requestId } = http
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
   const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
   if (session && reply instanceof Reply) reply.mayResume(edge.replays, session)
@@ -71,6 +71,7 @@ function createExchange(edge: Edge, http: HttpExchange, reply: Responder, messag
     response,
     caller,
     endpoint,
+    requestId,
     scope,
     session,
     capabilities,

@@ -28,6 +28,7 @@ export interface HttpExchange {
   readonly caller: Caller
   /** Path of the endpoint; sessions are bound to it. */
   readonly endpoint: string
+  readonly requestId: string
 }
 
 /** Who an upstream session belongs to, and in which era its caller speaks (architecture, idea 6). */
@@ -98,6 +99,7 @@ export interface Exchange {
   readonly response: ServerResponse
   readonly caller: Caller
   readonly endpoint: string
+  readonly requestId: string
   readonly scope: Scope
   /** The legacy session, where there is one. */
   readonly session: Session | undefined

@@ -65,8 +65,8 @@ const list =
 const observed =
   (kind: CallKind, method: Method): Method =>
   (exchange) => {
-    const { edge, caller, endpoint } = exchange
-    const observation = new Observation(edge.observer, kind, caller, endpoint)
+    const { edge, caller, endpoint, era: via, requestId } = exchange
+    const observation = new Observation(edge.observer, kind, { caller, endpoint, via, requestId })
     exchange.observation = observation
     try {
       return method(exchange)

@@ -62,7 +62,7 @@ export function postToSse(
   const { version } = session
   const messages = isBatch(text) ? readBatch(text, version || undefined, edge) : [readOne(edge, http, text)]
   reply.whole(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
-  const { headers, response, caller, endpoint } = http
+  const { headers, response, caller, endpoint, requestId } = http
   const channel = channelOf(edge, session)
   for (const message of messages) {
     const part = new Part(channel, message.id)
@@ -70,7 +70,7 @@ export function postToSse(
       const scope = edge.core.scope(caller, endpoint)
       const { capabilities } = session
       const exchange: Exchange = {
-        ...{ edge, message, headers, response, caller, endpoint, scope, session, capabilities },
+        ...{ edge, message, headers, response, caller, endpoint, requestId, scope, session, capabilities },
         era: 'legacy',
         reply: part,
         observation: null

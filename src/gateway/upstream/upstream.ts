@@ -148,7 +148,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const wantsLogs = home !== undefined || logLevel !== undefined
       let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs }
       active++
-      call.observation?.leaves()
+      call.observation?.leaves(redact)
       deadlines.watch(call, callMs, callTotalMs)
       let turn: Turn | undefined
       try {

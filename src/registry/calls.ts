@@ -1,0 +1,111 @@
+import { sql } from 'kysely'
+import { splitName } from '../domain/names.ts'
+import type { CallEntry, CallFilter } from '../schemas/call.ts'
+import type { Expiry } from './expiry.ts'
+import type { Db } from './tables.ts'
+
+type Stored = Omit<CallEntry, 'id' | 'at'>
+
+/** A call that is over, as it is stored: its texts are cut, and can be stored. `at`: milliseconds since 1970. */
+export type CallRow = { readonly at: number } & {
+  readonly [K in keyof Stored]: object extends Pick<Stored, K> ? Stored[K] | undefined : Stored[K]
+}
+
+/** Calls of which charts and filters say that they failed (design of the dashboard, 3.3). */
+export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
+
+/** As one JSON text: a third of the CPU of an array for each column, which the driver writes by hand. */
+export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<void> {
+  await sql`
+    insert into calls (
+      at, kind, caller_kind, caller, endpoint, via, server, item, outcome, total_ms, upstream_ms,
+      request_bytes, response_bytes, error, request_id, arguments, result
+    )
+    select
+      to_timestamp(at / 1000), kind, caller_kind, caller, endpoint, via, server, item, outcome, total_ms, upstream_ms,
+      request_bytes, response_bytes, error, request_id, arguments, result
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r(
+      at double precision, kind text, caller_kind text, caller text, endpoint text, via text, server text, item text,
+      outcome text, total_ms real, upstream_ms real, request_bytes integer, response_bytes integer, error text,
+      request_id text, arguments text, result text
+    )`.execute(db)
+}
+
+const columns = [
+  'id',
+  'at',
+  'kind',
+  'caller_kind',
+  'caller',
+  'endpoint',
+  'via',
+  'server',
+  'item',
+  'outcome',
+  'total_ms',
+  'upstream_ms',
+  'request_bytes',
+  'response_bytes',
+  'error',
+  'request_id'
+] as const
+
+/** The newest first, without arguments and results. */
+export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
+  const { server, tool, kind, outcome, failed, caller, endpoint, min_ms: least, from, to, before, limit } = query
+  let rows = db.selectFrom('calls').select(columns)
+  if (server !== undefined) rows = rows.where('server', '=', server)
+  if (tool !== undefined) rows = rows.where(isTool(tool))
+  if (kind !== undefined) rows = rows.where('kind', '=', kind)
+  if (outcome !== undefined) rows = rows.where('outcome', '=', outcome)
+  if (failed !== undefined) rows = rows.where('outcome', failed ? 'in' : 'not in', failedOutcomes)
+  if (caller !== undefined) rows = rows.where('caller', '=', caller)
+  if (endpoint !== undefined) rows = rows.where('endpoint', '=', endpoint)
+  if (least !== undefined) rows = rows.where('total_ms', '>=', least)
+  if (from !== undefined) rows = rows.where('at', '>=', new Date(from))
+  if (to !== undefined) rows = rows.where('at', '<', new Date(to))
+  if (before !== undefined) rows = rows.where('id', '<', before)
+  return (await rows.orderBy('id', 'desc').limit(limit).execute()).map(toEntry)
+}
+
+/** Of what a caller does not have, the whole name is the item's. */
+function isTool(qualified: string) {
+  const { server, name } = splitName(qualified) ?? { server: null, name: null }
+  return sql<boolean>`kind = 'tool' and (
+    (server = ${server}::text and item = ${name}::text) or (server is null and item = ${qualified}))`
+}
+
+export async function findCall(db: Db, id: string): Promise<CallEntry | undefined> {
+  const query = db.selectFrom('calls').select([...columns, 'arguments', 'result'])
+  const row = await query.where('id', '=', id).executeTakeFirst()
+  return row && toEntry(row)
+}
+
+type Nullable<T> = { [K in keyof T]: T[K] | null }
+
+/** Members that a row does not have are absent, not null. */
+function toEntry({ at, ...row }: Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }): CallEntry {
+  const entries = Object.entries({ ...row, at: at.toISOString() }).filter(([, value]) => value !== null)
+  return Object.fromEntries(entries) as unknown as CallEntry
+}
+
+export interface Retention {
+  readonly days: number
+  /** Of the newest calls; what failed to be stored has had a number too. */
+  readonly rows: number
+}
+
+/** By number and by time apart: each finds its rows at one end of an index. */
+export const callExpiry = ({ days, rows }: Retention): Expiry => ({
+  lock: 7_203_402,
+  rounds: 100,
+  async deleteSome(db, limit) {
+    const result = await sql`
+      delete from calls where id = any(array(
+        (select id from calls where id <= (select max(id) from calls) - ${rows}::bigint order by id limit ${limit})
+        union
+        (select id from calls where at < now() - make_interval(days => ${days}) order by at limit ${limit})
+      ))`.execute(db)
+    return Number(result.numAffectedRows ?? 0n)
+  }
+})

@@ -1,0 +1,104 @@
+import { AppError } from '../errors.ts'
+import { within } from './within.ts'
+
+const MAX_QUEUED = 10_000
+const GATHER_MS = 250
+const RETRY_MS = 1_000
+const CLOSE_MS = 2_000
+
+export interface RowQueueOptions<T> {
+  /** Rejects with a 503 AppError while the database is not reachable. */
+  write(rows: readonly T[]): Promise<void>
+  /** Told once per outage, and of what can never be written. */
+  onError(error: unknown): void
+  /** Told how many rows were dropped, once others can be written again, and before the close. */
+  onDropped(count: number): void
+  /** Rows that are written together. */
+  readonly batch: number
+}
+
+/** Rows that nobody waits for: queued and written together, behind the answers. An outage loses at most the queue. */
+export interface RowQueue<T> {
+  push(row: T): void
+  /** Takes it however full the queue is: for what says that something is missing. */
+  insist(row: T): void
+  readonly length: number
+  /** Writes what is queued, for a bounded time. Resolves with how many rows are lost. */
+  close(): Promise<number>
+}
+
+export function createRowQueue<T>({ write, onError, onDropped, batch: size }: RowQueueOptions<T>): RowQueue<T> {
+  const queue: T[] = []
+  let dropped = 0
+  let isDown = false
+  let isClosed = false
+  let running: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const schedule = (delayMs: number) => {
+    if (isClosed || running || timer) return
+    timer = setTimeout(flush, delayMs).unref()
+  }
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    running ??= drain().finally(() => {
+      running = undefined
+      if (queue.length > 0) schedule(RETRY_MS)
+    })
+  }
+  const drain = async () => {
+    while (queue.length > 0 && (await writeNext()));
+  }
+  /** Whether it was written. */
+  const writeNext = async (): Promise<boolean> => {
+    const batch = queue.slice(0, size)
+    try {
+      await write(batch)
+    } catch (error) {
+      if (!isDown) onError(error)
+      isDown = true
+      const isPassing = error instanceof AppError && error.statusCode === 503
+      // what can never be written must not hold up the others
+      if (!isPassing) dropped += queue.splice(0, batch.length).length
+      return false
+    }
+    isDown = false
+    queue.splice(0, batch.length)
+    confess()
+    return true
+  }
+  const confess = () => {
+    if (dropped === 0) return
+    const count = dropped
+    dropped = 0
+    onDropped(count)
+  }
+  const finish = async () => {
+    await running
+    await drain()
+  }
+
+  const insist = (row: T) => {
+    queue.push(row)
+    schedule(GATHER_MS)
+  }
+
+  return {
+    get length() {
+      return queue.length
+    },
+    push(row) {
+      if (queue.length < MAX_QUEUED) insist(row)
+      else dropped++
+    },
+    insist,
+    async close() {
+      confess()
+      isClosed = true
+      clearTimeout(timer)
+      await within(CLOSE_MS, finish())
+      return queue.length + dropped
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { notFound } from '../errors.ts'
+import { Call, CallFilter, CallPage } from '../schemas/call.ts'
+import { failures, ref, Text } from '../schemas/shared.ts'
+import { Stats, StatsQuery } from '../schemas/stats.ts'
+
+const tags = ['calls']
+const config = { access: 'admin' } as const
+
+/** What `id` of no row can be is the id of nothing. */
+const rowId = /^\d{1,18}$/
+
+/** Security page 7.5. Rows are read and nothing else: no route changes or deletes any. */
+export const calls: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/calls',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Who called what, and how it went',
+        querystring: CallFilter,
+        response: { 200: ref(CallPage), ...failures(400, 503) }
+      }
+    },
+    async (request) => {
+      const { limit = 100, ...filter } = request.query
+      const rows = await app.registry.calls.list({ ...filter, limit: limit + 1 })
+      const page = rows.slice(0, limit)
+      return { calls: page, ...(rows.length > limit ? { next_before: page.at(-1)!.id } : {}) }
+    }
+  )
+
+  app.get(
+    '/calls/:id',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'One call, with arguments and result where they are kept',
+        params: Type.Object({ id: Text({ minLength: 1 }) }),
+        response: { 200: ref(Call), ...failures(404, 503) }
+      }
+    },
+    async ({ params: { id } }) => {
+      const call = rowId.test(id) ? await app.registry.calls.find(id) : undefined
+      if (!call) throw notFound('call', id)
+      return call
+    }
+  )
+
+  app.get(
+    '/stats',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Counts and percentiles of calls, for charts',
+        querystring: StatsQuery,
+        response: { 200: ref(Stats), ...failures(400, 503) }
+      }
+    },
+    (request) => app.registry.calls.stats(request.query.range ?? '24h')
+  )
+}

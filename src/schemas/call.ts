@@ -1,0 +1,69 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { ref, StringEnum, Text } from './shared.ts'
+
+const kinds = ['tool', 'prompt', 'resource', 'completion'] as const
+const callerKinds = ['development', 'admin', 'user', 'client'] as const
+const ways = ['rest', 'legacy', 'modern'] as const
+const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
+
+const ms = (description: string) => Type.Number({ description })
+
+/** One row of the call log. Members that it does not have are absent. */
+export const Call = Type.Object(
+  {
+    id: Type.String(),
+    at: Type.String({ description: 'When it came in, ISO 8601' }),
+    kind: StringEnum(kinds),
+    caller_kind: StringEnum(callerKinds),
+    caller: Type.String(),
+    endpoint: Type.String({ description: 'Path of the MCP endpoint, or `/api/v0`' }),
+    via: StringEnum(ways, { description: 'REST, or the era of MCP that the caller speaks' }),
+    server: Type.Optional(Type.String({ description: 'Absent where the caller has no such item' })),
+    item: Type.Optional(
+      Type.String({
+        description: 'The server’s own name of the tool or prompt, or a URI; of something unknown any text'
+      })
+    ),
+    outcome: StringEnum(outcomes, { description: '`tool_error`: the tool itself says so' }),
+    total_ms: ms('From the first look at the request to its answer'),
+    upstream_ms: ms('The part of it that the server took'),
+    request_bytes: Type.Integer({ description: 'Of the parameters as they went to the server' }),
+    response_bytes: Type.Integer({ description: 'Of the result' }),
+    error: Type.Optional(Type.String({ description: 'What went wrong; what a tool itself says is not kept' })),
+    request_id: Type.Optional(
+      Type.String({ description: '`X-Request-Id` of an answer that is an error, and in the log' })
+    ),
+    arguments: Type.Optional(
+      Type.String({ description: 'JSON text, cut and without secrets; only where contents are kept' })
+    ),
+    result: Type.Optional(Type.String({ description: 'As `arguments`' }))
+  },
+  { $id: 'Call' }
+)
+export type CallEntry = Static<typeof Call>
+
+export const CallPage = Type.Object(
+  {
+    calls: Type.Array(ref(Call), { description: 'The newest first, without arguments and results' }),
+    next_before: Type.Optional(Type.String({ description: '`before` of the next page; absent on the last one' }))
+  },
+  { $id: 'CallPage' }
+)
+
+export const CallFilter = Type.Object({
+  server: Type.Optional(Text({ minLength: 1 })),
+  tool: Type.Optional(Text({ minLength: 1, description: 'Qualified name, `<server>__<tool>`' })),
+  kind: Type.Optional(StringEnum(kinds)),
+  outcome: Type.Optional(StringEnum(outcomes)),
+  failed: Type.Optional(
+    Type.Boolean({ description: 'true: only `tool_error`, `failed` and `timeout`; false: only the others' })
+  ),
+  caller: Type.Optional(Text({ minLength: 1, description: 'Name of a principal' })),
+  endpoint: Type.Optional(Text({ minLength: 1 })),
+  min_ms: Type.Optional(Type.Number({ minimum: 0, description: 'Calls that took so many milliseconds, or more' })),
+  from: Type.Optional(Type.String({ format: 'moment', description: 'Calls of this moment and later, ISO 8601' })),
+  to: Type.Optional(Type.String({ format: 'moment', description: 'Calls before this moment, ISO 8601' })),
+  before: Type.Optional(Type.String({ format: 'row-id', description: 'Calls older than the one with this id' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }))
+})
+export type CallFilter = Static<typeof CallFilter>

@@ -1,0 +1,42 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from './shared.ts'
+
+export const ranges = ['1h', '24h', '7d'] as const
+export type Range = (typeof ranges)[number]
+
+const counts = {
+  calls: Type.Integer(),
+  failed: Type.Integer({ description: '`tool_error`, `failed` and `timeout`' })
+}
+const measures = {
+  ...counts,
+  p50_ms: Type.Optional(Type.Number({ description: 'Half of the calls took so long or less; absent without calls' })),
+  p95_ms: Type.Optional(Type.Number())
+}
+const ToolStats = Type.Object({ server: Type.String(), tool: Type.String(), ...measures })
+
+/** What charts are drawn from. Calls that were refused or cancelled count, and have no part in the percentiles. */
+export const Stats = Type.Object(
+  {
+    range: StringEnum(ranges),
+    from: Type.String({ description: 'Begin of the first bucket, ISO 8601' }),
+    bucket_s: Type.Integer({ description: 'Seconds that a bucket stands for' }),
+    total: Type.Object(measures),
+    buckets: Type.Array(Type.Object(measures), { description: 'The oldest first; the last one is not over' }),
+    top_tools: Type.Array(ToolStats, { description: 'Those that are called most' }),
+    slowest_tools: Type.Array(ToolStats, { description: 'By `p95_ms`' }),
+    strip_from: Type.String({ description: 'Begin of the first half-hour of `servers`, ISO 8601' }),
+    servers: Type.Array(
+      Type.Object({
+        server: Type.String(),
+        ...measures,
+        half_hours: Type.Array(Type.Object(counts), { description: '48, the oldest first; the last one is not over' })
+      }),
+      { description: 'Servers that were called within a day' }
+    )
+  },
+  { $id: 'Stats' }
+)
+export type Stats = Static<typeof Stats>
+
+export const StatsQuery = Type.Object({ range: Type.Optional(StringEnum(ranges, { default: '24h' })) })

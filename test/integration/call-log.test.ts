@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import type { CallEntry } from '../../src/schemas/call.ts'
+import type { Stats } from '../../src/schemas/stats.ts'
+import { startApp } from '../app.ts'
+import { at, echoTool, startUpstream } from '../e2e/upstream.ts'
+import { until } from '../e2e/harness.ts'
+import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
+
+const get = async <T>(app: FastifyInstance, path: string): Promise<T> => {
+  const answer = await app.inject(`/api/v0${path}`)
+  assert.equal(answer.statusCode, 200, answer.body)
+  return answer.json()
+}
+/** The calls, the newest first, once there are as many. */
+async function logged(app: FastifyInstance, count: number): Promise<CallEntry[]> {
+  let calls: CallEntry[] = []
+  await until(`${count} calls are stored`, async () => {
+    calls = (await get<{ calls: CallEntry[] }>(app, '/calls')).calls
+    return calls.length >= count
+  })
+  assert.equal(calls.length, count)
+  return calls
+}
+const invoke = (app: FastifyInstance, payload: object) =>
+  app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload })
+
+test('each way in leaves its row: who, where, what, how it went, how long and how much', async (t) => {
+  const mcp = await startMcp(t)
+  const { app } = mcp
+  await addRecorder(t, mcp, 'alpha')
+  const before = Date.now()
+  await invoke(app, { name: 'alpha__echo', text: 'hi' })
+  await mcp.legacy('tools/call', { name: 'alpha__echo', arguments: { text: 'hi' } })
+  await mcp.modern('tools/call', { name: 'alpha__fail' })
+  await mcp.legacy('prompts/get', { name: 'alpha__nope' })
+  const rows = (await logged(app, 4)).toReversed()
+  assert.deepEqual(
+    rows.map(({ via, endpoint, kind, server, item, outcome }) => [via, endpoint, kind, server, item, outcome]),
+    [
+      ['rest', '/api/v0', 'tool', 'alpha', 'echo', 'ok'],
+      ['legacy', '/mcp', 'tool', 'alpha', 'echo', 'ok'],
+      ['modern', '/mcp', 'tool', 'alpha', 'fail', 'tool_error'],
+      ['legacy', '/mcp', 'prompt', undefined, 'alpha__nope', 'refused']
+    ]
+  )
+  for (const row of rows) {
+    assert.deepEqual([row.caller_kind, row.caller], ['development', 'development'])
+    assert.ok(Date.parse(row.at) >= before - 1 && Date.parse(row.at) <= Date.now())
+    assert.ok(row.total_ms >= row.upstream_ms)
+    assert.match(row.request_id!, /^[\w-]{8}-[0-9a-z]+$/)
+    assert.equal(row.arguments ?? row.result, undefined)
+  }
+  const [rest] = rows as [CallEntry]
+  assert.equal(rest.request_bytes, '"name":"echo","arguments":{"text":"hi"}'.length)
+  assert.ok(rest.response_bytes > 10 && rest.upstream_ms > 0)
+  assert.equal(new Set(rows.map(({ request_id }) => request_id)).size, 4)
+  assert.deepEqual(await get(app, `/calls/${rest.id}`), rest)
+})
+
+test('the row of a failed call says why, on one line, and the answer names the row', async (t) => {
+  const mcp = await startMcp(t)
+  const { app } = mcp
+  const faulty = await addFaulty(t, mcp, 'beta')
+  faulty.mode = 'bad_gateway'
+  const answer = await invoke(app, { name: 'beta__echo' })
+  assert.equal(answer.statusCode, 502)
+  const [row] = (await logged(app, 1)) as [CallEntry]
+  assert.equal(row.outcome, 'failed')
+  assert.match(row.error!, /HTTP 502/)
+  assert.equal(answer.headers['x-request-id'], row.request_id)
+
+  const forged = `nope\r\n\0${'x'.repeat(100_000)}\u{1f600}`
+  await mcp.legacy('tools/call', { name: forged })
+  const [unknown] = (await logged(app, 2)) as [CallEntry]
+  assert.equal(unknown.item, `nope\\u{d}\\u{a}\\u{0}${'x'.repeat(193)}…`)
+  assert.ok(unknown.error!.length < 300)
+})
+
+test('charts are drawn from what was called', async (t) => {
+  const mcp = await startMcp(t)
+  const { app } = mcp
+  await addRecorder(t, mcp, 'alpha')
+  await invoke(app, { name: 'alpha__echo' })
+  await invoke(app, { name: 'alpha__fail' })
+  await logged(app, 2)
+  let stats: Stats | undefined
+  await until('the charts know them', async () => {
+    stats = await get<Stats>(app, '/stats?range=1h')
+    return stats.total.calls === 2
+  })
+  assert.deepEqual([stats!.total.failed, stats!.buckets.length], [1, 60])
+  assert.deepEqual(
+    stats!.top_tools.map(({ tool, calls }) => [tool, calls]),
+    [
+      ['echo', 1],
+      ['fail', 1]
+    ]
+  )
+  assert.deepEqual(
+    stats!.servers.map(({ server, half_hours }) => [server, half_hours.at(-1)!.calls]).flat()[0],
+    'alpha'
+  )
+  assert.equal((await get<Stats>(app, '/stats')).range, '24h')
+})
+
+test('switched off, nothing is written', async (t) => {
+  const app = await startApp(t, { env: { TOWPATH_CALL_LOG: 'off' } })
+  await invoke(app, { name: 'nope__nope' })
+  assert.equal(app.registry.calls.queued, 0)
+  assert.deepEqual(await get(app, '/calls'), { calls: [] })
+})
+
+const contents = { TOWPATH_CALL_LOG_CONTENTS: 'on' }
+
+/** An upstream whose one tool answers what `answer` makes of its arguments. */
+async function answering(t: TestContext, env: Record<string, string>) {
+  const mcp = await startMcp(t, env)
+  await addRecorder(t, mcp, 'alpha')
+  return mcp
+}
+
+test('switched on, arguments and results are kept, without what looks like a secret', async (t) => {
+  const { app } = await answering(t, contents)
+  const text = JSON.stringify({ note: 'fine', password: 'SENT-in-text' })
+  await invoke(app, { name: 'alpha__echo', text, api_key: 'SENT-key', deep: [{ accessToken: { a: 'SENT-deep' } }] })
+  await invoke(app, { name: 'alpha__echo', header: 'Authorization: Bearer SENT-bearer' })
+  const [second, first] = (await logged(app, 2)) as [CallEntry, CallEntry]
+  assert.equal(first.arguments, undefined, 'not in a list')
+  const one = await get<CallEntry>(app, `/calls/${first.id}`)
+  assert.deepEqual(JSON.parse(one.arguments!), {
+    text: '{"note":"fine","password":"***"}',
+    api_key: '***',
+    deep: [{ accessToken: '***' }]
+  })
+  assert.match(one.result!, /"content"/)
+  const other = await get<CallEntry>(app, `/calls/${second.id}`)
+  assert.match(other.arguments!, /Authorization: Bearer \*\*\*/)
+  assert.equal(JSON.stringify([one, other]).includes('SENT'), false)
+})
+
+test('a secret of the server is in no content, wherever it comes up', async (t) => {
+  const app = await startApp(t, { env: contents })
+  const upstream = await startUpstream(t, 'alpha', { tools: [echoTool] })
+  const server = { ...at('alpha', upstream), bearer_token: 'SENT-bearer-of-alpha' }
+  const answer = await app.inject({ method: 'POST', url: '/api/v0/servers', payload: server })
+  assert.equal(answer.statusCode, 201, answer.body)
+  await invoke(app, { name: 'alpha__echo', text: 'it is SENT-bearer-of-alpha' })
+  const [row] = (await logged(app, 1)) as [CallEntry]
+  const call = await get<CallEntry>(app, `/calls/${row.id}`)
+  assert.equal(call.arguments, '{"text":"it is ***"}')
+  assert.equal(JSON.stringify(call).includes('SENT'), false)
+})
+
+test('contents are cut, and what is large is not kept at all', async (t) => {
+  const { app } = await answering(t, contents)
+  await invoke(app, { name: 'alpha__echo', text: 'a'.repeat(10_000) })
+  await invoke(app, { name: 'alpha__echo', text: 'b'.repeat(100_000) })
+  const [large, long] = (await logged(app, 2)) as [CallEntry, CallEntry]
+  const cut = await get<CallEntry>(app, `/calls/${long.id}`)
+  assert.equal(cut.arguments, `{"text":"${'a'.repeat(4_096 - 9)}…`)
+  const none = await get<CallEntry>(app, `/calls/${large.id}`)
+  assert.equal(none.arguments, undefined)
+  assert.ok(none.request_bytes > 100_000)
+})

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { startApp } from '../app.ts'
+import { readStats } from '../../src/registry/call-stats.ts'
+import { callExpiry, findCall, readCalls, recordCalls, type CallRow } from '../../src/registry/calls.ts'
+import { expire } from '../../src/registry/expiry.ts'
+import { openStore, type Store } from '../../src/registry/store.ts'
+import { engines, freshPlace, later, startRegistry, type Engine } from '../store.ts'
+import { limits, quiet } from '../templates.ts'
+
+async function openFresh(t: TestContext, engine: Engine): Promise<Store> {
+  const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
+  later(t, () => store.close())
+  return store
+}
+
+/** A moment in the middle of a half-hour, so that a test knows which bucket is which. */
+const NOW = Date.parse('2026-11-20T10:15:00Z')
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const call = (more: Partial<CallRow> = {}): CallRow => ({
+  at: NOW,
+  kind: 'tool',
+  caller_kind: 'client',
+  caller: 'cli-a',
+  endpoint: '/mcp',
+  via: 'legacy',
+  server: 'alpha',
+  item: 'echo',
+  outcome: 'ok',
+  total_ms: 5,
+  upstream_ms: 4,
+  request_bytes: 20,
+  response_bytes: 30,
+  error: undefined,
+  request_id: 'r-1',
+  ...more
+})
+
+for (const engine of engines) {
+  test(`what is recorded is read as it was, the newest first (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    const full = call({
+      error: '"quoted" \\ é 日 \u{1f600}',
+      arguments: '{"a":1}',
+      result: '{"b":[2]}',
+      total_ms: 1.25
+    })
+    const { server: _server, item: _item, request_id: _id, error: _error, ...bare } = call({ at: NOW + 2 })
+    await recordCalls(db, [full, bare as CallRow])
+    const [second, first] = await readCalls(db, { limit: 10 })
+    assert.deepEqual(await findCall(db, first!.id), { ...full, id: first!.id, at: '2026-11-20T10:15:00.000Z' })
+    assert.deepEqual(second, { ...bare, id: second!.id, at: '2026-11-20T10:15:00.002Z' })
+    assert.equal('arguments' in first!, false)
+    assert.equal(await findCall(db, '999999'), undefined)
+  })
+
+  test(`each filter holds back what it should, and they work together (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    await recordCalls(db, [
+      call({ item: '1' }),
+      call({ item: '2', server: 'beta' }),
+      call({ item: '3', kind: 'prompt' }),
+      call({ item: '4', outcome: 'tool_error' }),
+      call({ item: '5', outcome: 'failed' }),
+      call({ item: '6', outcome: 'timeout' }),
+      call({ item: '7', outcome: 'cancelled' }),
+      call({ item: '8', outcome: 'refused' }),
+      call({ item: '9', caller: 'cli-b' }),
+      call({ item: '10', endpoint: '/v0/groups/g/mcp' }),
+      call({ item: '11', total_ms: 500 }),
+      call({ item: '12', at: NOW - HOUR }),
+      call({ item: 'alpha__nope', server: undefined }),
+      call({ item: '13', server: 'gamma' })
+    ])
+    const items = async (query: Omit<Parameters<typeof readCalls>[1], 'limit'>) =>
+      (await readCalls(db, { ...query, limit: 100 })).map(({ item }) => item).toReversed()
+    assert.deepEqual(await items({ server: 'beta' }), ['2'])
+    assert.deepEqual(await items({ kind: 'prompt' }), ['3'])
+    assert.deepEqual(await items({ tool: 'alpha__4' }), ['4'])
+    assert.deepEqual(await items({ tool: 'alpha__3' }), [], 'a prompt is no tool')
+    assert.deepEqual(await items({ tool: 'alpha__nope' }), ['alpha__nope'])
+    assert.deepEqual(await items({ tool: 'nothing' }), [])
+    assert.deepEqual(await items({ outcome: 'failed' }), ['5'])
+    assert.deepEqual(await items({ failed: true }), ['4', '5', '6'])
+    assert.deepEqual(await items({ failed: false, server: 'gamma' }), ['13'])
+    assert.deepEqual(await items({ caller: 'cli-b' }), ['9'])
+    assert.deepEqual(await items({ endpoint: '/v0/groups/g/mcp' }), ['10'])
+    assert.deepEqual(await items({ min_ms: 500 }), ['11'])
+    assert.deepEqual(await items({ to: '2026-11-20T10:00:00Z' }), ['12'])
+    assert.equal((await items({ from: '2026-11-20T11:15:00+01:00' })).length, 13)
+    assert.deepEqual(await items({ failed: true, outcome: 'ok' }), [])
+  })
+
+  test(`calls beyond the days or the number that are kept are deleted, and no others (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    const DAY = 24 * HOUR
+    const now = Date.now()
+    const aged = (item: string, days: number) => call({ item, at: now - days * DAY })
+    await recordCalls(db, [aged('a', 1), aged('old', 8), aged('b', 2), aged('c', 3), aged('older', 400), aged('d', 0)])
+    const left = async () => (await readCalls(db, { limit: 100 })).map(({ item }) => item)
+    const byDays = callExpiry({ days: 7, rows: 1_000 })
+    assert.equal(await expire(db, byDays), 2)
+    assert.deepEqual(await left(), ['d', 'c', 'b', 'a'])
+    assert.equal(await expire(db, byDays), 0)
+    // by number: numbers that are gone count too
+    assert.equal(await expire(db, callExpiry({ days: 7, rows: 3 })), 2)
+    assert.deepEqual(await left(), ['d', 'c'])
+    assert.equal(await expire(db, callExpiry({ days: 7, rows: 1 })), 1)
+    assert.deepEqual(await left(), ['d'])
+  })
+
+  test(`more than one statement deletes are deleted, in as many statements (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    await recordCalls(
+      db,
+      Array.from({ length: 12_000 }, () => call({ at: Date.now() }))
+    )
+    assert.equal(await expire(db, callExpiry({ days: 7, rows: 500 })), 11_500)
+    assert.equal((await readCalls(db, { limit: 1_000 })).length, 500)
+  })
+
+  test(`charts count calls and failures by time, and leave out of percentiles what took no time (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    const spread = (n: number, more: Partial<CallRow>) =>
+      Array.from({ length: n }, (_, i) => call({ total_ms: i + 1, ...more }))
+    await recordCalls(db, [
+      ...spread(100, { at: NOW - 5 * MINUTE }),
+      ...spread(10, { at: NOW - 5 * MINUTE, outcome: 'refused', total_ms: 0, server: undefined }),
+      call({ at: NOW - 30 * MINUTE, outcome: 'failed', item: 'slow', total_ms: 9_000 }),
+      call({ at: NOW - 2 * HOUR, server: 'beta', outcome: 'tool_error', total_ms: 7 }),
+      call({ at: NOW - 30 * HOUR, server: 'gamma', total_ms: 3 }),
+      call({ at: NOW - 10 * MINUTE, kind: 'prompt', item: 'greet', outcome: 'cancelled', total_ms: 60_000 })
+    ])
+    const hour = await readStats(db, '1h', NOW)
+    assert.deepEqual([hour.range, hour.bucket_s, hour.buckets.length], ['1h', 60, 60])
+    assert.equal(hour.from, '2026-11-20T09:16:00.000Z')
+    assert.deepEqual(hour.total, { calls: 112, failed: 1, p50_ms: 51, p95_ms: 96 })
+    assert.deepEqual(hour.buckets[54], { calls: 110, failed: 0, p50_ms: 50, p95_ms: 95 })
+    assert.deepEqual(hour.buckets[29], { calls: 1, failed: 1, p50_ms: 9_000, p95_ms: 9_000 })
+    assert.deepEqual(hour.buckets[49], { calls: 1, failed: 0 }, 'only cancelled: no percentile')
+    assert.deepEqual(hour.buckets[0], { calls: 0, failed: 0 })
+    assert.deepEqual(hour.top_tools, [
+      { server: 'alpha', tool: 'echo', calls: 100, failed: 0, p50_ms: 50, p95_ms: 95 },
+      { server: 'alpha', tool: 'slow', calls: 1, failed: 1, p50_ms: 9_000, p95_ms: 9_000 }
+    ])
+    assert.deepEqual(
+      hour.slowest_tools.map(({ tool }) => tool),
+      ['slow', 'echo']
+    )
+
+    const day = await readStats(db, '24h', NOW)
+    assert.deepEqual([day.bucket_s, day.buckets.length, day.total.calls], [1_800, 48, 113])
+    const week = await readStats(db, '7d', NOW)
+    assert.deepEqual([week.bucket_s, week.buckets.length, week.total.calls], [7_200, 84, 114])
+    assert.equal(
+      week.buckets.reduce((sum, { calls }) => sum + calls, 0),
+      114
+    )
+
+    // the strip is of one day, whatever the range
+    assert.equal(week.strip_from, '2026-11-19T10:30:00.000Z')
+    assert.deepEqual(hour.servers, week.servers)
+    assert.deepEqual(
+      week.servers.map(({ server, calls, failed, half_hours: { length } }) => [server, calls, failed, length]),
+      [
+        ['alpha', 102, 1, 48],
+        ['beta', 1, 1, 48]
+      ]
+    )
+    assert.deepEqual(week.servers[0]!.half_hours.at(-1), { calls: 101, failed: 0 })
+    assert.deepEqual(week.servers[0]!.half_hours.at(-2), { calls: 1, failed: 1 })
+    assert.deepEqual(week.servers[1]!.half_hours.at(-5), { calls: 1, failed: 1 })
+  })
+
+  test(`without calls charts are empty, not missing (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    const stats = await readStats(db, '24h', NOW)
+    assert.deepEqual(stats.total, { calls: 0, failed: 0 })
+    assert.ok(stats.buckets.every(({ calls }) => calls === 0))
+    assert.deepEqual([stats.top_tools, stats.slowest_tools, stats.servers], [[], [], []])
+  })
+
+  test(`what is queued when the registry closes is stored (${engine})`, async (t) => {
+    const place = await freshPlace(t, engine)
+    const registry = await startRegistry(t, place)
+    for (let n = 0; n < 600; n++) registry.calls.record(call({ item: `tool-${n}` }))
+    await registry.close()
+    const again = await startRegistry(t, place)
+    const stored = await again.calls.list({ limit: 1_000 })
+    assert.deepEqual([stored.length, stored[0]!.item, stored.at(-1)!.item], [600, 'tool-599', 'tool-0'])
+    assert.equal((await again.calls.find(stored[0]!.id))?.item, 'tool-599')
+    assert.equal(again.calls.queued, 0)
+  })
+
+  test(`what the queue has no place for is told in the audit log (${engine})`, async (t) => {
+    const place = await freshPlace(t, engine)
+    const registry = await startRegistry(t, place)
+    for (let n = 0; n < 10_007; n++) registry.calls.record(call())
+    await registry.close()
+    const again = await startRegistry(t, place)
+    const [row] = await again.audit({ action: 'calls.dropped', limit: 10 })
+    assert.deepEqual([row?.actor_kind, row?.outcome, row?.count], ['system', 'failed', 7])
+  })
+}
+
+const get = async (app: FastifyInstance, path: string) => {
+  const answer = await app.inject(`/api/v0${path}`)
+  assert.equal(answer.statusCode, 200, answer.body)
+  return answer.json()
+}
+
+test('pages follow one another by the cursor, until there are none', async (t) => {
+  const app = await startApp(t)
+  for (let n = 0; n < 5; n++) app.registry.calls.record(call({ item: `tool-${n}` }))
+  while (app.registry.calls.queued > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  const first = await get(app, '/calls?limit=3')
+  const second = await get(app, `/calls?limit=3&before=${first.next_before}`)
+  const names = [...first.calls, ...second.calls].map(({ item }: { item: string }) => item)
+  assert.deepEqual(names, ['tool-4', 'tool-3', 'tool-2', 'tool-1', 'tool-0'])
+  assert.equal(second.next_before, undefined)
+  const { id } = first.calls[0]
+  assert.deepEqual(await get(app, `/calls/${id}`), first.calls[0])
+})
+
+test('an id of no call is a 404, whatever it looks like', async (t) => {
+  const app = await startApp(t)
+  for (const id of ['1', 'x', '-1', '1e3', '9'.repeat(90)]) {
+    const answer = await app.inject(`/api/v0/calls/${id}`)
+    assert.deepEqual([answer.statusCode, answer.json()], [404, { error: `call "${id}" does not exist` }])
+  }
+})
+
+const bad: readonly [query: string, error: string][] = [
+  ['/calls?limit=501', '"limit" must be <= 500'],
+  ['/calls?before=x', '"before" must be the id of a row'],
+  ['/calls?from=yesterday', '"from" must be an ISO 8601 date, or date and time with zone'],
+  ['/calls?outcome=bad', '"outcome" must be one of ok, tool_error, failed, timeout, cancelled, refused'],
+  ['/calls?failed=perhaps', '"failed" must be a boolean'],
+  ['/calls?min_ms=-1', '"min_ms" must be >= 0'],
+  ['/stats?range=1y', '"range" must be one of 1h, 24h, 7d']
+]
+for (const [query, error] of bad) {
+  test(`${query} is refused: ${error}`, async (t) => {
+    const app = await startApp(t)
+    const answer = await app.inject(`/api/v0${query}`)
+    assert.deepEqual([answer.statusCode, answer.json()], [400, { error }])
+  })
+}
