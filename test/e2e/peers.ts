@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Client as Client2, StreamableHTTPClientTransport as HttpTransport2 } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -62,21 +63,32 @@ export async function context7(t: TestContext, transport: 'stdio' | 'streamable_
   return { registration: { name: 'context7', transport, url }, direct: async () => rawHttp(url) }
 }
 
+type Headers = Readonly<Record<string, string>>
+
 const identity = { name: 'e2e', version: '1' }
 
 /** Client of the first SDK, which speaks the revisions with sessions. */
-export async function connectV1(t: TestContext, url: string): Promise<Client> {
+export async function connectV1(t: TestContext, url: string, headers: Headers = {}): Promise<Client> {
   const client = new Client(identity)
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } })
   // The SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes.
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)) as Transport)
+  await client.connect(transport as Transport)
+  later(t, () => client.close())
+  return client
+}
+
+/** The same over the transport of the oldest revision. */
+export async function connectSse(t: TestContext, url: string, headers: Headers = {}): Promise<Client> {
+  const client = new Client(identity)
+  await client.connect(new SSEClientTransport(new URL(`${url}/sse`), { requestInit: { headers } }))
   later(t, () => client.close())
   return client
 }
 
 /** Client of the second SDK, which asks the server what it speaks and prefers 2026-07-28. */
-export async function connectV2(t: TestContext, url: string): Promise<Client2> {
+export async function connectV2(t: TestContext, url: string, headers: Headers = {}): Promise<Client2> {
   const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } })
-  await client.connect(new HttpTransport2(new URL(`${url}/mcp`)))
+  await client.connect(new HttpTransport2(new URL(`${url}/mcp`), { requestInit: { headers } }))
   later(t, () => client.close())
   return client
 }

@@ -114,6 +114,18 @@ test('streams of 2025-11-25 begin with an event to come back to, older ones do n
   assert.equal(plain.headers.get('content-type'), 'application/json')
 })
 
+test('an event id that another replica gave opens a new stream, on which the session hears on', async (t) => {
+  const mcp = await startMcp(t)
+  await addRecorder(t, mcp, 'one')
+  const session = await mcp.initialize()
+  const first = await listen(t, mcp, session)
+  await until('its first event id', () => first.text().includes('_0\n'))
+  const own = /^id: (\S+)$/m.exec(first.text())![1]!
+  const second = await listen(t, mcp, session, `${own.startsWith('a') ? 'b' : 'a'}${own.slice(1)}`)
+  await mcp.app.inject({ method: 'POST', url: '/api/v0/tools/disable?entity=one__echo' })
+  await until('news', () => second.text().includes('notifications/tools/list_changed'))
+})
+
 test('an event id that is unknown, or of another session, is refused', async (t) => {
   const mcp = await startMcp(t)
   await addRecorder(t, mcp, 'one')

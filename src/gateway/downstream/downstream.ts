@@ -117,7 +117,9 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
   checkStream(http)
   const lastEventId = header(http.headers, 'last-event-id')
-  if (lastEventId) return resumeStream(edge, session, reply, lastEventId)
+  // what another process had kept is lost, but the client hears from now on: clients do not ask again after a refusal
+  const isLost = lastEventId && edge.replays.isElsewhere(lastEventId)
+  if (lastEventId && !isLost) return resumeStream(edge, session, reply, lastEventId)
   session.awaited?.close()
   reply.mayResume(edge.replays, session)
   attachStream(edge, http, session, reply, { headers: { 'mcp-session-id': session.id } })

@@ -44,12 +44,17 @@ export interface Replays {
   drop(track: Track, reader: Reply): boolean
   /** The stream of an event id, and the number of that event; undefined where it is not (or no more) one of the session. */
   find(session: Session, eventId: string): { track: Track; after: number } | undefined
+  /** Whether an event id is of another process: a replica that is gone, or this one before it was started again. */
+  isElsewhere(eventId: string): boolean
   /** Sends what came after an event, then goes on with this reader. */
   resume(track: Track, after: number, reader: Reply): void
   /** The session is over. */
   endSession(session: Session): void
   close(): void
 }
+
+/** Eight characters for the process, one or more for the stream, the number of the event. */
+const shape = /^[A-Za-z0-9-]{8}[0-9a-z]+_\d{1,15}$/
 
 const primes = ({ session }: Track) => session.version >= LATEST_LEGACY_VERSION
 
@@ -159,6 +164,7 @@ export function createReplays(): Replays {
       const after = Number(number)
       return after <= track.last ? { track, after } : undefined
     },
+    isElsewhere: (eventId) => shape.test(eventId) && !eventId.startsWith(prefix),
     resume(track, after, reader) {
       track.reader?.hangUp()
       const first = track.last - track.events.length + 1
