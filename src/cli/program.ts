@@ -3,6 +3,7 @@ import { PRODUCT } from '../domain/product.ts'
 import { VERSION } from '../domain/version.ts'
 import { addAdministration } from './commands/administration.ts'
 import { addItems } from './commands/items.ts'
+import { addMigrate } from './commands/migrate.ts'
 import { addServers } from './commands/servers.ts'
 import { addStart, type StartWorld } from './commands/start.ts'
 import type { Runner } from './runner.ts'
@@ -32,5 +33,6 @@ export function createProgram(run: Runner, start: StartWorld): Command {
   addItems(program, run)
   program.commandsGroup(ADVANCED)
   addAdministration(program, run)
+  addMigrate(program, start)
   return program
 }

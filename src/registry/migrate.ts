@@ -1,11 +1,22 @@
 import { Migrator, type MigrationResultSet } from 'kysely'
 import { migrations } from '../../migrations/index.ts'
 import { StartRefusal } from './refusal.ts'
-import type { Store } from './store.ts'
+import { translating } from './failures.ts'
+import { openStore, type Store, type StoreOptions } from './store.ts'
 
 /** Applies what is missing and returns its names; of several processes that start at once one applies it. */
 export const migrateToLatest = (store: Pick<Store, 'maintain'>): Promise<string[]> =>
   run(store, (migrator) => migrator.migrateToLatest())
+
+/** The same for a database that nobody serves from yet. */
+export async function migrateDatabase(options: StoreOptions): Promise<string[]> {
+  const store = await openStore(options)
+  try {
+    return await translating(() => migrateToLatest(store))
+  } finally {
+    await store.close()
+  }
+}
 
 /** Takes the last migration back; returns its name, or nothing when there is none. */
 export const migrateDown = (store: Pick<Store, 'maintain'>): Promise<string[]> =>

@@ -22,6 +22,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   routes: ['domain', 'schemas', 'registry', 'gateway', 'plugins'],
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
+  'migrate.ts': ['domain', 'registry', 'config.ts'],
   'openapi-document.ts': ['app.ts', 'config.ts', 'plugins', 'settings.ts'],
   cli: ['domain', 'schemas', 'config.ts', 'validation.ts']
 }

@@ -11,7 +11,8 @@ export interface StartWorld {
   readonly ended: (code: number) => void
 }
 
-function configure(flags: StartFlags, { env, readFile, error }: StartWorld) {
+/** What flags, variables and files say; where it cannot be used, says so and returns nothing. */
+export function configure(flags: StartFlags, { env, readFile, error }: StartWorld) {
   try {
     return readConfig(env, flags, readFile)
   } catch (cause) {
