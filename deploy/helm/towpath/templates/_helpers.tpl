@@ -1,0 +1,84 @@
+{{- define "towpath.name" -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | replace "towpath-towpath" "towpath" | trunc 52 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "towpath.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "towpath.labels" -}}
+{{ include "towpath.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* What every pod has: no rights, secrets as files, and nothing to write to but what ends with it. */}}
+{{- define "towpath.pod" -}}
+automountServiceAccountToken: false
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 1000
+  runAsGroup: 1000
+  fsGroup: 1000
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+volumes:
+  - name: secrets
+    secret:
+      secretName: {{ .Values.existingSecret }}
+      defaultMode: 0440
+  - name: data
+    emptyDir: {}
+  - name: home
+    emptyDir: {}
+  - name: tmp
+    emptyDir: {}
+{{- end }}
+
+{{- define "towpath.container" -}}
+image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+env:
+  - name: SERVER_MODE
+    value: enterprise
+  - name: DATABASE_URL_FILE
+    value: /run/secrets/towpath/database-url
+  - name: TOWPATH_ENCRYPTION_KEY_FILE
+    value: /run/secrets/towpath/encryption-key
+  - name: TOWPATH_ADMIN_TOKEN_FILE
+    value: /run/secrets/towpath/admin-token
+  {{- with .Values.publicUrl }}
+  - name: TOWPATH_PUBLIC_URL
+    value: {{ . | quote }}
+  {{- end }}
+  {{- range $name, $value := .Values.settings }}
+  - name: {{ $name }}
+    value: {{ $value | quote }}
+  {{- end }}
+volumeMounts:
+  - name: secrets
+    mountPath: /run/secrets/towpath
+    readOnly: true
+  - name: data
+    mountPath: /data
+  - name: home
+    mountPath: /home/towpath
+  - name: tmp
+    mountPath: /tmp
+{{- end }}

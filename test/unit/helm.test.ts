@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parse, parseAllDocuments } from 'yaml'
+import { VERSION } from '../../src/domain/version.ts'
+import { settings } from '../../src/settings.ts'
+
+const folder = fileURLToPath(new URL('../../deploy/helm/towpath/', import.meta.url))
+const read = (path: string) => readFileSync(join(folder, path), 'utf8')
+const templates = readdirSync(join(folder, 'templates'))
+const all = templates.map((name) => read(`templates/${name}`)).join('\n')
+const values = parse(read('values.yaml')) as Record<string, unknown>
+
+const has = (path: string): boolean => {
+  let at: unknown = values
+  for (const name of path.split('.')) {
+    if (typeof at !== 'object' || at === null || !(name in at)) return false
+    at = (at as Record<string, unknown>)[name]
+  }
+  return true
+}
+
+const leaves = (value: unknown, path = ''): string[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
+    ? Object.entries(value).flatMap(([name, inner]) => leaves(inner, path === '' ? name : `${path}.${name}`))
+    : [path]
+
+test("the chart is of this version and has no default for what is the installation's own", () => {
+  const chart = parse(read('Chart.yaml')) as Record<string, string>
+  assert.deepEqual([chart['apiVersion'], chart['name'], chart['appVersion']], ['v2', 'towpath', VERSION])
+  assert.equal(/password|kind: Secret/i.test(read('values.yaml') + all), false)
+})
+
+test('templates ask for values that exist, and every value is asked for', () => {
+  const asked = new Set([...all.matchAll(/\.Values\.([\w.]+)/g)].map(([, path = '']) => path))
+  for (const path of asked) assert.ok(has(path), path)
+  for (const path of leaves(values)) {
+    assert.ok(
+      [...asked].some((one) => path === one || path.startsWith(`${one}.`)),
+      path
+    )
+  }
+})
+
+test('templates include what is defined, and every block is ended', () => {
+  const defined = new Set([...all.matchAll(/define "([\w.]+)"/g)].map(([, name]) => name))
+  for (const [, name] of all.matchAll(/include "([\w.]+)"/g)) assert.ok(defined.has(name), name)
+  for (const name of templates) {
+    const text = read(`templates/${name}`)
+    const opened = text.match(/\{\{-? *(if|with|range|define)\b/g)?.length ?? 0
+    assert.equal(text.match(/\{\{-? *end\b/g)?.length ?? 0, opened, name)
+  }
+})
+
+test('there is one template for each kind', () => {
+  const kinds = [...all.matchAll(/^kind: (\w+)$/gm)].map(([, kind = '']) => kind)
+  assert.deepEqual(
+    kinds.toSorted((a, b) => (a < b ? -1 : 1)),
+    [
+      'Deployment',
+      'HorizontalPodAutoscaler',
+      'Ingress',
+      'Job',
+      'NetworkPolicy',
+      'PodDisruptionBudget',
+      'Service',
+      'ServiceMonitor'
+    ]
+  )
+})
+
+test('pods have settings that exist, no rights, and a root folder that they cannot write to', () => {
+  const known = new Set(Object.values(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
+  for (const [, name = ''] of all.matchAll(/- name: ([A-Z][A-Z_]+)$/gm)) assert.ok(known.has(name), name)
+  for (const line of [
+    'runAsNonRoot: true',
+    'readOnlyRootFilesystem: true',
+    'allowPrivilegeEscalation: false',
+    'drop: [ALL]',
+    'automountServiceAccountToken: false'
+  ]) {
+    assert.equal(all.split(line).length - 1, 1, line)
+  }
+})
+
+const noHelm = spawnSync('helm', ['version']).status === 0 ? false : 'NO HELM: the chart is not rendered'
+
+const helm = (...args: string[]) => {
+  const { status, stdout, stderr } = spawnSync('helm', args, { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  return stdout
+}
+
+interface Manifest {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
+const render = (...settings: string[]) =>
+  parseAllDocuments(
+    helm('template', 'mcp', folder, '--kube-version', '1.34.0', ...settings.flatMap((one) => ['--set', one]))
+  ).map((document) => document.toJS() as Manifest)
+
+test('Helm finds nothing wrong with the chart', { skip: noHelm }, () => {
+  assert.match(helm('lint', '--strict', folder, '--kube-version', '1.34.0'), /0 chart\(s\) failed/)
+})
+
+test('the chart renders with its defaults, and with everything switched on', { skip: noHelm }, () => {
+  const kinds = (manifests: Manifest[]) => manifests.map(({ kind }) => kind).toSorted((a, b) => (a < b ? -1 : 1))
+  assert.deepEqual(kinds(render()), ['Deployment', 'Job', 'NetworkPolicy', 'PodDisruptionBudget', 'Service'])
+  const rendered = render(
+    ...['autoscaling.enabled=true', 'ingress.enabled=true', 'serviceMonitor.enabled=true', 'ingress.tlsSecret=tls'],
+    ...['serviceMonitor.labels.team=ai', 'publicUrl=https://mcp.example.com', 'settings.TOWPATH_STDIO=off'],
+    ...['image.pullSecrets[0].name=pull', 'nodeSelector.disk=ssd', 'tolerations[0].operator=Exists'],
+    ...['networkPolicy.from[0].podSelector.matchLabels.app=agent', 'networkPolicy.egress[0].ports[0].port=5432']
+  )
+  assert.equal(rendered.length, 8)
+  for (const { metadata } of rendered) assert.match(metadata.name, /^mcp-towpath/)
+})
