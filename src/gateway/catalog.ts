@@ -185,7 +185,7 @@ function callerFor(stored: StoredPrincipal): Caller {
   if (stored.kind === 'client') {
     return { kind, name, key: `client:${id}`, allowed: readAllowList(stored.allowed_servers) }
   }
-  return { kind, name, key: `user:${id}`, allowed: allServers }
+  return { kind, name, key: `user:${id}`, allowed: allServers, tokenHash: stored.tokenHash }
 }
 
 /** Whom a caller was made for. */

@@ -2,7 +2,7 @@ import type { Change } from '../registry/model.ts'
 import type { Caller } from './gateway.ts'
 
 /** Where a request came from, as far as it is known. */
-type Origin = Pick<Change, 'address' | 'requestId'>
+type Origin = Pick<Change, 'address' | 'requestId' | 'tokenHash'>
 
 /** What a caller is about to change, for the audit log. */
 export const changeBy = (caller: Pick<Caller, 'kind' | 'name'> & Origin, action: string, target: string): Change => ({
@@ -10,5 +10,6 @@ export const changeBy = (caller: Pick<Caller, 'kind' | 'name'> & Origin, action:
   action,
   target,
   address: caller.address,
-  requestId: caller.requestId
+  requestId: caller.requestId,
+  tokenHash: caller.tokenHash
 })

@@ -11,6 +11,8 @@ export interface Caller {
   readonly key: string
   /** The servers that it may use over MCP. */
   readonly allowed: AllowList
+  /** SHA-256 of the access token that a user showed: what is written on its word checks it again. */
+  readonly tokenHash?: Uint8Array
   /** For the audit log. */
   readonly address?: string
   readonly requestId?: string

@@ -61,6 +61,10 @@ function sendError(error: Failure, request: FastifyRequest, reply: FastifyReply)
   record(error, status, request)
   if (error instanceof AppError && error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   void reply.header('x-request-id', request.id)
+  // RFC 6750 3: every 401 has its challenge
+  if (status === 401 && !reply.hasHeader('www-authenticate')) {
+    void reply.header('www-authenticate', 'Bearer error="invalid_token"')
+  }
   void reply.code(status).type('application/json; charset=utf-8')
   const body = JSON.stringify(bodyOf(error, status))
   if (!closing.has(status)) return reply.send(body)

@@ -241,7 +241,10 @@ export interface Act {
 }
 
 /** What is done by a write: its audit row is part of the same transaction. */
-export type Change = Act
+export interface Change extends Act {
+  /** SHA-256 of the access token that it is done on the word of; a write that finds it gone is refused. */
+  readonly tokenHash?: Uint8Array | undefined
+}
 
 /** What somebody was refused. Texts may come from outside. */
 export interface Refusal extends Act {

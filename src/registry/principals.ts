@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
-import { AppError, conflict, notFound } from '../errors.ts'
+import { AppError, conflict, notFound, unauthorized } from '../errors.ts'
 import type { WriteContext } from './context.ts'
 import { isUniqueViolation } from './failures.ts'
 import type { ClientConfig, StoredClient, StoredPrincipal, StoredUser } from './model.ts'
@@ -149,6 +149,12 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
       touch({ before: fromRow(removed) })
     }
   }
+}
+
+/** Work for a write may take its time, while the token that it was asked for with is revoked. 401. */
+export async function requireToken(db: Db, hash: Uint8Array): Promise<void> {
+  const found = await db.selectFrom('access_tokens').select('user_id').where('hash', '=', hash).executeTakeFirst()
+  if (!found?.user_id) throw unauthorized('the access token is not valid any more')
 }
 
 async function refuseWithoutAdmin(db: Db): Promise<void> {

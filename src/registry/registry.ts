@@ -31,7 +31,7 @@ import { rotateKeys, type Rotation } from './rotation.ts'
 import { createRowQueue } from './row-queue.ts'
 import type { Keyring } from './sealed.ts'
 import { openSecrets } from './secrets.ts'
-import { createPrincipals } from './principals.ts'
+import { createPrincipals, requireToken } from './principals.ts'
 import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSync } from './sync.ts'
@@ -225,6 +225,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
 async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
     const version = await lockVersion(trx)
+    if (change.tokenHash) await requireToken(trx, change.tokenHash)
     const effects: Effect[] = []
     const touch = (effect: Effect) => void effects.push(effect)
     const context: WriteContext = { db: trx, keys, version, touch }

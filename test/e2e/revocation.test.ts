@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { META, modernBody, modernHeaders, openStream, type OpenStream } from '../integration/mcp-helpers.ts'
-import { addUpstream, skip, startEnterprise, startReplica, type Actor, type Enterprise } from './enterprise.ts'
+import { startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { startRecorder } from '../fixtures/http/recorder.ts'
+import { later } from '../store.ts'
+import {
+  addUpstream,
+  createUser,
+  skip,
+  startEnterprise,
+  startReplica,
+  type Actor,
+  type Enterprise
+} from './enterprise.ts'
 import { openEventClient } from './event-client.ts'
 import { until } from './harness.ts'
 
@@ -178,3 +189,29 @@ test(
     }
   }
 )
+
+for (const [what, revoke] of [
+  ['removed', ({ admin }: Enterprise) => admin.remove('/api/v0/users/second')],
+  ['given another token', ({ admin }: Enterprise) => admin.put('/api/v0/users/second', {})]
+] as const) {
+  test(`what an administrator began is not finished once it is ${what}`, { skip }, async (t) => {
+    const gateway = await startEnterprise(t)
+    const second = gateway.as(await createUser(gateway.admin, { name: 'second', role: 'admin' }))
+    const recorder = await startRecorder(null, { name: 'late' })
+    later(t, recorder.close)
+    const proxy = await startFaultProxy(recorder.url)
+    later(t, proxy.close)
+    proxy.freeze()
+    const server = { name: 'late', transport: 'streamable_http', url: proxy.urlOf(recorder.url) }
+    const registering = second.post('/api/v0/servers', server)
+    await until('the upstream is asked', () => proxy.connections > 0)
+
+    assert.ok((await revoke(gateway)).status < 300)
+    proxy.thaw()
+    const { status, headers, body } = await registering
+    assert.deepEqual([status, body], [401, { error: 'the access token is not valid any more' }])
+    assert.match(headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
+    assert.deepEqual((await gateway.admin.get('/api/v0/servers')).body, [])
+    assert.equal((await gateway.admin.post('/api/v0/servers', server)).status, 201)
+  })
+}
