@@ -40,7 +40,8 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 /** Each file with what it is put on top of: paths are relative to the first one's folder. */
 const stacks: Readonly<Record<string, readonly string[]>> = {
   'docker-compose.yml': [],
-  'deploy/compose.dev.yml': []
+  'deploy/compose.dev.yml': [],
+  'deploy/compose.observability.yml': ['docker-compose.yml']
 }
 const files = Object.entries(stacks).map(([file, below]) => ({
   file,
@@ -114,7 +115,7 @@ for (const { file, folder, compose } of files) {
 
   test(`${file}: Towpath starts with the settings that it is given`, () => {
     const { towpath } = compose.services
-    if (!towpath) return
+    if (!towpath) return assert.equal(file, 'deploy/compose.observability.yml')
     const secret: Record<string, string> = {
       '/run/secrets/database_password': 'pass/word',
       '/run/secrets/encryption_key': Buffer.alloc(32).toString('base64'),
@@ -140,6 +141,8 @@ test('the database is reached by Towpath alone, over a network without a way out
   assert.equal(enterprise.networks!['store']!.internal, true)
   assert.ok(towpath!.networks!.includes('store'))
   assert.equal(towpath!.depends_on!['postgres']!.condition, 'service_healthy')
+  const others = Object.values(files[2]!.compose.services)
+  assert.deepEqual([...new Set(others.flatMap(({ networks = [] }) => networks))], ['front'])
 })
 
 test('make-secrets.sh makes values that Towpath takes, in a closed folder, and keeps those that exist', (t) => {
