@@ -23,7 +23,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
   'migrate.ts': ['domain', 'registry', 'config.ts'],
-  'openapi-document.ts': ['app.ts', 'config.ts', 'plugins', 'settings.ts'],
+  'openapi-document.ts': ['app.ts', 'cli', 'config.ts', 'plugins', 'settings.ts'],
   cli: ['domain', 'schemas', 'config.ts', 'validation.ts']
 }
 const openToAll = new Set(['errors.ts', 'domain/product.ts'])

@@ -34,22 +34,32 @@ export function addPrincipals(program: Command, run: Runner): void {
   const update = program.command('update').description('Change a server, group, MCP client or user')
   const remove = program.command('delete').description('Delete a server, group, MCP client or user')
 
-  withGroup(create.command('group [name]').aliases(KINDS.group.aliases)).action(
+  withGroup(create.command('group [name]').aliases(KINDS.group.aliases).description('Create a tool group')).action(
     run(async () => (await import('../actions/groups.ts')).createGroup)
   )
-  withGroup(update.command('group [name]').aliases(KINDS.group.aliases)).action(
-    run(async () => (await import('../actions/groups.ts')).updateGroup)
-  )
-  withClient(create.command('mcp-client [name]').aliases(KINDS.client.aliases)).action(
-    run(async () => (await import('../actions/clients.ts')).createClient)
-  )
-  withClient(update.command('mcp-client [name]').aliases(KINDS.client.aliases)).action(
-    run(async () => (await import('../actions/clients.ts')).updateClient)
-  )
+  withGroup(
+    update
+      .command('group [name]')
+      .aliases(KINDS.group.aliases)
+      .description('Change a tool group; a file replaces it whole')
+  ).action(run(async () => (await import('../actions/groups.ts')).updateGroup))
+  withClient(
+    create
+      .command('mcp-client [name]')
+      .aliases(KINDS.client.aliases)
+      .description('Create an MCP client; without a token given, one is generated')
+  ).action(run(async () => (await import('../actions/clients.ts')).createClient))
+  withClient(
+    update
+      .command('mcp-client [name]')
+      .aliases(KINDS.client.aliases)
+      .description('Change an MCP client: what it may use, its token')
+  ).action(run(async () => (await import('../actions/clients.ts')).updateClient))
   withToken(
     create
       .command('user [name]')
       .alias('users')
+      .description('Create a user; without a token given, one is generated')
       .option(...file)
   )
     .option('--role <role>', 'user or admin')
