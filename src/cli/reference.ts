@@ -42,7 +42,7 @@ export function commandReference(): string {
   const program = describedProgram()
   return `# Command line
 
-Every command but \`start\` talks to a gateway over HTTP. This page is generated from the command tree.
+Every command but \`start\` and \`migrate\` talks to a gateway over HTTP. This page is generated from the command tree.
 
 Data goes to stdout, everything else to stderr. The gateway is named by \`--registry\`, then \`TOWPATH_REGISTRY\`, then
 \`registry_url\` in \`~/.towpath.conf\`, then \`http://127.0.0.1:8080\`; the access token by \`TOWPATH_TOKEN\`, then
