@@ -42,15 +42,21 @@ export interface BuildOptions {
   readonly observers?: readonly Partial<Observer>[]
 }
 
-/** Errors of drivers and of the network may quote a URL whole; its credentials must not reach the log. */
-const withoutCredentials = (log: NonNullable<BuildOptions['log']>) => ({
-  write: (line: string) => log.write(line.replace(/:\/\/[^\s"/@]*@/g, '://***@'))
+const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/**
+ * Errors of drivers and of the network may quote a URL whole; its credentials must not reach the log. JSON escapes what
+ * steers terminals but for these: they stand in its texts alone, so they can be escaped afterwards.
+ */
+const safely = (log: NonNullable<BuildOptions['log']>) => ({
+  write: (line: string) =>
+    log.write(line.replace(/:\/\/[^\s"/@]*@/g, '://***@').replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e]/g, unicode))
 })
 
 /** Every default here that is not Fastify's answers a measured weakness (security page 2). */
 const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildOptions['log']) =>
   Fastify({
-    logger: log ? { level, stream: withoutCredentials(log) } : false,
+    logger: log ? { level, stream: safely(log) } : false,
     logController: new LogController({ disableRequestLogging: true }),
     http: {
       connectionsCheckingInterval: 2_000,
