@@ -35,6 +35,8 @@ export interface Scope {
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /** Proxy page 8, "Resolving". */
   resolve(uri: string): ResourceTarget | undefined
+  /** A URI that is known to lead to this server, listed there or not; undefined where the server must not be asked for it. */
+  resolveAt(server: string, uri: string): ResourceTarget | undefined
   /** A template by the string under which it is listed here, alias or not. */
   resolveTemplate(template: string): ResourceTarget | undefined
   /** Ready list entries, one listing a server. */
@@ -202,6 +204,10 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
       return item && serves(item) ? item : undefined
     },
     resolve: (uri) => uris().resolve(uri),
+    resolveAt(name, uri) {
+      const server = wholeServers.find((each) => each.name === name)
+      return server && !isDisabled(server, uri) ? { server, uri, isAlias: false } : undefined
+    },
     resolveTemplate: (template) => uris().resolveTemplate(template),
     listings(kind) {
       if (group || !allowed.isAll) return makeListings(kind)

@@ -173,6 +173,18 @@ test('what only a disabled template describes is not reached in another way', ()
   assert.deepEqual(resolved(catalog, 'towpath://a/x://listed'), ['a', 'x://listed', true])
 })
 
+test('a server is not asked for what only a disabled item of it describes, even if it has sent the URI itself', () => {
+  const off = { enabled: false }
+  const items = [template('x://{id}', off), resource('y://1', off), resource('x://listed')]
+  const catalog = catalogOf([storedServer('a', items), storedServer('b', [], off)])
+  const at = (server: string, uri: string) => globalScope(catalog).resolveAt(server, uri)
+  assert.equal(at('a', 'x://5'), undefined)
+  assert.equal(at('a', 'y://1'), undefined)
+  assert.deepEqual([at('a', 'z://new')?.server.name, at('a', 'x://listed')?.uri], ['a', 'x://listed'])
+  assert.equal(at('b', 'z://new'), undefined)
+  assert.equal(at('c', 'z://new'), undefined)
+})
+
 test('an alias that leads nowhere is not handed to another server', () => {
   const catalog = catalogOf([storedServer('a', [resource('x://1', { enabled: false }), resource('x://2')])])
   assert.equal(resolved(catalog, 'towpath://a/x://1'), undefined)

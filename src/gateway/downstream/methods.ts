@@ -119,8 +119,7 @@ function paramHeaders({ era, message, headers }: Exchange, { params }: Item): re
 /** A URI that one of this caller's results held leads to the server that sent it (proxy page 8, step 4). */
 function linkedTarget({ edge, caller, scope }: Exchange, uri: string): ResourceTarget | undefined {
   const name = edge.links.find(caller.key, uri)
-  const server = scope.whole.find((candidate) => candidate.name === name)
-  return server && server.find('resource', uri)?.enabled !== false ? { server, uri, isAlias: false } : undefined
+  return name === undefined ? undefined : scope.resolveAt(name, uri)
 }
 
 const readResource: Method = (exchange) => {
