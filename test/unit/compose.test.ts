@@ -173,3 +173,13 @@ for (const { stack } of files) {
     assert.deepEqual([status, stderr], [0, ''])
   })
 }
+
+test('the second user of the page on containers is a change that Compose and Towpath take', () => {
+  const page = read('docs/how-to/containers.md')
+  const { services } = parse(/```yaml\n([\s\S]*?)```/.exec(page)![1]!) as Compose
+  const { environment = {} } = services['towpath']!
+  const { config } = readConfig({ SERVER_MODE: 'enterprise', ...environment }, {}, () => '')
+  assert.equal(config.stdio.uid, 10_001)
+  for (const [, target = ''] of page.matchAll(/\]\((\.\.[^)]+)\)/g))
+    assert.ok(existsSync(join(root, 'docs/how-to', target)))
+})

@@ -120,3 +120,13 @@ test('the chart renders with its defaults, and with everything switched on', { s
   assert.equal(rendered.length, 8)
   for (const { metadata } of rendered) assert.match(metadata.name, /^mcp-towpath/)
 })
+
+test('the page on Kubernetes shows the annotations and keys that the chart has', () => {
+  const page = readFileSync(join(folder, '../../../docs/how-to/kubernetes.md'), 'utf8')
+  const { annotations } = values['ingress'] as { annotations: Record<string, string> }
+  const shown = [...page.matchAll(/^nginx\.ingress\.kubernetes\.io\/.*$/gm)].map(([line]) => parse(line))
+  assert.equal(shown.length, 3)
+  for (const one of shown) for (const [name, value] of Object.entries(one)) assert.equal(annotations[name], value, name)
+  for (const [, key = ''] of page.matchAll(/--from-literal=([\w-]+)=/g)) assert.ok(all.includes(`/${key}\n`), key)
+  for (const [, path = ''] of page.matchAll(/--set ([\w.]+)=/g)) assert.ok(has(path), path)
+})
