@@ -53,6 +53,13 @@ export function addAdministration(program: Command, run: Runner): void {
     .action(run(async () => (await import('../actions/keys.ts')).rotate))
 
   program
+    .command('export')
+    .description('Write servers, groups, clients and users into files; secrets as references to variables')
+    .option('-d, --dir <folder>', 'an empty folder, or one that is not there yet', 'towpath-export')
+    .option('--with-secrets', 'write the secrets of servers too')
+    .action(run(async () => (await import('../actions/export.ts')).exportAll))
+
+  program
     .command('validate <file>')
     .description('Check a file without sending it')
     .option('--type <type>', 'server, group, mcp-client or user; by default what it looks like')

@@ -1,0 +1,53 @@
+/** Names of variables for what does not go into a file. */
+export interface References {
+  /** `${NAME}` for what stands at this place. */
+  refer(...place: readonly string[]): string
+  /** A name that no other place has. */
+  name(...place: readonly string[]): string
+  /** All that were given out. */
+  names(): readonly string[]
+}
+
+export function createReferences(): References {
+  const taken = new Set<string>()
+  const name = (...place: readonly string[]): string => {
+    const wanted = place
+      .join('_')
+      .toUpperCase()
+      .replace(/[^A-Z0-9]+/g, '_')
+    let free = wanted
+    for (let count = 2; taken.has(free); count++) free = `${wanted}_${count}`
+    taken.add(free)
+    return free
+  }
+  return { name, refer: (...place) => `\${${name(...place)}}`, names: () => [...taken] }
+}
+
+const secretMembers = new Set(['bearer_token', 'oauth_client_secret'])
+/** Maps whose every value may be one. */
+const secretMaps = new Set(['headers', 'env'])
+
+const holdsPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(text)
+
+/**
+ * A registration as it is written to a file: secrets become references, and so does any text that would be taken for a
+ * reference when the file is read.
+ */
+export function withReferences(
+  { name, ...config }: Readonly<Record<string, unknown>> & { readonly name: string },
+  references: References,
+  keepSecrets = false
+): Record<string, unknown> {
+  const write = (value: unknown, isSecret: boolean, place: readonly string[]): unknown => {
+    if (typeof value === 'string')
+      return holdsPlaceholder(value) || (isSecret && !keepSecrets) ? references.refer('server', ...place) : value
+    if (Array.isArray(value)) return value.map((item, index) => write(item, isSecret, [...place, String(index)]))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, write(item, isSecret, [...place, key])]))
+  }
+  const members = Object.entries(config).map(([member, value]) => {
+    const isSecret = secretMembers.has(member) || secretMaps.has(member)
+    return [member, write(value, isSecret, [name, member])]
+  })
+  return { name, ...(Object.fromEntries(members) as object) }
+}
