@@ -5,9 +5,12 @@ import { buildApp } from './app.ts'
 import { commandReference } from './cli/reference.ts'
 import { readConfig } from './config.ts'
 import { metricsReference } from './plugins/otel/definitions.ts'
+import { errorsReference } from './reference/errors.ts'
+import { httpReference, type Document } from './reference/http.ts'
+import { limitsReference } from './reference/limits.ts'
 import { configurationReference } from './settings.ts'
 
-/** Writes what is generated and committed: openapi.json and the references of settings, metrics and commands. */
+/** Writes what is generated and committed: openapi.json and the pages of docs/reference. */
 async function main(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'towpath-openapi-'))
   const { config } = readConfig({}, { dataDir }, () => '')
@@ -15,10 +18,17 @@ async function main(): Promise<void> {
   try {
     await app.ready()
     await writeFile(new URL('../openapi.json', import.meta.url), `${JSON.stringify(app.swagger(), null, 2)}\n`)
-    const reference = new URL('../docs/reference/configuration.md', import.meta.url)
-    await writeFile(reference, configurationReference())
-    await writeFile(new URL('../docs/reference/metrics.md', import.meta.url), metricsReference())
-    await writeFile(new URL('../docs/reference/cli.md', import.meta.url), commandReference())
+    const pages = {
+      cli: commandReference(),
+      configuration: configurationReference(),
+      errors: errorsReference(),
+      http: httpReference(app.swagger() as unknown as Document),
+      limits: limitsReference(),
+      metrics: metricsReference()
+    }
+    for (const [name, text] of Object.entries(pages)) {
+      await writeFile(new URL(`../docs/reference/${name}.md`, import.meta.url), text)
+    }
   } finally {
     await app.close()
     await rm(dataDir, { recursive: true, force: true })

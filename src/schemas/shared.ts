@@ -49,7 +49,7 @@ export const ErrorBody = Type.Object(
   { $id: 'Error', additionalProperties: false }
 )
 
-const meanings = {
+export const meanings = {
   400: 'The input is not valid',
   401: 'No valid access token',
   403: 'Not allowed',

@@ -105,11 +105,11 @@ export async function connectByMcpRemote(t: TestContext, url: string): Promise<C
 }
 
 /** One run of the inspector's command line; its parsed output. */
-export async function inspect(t: TestContext, url: string, ...args: string[]): Promise<Record<string, unknown>> {
+export async function runInspector(t: TestContext, ...args: string[]): Promise<Record<string, unknown>> {
   const folder = await tempDir(t)
   const launcher = script('@modelcontextprotocol/inspector/clients/launcher/build/index.js')
-  const env = { ...cleanEnv(), HOME: folder, MCP_CATALOG_PATH: join(folder, 'mcp.json') }
-  const inspector = run(t, process.execPath, [launcher, '--cli', `${url}/mcp`, '--transport', 'http', ...args], {
+  const env = { ...cleanEnv(), HOME: folder }
+  const inspector = run(t, process.execPath, [launcher, '--cli', ...args], {
     env,
     cwd: folder,
     stdio: ['ignore', 'pipe', 'ignore']
@@ -118,3 +118,7 @@ export async function inspect(t: TestContext, url: string, ...args: string[]): P
   if (code !== 0) throw new Error(`the inspector ended with ${code}: ${inspector.output()}`)
   return JSON.parse(inspector.output()) as Record<string, unknown>
 }
+
+/** The same, at the gateway with this URL. */
+export const inspect = (t: TestContext, url: string, ...args: string[]) =>
+  runInspector(t, `${url}/mcp`, '--transport', 'http', ...args)

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import test from 'node:test'
+import { errorsReference } from '../../src/reference/errors.ts'
+import { httpReference, type Document as HttpDocument } from '../../src/reference/http.ts'
+import { limitsReference } from '../../src/reference/limits.ts'
 import { startApp } from '../app.ts'
 
 interface Document {
@@ -18,6 +21,15 @@ test('openapi.json is what `npm run openapi` writes', async (t) => {
   const served = (await app.inject('/openapi.json')).json<Document>()
   assert.equal(served.openapi, '3.1.0')
   assert.deepEqual(JSON.parse(committed), served)
+})
+
+test('docs/reference/http.md, errors.md and limits.md are what `npm run openapi` writes', async (t) => {
+  const app = await startApp(t)
+  const document = (await app.inject('/openapi.json')).json<HttpDocument>()
+  const pages = { http: httpReference(document), errors: errorsReference(), limits: limitsReference() }
+  for (const [name, text] of Object.entries(pages)) {
+    assert.equal(await readFile(new URL(`../../docs/reference/${name}.md`, import.meta.url), 'utf8'), text, name)
+  }
 })
 
 /** Described in the documentation: the MCP protocol's own endpoints, pages for people, the document itself. */

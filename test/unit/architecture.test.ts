@@ -22,8 +22,9 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   routes: ['domain', 'schemas', 'registry', 'gateway', 'plugins'],
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
+  reference: ['schemas', 'gateway', 'settings.ts'],
   'migrate.ts': ['domain', 'registry', 'config.ts'],
-  'openapi-document.ts': ['app.ts', 'cli', 'config.ts', 'plugins', 'settings.ts'],
+  'openapi-document.ts': ['app.ts', 'cli', 'config.ts', 'plugins', 'settings.ts', 'reference'],
   cli: ['domain', 'schemas', 'config.ts', 'validation.ts']
 }
 const openToAll = new Set(['errors.ts', 'domain/product.ts'])

@@ -59,7 +59,7 @@ export function redactFailure(failure: UpstreamFailure, redact: (text: string) =
   })
 }
 
-const statuses: Record<Reason, 429 | 502 | 503 | 504> = {
+export const statuses: Record<Reason, 429 | 502 | 503 | 504> = {
   unreachable: 502,
   timeout: 504,
   crashed: 502,

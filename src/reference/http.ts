@@ -1,0 +1,125 @@
+/** As far as it is read here. */
+interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly items?: Schema
+  readonly enum?: readonly string[]
+  readonly default?: string | number | boolean
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | Schema
+}
+
+interface Content {
+  readonly description?: string
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>
+}
+
+interface Operation {
+  readonly tags?: readonly string[]
+  readonly summary?: string
+  readonly description?: string
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required?: boolean
+    readonly description?: string
+    readonly schema: Schema
+  }[]
+  readonly requestBody?: Content
+  readonly responses: Readonly<Record<string, Content>>
+}
+
+/** An OpenAPI document, as far as it is read here. */
+export interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+const code = (value: string) => `\`${value}\``
+const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ')
+const capital = (text: string) => text[0]!.toUpperCase() + text.slice(1)
+const nameOf = (ref: string) => ref.split('/').at(-1)!
+const link = (ref: string) => `[${nameOf(ref)}](#${nameOf(ref).toLowerCase()})`
+
+function typeOf({ $ref, type, items, enum: values, additionalProperties }: Schema): string {
+  if ($ref) return link($ref)
+  if (values) return values.map((value) => code(value)).join(', ')
+  if (type === 'array') return `array of ${items ? typeOf(items) : 'anything'}`
+  if (type === 'object' && typeof additionalProperties === 'object') return 'map to strings'
+  return type ?? 'anything'
+}
+
+const bodyOf = ({ content }: Content): string | undefined => {
+  const media = content && Object.values(content)[0]
+  return media?.schema && typeOf(media.schema)
+}
+
+const note = ({ description, default: standard }: Schema) =>
+  cell([description, standard === undefined ? '' : `Default ${code(String(standard))}`].filter(Boolean).join('. '))
+
+function operationText(path: string, method: string, operation: Operation): string {
+  const { summary = '', description, parameters = [], requestBody, responses } = operation
+  const named = parameters.filter((parameter) => parameter.in === 'query')
+  const body = requestBody && bodyOf(requestBody)
+  const [good, bad] = [2, 4].map((from) =>
+    Object.entries(responses).filter(([status]) => (from === 2 ? status < '300' : status >= '300'))
+  ) as [[string, Content][], [string, Content][]]
+  const answer = ([status, content]: [string, Content]) => [status, bodyOf(content)].filter(Boolean).join(' ')
+  return [
+    `### ${method.toUpperCase()} ${path}`,
+    `${summary}.${description ? ` ${description}` : ''}`,
+    [
+      ...named.map(({ name, required, description: about, schema }) =>
+        `- Query ${code(name)}${required ? ', required' : ''}: ${note({ ...schema, ...(about && { description: about }) })}`.replace(
+          /: $/,
+          ''
+        )
+      ),
+      ...(body ? [`- Body: ${body}`] : []),
+      `- Answer: ${good.map(answer).join('; ')}`,
+      ...(bad.length > 0 ? [`- Errors: ${bad.map(([status]) => status).join(', ')}`] : [])
+    ].join('\n')
+  ].join('\n\n')
+}
+
+function schemaText(name: string, { description, properties = {}, required = [] }: Schema): string {
+  const rows = Object.entries(properties).map(
+    ([member, schema]) =>
+      `| ${code(member)} | ${typeOf(schema)} | ${required.includes(member) ? 'yes' : ''} | ${note(schema)} |`
+  )
+  return [
+    `### ${name}`,
+    ...(description ? [description] : []),
+    `<!-- prettier-ignore -->\n| Member | Type | Always | |\n|---|---|---|---|\n${rows.join('\n')}`
+  ].join('\n\n')
+}
+
+/** The text of docs/reference/http.md. */
+export function httpReference({ paths, components }: Document): string {
+  const byTag = new Map<string, string[]>()
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      const tag = operation.tags?.[0] ?? 'other'
+      byTag.set(tag, [...(byTag.get(tag) ?? []), operationText(path, method, operation)])
+    }
+  }
+  const parts = [...byTag].map(([tag, operations]) => `## ${capital(tag)}\n\n${operations.join('\n\n')}`)
+  const schemas = Object.entries(components.schemas).map(([name, schema]) => schemaText(name, schema))
+  return `# HTTP interface
+
+Every path, as it stands in \`openapi.json\`, from which this page is generated. A running gateway serves the document at
+\`/openapi.json\` and a page to try it out at \`/docs\`. Bodies are JSON; members that are not listed are refused.
+
+In enterprise mode a request needs \`Authorization: Bearer <token>\` of a user or administrator ([who may
+what](../how-to/users-and-clients.md)). Errors: [statuses and codes](errors.md). The MCP endpoints \`/mcp\`, \`/sse\`,
+\`/message\` and those of groups speak MCP and are not in the document.
+
+${parts.join('\n\n')}
+
+## Schemas
+
+${schemas.join('\n\n')}
+`
+}

@@ -1,0 +1,36 @@
+import { settings, type Setting } from '../settings.ts'
+
+const of = (...names: (keyof typeof settings)[]): Setting[] => names.map((name) => settings[name])
+
+const parts: Readonly<Record<string, readonly Setting[]>> = {
+  Requests: of('restBodyBytes', 'mcpBodyBytes', 'jsonDepth', 'jsonElements', 'batch', 'headerBytes', 'requestBodyMs'),
+  'Calls and upstreams': of(
+    ...(['connectMs', 'callMs', 'callTotalMs', 'upstreamResponseBytes', 'callsPerPrincipal'] as const),
+    ...(['stdioProcesses', 'stdioQueue', 'oauthSessionMs'] as const)
+  ),
+  'Sessions and streams': of('sessions', 'sessionIdleMs', 'streamBufferBytes'),
+  'The process and its database': of(
+    ...(['heapPercent', 'eventLoopLagMs', 'databaseConnectMs', 'databaseQueryMs', 'staleLimitS', 'drainMs'] as const)
+  )
+}
+
+const row = ({ variable, fallback, otherwise, about }: Setting) =>
+  `| ${about} | ${fallback === undefined ? (otherwise ?? 'none') : `\`${fallback}\``} | \`${variable}\` |`
+
+/** The text of docs/reference/limits.md. */
+export const limitsReference = (): string =>
+  `# Limits
+
+Everything that grows is bounded, and each bound is a setting. Times in \`…_MS\` are milliseconds, sizes bytes; they hold for
+one process. How they work together: [limits, overload and faults](../explanation/reliability.md). What is answered past
+them: [errors](errors.md).
+
+This page is generated from \`src/settings.ts\`.
+
+${Object.entries(parts)
+  .map(
+    ([title, list]) =>
+      `## ${title}\n\n<!-- prettier-ignore -->\n| Limit | Default | Setting |\n|---|---|---|\n${list.map(row).join('\n')}`
+  )
+  .join('\n\n')}
+`

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cp, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { later, tempDir } from '../store.ts'
+import { cleanEnv, root, run, until } from './harness.ts'
+
+/**
+ * What a test does with a block. `start`: runs in a terminal of its own till the end; `run`: in the reader's terminal;
+ * `answer`: what that printed; `client`: handed to clients.
+ */
+type Use = 'start' | 'run' | 'answer' | 'client'
+
+/** A fenced block whose info string has a second word. */
+export interface Block {
+  readonly use: string
+  readonly text: string
+}
+
+const uses: readonly Use[] = ['start', 'run', 'answer', 'client']
+
+export const readPage = (path: string) => readFileSync(join(root, path), 'utf8')
+
+export const blocksOf = (page: string, ...wanted: readonly string[]): Block[] =>
+  [...page.matchAll(/^```\w+ (\w+)\n(.*?)^```$/gms)]
+    .map(([, use, text]) => ({ use: use!, text: text! }))
+    .filter(({ use }) => (wanted.length > 0 ? wanted : uses).some((each) => each === use))
+
+/** What differs from one machine to the next, as the pages name it, and what it is here. */
+export type Places = readonly (readonly [named: string, here: string])[]
+
+const put = (text: string, places: Places) => places.reduce((all, [named, here]) => all.replaceAll(named, here), text)
+
+/** What was expected, with `…` filled in from what came. */
+function filled(expected: unknown, given: unknown): unknown {
+  if (typeof expected === 'string' && typeof given === 'string' && expected.includes('…')) {
+    const [before = '', after = ''] = expected.split('…')
+    return given.startsWith(before) && given.endsWith(after) && given.length > before.length ? given : expected
+  }
+  if (Array.isArray(expected) && Array.isArray(given)) return expected.map((item, i) => filled(item, given[i]))
+  if (typeof expected !== 'object' || expected === null || typeof given !== 'object' || given === null) return expected
+  const member = (name: string) => (given as Record<string, unknown>)[name]
+  return Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, filled(value, member(name))]))
+}
+
+function assertAnswer(printed: string, expected: string): void {
+  const given = JSON.parse(printed) as unknown
+  assert.deepEqual(given, filled(JSON.parse(expected), given))
+}
+
+/** A terminal: what one command sets, the next one has. A command that fails ends it. */
+export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv) {
+  const shell = spawn('bash', ['-eo', 'pipefail'], { cwd, env })
+  later(t, () => shell.kill('SIGKILL'))
+  let printed = ''
+  let complaints = ''
+  let told = () => {}
+  let failed: (error: Error) => void = () => {}
+  shell.once('close', () => failed(new Error(`a command of the page failed: ${complaints}${printed}`)))
+  shell.stdout.on('data', (chunk: Buffer) => {
+    printed += chunk.toString()
+    told()
+  })
+  shell.stderr.on('data', (chunk: Buffer) => {
+    complaints += chunk.toString()
+  })
+  return async (text: string): Promise<string> => {
+    printed = complaints = ''
+    const done = new Promise<void>((resolve, reject) => {
+      told = () => printed.endsWith('\0') && resolve()
+      failed = reject
+    })
+    shell.stdin.write(`{\n${text}\n} < /dev/null\nprintf '\\0'\n`)
+    await done
+    return printed.slice(0, -1)
+  }
+}
+
+/** A folder with what a clone has after `npm ci`, as far as starting needs it. */
+export async function cloneProject(t: TestContext): Promise<string> {
+  const folder = await tempDir(t)
+  for (const name of ['src', 'migrations', 'package.json', 'tsconfig.json', 'openapi.json']) {
+    await cp(join(root, name), join(folder, name), { recursive: true })
+  }
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+/** Runs until the test ends, with everything that it starts. */
+async function startService(t: TestContext, text: string, cwd: string, env: NodeJS.ProcessEnv, url: string) {
+  const service = run(t, 'bash', ['-c', text], { cwd, env, detached: true })
+  later(t, async () => {
+    process.kill(-service.pid, 'SIGTERM')
+    await service.exited
+  })
+  const ended = service.exited.then((code) => {
+    throw new Error(`${text}\nended with ${code}: ${service.output()}`)
+  })
+  await Promise.race([until(`${url} to answer`, async () => (await fetch(url)).status > 0, 180_000), ended])
+}
+
+export interface Follow {
+  readonly cwd: string
+  readonly env?: NodeJS.ProcessEnv
+  readonly places: Places
+  /** Of each `start` block in turn, what answers once it is up. */
+  readonly services?: readonly string[]
+  /** Called for each `client` block, with the configuration as a client on this machine would hold it. */
+  readonly onClient?: (configuration: string, terminal: (text: string) => Promise<string>) => Promise<void>
+}
+
+/** Does what a reader of the page does, block by block. */
+export async function follow(t: TestContext, blocks: readonly Block[], options: Follow): Promise<void> {
+  const { cwd, places, services = [], onClient } = options
+  const env = { ...cleanEnv(), ...options.env }
+  const terminal = openTerminal(t, cwd, env)
+  const urls = services.values()
+  let printed = ''
+  for (const block of blocks) {
+    const text = put(block.text, places)
+    if (block.use === 'start') await startService(t, text, cwd, env, urls.next().value!)
+    else if (block.use === 'run') printed = await terminal(text)
+    else if (block.use === 'answer') assertAnswer(printed, text)
+    else await onClient?.(text, terminal)
+  }
+}

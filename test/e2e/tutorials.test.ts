@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { test, type TestContext } from 'node:test'
+import { freshDataDir, later, tempDir } from '../store.ts'
+import { administer } from '../templates.ts'
+import { useConfiguration } from './client-config.ts'
+import { skip } from './enterprise.ts'
+import { freePort } from './harness.ts'
+import { blocksOf, cloneProject, follow, readPage, type Follow } from './pages.ts'
+
+const add = { name: 'demo__add', arguments: { a: 2, b: 40 } }
+const demoTools = ['demo__add', 'demo__time_now', 'demo__word_count']
+
+/** Each client finds the demo server's tools and nothing else, and calls one; `used` gets who it was. */
+const withClients =
+  (t: TestContext, used: string[]): NonNullable<Follow['onClient']> =>
+  async (configuration, terminal) => {
+    // as Claude Code and Cursor fill in a variable, and a reader the token itself
+    const token = await terminal('printf %s "${TOWPATH_TOKEN-}"')
+    const filled = configuration.replaceAll(/\$\{(env:)?TOWPATH_TOKEN\}|twp_…/g, token)
+    for (const { by, tools, result } of await useConfiguration(t, filled, add)) {
+      assert.deepEqual([by, tools ?? demoTools, result.structuredContent], [by, demoTools, { sum: 42 }])
+      used.push(by)
+    }
+  }
+
+const bySdks = ['the first SDK', 'the second SDK']
+const byAll = [...bySdks, 'the inspector', ...bySdks, 'mcp-remote']
+
+/** A terminal of a reader who has nothing configured. */
+async function reader(t: TestContext) {
+  const [cwd, port] = [await cloneProject(t), await freePort()]
+  return {
+    cwd,
+    port,
+    url: `http://localhost:${port}`,
+    env: { HOME: await tempDir(t), PORT: String(port) } as Record<string, string>
+  }
+}
+
+test('who follows the tutorial of the first call gets there, with every client that it shows', async (t) => {
+  const { cwd, url, env } = await reader(t)
+  const used: string[] = []
+  await follow(t, blocksOf(readPage('docs/tutorials/first-call.md')), {
+    cwd,
+    // made already, as `demo-start.test.ts` shows that it is made
+    env: { ...env, TOWPATH_DATA_DIR: await freshDataDir(t) },
+    places: [['http://localhost:8080', url]],
+    services: [`${url}/ready`],
+    onClient: withClients(t, used)
+  })
+  assert.deepEqual(used, byAll)
+})
+
+/** The tutorial makes its database with PostgreSQL's own client. */
+const hasPsql = spawnSync('psql', ['--version']).status === 0
+const team = { skip: hasPsql ? skip : 'no psql' }
+
+test('who follows the tutorial of the team gateway gets there, with every client that it shows', team, async (t) => {
+  const { cwd, url, env } = await reader(t)
+  const adminUrl = process.env.TEST_DATABASE_URL!
+  const name = `tutorial_${randomUUID().replaceAll('-', '')}`
+  const own = new URL(adminUrl)
+  Object.assign(own, { username: name, password: 'change-this', pathname: `/${name}` })
+  later(t, async () => {
+    await administer(adminUrl, `drop database if exists ${name} with (force)`)
+    await administer(adminUrl, `drop role if exists ${name}`)
+  })
+  const everything = await freePort()
+  const used: string[] = []
+  await follow(t, blocksOf(readPage('docs/tutorials/team-gateway.md')), {
+    cwd,
+    env,
+    places: [
+      ['http://localhost:8080', url],
+      ['postgres://postgres@localhost:5432/postgres', adminUrl],
+      ['postgres://towpath:change-this@localhost:5432/towpath', own.href],
+      ['role towpath', `role ${name}`],
+      ['database towpath owner towpath', `database ${name} owner ${name}`],
+      ['3001', String(everything)]
+    ],
+    services: [`${url}/health`, `http://localhost:${everything}/mcp`],
+    onClient: withClients(t, used)
+  })
+  assert.deepEqual(used, byAll)
+})
