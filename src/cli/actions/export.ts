@@ -44,7 +44,7 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   const token = (kind: string, name: string) => ({ access_token_ref: { env: references.name(kind, name, 'token') } })
   return [
     ...servers.map((config) => json(`servers/${config.name}.json`, withReferences(config, references, keepSecrets))),
-    ...groups.map(({ missing: _, ...group }) => json(`groups/${group.name}.json`, group)),
+    ...groups.map((group) => json(`groups/${group.name}.json`, { ...group, missing: undefined })),
     ...clients.map((client) => json(`clients/${client.name}.json`, { ...client, ...token('client', client.name) })),
     ...users.map((user) => json(`users/${user.name}.json`, { ...user, ...token('user', user.name) }))
   ]
