@@ -8,24 +8,33 @@ import { freshPlace, tempDir } from '../store.ts'
 const start = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running =>
   run(t, process.execPath, [...towpathCommand(), ...args], { cwd: root, env: { ...cleanEnv(), ...env } })
 
-const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, line: string][] = [
-  [['start'], { SERVER_MODE: 'prod' }, 'SERVER_MODE must be one of development, enterprise, not "prod"'],
-  [['start', '--enterprise'], {}, 'enterprise mode is not available in this version yet'],
-  [['start', '--port', 'x'], {}, '--port must be a whole number from 0 to 65535, not "x"'],
-  [['start', '--nonsense'], {}, "unknown option '--nonsense'"],
-  [['nonsense'], {}, "unknown command 'nonsense'"],
-  [['start'], { TOWPATH_STDIO_CWD: '/no/such' }, 'cannot start: TOWPATH_STDIO_CWD is not a folder: "/no/such"'],
+const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, text: string][] = [
+  [['start'], { SERVER_MODE: 'prod' }, 'towpath: SERVER_MODE must be one of development, enterprise, not "prod"'],
+  [
+    ['start', '--enterprise'],
+    { DATABASE_URL: 'postgres://127.0.0.1:1/none' },
+    'towpath: TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
+      '32 random bytes as base64, the same for every replica ("openssl rand -base64 32" makes one)'
+  ],
+  [['start', '--port', 'x'], {}, 'towpath: --port must be a whole number from 0 to 65535, not "x"'],
+  [['start', '--nonsense'], {}, "error: unknown option '--nonsense'\nhint: see `towpath --help`"],
+  [['nonsense'], {}, "error: unknown command 'nonsense'\nhint: see `towpath --help`"],
+  [
+    ['start'],
+    { TOWPATH_STDIO_CWD: '/no/such' },
+    'towpath: cannot start: TOWPATH_STDIO_CWD is not a folder: "/no/such"'
+  ],
   [
     ['start', '--data-dir', process.execPath],
     {},
-    `cannot start: the data directory ${process.execPath} cannot be used: ${process.execPath} is not a folder`
+    `towpath: cannot start: the data directory ${process.execPath} cannot be used: ${process.execPath} is not a folder`
   ]
 ]
-test('a start that is asked for wrongly ends with 2 and one line', async (t) => {
-  for (const [args, env, line] of refusals) {
+test('a start that is asked for wrongly ends with 2 and says why', async (t) => {
+  for (const [args, env, text] of refusals) {
     const process = start(t, args, env)
-    assert.equal(await process.exited, 2, line)
-    assert.equal(process.output().replace(/^Towpath \S+ is starting\n/, ''), `towpath: ${line}\n`)
+    assert.equal(await process.exited, 2, text)
+    assert.equal(process.output().replace(/^Towpath \S+ is starting\n/, ''), `${text}\n`)
   }
 })
 
