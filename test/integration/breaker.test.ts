@@ -5,7 +5,7 @@ import { at, startUpstream } from '../e2e/upstream.ts'
 import { addRecorder, startMcp } from './mcp-helpers.ts'
 
 test('an upstream that does not initialise is given a rest, which callers are told; others are served', async (t) => {
-  const mcp = await startMcp(t, { TOWPATH_CONNECT_TIMEOUT_MS: '400', TOWPATH_REFRESH_INTERVAL_MS: '0' })
+  const mcp = await startMcp(t, { TOWPATH_CONNECT_TIMEOUT_MS: '3000', TOWPATH_REFRESH_INTERVAL_MS: '0' })
   let isSilent = false
   const slow = await startUpstream(t, 'slow', {
     onRequest({ method }, response) {
