@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../src/app.ts'
 import type { Observer } from '../src/gateway/observation.ts'
 import { readConfig, type Config, type Environment } from '../src/config.ts'
-import { freshPlace, later, type Engine } from './store.ts'
+import { anyEngine, freshPlace, later, type Engine } from './store.ts'
 
 export interface AppOptions {
   readonly engine?: Engine
@@ -18,7 +18,7 @@ export interface AppOptions {
 const unhurried = { TOWPATH_EVENT_LOOP_LAG_MS: '60000' }
 
 /** The settings that the process would read, on an empty store. */
-export async function freshConfig(t: TestContext, env: Environment = {}, engine: Engine = 'pglite'): Promise<Config> {
+export async function freshConfig(t: TestContext, env: Environment = {}, engine: Engine = anyEngine): Promise<Config> {
   const { dataDir, databaseUrl } = await freshPlace(t, engine)
   const place = { PATH: process.env.PATH, TOWPATH_DATA_DIR: dataDir, DATABASE_URL: databaseUrl, ...unhurried }
   return readConfig({ ...place, ...env }, {}, () => '').config

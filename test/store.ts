@@ -12,6 +12,9 @@ const adminUrl = process.env.TEST_DATABASE_URL
 
 /** What storage tests run on. Without `TEST_DATABASE_URL` (test/run.ts sets it) the embedded store alone. */
 export const engines: readonly Engine[] = adminUrl ? ['pglite', 'postgres'] : ['pglite']
+
+/** For tests that are not about storage: an embedded store costs a second of CPU each time it is opened. */
+export const anyEngine: Engine = adminUrl ? 'postgres' : 'pglite'
 if (!adminUrl) console.error('*** TEST_DATABASE_URL is not set: no storage test runs on PostgreSQL ***')
 
 /** Where a registry lives: the two settings that differ between the engines. */

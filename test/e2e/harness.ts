@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freshPlace, later, type Place } from '../store.ts'
+import { anyEngine, freshPlace, later, type Place } from '../store.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -90,7 +90,7 @@ export const cleanEnv = () => Object.fromEntries(passedOn.map((name) => [name, p
 export interface GatewayOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly args?: readonly string[]
-  /** Default: an empty embedded store. */
+  /** Default: an empty store. */
   readonly place?: Place
   readonly stdio?: SpawnOptions['stdio']
   /** A command in front of it that becomes it by exec. */
@@ -120,7 +120,7 @@ export interface Gateway extends Running {
 /** The product as a process of its own, ready to be used. */
 export async function startGateway(t: TestContext, options: GatewayOptions = {}): Promise<Gateway> {
   const port = await freePort()
-  const place = options.place ?? (await freshPlace(t, 'pglite'))
+  const place = options.place ?? (await freshPlace(t, anyEngine))
   const env = {
     ...cleanEnv(),
     HOST: '127.0.0.1',
