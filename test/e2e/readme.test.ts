@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { freshPlace } from '../store.ts'
 import { actorAt } from './enterprise.ts'
 import { cleanEnv, root, startGateway } from './harness.ts'
 import { blocksOf, readPage } from './pages.ts'
@@ -11,7 +12,11 @@ import { blocksOf, readPage } from './pages.ts'
 const readme = readPage('README.md')
 
 test('what the README tells to do in enterprise mode makes a user and a client that can use the demo server', async (t) => {
-  const gateway = await startGateway(t, { args: ['--demo'], env: { SERVER_MODE: 'enterprise' } })
+  const gateway = await startGateway(t, {
+    place: await freshPlace(t, 'pglite'),
+    args: ['--demo'],
+    env: { SERVER_MODE: 'enterprise' }
+  })
   const script = blocksOf(readme, 'enterprise').map(({ text }) => text)
   const commands = script.join('').replaceAll('http://localhost:8080', gateway.url)
   const { stdout } = await promisify(execFile)('bash', ['-c', commands], { cwd: root, env: cleanEnv() })

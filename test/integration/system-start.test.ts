@@ -39,7 +39,7 @@ test('a start that is asked for wrongly ends with 2 and says why', async (t) => 
 })
 
 test('a start that the machine refuses ends with one line that says why', async (t) => {
-  const first = await startGateway(t)
+  const first = await startGateway(t, { place: await freshPlace(t, 'pglite') })
   const { dataDir } = await freshPlace(t, 'pglite')
   const taken = start(t, ['start', '--port', String(first.port), '--data-dir', dataDir])
   assert.equal(await taken.exited, 1)
@@ -52,7 +52,7 @@ test('a start that the machine refuses ends with one line that says why', async 
 })
 
 test('the start tells where everything is; a debugger cannot be opened by a signal; SIGTERM ends it with 0', async (t) => {
-  const gateway = await startGateway(t)
+  const gateway = await startGateway(t, { place: await freshPlace(t, 'pglite') })
   await until('the banner', () => gateway.output().includes('store'))
   for (const text of [
     `listens on ${gateway.url} (development mode)`,
