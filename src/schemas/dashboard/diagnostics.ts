@@ -1,0 +1,35 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../shared.ts'
+
+/** One thing that was looked at. */
+export const Check = Type.Object({
+  id: Type.String({ description: 'Stable, for example `database` or `server:github`' }),
+  status: StringEnum(['pass', 'warn', 'fail']),
+  title: Type.String(),
+  detail: Type.Optional(Type.String()),
+  hint: Type.Optional(Type.String({ description: 'What to do' })),
+  ms: Type.Optional(Type.Number())
+})
+export type Check = Static<typeof Check>
+
+/** `GET /diagnostics`. Holds no secret, so that it can be copied into a report. */
+export const Diagnostics = Type.Object({
+  version: Type.String(),
+  node_version: Type.String(),
+  mode: StringEnum(['development']),
+  database: StringEnum(['embedded', 'postgresql']),
+  enabled_transports: Type.Array(StringEnum(['stdio', 'streamable_http', 'sse'])),
+  metrics_endpoint: Type.Optional(Type.String()),
+  primary_endpoint: Type.String(),
+  started_at: Type.String({ description: 'ISO 8601' }),
+  checks: Type.Array(Check),
+  limits: Type.Array(Type.Object({ name: Type.String(), value: Type.Number(), unit: Type.Optional(Type.String()) }), {
+    description: 'In force'
+  }),
+  server_count: Type.Integer(),
+  tool_count: Type.Integer(),
+  prompt_count: Type.Integer(),
+  resource_count: Type.Integer(),
+  group_count: Type.Integer()
+})
+export type Diagnostics = Static<typeof Diagnostics>

@@ -1,0 +1,12 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../shared.ts'
+
+/** `GET /oauth/session/:id`, polled until `status` is not `pending`. 404 some time after it is over. */
+export const SignInSession = Type.Object({
+  session_id: Type.String(),
+  status: StringEnum(['pending', 'completed', 'failed', 'expired']),
+  server_name: Type.Optional(Type.String()),
+  expires_at: Type.Optional(Type.String({ description: 'ISO 8601' })),
+  error: Type.Optional(Type.String({ description: 'Why it failed; may be the text of the authorization server' }))
+})
+export type SignInSession = Static<typeof SignInSession>

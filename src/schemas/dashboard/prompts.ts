@@ -1,0 +1,22 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { itemMembers } from './shared.ts'
+
+const PromptArgument = Type.Object({
+  name: Type.String(),
+  title: Type.Optional(Type.String()),
+  description: Type.Optional(Type.String()),
+  required: Type.Optional(Type.Boolean())
+})
+
+/** A prompt as the pages show it. */
+export const PromptView = Type.Object({
+  name: Type.String({ description: 'The upstream’s own name' }),
+  canonical_name: Type.String({ description: '`<server>__<prompt>`: what routes and callers use' }),
+  ...itemMembers,
+  arguments: Type.Array(PromptArgument)
+})
+export type PromptView = Static<typeof PromptView>
+
+/** `GET /prompts`: of all servers, disabled ones included. */
+export const PromptsView = Type.Object({ prompts: Type.Array(PromptView) })
+export type PromptsView = Static<typeof PromptsView>

@@ -1,0 +1,30 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { itemMembers } from './shared.ts'
+
+const members = {
+  name: Type.String({ description: 'What the upstream calls it' }),
+  ...itemMembers,
+  mime_type: Type.Optional(Type.String())
+}
+
+/** A resource as the pages show it. */
+export const ResourceView = Type.Object({
+  uri: Type.String({ description: 'As routes and callers use it' }),
+  ...members,
+  size: Type.Optional(Type.Number({ description: 'Bytes, as the upstream says' }))
+})
+export type ResourceView = Static<typeof ResourceView>
+
+/** A template of URIs as the pages show it. */
+export const TemplateView = Type.Object({
+  uri_template: Type.String({ description: 'As callers use it' }),
+  ...members
+})
+export type TemplateView = Static<typeof TemplateView>
+
+/** `GET /resources`: of all servers, disabled ones included. */
+export const ResourcesView = Type.Object({
+  resources: Type.Array(ResourceView),
+  templates: Type.Array(TemplateView)
+})
+export type ResourcesView = Static<typeof ResourcesView>

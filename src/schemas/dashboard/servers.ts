@@ -1,0 +1,149 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { OpenObject, StringEnum, Text, TextList } from '../shared.ts'
+import { AuthorizationRequired, ServerInput } from '../server.ts'
+import { ServerStatus } from './shared.ts'
+
+/** The configuration as anybody may see it: no value of a header or variable, no argument, no query value. */
+export const ConfigSummary = Type.Object({
+  kind: StringEnum(['http', 'stdio']),
+  target: Type.Optional(Type.String({ description: 'URL without user information; query values are `***`' })),
+  command: Type.Optional(Type.String()),
+  argument_count: Type.Optional(Type.Integer()),
+  env_keys: Type.Optional(Type.Array(Type.String())),
+  header_keys: Type.Optional(Type.Array(Type.String())),
+  session_mode: StringEnum(['stateless', 'stateful']),
+  has_bearer_token: Type.Optional(Type.Boolean()),
+  has_oauth_client: Type.Optional(Type.Boolean({ description: 'An OAuth client id is configured' })),
+  has_oauth_client_secret: Type.Optional(Type.Boolean()),
+  oauth_scopes: Type.Optional(Type.Array(Type.String()))
+})
+export type ConfigSummary = Static<typeof ConfigSummary>
+
+const counts = { calls: Type.Integer(), failed: Type.Integer({ description: '`tool_error`, `failed`, `timeout`' }) }
+
+/** The last 24 hours of calls. `half_hours`: 48, the oldest first, the last one not over. */
+export const ServerStats = Type.Object({
+  ...counts,
+  p50_ms: Type.Optional(Type.Number()),
+  p95_ms: Type.Optional(Type.Number()),
+  from: Type.String({ description: 'Begin of the first half-hour, ISO 8601' }),
+  half_hours: Type.Array(Type.Object(counts))
+})
+export type ServerStats = Static<typeof ServerStats>
+
+const view = {
+  name: Type.String(),
+  description: Type.Optional(Type.String()),
+  transport: StringEnum(['stdio', 'streamable_http', 'sse']),
+  enabled: Type.Boolean(),
+  status: ServerStatus,
+  status_since: Type.Optional(Type.String({ description: 'ISO 8601' })),
+  last_error: Type.Optional(Type.String({ description: 'Of the contact that failed; no secret is in it' })),
+  last_stderr: Type.Optional(Type.String({ description: 'Last line that its process wrote before it failed' })),
+  tool_count: Type.Integer(),
+  prompt_count: Type.Integer(),
+  resource_count: Type.Integer({ description: 'Templates included' }),
+  changed_count: Type.Integer({ description: 'Items whose definition is not the accepted one' }),
+  last_discovered_at: Type.Optional(Type.String({ description: 'When its lists were last read, ISO 8601' })),
+  updated_at: Type.String({ description: 'When it or what it offers was last changed, ISO 8601' }),
+  config_summary: ConfigSummary,
+  stats_24h: Type.Optional(ServerStats)
+}
+
+/** A row of the page Servers; the answer of writes too. */
+export const ServerView = Type.Object(view)
+export type ServerView = Static<typeof ServerView>
+
+/** `GET /servers`, by name. */
+export const ServersView = Type.Object({ servers: Type.Array(ServerView) })
+export type ServersView = Static<typeof ServersView>
+
+/** `GET /servers/:name`: what its own page shows besides. */
+export const ServerDetails = Type.Object({
+  ...view,
+  protocol: Type.Optional(
+    Type.Object({
+      modern: Type.Optional(Type.String({ description: 'Revision of the modern era that it speaks' })),
+      legacy: Type.Optional(Type.String({ description: 'Revision that `initialize` agreed on' })),
+      has_sessions: Type.Boolean(),
+      checked_at: Type.String({ description: 'ISO 8601' })
+    })
+  ),
+  server_info: Type.Optional(OpenObject('As the upstream says')),
+  capabilities: Type.Optional(OpenObject('As the upstream says')),
+  instructions: Type.Optional(Type.String()),
+  issuer: Type.Optional(Type.String({ description: 'Authorization server that it was signed in at' })),
+  registered_at: Type.String({ description: 'ISO 8601' }),
+  last_connected_at: Type.Optional(Type.String({ description: 'When a contact last worked, ISO 8601' })),
+  sessions: Type.Integer({ description: 'Open ways to it' }),
+  spare_sessions: Type.Integer({ description: 'Those of them that wait for a call' }),
+  processes: Type.Integer({ description: 'Processes of it that run in this gateway' }),
+  stderr: Type.Array(Type.String(), { description: 'Last lines that its processes wrote, the newest last' })
+})
+export type ServerDetails = Static<typeof ServerDetails>
+
+/** Body of `POST /servers`: contract 2.2. */
+export type ServerCreation = ServerInput
+export const ServerCreation = ServerInput
+
+const { name: _name, transport, description, session_mode, oauth_redirect_uri } = ServerInput.properties
+const Kept = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { description }))
+const KeptMap = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<Readonly<Record<string, string | null>>>({
+      type: 'object',
+      propertyNames: { type: 'string', format: 'text', maxLength: 1_024 },
+      additionalProperties: { type: ['string', 'null'], format: 'text', maxLength: 131_072 },
+      maxProperties: 1_000,
+      description
+    })
+  )
+
+/**
+ * Body of `PUT /servers/:name`: the whole configuration. What the views do not show may be `null`, which keeps what is
+ * stored; absent means none. Nothing is kept where the origin of `url`, `command` or the kind of transport changes: 400
+ * with `code: "secrets_not_kept"` names what has to be given again.
+ */
+export const ServerUpdate = Type.Object(
+  {
+    transport,
+    description,
+    session_mode,
+    url: Kept(Text(), 'null: as it is stored, query values included'),
+    bearer_token: Kept(Text({ maxLength: 16_384 }), 'null: as it is stored'),
+    headers: KeptMap('A value that is null: as it is stored'),
+    command: Type.Optional(Text()),
+    args: Kept(TextList({ maxLength: 131_072 }), 'null: as they are stored'),
+    env: KeptMap('A value that is null: as it is stored'),
+    oauth_redirect_uri,
+    oauth_client_id: Kept(Text(), 'null: as it is stored'),
+    oauth_client_secret: Kept(Text(), 'null: as it is stored'),
+    oauth_scopes: Type.Optional(TextList({ maxItems: 100 }))
+  },
+  { additionalProperties: false }
+)
+export type ServerUpdate = Static<typeof ServerUpdate>
+
+const TriedTool = Type.Object({ name: Type.String(), description: Type.Optional(Type.String()) })
+
+/**
+ * Answer of `POST /servers/:name/test` and of `POST /servers?dry_run=true`: always 200 where the input is valid; whether
+ * the contact worked stands in it. Nothing is stored.
+ */
+export const ServerTrial = Type.Object({
+  name: Type.String(),
+  status: StringEnum(['connected', 'sign_in_needed', 'failing']),
+  ms: Type.Integer({ description: 'From the beginning to the last list, or to the failure' }),
+  error: Type.Optional(Type.String()),
+  stderr: Type.Array(Type.String(), { description: 'Last lines that the process wrote, where it failed' }),
+  tool_count: Type.Integer(),
+  prompt_count: Type.Integer(),
+  resource_count: Type.Integer(),
+  tools: Type.Array(TriedTool, { description: 'The first 100' })
+})
+export type ServerTrial = Static<typeof ServerTrial>
+
+/** 202 of `POST /servers`, `PUT /servers/:name` and of a row of an import. */
+export type SignInRequired = Static<typeof AuthorizationRequired>
+export const SignInRequired = AuthorizationRequired

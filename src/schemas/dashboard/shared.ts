@@ -1,0 +1,48 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum, Text } from '../shared.ts'
+
+/** What a page asks about a server first; from real contacts, never from the configuration. */
+export const ServerStatus = StringEnum(
+  ['connected', 'connecting', 'sign_in_needed', 'failing', 'disabled', 'unknown'],
+  { description: 'connected: the last contact worked; unknown: not contacted yet by this process' }
+)
+export type ServerStatus = Static<typeof ServerStatus>
+
+/** What a person should know of an item before an agent uses it. */
+export const Flag = StringEnum(['hidden_characters', 'changed', 'unusable'], {
+  description:
+    'hidden_characters: its texts hold characters that nobody sees; changed: its definition is not the accepted one; ' +
+    'unusable: the gateway cannot serve it, `problem` says why'
+})
+export type Flag = Static<typeof Flag>
+
+/** What tools, prompts and resources have in common. Texts are to be shown as text only. */
+export const itemMembers = {
+  server: Type.String(),
+  title: Type.Optional(Type.String()),
+  description: Type.Optional(Type.String()),
+  enabled: Type.Boolean({ description: 'Its own switch; it can be used only where `server_enabled` too' }),
+  server_enabled: Type.Boolean(),
+  server_status: ServerStatus,
+  tokens: Type.Integer({ description: 'Estimate: bytes of what an agent reads of it, divided by 4' }),
+  changed_at: Type.Optional(
+    Type.String({ description: 'ISO 8601; only where the definition differs from the accepted one' })
+  ),
+  flags: Type.Array(Flag),
+  problem: Type.Optional(Type.String({ description: 'Why it is unusable' }))
+}
+
+/** Body of each `PATCH …/enabled`. */
+export const EnabledInput = Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false })
+export type EnabledInput = Static<typeof EnabledInput>
+
+/** Answer of each `PATCH …/enabled`. `name`: as it stood in the path. */
+export const EnabledState = Type.Object({ name: Type.String(), enabled: Type.Boolean() })
+export type EnabledState = Static<typeof EnabledState>
+
+/** Path parameter of an item: qualified name, or URI; `/` is written `%2F`. */
+export const ItemParam = Type.Object({ name: Text({ minLength: 1 }) })
+
+export const DryRunQuery = Type.Object({
+  dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Try it and store nothing' }))
+})

@@ -1,0 +1,55 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from '../shared.ts'
+import { ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from '../tool-group.ts'
+
+/** A tool that the group serves, and why. */
+export const GroupTool = Type.Object({
+  name: Type.String({ description: '`<server>__<tool>`' }),
+  server: Type.String(),
+  reason: StringEnum(['server', 'picked'], { description: 'server: the whole server is included' }),
+  tokens: Type.Integer()
+})
+export type GroupTool = Static<typeof GroupTool>
+
+/** A tool that the lists name, or that belongs to an included server, and that the group does not serve. */
+export const LeftOutTool = Type.Object({
+  name: Type.String(),
+  reason: StringEnum(['excluded', 'disabled', 'server_disabled', 'unusable', 'missing'])
+})
+export type LeftOutTool = Static<typeof LeftOutTool>
+
+const effective = {
+  tool_count: Type.Integer(),
+  tokens: Type.Integer({ description: 'Estimate of what an agent reads of the tools' }),
+  tools: Type.Array(GroupTool, { description: 'In the order of the endpoint’s list' }),
+  left_out: Type.Array(LeftOutTool)
+}
+
+/** A tool group as the pages show it: its record (2.7) with endpoints, and what it serves now. */
+export const ToolGroupView = Type.Object({
+  ...ToolGroupDetails.properties,
+  ...effective,
+  seen: Type.Optional(Type.String({ description: 'When a client last used one of its endpoints, ISO 8601' }))
+})
+export type ToolGroupView = Static<typeof ToolGroupView>
+
+/** `GET /tool-groups`, by name. */
+export const ToolGroupsView = Type.Object({ tool_groups: Type.Array(ToolGroupView) })
+export type ToolGroupsView = Static<typeof ToolGroupsView>
+
+/** Body of `POST /tool-groups` and of `POST /tool-groups/preview`: contract 2.7. */
+export type ToolGroupCreation = ToolGroupInput
+export const ToolGroupCreation = ToolGroupInput
+
+/** Body of `PUT /tool-groups/:name`. */
+export type ToolGroupUpdate = ToolGroupReplacement
+export const ToolGroupUpdate = ToolGroupReplacement
+
+/** Answer of `POST /tool-groups/preview`: what such a group would serve. Nothing is stored; unknown names are `missing`. */
+export const ToolGroupPreview = Type.Object({
+  ...effective,
+  missing: Type.Array(Type.String()),
+  total_tool_count: Type.Integer({ description: 'Of the global endpoint' }),
+  total_tokens: Type.Integer({ description: 'Of the global endpoint' })
+})
+export type ToolGroupPreview = Static<typeof ToolGroupPreview>

@@ -1,0 +1,34 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { OpenObject } from '../shared.ts'
+import { itemMembers } from './shared.ts'
+
+/** A tool as the pages show it. */
+export const ToolView = Type.Object({
+  name: Type.String({ description: 'The upstream’s own name' }),
+  canonical_name: Type.String({ description: '`<server>__<tool>`: what routes and callers use' }),
+  ...itemMembers,
+  input_schema: OpenObject('JSON Schema, as the upstream gave it'),
+  output_schema: Type.Optional(OpenObject('JSON Schema, as the upstream gave it')),
+  annotations: Type.Optional(OpenObject()),
+  accepted: Type.Optional(
+    Type.Object(
+      {
+        title: Type.Optional(Type.String()),
+        description: Type.Optional(Type.String()),
+        input_schema: Type.Optional(OpenObject()),
+        output_schema: Type.Optional(OpenObject()),
+        annotations: Type.Optional(OpenObject())
+      },
+      { description: 'The accepted definition; only where the present one differs' }
+    )
+  )
+})
+export type ToolView = Static<typeof ToolView>
+
+/** `GET /tools`: of all servers, disabled ones included; by server, then in the upstream's order. */
+export const ToolsView = Type.Object({ tools: Type.Array(ToolView) })
+export type ToolsView = Static<typeof ToolsView>
+
+/** Answer of `POST /tools/:name/accept`: the present definition is the accepted one now. */
+export const AcceptedTool = Type.Object({ name: Type.String() })
+export type AcceptedTool = Static<typeof AcceptedTool>
