@@ -6,6 +6,7 @@ import * as audit from './0004_audit.ts'
 import * as upstreamOAuth from './0005_upstream_oauth.ts'
 import * as refreshClaims from './0006_refresh_claims.ts'
 import * as calls from './0007_calls.ts'
+import * as acceptedDefinitions from './0008_accepted_definitions.ts'
 
 /** Every migration by name, applied in the order of the names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -15,5 +16,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004_audit': audit,
   '0005_upstream_oauth': upstreamOAuth,
   '0006_refresh_claims': refreshClaims,
-  '0007_calls': calls
+  '0007_calls': calls,
+  '0008_accepted_definitions': acceptedDefinitions
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Members } from '../domain/difference.ts'
 import { notFound } from '../errors.ts'
 import type { Keyring } from './sealed.ts'
@@ -12,6 +13,9 @@ export interface WriteContext {
   /** Says what differs now: without it the write leaves no audit row and the version stays. */
   readonly touch: (effect: Effect) => void
 }
+
+/** What every write sets that touches a server. */
+export const touched = (version: string) => ({ revision: version, updated_at: sql<Date>`now()` })
 
 /** What was and what is, secrets included: the audit log takes of it what differs and may be kept. */
 export interface Effect {

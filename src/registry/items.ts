@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { findServer, type WriteContext } from './context.ts'
+import { findServer, touched, type WriteContext } from './context.ts'
 import type { ItemKind, OfferedItem } from './model.ts'
 import type { Db } from './tables.ts'
 
@@ -81,10 +81,27 @@ export function createItems({ db, version, touch }: WriteContext) {
       await setSwitches(db, id, kind, differing, enabled)
       const dropped = names === null && enabled ? await dropAbsent(db, id, kind) : 0n
       if (differing.length > 0 || dropped > 0n) {
-        await db.updateTable('servers').set({ revision: version }).where('id', '=', id).execute()
+        await db.updateTable('servers').set(touched(version)).where('id', '=', id).execute()
         touch({ before: states(kind, differing, !enabled), after: states(kind, differing, enabled) })
       }
       return affected.map((item) => item.name)
+    },
+
+    /** What the server says of this item now is what somebody has looked at. 404 AppError for an unknown server. */
+    async accept(serverName: string, { kind, name }: ItemRef): Promise<void> {
+      const { id } = await findServer(db, serverName)
+      const accepted = await db
+        .updateTable('items')
+        .set({ accepted: null })
+        .where('server_id', '=', id)
+        .where('kind', '=', kind)
+        .where('name', '=', name)
+        .where('accepted', 'is not', null)
+        .returning('fingerprint')
+        .executeTakeFirst()
+      if (!accepted) return
+      await db.updateTable('servers').set(touched(version)).where('id', '=', id).execute()
+      touch({ after: { accepted: fingerprints([{ kind, name, ...accepted }]) } })
     }
   }
 }
@@ -188,6 +205,7 @@ async function upsert(db: Db, serverId: string, items: readonly Placed[]): Promi
       position = excluded.position,
       definition = excluded.definition,
       fingerprint = excluded.fingerprint,
-      changed_at = case when items.fingerprint = excluded.fingerprint then items.changed_at else now() end
+      changed_at = case when items.fingerprint = excluded.fingerprint then items.changed_at else now() end,
+      accepted = nullif(coalesce(items.accepted, items.definition), excluded.definition)
   `.execute(db)
 }

@@ -69,6 +69,8 @@ export interface StoredItem extends OfferedItem {
   readonly fingerprint: string
   /** ISO time of the last change of the definition. */
   readonly changedAt: string
+  /** The definition that somebody has looked at, where the present one differs from it; else null. */
+  readonly accepted: string | null
 }
 
 /** A server with everything it offers. Immutable: a replica reuses the same object until the revision differs. */
@@ -86,6 +88,8 @@ export interface StoredServer {
   readonly revision: string
   /** ISO time. */
   readonly registeredAt: string
+  /** ISO time of the last change, of what it offers too. */
+  readonly updatedAt: string
   readonly verdict: Verdict | null
   /** The authorization server that its access token is from; null where it has none. */
   readonly issuer: string | null

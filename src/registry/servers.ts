@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { sql, type Selectable } from 'kysely'
 import { AppError, conflict, notFound } from '../errors.ts'
-import { findServer, type WriteContext } from './context.ts'
+import { findServer, touched, type WriteContext } from './context.ts'
 import { isUniqueViolation } from './failures.ts'
 import { enabledNames, readFingerprints, storeItems, type Difference } from './items.ts'
 import type { Offer, ServerConfig, ServerSecrets, ServerSettings, StoredServer, Verdict } from './model.ts'
@@ -66,7 +66,7 @@ export function createServers(context: WriteContext) {
       const { id, enabled } = row
       await db
         .updateTable('servers')
-        .set(columns(id, config, offer))
+        .set({ ...columns(id, config, offer), ...touched(version) })
         .where('id', '=', id)
         .execute()
       const { before, after } = await storeItems(db, id, offer.items)
@@ -82,7 +82,11 @@ export function createServers(context: WriteContext) {
       const { id, enabled: before } = await findServer(db, name)
       const changed = before !== enabled
       if (changed) {
-        await db.updateTable('servers').set({ enabled, revision: version }).where('id', '=', id).execute()
+        await db
+          .updateTable('servers')
+          .set({ enabled, ...touched(version) })
+          .where('id', '=', id)
+          .execute()
         touch({ before: { enabled: before }, after: { enabled } })
       }
       const [tools, prompts] = [await enabledNames(db, id, 'tool'), await enabledNames(db, id, 'prompt')]
@@ -102,7 +106,7 @@ export function createServers(context: WriteContext) {
       const verdict = sameVerdict ? {} : { verdict: JSON.stringify(offer.verdict) }
       await db
         .updateTable('servers')
-        .set({ ...verdict, revision: version })
+        .set({ ...verdict, ...touched(version) })
         .where('id', '=', id)
         .execute()
       touch({

@@ -18,7 +18,8 @@ const columns = [
   'enabled',
   'revision',
   'verdict',
-  'registered_at'
+  'registered_at',
+  'updated_at'
 ] as const
 
 /**
@@ -84,11 +85,12 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
   const items = await readItems(db, ids)
-  return rows.map(({ registered_at, settings, verdict, ...row }) => ({
+  return rows.map(({ registered_at, updated_at, settings, verdict, ...row }) => ({
     ...row,
     settings: JSON.parse(settings) as ServerSettings,
     verdict: verdict === null ? null : (JSON.parse(verdict) as Verdict),
     registeredAt: registered_at.toISOString(),
+    updatedAt: updated_at.toISOString(),
     items: items.get(row.id) ?? []
   }))
 }
@@ -96,7 +98,7 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
 async function readItems(db: Db, ids: readonly string[]): Promise<Map<string, StoredItem[]>> {
   const rows = await db
     .selectFrom('items')
-    .select(['server_id', 'kind', 'name', 'enabled', 'definition', 'fingerprint', 'changed_at'])
+    .select(['server_id', 'kind', 'name', 'enabled', 'definition', 'fingerprint', 'changed_at', 'accepted'])
     .where(sql<boolean>`server_id = any(${ids}::uuid[])`)
     .where('position', 'is not', null)
     .orderBy('server_id')

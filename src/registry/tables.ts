@@ -30,6 +30,7 @@ export interface Tables {
     /** JSON of Verdict. */
     verdict: string | null
     registered_at: Timestamp
+    updated_at: ColumnType<Date, never, RawBuilder<Date>>
     /** When somebody last began to read the upstream's lists in the background. */
     refresh_begun_at: ColumnType<Date | null, never, Date>
   }
@@ -44,6 +45,8 @@ export interface Tables {
     fingerprint: string
     first_seen: Timestamp
     changed_at: Timestamp
+    /** The definition that somebody has looked at; null: the present one. */
+    accepted: ColumnType<string | null, never, null>
   }
   tool_groups: {
     name: string

@@ -107,6 +107,38 @@ for (const engine of engines) {
     assert.ok(time(after, 'alters') > time(before, 'alters'))
   })
 
+  test(`of an item that changed the accepted definition is kept until the present one is accepted (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const id = await createWith(registry, offerOf([tool('a', 'first'), tool('b')]))
+    const read = (...texts: string[]) =>
+      Promise.all(
+        texts.map((text) => registry.refresh(change('server.refresh', 'time'), id, offerOf([tool('a', text)])))
+      )
+    const accepted = () => latest().servers[0]!.items[0]!.accepted
+    const first = latest().servers[0]!.items[0]!.definition
+    assert.equal(accepted(), null)
+
+    await read('second')
+    assert.equal(accepted(), first)
+    await read('third')
+    assert.equal(accepted(), first)
+    await read('first')
+    assert.equal(accepted(), null)
+
+    await read('second')
+    const { version, servers } = latest()
+    const accept = (name: string) =>
+      registry.write(change('tool.accept', `time__${name}`), (tx) => tx.items.accept('time', { kind: 'tool', name }))
+    await accept('nobody')
+    assert.equal(latest().version, version)
+    await accept('a')
+    assert.equal(accepted(), null)
+    assert.ok(latest().servers[0]!.updatedAt > servers[0]!.updatedAt)
+    const [row] = await registry.audit({ action: 'tool.accept', limit: 1 })
+    assert.deepEqual(row?.changed, ['accepted'])
+  })
+
   test(`a re-read that finds the same writes nothing (${engine})`, async (t) => {
     const place = await freshPlace(t, engine)
     const registry = await startRegistry(t, place)

@@ -28,7 +28,8 @@ const keys: Record<ItemKind, string> = { tool: 'name', prompt: 'name', resource:
 /** An item as the registry hands it out; `definition` takes the place of a minimal one. */
 export function storedItem(kind: ItemKind, name: string, more: Partial<StoredItem> = {}): StoredItem {
   const definition = JSON.stringify({ [keys[kind]]: name })
-  return { kind, name, definition, enabled: true, fingerprint: 'f', changedAt: '2026-01-01T00:00:00.000Z', ...more }
+  const changedAt = '2026-01-01T00:00:00.000Z'
+  return { kind, name, definition, enabled: true, fingerprint: 'f', changedAt, accepted: null, ...more }
 }
 
 export const tool = (name: string, more?: Partial<StoredItem>) => storedItem('tool', name, more)
@@ -52,6 +53,7 @@ export function storedServer(
     enabled: true,
     revision: '1',
     registeredAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: '2026-01-01T00:00:00.000Z',
     verdict: legacyVerdict,
     issuer: null,
     items,
