@@ -24,7 +24,15 @@ export const ImportedServer = Type.Object({
   exists: Type.Boolean({ description: 'A server of this name is registered' }),
   problems: Type.Array(Type.String(), { description: 'Why it cannot be registered; empty: it can be tried' }),
   ignored: Type.Array(Type.String(), { description: 'Keys that say nothing here' }),
-  needs: Type.Array(Type.String(), { description: 'Placeholders whose values are asked for' }),
+  needs: Type.Array(
+    Type.Object({
+      name: Type.String({ description: 'Of the value in `values`' }),
+      description: Type.Optional(Type.String()),
+      is_secret: Type.Boolean({ description: 'Not to be shown while it is typed' }),
+      has_default: Type.Boolean({ description: 'The text holds a value for where none is given' })
+    }),
+    { description: 'Placeholders whose values are asked for' }
+  ),
   notes: Type.Array(Type.String(), { description: 'What was made of it, where that is not plain' }),
   result: Type.Optional(
     Type.Object(
