@@ -1,0 +1,77 @@
+import { isObject } from './is-object.ts'
+
+/** A value that a configuration leaves to whoever takes it over. */
+export interface Ask {
+  /** In the registration it stands as `${name}`. */
+  readonly name: string
+  readonly description?: string
+  /** Not to be shown while it is typed. */
+  readonly isSecret: boolean
+  /** Used where no other value is given. */
+  readonly default?: string
+}
+
+export type Asks = Map<string, Ask>
+
+/** The `inputs` of VS Code by their ids. */
+export type Inputs = ReadonlyMap<string, Readonly<Record<string, unknown>>>
+
+export function inputsIn(value: unknown): Inputs {
+  const list = Array.isArray(value) ? value.filter(isObject) : []
+  return new Map(list.flatMap((input) => (typeof input.id === 'string' ? [[input.id, input] as const] : [])))
+}
+
+/** A name that a variable can have. */
+export function variableName(text: string): string {
+  const name = text.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+  return /^[A-Z_]/.test(name) ? name : `_${name}`
+}
+
+/** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`. */
+const reference = /\$\{(?:(env|input):)?([^{}:$]+)(?::-([^{}]*))?\}/g
+const anyReference = /\$\{[^{}]*\}/g
+const isVariable = (name: string) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
+
+const optional = <K extends string>(key: K, value: unknown) =>
+  (typeof value === 'string' && value !== '' ? { [key]: value } : {}) as { readonly [key in K]?: string }
+
+/** Members whose values nobody else should see. */
+const secretMembers = new Set(['bearer_token', 'oauth_client_secret', 'headers', 'env'])
+
+/**
+ * Writes every form of a reference as `${NAME}`, and notes it in `asks`; a text with a reference of another kind is
+ * named in `problems` by its place.
+ */
+export function normaliseReferences(
+  registration: Readonly<Record<string, unknown>>,
+  inputs: Inputs,
+  asks: Asks,
+  problems: string[]
+): Record<string, unknown> {
+  const ask = (kind: string | undefined, id: string, fallback: string | undefined, isSecret: boolean): string => {
+    const input = kind === 'input' ? (inputs.get(id) ?? {}) : undefined
+    const name = input ? variableName(id) : id
+    if (!asks.has(name)) {
+      const isHidden = input ? input.password === true : isSecret
+      const given = optional('default', fallback ?? input?.default)
+      asks.set(name, { name, isSecret: isHidden, ...optional('description', input?.description), ...given })
+    }
+    return `\${${name}}`
+  }
+  const text = (from: string, member: string): string => {
+    const isSecret = secretMembers.has(member)
+    const written = from.replace(reference, (whole, kind: string | undefined, id: string, fallback?: string) =>
+      kind === 'input' || isVariable(id) ? ask(kind, id, fallback, isSecret) : whole
+    )
+    const left = (written.match(anyReference) ?? []).find((each) => !isVariable(each.slice(2, -1)))
+    if (left !== undefined) problems.push(`${member} holds ${left}, which only its own client can fill in`)
+    return written
+  }
+  const write = (value: unknown, member: string): unknown => {
+    if (typeof value === 'string') return text(value, member)
+    if (Array.isArray(value)) return value.map((item) => write(item, member))
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, write(item, member)]))
+  }
+  return Object.fromEntries(Object.entries(registration).map(([member, value]) => [member, write(value, member)]))
+}

@@ -1,0 +1,33 @@
+/** Where `npx mcp-remote` leads. */
+export interface Bridge {
+  readonly url: string
+  readonly transport: string | undefined
+  readonly headers: Record<string, string>
+}
+
+/** Its own rule: the environment of the process goes into the values of its headers. */
+const filled = (value: string, env: Readonly<Record<string, string>>) =>
+  value.replace(/\$\{([^{}]+)\}/g, (whole, name: string) => (Object.hasOwn(env, name) ? env[name]! : whole))
+
+const header = /^([^:\s]+)\s*:\s*(.*)$/s
+
+/** A command that only carries an address to clients which cannot use one; undefined for every other. */
+export function takeBridge(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>
+): Bridge | undefined {
+  const words = [command.replace(/^.*[\\/]/, '').replace(/\.(cmd|exe)$/i, ''), ...args]
+  const at = words.findIndex((word) => /^mcp-remote(@[\w.-]+)?$/.test(word))
+  const isRun = words.slice(0, at).every((word) => /^(npx|bunx|pnpx|pnpm|dlx|npm|exec|cmd|\/c|--|-y|--yes)$/.test(word))
+  const url = words[at + 1]
+  if (at < 0 || !isRun || url === undefined || !/^https?:\/\//.test(url)) return undefined
+  const flags = words.slice(at + 2)
+  const valuesOf = (flag: string) => flags.filter((_, index) => flags[index - 1] === flag)
+  const headers = valuesOf('--header').flatMap((text) => {
+    const [, name, value] = header.exec(text) ?? []
+    return name === undefined || value === undefined ? [] : [[name, filled(value, env)]]
+  })
+  const transport = valuesOf('--transport').includes('sse-only') ? 'sse' : undefined
+  return { url, transport, headers: Object.fromEntries(headers) as Record<string, string> }
+}

@@ -1,0 +1,164 @@
+import { isObject } from './is-object.ts'
+import { takeBridge } from './import-bridge.ts'
+
+/** Body of a registration (contract 2.2); texts may hold `${NAME}`. */
+export interface Registration {
+  readonly name: string
+  readonly transport: string
+  readonly description?: string
+  readonly session_mode?: string
+  readonly url?: string
+  readonly bearer_token?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly oauth_redirect_uri?: string
+  readonly oauth_client_id?: string
+  readonly oauth_client_secret?: string
+  readonly oauth_scopes?: readonly string[]
+}
+
+/** What is said about an entry while it is read. */
+export interface Remarks {
+  /** Each keeps the entry from being registered. */
+  readonly problems: string[]
+  /** What was changed on the way. */
+  readonly notes: string[]
+  /** Keys that mean nothing here. */
+  readonly ignored: string[]
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Names that clients have for the address. */
+const urlKeys = ['url', 'serverUrl', 'httpUrl'] as const
+const transportKeys = ['transport', 'type'] as const
+/** Members of a registration that are texts and mean the same everywhere. */
+const texts = [
+  'description',
+  'session_mode',
+  'bearer_token',
+  'oauth_redirect_uri',
+  'oauth_client_id',
+  'oauth_client_secret'
+] as const
+const known = new Set<string>([
+  'name',
+  'command',
+  'args',
+  'env',
+  'headers',
+  'oauth_scopes',
+  ...urlKeys,
+  ...transportKeys,
+  ...texts
+])
+
+/** Whether an object can be the entry of one server. */
+export const isEntry = (value: unknown): value is Members =>
+  isObject(value) && ['command', ...urlKeys].some((key) => isGiven(value[key]))
+
+/** MCPJungle's records have every member: what is empty is not there. */
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
+
+const isScalar = (value: unknown): value is string | number | boolean =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+
+function textList(value: unknown, key: string, { problems }: Remarks): string[] {
+  if (!isGiven(value)) return []
+  if (Array.isArray(value) && value.every(isScalar)) return value.map(String)
+  problems.push(`"${key}" must be a list of texts`)
+  return []
+}
+
+function textMap(value: unknown, key: string, { problems }: Remarks): Record<string, string> {
+  if (!isGiven(value)) return {}
+  if (isObject(value) && Object.values(value).every(isScalar))
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, String(each)]))
+  problems.push(`"${key}" must be an object of texts`)
+  return {}
+}
+
+function text(value: unknown, key: string, { problems }: Remarks): string | undefined {
+  if (!isGiven(value)) return undefined
+  if (typeof value === 'string') return value
+  problems.push(`"${key}" must be text`)
+  return undefined
+}
+
+const transports: Readonly<Record<string, string>> = {
+  stdio: 'stdio',
+  local: 'stdio',
+  sse: 'sse',
+  http: 'streamable_http',
+  streamablehttp: 'streamable_http',
+  remote: 'streamable_http'
+}
+
+/** A path that ends in `/sse` is the oldest transport; so are addresses of servers that say so. */
+export function transportOf(url: string, said: string | undefined): string {
+  const normal = said === undefined ? undefined : transports[said.toLowerCase().replace(/[-_ ]/g, '')]
+  if (normal !== undefined && normal !== 'stdio') return normal
+  return /\/sse\/?$/.test(url.replace(/[?#].*$/s, '')) ? 'sse' : 'streamable_http'
+}
+
+const bearer = /^bearer\s+(\S+)$/i
+
+/** An `Authorization` header that is a bearer token, as `bearer_token`; the other headers. */
+function credentials(headers: Record<string, string>): Members {
+  const entry = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization')
+  const token = entry && bearer.exec(entry[1])?.[1]
+  if (!entry || token === undefined) return Object.keys(headers).length > 0 ? { headers } : {}
+  const rest = Object.entries(headers).filter(([name]) => name !== entry[0])
+  return { bearer_token: token, ...(rest.length > 0 ? { headers: Object.fromEntries(rest) } : {}) }
+}
+
+function commandOf(value: Members, remarks: Remarks): [command: string, ...args: string[]] | undefined {
+  const given = Array.isArray(value.command) ? textList(value.command, 'command', remarks) : undefined
+  const [command = '', ...before] = given ?? [text(value.command, 'command', remarks) ?? '']
+  return command === '' ? undefined : [command, ...before, ...textList(value.args, 'args', remarks)]
+}
+
+function remote(url: string, said: string | undefined, headers: Record<string, string>, common: Members): Members {
+  return { transport: transportOf(url, said), ...common, url, ...credentials(headers) }
+}
+
+function local([command, ...args]: readonly string[], value: Members, common: Members, remarks: Remarks): Members {
+  const env = textMap(value.env, 'env', remarks)
+  const bridge = takeBridge(command!, args, env)
+  if (bridge) {
+    remarks.notes.push('mcp-remote is not needed: the gateway connects to the address itself')
+    return remote(bridge.url, bridge.transport, bridge.headers, common)
+  }
+  return {
+    transport: 'stdio',
+    ...common,
+    command,
+    ...(args.length > 0 ? { args } : {}),
+    ...(Object.keys(env).length > 0 ? { env } : {})
+  }
+}
+
+/** One entry of any client as the members of a registration but its name. */
+export function registrationOf(value: Members, remarks: Remarks): Members {
+  remarks.ignored.push(...Object.keys(value).filter((key) => !known.has(key)))
+  const common = Object.fromEntries(
+    texts.flatMap((key) => {
+      const given = text(value[key], key, remarks)
+      return given === undefined ? [] : [[key, given]]
+    })
+  )
+  const scopes = textList(value.oauth_scopes, 'oauth_scopes', remarks)
+  const all = scopes.length > 0 ? { ...common, oauth_scopes: scopes } : common
+  const command = commandOf(value, remarks)
+  const url = urlKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)
+  const said = transportKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)
+  if (said !== undefined && !(said.toLowerCase().replace(/[-_ ]/g, '') in transports))
+    remarks.problems.push(`the transport "${said}" is not known`)
+  if (command && url !== undefined) remarks.problems.push('it has a command and an address: only one of them can be')
+  if (command) return local(command, value, all, remarks)
+  if (url !== undefined) return remote(url, said, textMap(value.headers, 'headers', remarks), all)
+  remarks.problems.push('it has no command and no address')
+  return { transport: 'streamable_http', ...all }
+}

@@ -1,0 +1,163 @@
+import { parseTree, type Node, type ParseError } from 'jsonc-parser'
+import { inputsIn, normaliseReferences, type Ask, type Asks, type Inputs } from './import-asks.ts'
+import { isEntry, registrationOf, type Registration, type Remarks } from './import-entry.ts'
+import { cleanName, suggestName } from './import-name.ts'
+import { entryOfRegistry, registryEntry } from './import-package.ts'
+import { isObject } from './is-object.ts'
+import { isLoopback } from './loopback.ts'
+import { isServerName } from './names.ts'
+import { upstreamUrlProblem } from './upstream-url.ts'
+
+export type { Ask } from './import-asks.ts'
+export type { Registration } from './import-entry.ts'
+
+/** One server that was found in a configuration. */
+export interface ImportedServer {
+  /** The name as it can be registered. */
+  readonly name: string
+  /** Body of `POST /api/v0/servers`; texts hold `${NAME}` for what is asked (`expandPlaceholders` fills it in). */
+  readonly registration: Registration
+  /** Each keeps it from being registered. */
+  readonly problems: readonly string[]
+  /** What was changed on the way. */
+  readonly notes: readonly string[]
+  /** Keys of the entry that mean nothing here. */
+  readonly ignored: readonly string[]
+  readonly asks: readonly Ask[]
+}
+
+export interface Imported {
+  readonly servers: readonly ImportedServer[]
+  /** Why the text as a whole cannot be used; it repeats nothing of it. */
+  readonly problem?: string
+}
+
+export interface ImportOptions {
+  /** Addresses of the gateway itself: an entry that leads there is refused, since it would call itself. */
+  readonly ownUrls?: readonly string[]
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** An entry as it stands, and what it is called there. */
+interface Found {
+  readonly name: string | undefined
+  readonly value: Members
+  readonly inputs: Inputs
+}
+
+const UNKNOWN = 'it is none of the known formats: "mcpServers", "servers", a server.json or a registration'
+
+const lineAt = (text: string, offset: number) => text.slice(0, offset).split('\n').length
+
+/** The parser's own way would take a key `__proto__` for the prototype. */
+function valueOf({ type, value, children = [] }: Node): unknown {
+  if (type === 'array') return children.map(valueOf)
+  if (type !== 'object') return value as unknown
+  return Object.fromEntries(children.map(({ children: pair }) => [pair![0]!.value as string, valueOf(pair![1]!)]))
+}
+
+/** JSON with comments and trailing commas; throws with the line, and without what stands there. */
+function parseText(text: string): unknown {
+  const errors: ParseError[] = []
+  const tree = parseTree(text.replace(/^\ufeff/, ''), errors, { allowTrailingComma: true })
+  const at = errors[0]?.offset ?? 0
+  if (errors.length > 0 || !tree) throw new SyntaxError(`it is not valid JSON (line ${lineAt(text, at)})`)
+  return valueOf(tree)
+}
+
+/** The maps of servers that an object holds under the names that clients have for them. */
+function mapsIn(value: Members): Members[] {
+  const nested = isObject(value.mcp) ? [value.mcp.servers] : []
+  return [value.mcpServers, value.servers, value['mcp.servers'], ...nested].filter(isObject)
+}
+
+const named = (map: Members, inputs: Inputs): Found[] =>
+  Object.entries(map).map(([name, value]) => ({ name, value: isObject(value) ? value : {}, inputs }))
+
+function findIn(value: unknown): Found[] {
+  if (Array.isArray(value)) return value.flatMap(findIn)
+  if (!isObject(value)) return []
+  const inputs = inputsIn(value.inputs ?? (isObject(value.mcp) ? value.mcp.inputs : undefined))
+  const maps = mapsIn(value)
+  if (maps.length > 0) return maps.flatMap((map) => named(map, inputs))
+  if (Array.isArray(value.servers)) return value.servers.flatMap(findIn)
+  if (registryEntry(value) || isEntry(value)) {
+    const { name } = registryEntry(value) ?? value
+    return [{ name: typeof name === 'string' ? name : undefined, value, inputs }]
+  }
+  const entries = Object.values(value)
+  return entries.length > 0 && entries.every(isEntry) ? named(value, inputs) : []
+}
+
+const withoutSlash = (path: string) => path.replace(/\/+$/, '')
+
+/** Whether `url` is an address of the gateway at `own`; all loopback names are one. */
+function isWithin(url: URL, own: URL): boolean {
+  const host = (each: URL) => (isLoopback(each.hostname) ? 'localhost' : each.hostname)
+  const port = (each: URL) => each.port || (each.protocol === 'https:' ? '443' : '80')
+  const base = withoutSlash(own.pathname)
+  const isBelow = withoutSlash(url.pathname) === base || url.pathname.startsWith(`${base}/`)
+  return host(url) === host(own) && port(url) === port(own) && isBelow
+}
+
+function urlProblem(url: string, ownUrls: readonly string[]): string | undefined {
+  if (url.includes('${')) return undefined
+  const problem = upstreamUrlProblem(url)
+  if (problem !== undefined) return `the address ${problem}`
+  const isLoop = ownUrls.some((own) => URL.canParse(own) && isWithin(new URL(url), new URL(own)))
+  return isLoop ? 'it leads to this gateway, which would call itself' : undefined
+}
+
+function nameOf({ name, value }: Found, registration: Members, notes: string[]): string {
+  if (name === undefined) {
+    const suggested = suggestName(registration)
+    notes.push(`it has no name: "${suggested}" was made from its ${'url' in registration ? 'address' : 'command'}`)
+    return suggested
+  }
+  if (isServerName(name)) return name
+  const cleaned = cleanName(registryEntry(value) ? name.replace(/^.*\//, '') : name)
+  notes.push('the name was made to fit the rule of names')
+  return cleaned
+}
+
+function read(found: Found, ownUrls: readonly string[]): ImportedServer {
+  const remarks: Remarks = { problems: [], notes: [], ignored: [] }
+  const asks: Asks = new Map()
+  const fromRegistry = registryEntry(found.value)
+  const entry = fromRegistry ? entryOfRegistry(fromRegistry, asks, remarks) : found.value
+  const members = remarks.problems.length > 0 ? { transport: 'streamable_http' } : registrationOf(entry, remarks)
+  const written = normaliseReferences(members, found.inputs, asks, remarks.problems)
+  const name = nameOf(found, written, remarks.notes)
+  const problem = typeof written.url === 'string' ? urlProblem(written.url, ownUrls) : undefined
+  if (problem !== undefined) remarks.problems.push(problem)
+  return { name, registration: { name, ...written } as Registration, ...remarks, asks: [...asks.values()] }
+}
+
+/** Names are unique in a gateway: the second of two is told so. */
+function withClashes(servers: readonly ImportedServer[]): ImportedServer[] {
+  const taken = new Set<string>()
+  return servers.map((server) => {
+    const isTaken = taken.has(server.name)
+    taken.add(server.name)
+    return isTaken
+      ? { ...server, problems: [...server.problems, `another entry has the name "${server.name}"`] }
+      : server
+  })
+}
+
+/**
+ * The servers in the configuration of any known client, in a `server.json` of the MCP registry, or in registrations of
+ * this gateway or of MCPJungle, one or several (design: ux.md 3.5).
+ */
+export function importServers(text: string, { ownUrls = [] }: ImportOptions = {}): Imported {
+  let value: unknown
+  try {
+    value = parseText(text)
+  } catch (error) {
+    return { servers: [], problem: error instanceof SyntaxError ? error.message : 'it is nested too deeply' }
+  }
+  const found = findIn(value)
+  if (found.length === 0) return { servers: [], problem: UNKNOWN }
+  return { servers: withClashes(found.map((each) => read(each, ownUrls))) }
+}

@@ -1,0 +1,30 @@
+/** The nearest name that a server can have (decisions "Names"); `server` where nothing is left. */
+export function cleanName(text: string): string {
+  const name = text
+    .replace(/[^A-Za-z0-9_-]+/g, '-')
+    .replace(/_{2,}/g, '_')
+    .replace(/^[_-]+/, '')
+    .slice(0, 64)
+    .replace(/[_-]+$/, '')
+  return name === '' ? 'server' : name
+}
+
+/** Parts of host and package names that say nothing about whose they are. */
+const noise = /^(www|mcp|api|server|com|org|net|io|dev|ai|app|co|remote|node)$/
+
+/** A package or host as a name: `@scope/server-time@1.2` → `time`, `https://mcp.example.com/mcp` → `example`. */
+export function suggestName({ url, command, args = [] }: { url?: string; command?: string; args?: readonly string[] }) {
+  if (url !== undefined) return fromUrl(url)
+  const operand = args.find((arg) => !arg.startsWith('-')) ?? command ?? ''
+  const base = operand.replace(/(?<=.)(@|==).*$/, '').replace(/^.*[\\/]/, '')
+  const words = base.split(/[-_.]/).filter((word) => word !== '')
+  const telling = words.filter((word) => !noise.test(word))
+  return cleanName((telling.length > 0 ? telling : words).join('-'))
+}
+
+function fromUrl(url: string): string {
+  if (!URL.canParse(url)) return 'server'
+  const { hostname } = new URL(url)
+  if (!/[a-z]/i.test(hostname.replace(/^\[.*\]$/, ''))) return cleanName(hostname)
+  return cleanName(hostname.split('.').find((label) => !noise.test(label)) ?? hostname)
+}

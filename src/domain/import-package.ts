@@ -1,0 +1,110 @@
+import { variableName, type Asks } from './import-asks.ts'
+import type { Remarks } from './import-entry.ts'
+import { isObject } from './is-object.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+const list = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.filter(isObject) : [])
+const textOr = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** The MCP registry's `server.json`, or what its API makes of it. */
+export function registryEntry(value: Members): Members | undefined {
+  const entry = isObject(value.server) ? value.server : value
+  return typeof entry.name === 'string' && (Array.isArray(entry.packages) || Array.isArray(entry.remotes))
+    ? entry
+    : undefined
+}
+
+/** `{name}` of the variables that an input declares, as `${NAME}`. */
+function withVariables(text: string, variables: unknown, asks: Asks): string {
+  if (!isObject(variables)) return text
+  return text.replace(/\{([^{}]+)\}/g, (whole, name: string) =>
+    Object.hasOwn(variables, name) ? ask(name, variables[name], asks) : whole
+  )
+}
+
+function ask(id: string, input: unknown, asks: Asks): string {
+  const { description, isSecret, default: given } = isObject(input) ? input : {}
+  const name = variableName(id)
+  asks.set(name, {
+    name,
+    isSecret: isSecret === true,
+    ...(typeof description === 'string' ? { description } : {}),
+    ...(typeof given === 'string' ? { default: given } : {})
+  })
+  return `\${${name}}`
+}
+
+/** The value of an input; undefined for one that may be left out. */
+function valueOf(input: Members, id: string, asks: Asks): string | undefined {
+  const fixed = textOr(input.value)
+  if (fixed !== undefined) return withVariables(fixed, input.variables, asks)
+  if (input.isRequired === true) return ask(id, input, asks)
+  return textOr(input.default)
+}
+
+function argsOf(value: unknown, asks: Asks): string[] {
+  return list(value).flatMap((input) => {
+    const name = textOr(input.name)
+    if (input.type !== 'named') return valueOf(input, textOr(input.valueHint) ?? name ?? 'argument', asks) ?? []
+    if (name === undefined) return []
+    const id = name.replace(/^-+/, '')
+    const hasValue = ['value', 'default', 'valueHint', 'format', 'choices'].some((key) => key in input)
+    if (!hasValue) return input.isRequired === true ? [name] : []
+    const given = valueOf(input, id, asks)
+    return given === undefined ? [] : [name, given]
+  })
+}
+
+/** Named values: of the environment, or of headers. */
+const namedOf = (value: unknown, asks: Asks): Record<string, string> =>
+  Object.fromEntries(
+    list(value).flatMap((input) => {
+      const name = textOr(input.name)
+      const given = name === undefined ? undefined : valueOf(input, name, asks)
+      return name === undefined || given === undefined ? [] : [[name, given]]
+    })
+  )
+
+const runners: Readonly<Record<string, (id: string, version: string | undefined) => [string, ...string[]]>> = {
+  npm: (id, version) => ['npx', '-y', version === undefined ? id : `${id}@${version}`],
+  pypi: (id, version) => ['uvx', version === undefined ? id : `${id}==${version}`]
+}
+
+function packageEntry(item: Members, asks: Asks): Members | undefined {
+  const run = runners[textOr(item.registryType) ?? '']
+  const id = textOr(item.identifier)
+  const transport = isObject(item.transport) ? item.transport.type : 'stdio'
+  if (!run || id === undefined || transport !== 'stdio') return undefined
+  const [command, ...words] = run(id, textOr(item.version))
+  const target = words.pop()!
+  return {
+    command,
+    args: [...words, ...argsOf(item.runtimeArguments, asks), target, ...argsOf(item.packageArguments, asks)],
+    env: namedOf(item.environmentVariables, asks)
+  }
+}
+
+const remoteEntry = (item: Members, asks: Asks): Members => ({
+  type: item.type,
+  url: withVariables(textOr(item.url) ?? '', item.variables, asks),
+  headers: namedOf(item.headers, asks)
+})
+
+/**
+ * The entry of a client that a `server.json` stands for. An address comes first, since nothing has to be started for
+ * it: `streamable-http` before `sse`, then the packages in their order.
+ */
+export function entryOfRegistry(value: Members, asks: Asks, remarks: Remarks): Members {
+  const remotes = list(value.remotes).toSorted((a, b) => Number(a.type === 'sse') - Number(b.type === 'sse'))
+  const packages = list(value.packages)
+  const more = remotes.length + packages.length - 1
+  if (more > 0) remarks.notes.push(`the first of ${more + 1} ways in was taken`)
+  const description = textOr(value.description)
+  const common = description === undefined ? {} : { description }
+  if (remotes[0]) return { ...common, ...remoteEntry(remotes[0], asks) }
+  const found = packages.map((item) => packageEntry(item, asks)).find((entry) => entry !== undefined)
+  if (found) return { ...common, ...found }
+  remarks.problems.push('it offers no address, and no npm or PyPI package that talks over stdio')
+  return common
+}
