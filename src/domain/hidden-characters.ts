@@ -1,0 +1,43 @@
+/** A stretch of text, or one character that would not be seen. */
+export type Segment = { readonly text: string } | { readonly mark: string }
+
+/**
+ * What takes no room or changes the order of what is read: controls but tab and line ends, format characters (bidi
+ * controls, zero width, the tags U+E0000–E007F), line and paragraph separators, halves of characters, fillers that are
+ * drawn empty, and variation selectors.
+ */
+const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
+
+const harmless = new Set(['\t', '\n', '\r'])
+
+/** U+200D between pictures joins them to one, and U+FE0F says that a sign is one: both are seen. */
+const picture = /\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?$/u
+const sign = /\p{Emoji}$/u
+
+function isSeen(text: string, at: number, character: string): boolean {
+  if (harmless.has(character)) return true
+  const before = text.slice(Math.max(0, at - 4), at)
+  if (character === '\ufe0f') return sign.test(before)
+  return (
+    character === '\u200d' && picture.test(before) && /^\p{Extended_Pictographic}/u.test(text.slice(at + 1, at + 3))
+  )
+}
+
+const code = (character: string) => `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+
+/** Text from outside with its hidden characters as marks, for example `U+200B`; in order, nothing left out. */
+export function markHidden(text: string): Segment[] {
+  const segments: Segment[] = []
+  let from = 0
+  for (const { 0: character, index } of text.matchAll(hidden)) {
+    if (isSeen(text, index, character)) continue
+    if (index > from) segments.push({ text: text.slice(from, index) })
+    segments.push({ mark: code(character) })
+    from = index + character.length
+  }
+  if (from < text.length) segments.push({ text: text.slice(from) })
+  return segments
+}
+
+/** Whether there is anything to mark. */
+export const hasHidden = (text: string): boolean => markHidden(text).some((segment) => 'mark' in segment)

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { parse } from 'jsonc-parser'
+import {
+  CLIENTS,
+  clientSnippets,
+  fileChange,
+  tomlTable,
+  type ClientName,
+  type Target
+} from '../../src/domain/client-snippets.ts'
+
+const open: Target = { name: 'towpath', url: 'http://localhost:8080/mcp' }
+const closed: Target = { ...open, tokenVariable: 'TOWPATH_CLIENT_TOKEN' }
+
+const file = (client: ClientName, target: Target) => {
+  const snippet = clientSnippets(client, target).find((each) => each.file !== undefined)!
+  return { ...snippet, value: snippet.language === 'json' ? (parse(snippet.text) as unknown) : undefined }
+}
+const first = (client: ClientName, target: Target) => clientSnippets(client, target)[0]!
+
+test('each client has snippets, and without a token none speaks of one', () => {
+  for (const client of CLIENTS) {
+    const snippets = clientSnippets(client, open)
+    assert.ok(snippets.length > 0, client)
+    for (const { text, note = '', title } of snippets) {
+      assert.ok(title)
+      assert.doesNotMatch(text + note, /token|authorization|header/i, client)
+    }
+  }
+})
+
+test('Claude Code: a command, and a file of the project that takes the token from the environment', () => {
+  assert.equal(
+    first('claude-code', closed).text,
+    'claude mcp add --transport http towpath http://localhost:8080/mcp --header "Authorization: Bearer $TOWPATH_CLIENT_TOKEN"'
+  )
+  const { value, file: path } = file('claude-code', closed)
+  assert.equal(path, '.mcp.json')
+  const headers = { Authorization: 'Bearer ${TOWPATH_CLIENT_TOKEN}' }
+  assert.deepEqual(value, { mcpServers: { towpath: { type: 'http', url: open.url, headers } } })
+})
+
+test('Cursor: its file, and a link that holds the same entry', () => {
+  const { value, file: path } = file('cursor', closed)
+  assert.equal(path, '~/.cursor/mcp.json')
+  const entry = { url: open.url, headers: { Authorization: 'Bearer ${env:TOWPATH_CLIENT_TOKEN}' } }
+  assert.deepEqual(value, { mcpServers: { towpath: entry } })
+  const link = new URL(first('cursor', closed).text)
+  assert.equal(link.href.split('?')[0], 'cursor://anysphere.cursor-deeplink/mcp/install')
+  assert.equal(link.searchParams.get('name'), 'towpath')
+  assert.deepEqual(JSON.parse(atob(link.searchParams.get('config')!)), entry)
+})
+
+test('VS Code: `servers`, an input that is not shown, and a command that adds both', () => {
+  const headers = { Authorization: 'Bearer ${input:towpath-token}' }
+  const inputs = [{ type: 'promptString', id: 'towpath-token', description: 'Token for towpath', password: true }]
+  const { value, file: path } = file('vscode', closed)
+  assert.equal(path, '.vscode/mcp.json')
+  assert.deepEqual(value, { inputs, servers: { towpath: { type: 'http', url: open.url, headers } } })
+  const command = /^code --add-mcp '(.*)'$/.exec(first('vscode', closed).text)!
+  assert.deepEqual(JSON.parse(command[1]!), { name: 'towpath', type: 'http', url: open.url, headers, inputs })
+  assert.deepEqual(file('vscode', open).value, { servers: { towpath: { type: 'http', url: open.url } } })
+})
+
+test('Codex: TOML that names the variable, never a token', () => {
+  assert.equal(
+    first('codex', closed).text,
+    'codex mcp add towpath --url http://localhost:8080/mcp --bearer-token-env-var TOWPATH_CLIENT_TOKEN'
+  )
+  assert.equal(
+    file('codex', closed).text,
+    '[mcp_servers.towpath]\nurl = "http://localhost:8080/mcp"\nbearer_token_env_var = "TOWPATH_CLIENT_TOKEN"'
+  )
+})
+
+test('Claude Desktop: a bridge, which is told where http is meant', () => {
+  const { value, file: path, note } = file('claude-desktop', closed)
+  assert.equal(path, '{config}/Claude/claude_desktop_config.json')
+  assert.match(note!, /<token>/)
+  const args = ['-y', 'mcp-remote', open.url, '--header', 'Authorization:${AUTH_HEADER}']
+  assert.deepEqual(value, {
+    mcpServers: { towpath: { command: 'npx', args, env: { AUTH_HEADER: 'Bearer <token>' } } }
+  })
+  const far = file('claude-desktop', { ...open, url: 'http://gateway.lan:8080/mcp' }).value as {
+    mcpServers: { towpath: { args: string[] } }
+  }
+  assert.deepEqual(far.mcpServers.towpath.args, ['-y', 'mcp-remote', 'http://gateway.lan:8080/mcp', '--allow-http'])
+})
+
+test('Windsurf: `serverUrl`', () => {
+  assert.deepEqual(file('windsurf', closed).value, {
+    mcpServers: {
+      towpath: { serverUrl: open.url, headers: { Authorization: 'Bearer ${env:TOWPATH_CLIENT_TOKEN}' } }
+    }
+  })
+})
+
+test('curl and the SDK: one request each', () => {
+  const { text } = first('curl', closed)
+  assert.match(text, /^curl -sS http:\/\/localhost:8080\/mcp \\\n/)
+  assert.match(text, /-H "Authorization: Bearer \$TOWPATH_CLIENT_TOKEN"/)
+  assert.equal(JSON.parse(/-d '(.*)'$/.exec(text)![1]!).method, 'initialize')
+  assert.match(first('typescript', closed).text, /Bearer \$\{env\.TOWPATH_CLIENT_TOKEN\}/)
+})
+
+test('what a shell, a program or TOML would read otherwise is quoted', () => {
+  const odd = { name: "a'b", url: "http://h/x?a=1&b='$(id)'" }
+  assert.match(first('claude-code', odd).text, /'a'\\''b' 'http:\/\/h\/x\?a=1&b='\\''\$\(id\)'\\'''$/)
+  assert.match(first('typescript', odd).text, /new URL\('http:\/\/h\/x\?a=1&b=\\'\$\(id\)\\''\)/)
+  assert.equal(tomlTable(['a', 'b.c"'], { x: 'y"\\' }), '[a."b.c\\""]\nx = "y\\"\\\\"')
+})
+
+test('a snippet of a file is what its change makes of an empty file', () => {
+  for (const client of CLIENTS) {
+    const change = fileChange(client, closed)
+    assert.equal(
+      clientSnippets(client, closed).some((snippet) => snippet.file === change?.file),
+      true,
+      client
+    )
+  }
+})
