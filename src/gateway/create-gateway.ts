@@ -35,7 +35,7 @@ import { joinObservers, type Observer } from './observation.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
-import { createShares, noShares } from './shares.ts'
+import { createShares } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
 import type { GatewayStats } from './stats.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
@@ -122,7 +122,9 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const { timeouts, limits, stdio } = config
   const identity = { name: PRODUCT, title: TITLE, version }
   const deadlines = createDeadlines()
-  const shares = config.mode === 'enterprise' ? createShares(limits.callsPerPrincipal) : noShares
+  /** Without authentication all callers are one principal, who is not held to one caller's share. */
+  const shareOf = (limit: number) => createShares(config.mode === 'enterprise' ? limit : Infinity)
+  const calls = shareOf(limits.callsPerPrincipal)
   const children = createChildren(createWatchdog())
   const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
   const egress = createEgress({
@@ -176,7 +178,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       client: transports.create(targetOf(stored)),
       slots: stored.transport === 'stdio' ? slots : undefined,
       deadlines,
-      shares,
+      shares: calls,
       connectMs: timeouts.connectMs,
       observer,
       idleMs: timeouts.sessionIdleMs,
@@ -239,6 +241,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
+    shares: shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
     announce(mark) {
       registry
@@ -269,6 +272,12 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       parks,
       watch,
       subscriptions,
+      shares: {
+        calls,
+        streams: shareOf(limits.sessionsPerPrincipal),
+        subscriptions: shareOf(limits.subscriptionsPerPrincipal)
+      },
+      maxStreams: limits.sessions,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,

@@ -43,5 +43,6 @@ export function refuseOthers(app: FastifyInstance, url: string, methods: readonl
 /** Takes the response over: from here on everything is the protocol's own. */
 export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
   reply.hijack()
-  return { headers: request.headers, response: reply.raw, caller: request.caller!, endpoint, requestId: request.id }
+  const { headers, caller, id: requestId, ip: address } = request
+  return { headers, response: reply.raw, caller: caller!, endpoint, requestId, address }
 }

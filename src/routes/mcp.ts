@@ -16,17 +16,22 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange 
 /** The MCP endpoints, global and of each group (contract 4.5): everything from parsing on is the protocol's own. */
 export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimit }) => {
   const config = { access: 'client' } as const
-  const onRequest = groupCheck(app)
+  const check = groupCheck(app)
   takeBytes(app, bodyLimit)
 
-  for (const url of [GLOBAL_ENDPOINT, groupEndpoint(':name')]) {
-    app.post<{ Body: Buffer | undefined }>(url, { config, bodyLimit, onRequest }, (request, reply) => {
+  // again behind the body, which may arrive long after the group was removed
+  const ofGroup = { onRequest: check, preValidation: check }
+  for (const [url, hooks] of [
+    [GLOBAL_ENDPOINT, {}],
+    [groupEndpoint(':name'), ofGroup]
+  ] as const) {
+    app.post<{ Body: Buffer | undefined }>(url, { config, bodyLimit, ...hooks }, (request, reply) => {
       app.gateway.mcp.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
     })
-    app.get(url, { config, exposeHeadRoute: false, onRequest }, (request, reply) => {
+    app.get(url, { config, exposeHeadRoute: false, ...hooks }, (request, reply) => {
       app.gateway.mcp.get(exchangeOf(request, reply))
     })
-    app.delete(url, { config, onRequest }, (request, reply) => {
+    app.delete(url, { config, ...hooks }, (request, reply) => {
       app.gateway.mcp.delete(exchangeOf(request, reply))
     })
   }

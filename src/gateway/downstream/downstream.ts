@@ -11,6 +11,7 @@ import { modernRequest } from './modern.ts'
 import { Reply } from './reply.ts'
 import type { Responder, Run } from './responder.ts'
 import type { Session } from './session.ts'
+import { takeStream } from './shares.ts'
 import { openSse, postToSse } from './sse.ts'
 
 /** The MCP edge: what the routes hand an HTTP request to. Never throws; each call answers its request. */
@@ -56,22 +57,22 @@ const modernCapabilities = ({ params }: Message): string => {
 
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
   const era = classify(http.headers, message)
-  const { caller, endpoint, requestId } = http
+  const { caller, endpoint, requestId, address } = http
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
   const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
   if (session && reply instanceof Reply) reply.mayResume(edge.replays, session)
   const scope = edge.core.scope(caller, endpoint)
-  const { headers, response } = http
+  const { headers } = http
   return {
     edge,
     era,
     message,
     headers,
     reply,
-    response,
     caller,
     endpoint,
     requestId,
+    address,
     scope,
     session,
     capabilities,
@@ -119,8 +120,9 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
   const lastEventId = header(http.headers, 'last-event-id')
   // what another process had kept is lost, but the client hears from now on: clients do not ask again after a refusal
   const isLost = lastEventId && edge.replays.isElsewhere(lastEventId)
-  if (lastEventId && !isLost) return resumeStream(edge, session, reply, lastEventId)
+  if (lastEventId && !isLost) return resumeStream(edge, http, session, reply, lastEventId)
   session.awaited?.close()
+  if (!takeStream(edge, http, reply)) return
   reply.mayResume(edge.replays, session)
   attachStream(edge, http, session, reply, { headers: { 'mcp-session-id': session.id } })
 }
