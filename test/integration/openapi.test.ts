@@ -32,6 +32,10 @@ test('docs/reference/http.md, errors.md and limits.md are what `npm run openapi`
   }
 })
 
+test('the schemas of all routes can be compiled, which happens when each is first needed', async (t) => {
+  await startApp(t, { compilesAtOnce: true })
+})
+
 /** Described in the documentation: the MCP protocol's own endpoints, pages for people, the document itself. */
 const undocumented = /^\/(mcp|sse|message|v0\/groups|docs|openapi\.json)(\/|$)/
 
