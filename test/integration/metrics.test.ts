@@ -150,6 +150,20 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
   assert.doesNotMatch(text, /overflow/)
 })
 
+test('a histogram is served as Prometheus reads it: buckets that add up, their sum and their number', async (t) => {
+  const metrics = await createMetrics({ gateway: () => undefined, database: () => undefined })
+  later(t, metrics.close)
+  for (const ms of [2, 0.5, 400_000]) metrics.observer.swapped!(ms)
+  const series = (await metrics.text()).split('\n').filter((line) => line.startsWith('towpath_catalog_swap'))
+  const bounds = ['0.001', '0.0025', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '+Inf']
+  const counts = [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]
+  assert.deepEqual(series, [
+    'towpath_catalog_swap_seconds_count 3',
+    'towpath_catalog_swap_seconds_sum 400.0025',
+    ...bounds.map((bound, place) => `towpath_catalog_swap_seconds_bucket{le="${bound}"} ${counts[place]}`)
+  ])
+})
+
 test('docs/reference/metrics.md is what `npm run openapi` writes', () => {
   const path = new URL('../../docs/reference/metrics.md', import.meta.url)
   assert.equal(readFileSync(path, 'utf8'), metricsReference())

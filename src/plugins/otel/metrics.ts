@@ -1,10 +1,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Attributes, BatchObservableResult, Counter, Meter, Observable } from '@opentelemetry/api'
+import type { BatchObservableResult, Meter, Observable } from '@opentelemetry/api'
 import type { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
-import type { CallObservation, Observer } from '../../gateway/observation.ts'
+import type { Observer } from '../../gateway/observation.ts'
 import type { GatewayStats } from '../../gateway/stats.ts'
 import type { BreakerState } from '../../gateway/upstream/breaker.ts'
-import { definitions, OTHER, type Metric } from './definitions.ts'
+import { countRequests, createCounts, createObserver } from './counts.ts'
+import { definitions, type Metric } from './definitions.ts'
+import { MAX_SERIES } from './families.ts'
+import { createProducer, SCOPE } from './producer.ts'
 
 /** What is read when somebody scrapes; undefined while there is nothing to read. */
 export interface Sources {
@@ -15,19 +18,15 @@ export interface Sources {
 /** What the process tells of itself. */
 export interface Metrics {
   readonly observer: Partial<Observer>
-  request(method: string, route: string | undefined, statusCode: number, ms: number): void
+  readonly request: ReturnType<typeof countRequests>
   /** The text format of Prometheus. */
   text(): Promise<string>
   close(): Promise<void>
 }
 
-/** Servers by tools by outcomes; the SDK's own limit of 2,000 would be reached by a few hundred tools. */
-const MAX_SERIES = 50_000
 const DELAY_RESOLUTION_MS = 20
 
 const breakerValues: Record<BreakerState, number> = { closed: 0, 'half-open': 1, open: 2 }
-const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-const statusClasses = ['', '1xx', '2xx', '3xx', '4xx', '5xx']
 
 function createEventLoopDelay() {
   const histogram = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS })
@@ -46,49 +45,8 @@ function createEventLoopDelay() {
   }
 }
 
-const counterOf = (meter: Meter, { name, about: description }: Metric) => meter.createCounter(name, { description })
-const histogramOf = (meter: Meter, { name, about: description, bounds }: Metric) =>
-  meter.createHistogram(name, { description, advice: { explicitBucketBoundaries: [...bounds!] } })
 const gaugeOf = (meter: Meter, { name, about: description }: Metric) =>
   meter.createObservableGauge(name, { description })
-
-/** What happens, counted as it happens. */
-function createObserver(meter: Meter): Partial<Observer> {
-  const calls = counterOf(meter, definitions.toolCalls)
-  const latency = histogramOf(meter, definitions.toolCallLatency)
-  const others: Record<string, Counter> = {
-    prompt: counterOf(meter, definitions.promptGets),
-    resource: counterOf(meter, definitions.resourceReads),
-    completion: counterOf(meter, definitions.completions)
-  }
-  const lists = counterOf(meter, definitions.lists)
-  const connects = counterOf(meter, definitions.connects)
-  const connectTime = histogramOf(meter, definitions.connectTime)
-  const failures = counterOf(meter, definitions.failures)
-  const swaps = histogramOf(meter, definitions.catalogSwap)
-
-  const toolCall = ({ server, item, outcome, totalMs, upstreamMs }: CallObservation) => {
-    const name = server ?? OTHER
-    const tool = server === undefined ? OTHER : (item ?? OTHER)
-    calls.add(1, { mcp_server_name: name, tool_name: tool, outcome })
-    latency.record((totalMs - upstreamMs) / 1e3, { mcp_server_name: name, part: 'gateway' })
-    if (upstreamMs > 0) latency.record(upstreamMs / 1e3, { mcp_server_name: name, part: 'upstream' })
-  }
-  return {
-    call(done) {
-      const { kind, server, outcome } = done
-      if (kind === 'tool') toolCall(done)
-      else others[kind]!.add(1, { mcp_server_name: server ?? OTHER, outcome })
-    },
-    list: (kind) => lists.add(1, { kind }),
-    connected(server, transport, ms) {
-      connects.add(1, { mcp_server_name: server, transport })
-      connectTime.record(ms / 1e3, { transport })
-    },
-    failed: (server, reason) => failures.add(1, { mcp_server_name: server, reason }),
-    swapped: (ms) => swaps.record(ms / 1e3)
-  }
-}
 
 /** What is the case, read when somebody scrapes. */
 function observeState(meter: Meter, { gateway, database }: Sources): () => void {
@@ -132,33 +90,28 @@ function observeState(meter: Meter, { gateway, database }: Sources): () => void 
   return delay.close
 }
 
-function requestAttributes(method: string, route: string | undefined, statusCode: number): Attributes {
-  return {
-    method: methods.has(method) ? method : OTHER,
-    route: route ?? OTHER,
-    status: statusClasses[Math.floor(statusCode / 100)] ?? OTHER
-  }
-}
-
 /** Loads OpenTelemetry, which takes a fifth of a second: only where it is on. Nothing global is set, nothing listens. */
 export async function createMetrics(sources: Sources): Promise<Metrics> {
-  const [{ PrometheusExporter: Exporter, PrometheusSerializer }, { metrics }] = await Promise.all([
+  const [{ PrometheusExporter: Exporter, PrometheusSerializer }, { metrics, resources }] = await Promise.all([
     import('@opentelemetry/exporter-prometheus'),
     import('@opentelemetry/sdk-node')
   ])
-  const exporter: PrometheusExporter = new Exporter({ preventServerStart: true })
+  const counts = createCounts()
+  const exporter: PrometheusExporter = new Exporter({
+    preventServerStart: true,
+    metricProducers: [createProducer(counts, metrics, resources.emptyResource())]
+  })
   const provider = new metrics.MeterProvider({
     readers: [exporter],
+    // of breakers there are as many as servers
     views: [{ instrumentName: '*', aggregationCardinalityLimit: MAX_SERIES }]
   })
-  const meter = provider.getMeter('towpath')
-  const http = histogramOf(meter, definitions.http)
-  const stopObserving = observeState(meter, sources)
+  const stopObserving = observeState(provider.getMeter(SCOPE), sources)
   // without resource and scope: they tell nothing of us, and would tell of the machine
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
   return {
-    observer: createObserver(meter),
-    request: (method, route, statusCode, ms) => http.record(ms / 1e3, requestAttributes(method, route, statusCode)),
+    observer: createObserver(counts),
+    request: countRequests(counts),
     async text() {
       const { resourceMetrics, errors } = await exporter.collect()
       if (errors.length > 0) throw errors[0]
