@@ -96,3 +96,21 @@ for (const file of files) {
     if (part !== 'plugins') assert.doesNotMatch(text, /^export default/m)
   })
 }
+
+const dashboard = fileURLToPath(new URL('../../dashboard/src', import.meta.url))
+
+test('the dashboard takes from src only the domain and the types of schemas', () => {
+  const sources = readdirSync(dashboard, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name))
+  assert.ok(sources.length > 20)
+  for (const file of sources) {
+    const text = readFileSync(join(dashboard, file), 'utf8')
+    const ours = (specifiers: string[]) =>
+      specifiers
+        .map((specifier) => relative(root, join(dashboard, file, '..', specifier)))
+        .filter((target) => target.endsWith('.ts') && !target.startsWith('..'))
+    for (const target of ours(importsOf(text))) {
+      assert.ok(['domain', 'schemas'].includes(partOf(target)), `${file} must not import ${target}`)
+    }
+    for (const target of ours(valuesFrom(text))) assert.equal(partOf(target), 'domain', `${file} imports ${target}`)
+  }
+})
