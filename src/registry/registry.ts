@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
-import type { Range, Stats } from '../schemas/stats.ts'
 import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
-import { createStats, readStats } from './call-stats.ts'
+import { createCallStats, type CallStats } from './call-stats.ts'
+import { readTallies } from './call-tallies.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './calls.ts'
 import { claim, type Claimed, type ClaimOptions } from './claim.ts'
 import type { Effect, WriteContext } from './context.ts'
@@ -56,7 +56,7 @@ export interface Transaction {
 }
 
 /** What was called, by whom and how it went (security page 7.5). */
-export interface CallLog {
+export interface CallLog extends CallStats {
   /** Stores it soon; returns at once and never throws. */
   record(row: CallRow): void
   /** Rows that wait to be stored. */
@@ -64,8 +64,6 @@ export interface CallLog {
   /** The newest first. */
   list(query: CallFilter & { readonly limit: number }): Promise<CallEntry[]>
   find(id: string): Promise<CallEntry | undefined>
-  /** As of some seconds ago. */
-  stats(range: Range): Promise<Stats>
 }
 
 /** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
@@ -160,7 +158,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     auditRetentionDays && expireRegularly(db, auditExpiry(auditRetentionDays), { everyMs: HOUR_MS, onError }),
     callRetention && expireRegularly(db, callExpiry(callRetention), { everyMs: MINUTE_MS, onError })
   ]
-  const stats = createStats((range) => translating(() => readStats(db, range)))
+  const stats = createCallStats((from, seconds) => translating(() => readTallies(db, from, seconds)))
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version } = await translating(() => commit(db, keys, change, work))
@@ -201,7 +199,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
       },
       list: (query) => translating(() => readCalls(db, query)),
       find: (id) => translating(() => findCall(db, id)),
-      stats
+      ...stats
     },
     oauthSessions: createOAuthSessions(db, keys),
     tokens: createTokenStore(db, keys),
