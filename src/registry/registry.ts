@@ -30,6 +30,7 @@ import { createRefusals } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
 import { createRowQueue } from './row-queue.ts'
 import type { Keyring } from './sealed.ts'
+import { databaseKey, requireSealingKeys } from './sealing.ts'
 import { openSecrets } from './secrets.ts'
 import { createPrincipals, requireToken } from './principals.ts'
 import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
@@ -222,11 +223,12 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
 
 async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
-    const version = await lockVersion(trx)
+    const { version, key } = await lockHead(trx)
     if (change.tokenHash) await requireToken(trx, change.tokenHash)
     const effects: Effect[] = []
     const touch = (effect: Effect) => void effects.push(effect)
-    const context: WriteContext = { db: trx, keys, version, touch }
+    const sealing = () => requireSealingKeys(keys, key)
+    const context: WriteContext = { db: trx, keys, sealing, version, touch }
     const result = await work({
       servers: createServers(context),
       items: createItems(context),
@@ -243,12 +245,10 @@ async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Trans
 }
 
 /** The row lock serialises writers, so versions and revisions appear in the order of their numbers. */
-async function lockVersion(db: Db): Promise<string> {
-  const { next } = await db
+const lockHead = (db: Db): Promise<{ version: string; key: string }> =>
+  db
     .selectFrom('gateway')
-    .select(sql<string>`(version + 1)::text`.as('next'))
+    .select([sql<string>`(version + 1)::text`.as('version'), databaseKey.as('key')])
     .where('id', '=', 1)
     .forUpdate()
     .executeTakeFirstOrThrow()
-  return next
-}
