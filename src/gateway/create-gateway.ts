@@ -285,6 +285,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     },
     log
   )
+  const invocation = createInvocation(() => catalog, core, observer)
   const listings = createListingCache()
   const swap = (next: Catalog) => {
     const gone = catalog.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
@@ -294,6 +295,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     authorizations.keep(next)
     upstreams.keep(next)
     if (revoked.size > 0) mcp.endPrincipals((principal) => revoked.has(principal))
+    if (revoked.size > 0) invocation.endCalls(revoked)
     for (const principal of revoked) upstreams.endOwner(principal)
     if (narrowed) subscriptions.review()
     for (const { stored } of gone) mcp.endGroup(stored.name)
@@ -313,7 +315,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       authorizations
     }),
     ...createGroups(registry, () => catalog),
-    ...createInvocation(() => catalog, core, observer),
+    ...invocation,
     ...createPrincipals(registry, () => catalog),
     get ready() {
       return ready && !isStale()
