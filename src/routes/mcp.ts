@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../gateway/endpoint.ts'
-import { groupCheck, groupIn, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
+import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface McpOptions {
   readonly bodyLimit: number
@@ -25,9 +25,13 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
     [GLOBAL_ENDPOINT, {}],
     [groupEndpoint(':name'), ofGroup]
   ] as const) {
-    app.post<{ Body: Buffer | undefined }>(url, { config, bodyLimit, ...hooks }, (request, reply) => {
-      app.gateway.mcp.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
-    })
+    app.post<{ Body: Buffer | undefined }>(
+      url,
+      { config: { ...config, readsFirst: true }, bodyLimit, ...hooks, preHandler: refuseNewWork(app) },
+      (request, reply) => {
+        app.gateway.mcp.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
+      }
+    )
     app.get(url, { config, exposeHeadRoute: false, ...hooks }, (request, reply) => {
       app.gateway.mcp.get(exchangeOf(request, reply))
     })

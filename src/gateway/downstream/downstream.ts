@@ -17,6 +17,8 @@ import { openSse, postToSse } from './sse.ts'
 /** The MCP edge: what the routes hand an HTTP request to. Never throws; each call answers its request. */
 export interface Downstream {
   post(http: HttpExchange, body: Buffer): void
+  /** Whether a body asks for nothing: answers to what upstreams asked, and notifications. */
+  onlyFinishes(body: Buffer): boolean
   get(http: HttpExchange): void
   delete(http: HttpExchange): void
   /** HTTP+SSE: `companion` is the path that the client is told to post to. */
@@ -99,6 +101,17 @@ function dispatch(edge: Edge, http: HttpExchange, reply: Responder, message: Mes
   return legacyRequest(exchange, http.headers)
 }
 
+/** What is malformed is no answer to anything. */
+function onlyFinishes(edge: Edge, body: Buffer): boolean {
+  try {
+    const text = decode(body)
+    const messages = isBatch(text) ? readBatch(text, undefined, edge) : [readMessage(text, edge.limits)]
+    return messages.every(({ kind }) => kind !== 'request')
+  } catch {
+    return false
+  }
+}
+
 function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: string, run: Run): void {
   const session = sessionOf(edge, http)
   const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
@@ -164,6 +177,7 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
   }
   return {
     post: (http, body) => serve(http, (reply) => post(http, reply, body)),
+    onlyFinishes: (body) => onlyFinishes(edge, body),
     get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
     delete: (http) => serve(http, (reply) => deleteSession(edge, http, reply)),
     openSse: (http, companion) => serve(http, (reply) => openSse(edge, http, reply, companion)),
