@@ -16,6 +16,8 @@ export interface AppMetrics {
   readonly observers: readonly Partial<Observer>[]
   /** What `GET /metrics` answers; undefined while metrics are off. */
   readonly text: (() => Promise<string>) | undefined
+  /** Somebody had no valid access token. */
+  failedAuthentication(): void
 }
 
 /** What a collector that does not answer may hold up the end of the process. */
@@ -56,7 +58,8 @@ export default fp<Pick<Config, 'otel' | 'traces'> & { version: string }>(
     const tracing = traces ? await startTraces(app, version) : undefined
     app.decorate('metrics', {
       observers: [...(metrics ? [metrics.observer] : []), ...(tracing ? [tracing] : [])],
-      text: metrics?.text
+      text: metrics?.text,
+      failedAuthentication: () => metrics?.failedAuthentication()
     })
   },
   { name: 'telemetry', dependencies: ['errors'] }

@@ -168,3 +168,21 @@ test('docs/reference/metrics.md is what `npm run openapi` writes', () => {
   const path = new URL('../../docs/reference/metrics.md', import.meta.url)
   assert.equal(readFileSync(path, 'utf8'), metricsReference())
 })
+
+test('requests without a valid access token are counted, whoever they come from', async (t) => {
+  const token = 'an-administrator-of-tests'
+  const key = Buffer.alloc(32, 7).toString('base64')
+  const env = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: key, TOWPATH_ADMIN_TOKEN: token }
+  const app = await startApp(t, { env })
+  const failures = async () => valueOf(await scrape(app), 'towpath_failed_authentications_total')
+  assert.equal(await failures(), 0)
+  const status = async (url: string, authorization?: string) =>
+    (await app.inject({ url, headers: authorization === undefined ? {} : { authorization } })).statusCode
+  assert.equal(await status('/api/v0/servers', `Bearer ${token}`), 200)
+  assert.equal(await failures(), 0)
+  for (const wrong of [undefined, 'Bearer wrong', 'Basic x']) {
+    assert.equal(await status('/api/v0/servers', wrong), 401)
+    assert.equal(await status('/nowhere', wrong), 401)
+  }
+  assert.equal(await failures(), 6)
+})

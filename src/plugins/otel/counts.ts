@@ -28,6 +28,7 @@ export function createCounts() {
     prompt: counter(definitions.promptGets),
     resource: counter(definitions.resourceReads),
     completion: counter(definitions.completions),
+    failedAuthentications: counter(definitions.failedAuthentications),
     lists: counter(definitions.lists),
     connects: counter(definitions.connects),
     connectTime: histogram(definitions.connectTime),

@@ -56,6 +56,12 @@ export const definitions = {
     about: 'Completions that were asked of servers',
     labels: { ...server, ...outcome }
   },
+  failedAuthentications: {
+    name: 'towpath_failed_authentications_total',
+    type: 'counter',
+    about: 'Requests without a valid access token, where one is needed',
+    labels: {}
+  },
   lists: {
     name: 'towpath_list_requests_total',
     type: 'counter',

@@ -19,6 +19,7 @@ export interface Sources {
 export interface Metrics {
   readonly observer: Partial<Observer>
   readonly request: ReturnType<typeof countRequests>
+  failedAuthentication(): void
   /** The text format of Prometheus. */
   text(): Promise<string>
   close(): Promise<void>
@@ -97,6 +98,8 @@ export async function createMetrics(sources: Sources): Promise<Metrics> {
     import('@opentelemetry/sdk-node')
   ])
   const counts = createCounts()
+  // there from the start: a rate needs the zero
+  const failedAuthentications = counts.failedAuthentications.at()
   const exporter: PrometheusExporter = new Exporter({
     preventServerStart: true,
     metricProducers: [createProducer(counts, metrics, resources.emptyResource())]
@@ -112,6 +115,9 @@ export async function createMetrics(sources: Sources): Promise<Metrics> {
   return {
     observer: createObserver(counts),
     request: countRequests(counts),
+    failedAuthentication() {
+      failedAuthentications.value++
+    },
     async text() {
       const { resourceMetrics, errors } = await exporter.collect()
       if (errors.length > 0) throw errors[0]
