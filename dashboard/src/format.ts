@@ -72,3 +72,9 @@ export function countdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))
   return `${Math.floor(seconds / 60)}:${two(seconds % 60)}`
 }
+
+/** A message of the gateway as a sentence of its own: they begin small and end without a stop. */
+export const sentence = (message: string): string => {
+  const text = message.trim()
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`
+}

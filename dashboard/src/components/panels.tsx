@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { useApp } from '../app-context.ts'
 import type { ApiError } from '../api.ts'
-import { relative } from '../format.ts'
+import { relative, sentence } from '../format.ts'
 import type { Resource } from '../store.ts'
 import { Shown } from './shown.tsx'
 
@@ -33,8 +33,7 @@ interface ErrorPanelProps {
 export const ErrorPanel = ({ what, error, onRetry }: ErrorPanelProps) => (
   <div class="panel failure" role="alert">
     <p>
-      <strong>{what}</strong> <Shown text={error.message} />
-      {/[.!?]$/.test(error.message) ? '' : '.'} {advice(error)}
+      <strong>{what}</strong> <Shown text={sentence(error.message)} /> {advice(error)}
     </p>
     {onRetry && (
       <button type="button" class="btn" onClick={() => void onRetry()}>
