@@ -121,7 +121,7 @@ function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: strin
   const parts = openBatch(messages, reply, edge)
   for (const [i, message] of messages.entries()) {
     const part = parts[i]!
-    run(part, () => dispatch(edge, http, part, message))
+    run(http.requestId, part, () => dispatch(edge, http, part, message))
   }
 }
 
@@ -148,27 +148,27 @@ function deleteSession(edge: Edge, http: HttpExchange, reply: Reply): void {
 }
 
 export function createDownstream(edge: Edge, log: { error(details: object, text: string): void }): Downstream {
-  const fail = (reply: Responder, error: unknown) => {
+  const fail = (requestId: string, reply: Responder, error: unknown) => {
     if (error instanceof ProtocolError) {
       const { id, code, message, status, data } = error
       return reply.error(id, code, message, { status, data })
     }
-    log.error({ err: error }, 'an MCP request failed')
+    log.error({ request_id: requestId, err: error }, 'an MCP request failed')
     reply.error('null', codes.internal, 'Internal error', { status: 500 })
   }
-  const run: Run = (reply, work) => {
+  const run: Run = (requestId, reply, work) => {
     try {
       const working = work()
-      if (working) working.catch((error: unknown) => fail(reply, error))
+      if (working) working.catch((error: unknown) => fail(requestId, reply, error))
     } catch (error) {
-      fail(reply, error)
+      fail(requestId, reply, error)
     }
   }
   const serve = (http: HttpExchange, work: (reply: Reply) => Promise<void> | void) => {
     const { heartbeat, maxBufferedBytes } = edge
     const acceptsStream = accepts(http.headers, 'text/event-stream')
     const reply = new Reply(http.response, { heartbeat, principal: http.caller.key, acceptsStream, maxBufferedBytes })
-    run(reply, () => work(reply))
+    run(http.requestId, reply, () => work(reply))
   }
   const post = (http: HttpExchange, reply: Reply, body: Buffer) => {
     const text = decode(body)

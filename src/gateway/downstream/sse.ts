@@ -68,7 +68,7 @@ export function postToSse(
   const channel = channelOf(edge, session)
   for (const message of messages) {
     const part = new Part(channel, message.id)
-    run(part, () => {
+    run(requestId, part, () => {
       const scope = edge.core.scope(caller, endpoint)
       const { capabilities } = session
       const exchange: Exchange = {
