@@ -35,6 +35,7 @@ function whenThere<T>(read: () => T): T | undefined {
 async function startMetrics(app: FastifyInstance): Promise<Metrics> {
   const metrics = await createMetrics({
     gateway: () => whenThere(() => app.gateway.stats()),
+    logs: () => whenThere(() => app.registry.logs),
     database: () => whenThere(() => app.registry.pool())
   })
   app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {

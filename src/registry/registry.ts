@@ -28,7 +28,7 @@ import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
 import type { PoolStats } from './postgres.ts'
 import { createRefusals } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
-import { createRowQueue } from './row-queue.ts'
+import { createRowQueue, type QueueState } from './row-queue.ts'
 import type { Keyring } from './sealed.ts'
 import { databaseKey, requireSealingKeys } from './sealing.ts'
 import { openSecrets } from './secrets.ts'
@@ -92,6 +92,8 @@ export interface Registry {
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
+  /** Of the call log, and of what the audit log holds beside changes. */
+  readonly logs: Readonly<Record<'calls' | 'audit', QueueState>>
   /** Moves what is sealed to the current key. */
   rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
@@ -202,6 +204,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
       find: (id) => translating(() => findCall(db, id)),
       ...stats
     },
+    logs: { calls, audit: refusals.state },
     oauthSessions: createOAuthSessions(db, keys),
     tokens: createTokenStore(db, keys),
     rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),

@@ -4,6 +4,7 @@ import type { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
 import type { Observer } from '../../gateway/observation.ts'
 import type { GatewayStats } from '../../gateway/stats.ts'
 import type { BreakerState } from '../../gateway/upstream/breaker.ts'
+import type { Registry } from '../../registry/registry.ts'
 import { countRequests, createCounts, createObserver } from './counts.ts'
 import { definitions, type Metric } from './definitions.ts'
 import { MAX_SERIES } from './families.ts'
@@ -12,6 +13,7 @@ import { createProducer, SCOPE } from './producer.ts'
 /** What is read when somebody scrapes; undefined while there is nothing to read. */
 export interface Sources {
   readonly gateway: () => GatewayStats | undefined
+  readonly logs: () => Registry['logs'] | undefined
   readonly database: () => { readonly size: number; readonly idle: number; readonly waiting: number } | undefined
 }
 
@@ -46,11 +48,13 @@ function createEventLoopDelay() {
   }
 }
 
+const counterOf = (meter: Meter, { name, about: description }: Metric) =>
+  meter.createObservableCounter(name, { description })
 const gaugeOf = (meter: Meter, { name, about: description }: Metric) =>
   meter.createObservableGauge(name, { description })
 
 /** What is the case, read when somebody scrapes. */
-function observeState(meter: Meter, { gateway, database }: Sources): () => void {
+function observeState(meter: Meter, { gateway, logs, database }: Sources): () => void {
   const delay = createEventLoopDelay()
   const breaker = gaugeOf(meter, definitions.breaker)
   const sessions = gaugeOf(meter, definitions.sessions)
@@ -61,7 +65,8 @@ function observeState(meter: Meter, { gateway, database }: Sources): () => void 
   const eventLoop = gaugeOf(meter, definitions.eventLoop)
   const pool = gaugeOf(meter, definitions.database)
   const memory = gaugeOf(meter, definitions.memory)
-  const cpu = meter.createObservableCounter(definitions.cpu.name, { description: definitions.cpu.about })
+  const cpu = counterOf(meter, definitions.cpu)
+  const lostRows = counterOf(meter, definitions.lostRows)
 
   const observeGateway = (result: BatchObservableResult, stats: GatewayStats) => {
     for (const [server, state] of stats.breakers)
@@ -73,6 +78,15 @@ function observeState(meter: Meter, { gateway, database }: Sources): () => void 
     result.observe(queue, stats.parkedCalls, { queue: 'parked_call' })
     result.observe(version, stats.catalogVersion)
   }
+  const observeLogs = (result: BatchObservableResult, { calls, audit }: Registry['logs']) => {
+    for (const [log, { length, dropped }] of [
+      ['call_log', calls],
+      ['audit_log', audit]
+    ] as const) {
+      result.observe(queue, length, { queue: log })
+      result.observe(lostRows, dropped, { log })
+    }
+  }
   const observeEach = (result: BatchObservableResult, gauge: Observable, label: string, values: object = {}) => {
     for (const [key, value] of Object.entries(values)) result.observe(gauge, value as number, { [label]: key })
   }
@@ -80,13 +94,15 @@ function observeState(meter: Meter, { gateway, database }: Sources): () => void 
     (result) => {
       const stats = gateway()
       if (stats) observeGateway(result, stats)
+      const rows = logs()
+      if (rows) observeLogs(result, rows)
       observeEach(result, pool, 'state', database())
       observeEach(result, eventLoop, 'stat', delay.read())
       result.observe(memory, process.memoryUsage.rss())
       const { user, system } = process.cpuUsage()
       result.observe(cpu, (user + system) / 1e6)
     },
-    [breaker, sessions, streams, processes, queue, version, eventLoop, pool, memory, cpu]
+    [breaker, sessions, streams, processes, queue, version, eventLoop, pool, memory, cpu, lostRows]
   )
   return delay.close
 }
