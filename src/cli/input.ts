@@ -2,13 +2,19 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { isObject } from '../domain/is-object.ts'
-import { expandPlaceholders } from '../domain/placeholders.ts'
+import { expandPlaceholders, type Unset } from '../domain/placeholders.ts'
 import { usage } from './failure.ts'
 import type { World } from './world.ts'
 
 /** A JSON object that was given, and where it stands: a file's name, and the place in it if it holds several. */
 export interface Given {
   readonly value: Readonly<Record<string, unknown>>
+  readonly from: string
+}
+
+/** What a file holds, parsed. */
+export interface Document {
+  readonly value: unknown
   readonly from: string
 }
 
@@ -45,13 +51,23 @@ export async function readText(world: World, path: string): Promise<string> {
 }
 
 /** Puts the environment in the place of `${VAR}`; every name that is not set is told at once (contract 2.11). */
-export function expand(world: World, value: unknown, from: string): unknown {
-  const { value: expanded, unset } = expandPlaceholders(value, (name) => world.env[name])
-  if (unset.length === 0) return expanded
-  const names = [...new Set(unset.map(({ name }) => name))]
-  const places = unset.map(({ name, path }) => `  ${name} at ${path}`).join('\n')
+export const expand = (world: World, value: unknown, from: string): unknown =>
+  expandAll(world, [{ value, from }])[0]!.value
+
+/** As above for what stands in several files. */
+export function expandAll(world: World, documents: readonly Document[]): Document[] {
+  const missing: (Unset & { readonly from: string })[] = []
+  const expanded = documents.map(({ value, from }) => {
+    const { value: written, unset } = expandPlaceholders(value, (name) => world.env[name])
+    missing.push(...unset.map((each) => ({ ...each, from })))
+    return { value: written, from }
+  })
+  if (missing.length === 0) return expanded
+  const names = [...new Set(missing.map(({ name }) => name))]
+  const files = [...new Set(missing.map(({ from }) => from))]
+  const places = missing.map(({ name, path, from }) => `  ${name} at ${path}${files.length > 1 ? ` of ${from}` : ''}`)
   throw usage(
-    `${from} names ${names.length === 1 ? 'a variable that is' : 'variables that are'} not set:\n${places}`,
+    `${files.length > 1 ? `${files.length} files name` : `${files[0]} names`} ${names.length === 1 ? 'a variable that is' : 'variables that are'} not set:\n${places.join('\n')}`,
     `export ${names.map((name) => `${name}=…`).join(' ')}`
   )
 }
@@ -64,14 +80,22 @@ export async function parseFile(world: World, path: string): Promise<unknown> {
 
 const isDocument = (name: string) => /\.(json|ya?ml)$/i.test(name) && !name.startsWith('.')
 
-async function filesOf(path: string): Promise<string[]> {
-  if (path === '-' || !(await stat(path).catch(() => undefined))?.isDirectory()) return [path]
-  const names = (await readdir(path)).filter(isDocument).toSorted()
-  if (names.length === 0) throw usage(`${path} holds no .json or .yaml file`)
-  return names.map((name) => join(path, name))
+/** The documents in a folder, by name; undefined where the path is no folder. */
+export async function documentsIn(path: string): Promise<string[] | undefined> {
+  if (path === '-' || !(await stat(path).catch(() => undefined))?.isDirectory()) return undefined
+  return (await readdir(path))
+    .filter(isDocument)
+    .toSorted()
+    .map((name) => join(path, name))
 }
 
-function objectsIn(value: unknown, from: string): Given[] {
+async function filesOf(path: string): Promise<string[]> {
+  const files = await documentsIn(path)
+  if (files?.length === 0) throw usage(`${path} holds no .json or .yaml file`)
+  return files ?? [path]
+}
+
+function objectsIn({ value, from }: Document): Given[] {
   const items = Array.isArray(value) ? value.map((item, index) => ({ item, from: `${from}[${index}]` })) : undefined
   return (items ?? [{ item: value, from }]).map((each) => {
     if (!isObject(each.item)) throw usage(`${each.from} must be a JSON object`)
@@ -79,15 +103,15 @@ function objectsIn(value: unknown, from: string): Given[] {
   })
 }
 
-/** Every object that a file, its array, or the files of a folder hold, with the environment's values in it. */
-export async function readObjects(world: World, path: string): Promise<Given[]> {
-  const found: Given[] = []
-  for (const file of await filesOf(path)) {
-    const from = file === '-' ? 'stdin' : file
-    found.push(...objectsIn(expand(world, await parseFile(world, file), from), from))
-  }
-  return found
+/** Every object that files and their arrays hold, with the environment's values in it. */
+export async function readFiles(world: World, files: readonly string[]): Promise<Given[]> {
+  const documents: Document[] = []
+  for (const file of files) documents.push({ value: await parseFile(world, file), from: file === '-' ? 'stdin' : file })
+  return expandAll(world, documents).flatMap(objectsIn)
 }
+
+/** As above of one file, or of all in a folder. */
+export const readObjects = async (world: World, path: string): Promise<Given[]> => readFiles(world, await filesOf(path))
 
 export async function readObject(world: World, path: string): Promise<Given> {
   const [first, second] = await readObjects(world, path)

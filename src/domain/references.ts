@@ -30,17 +30,18 @@ const secretMaps = new Set(['headers', 'env'])
 const holdsPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(text)
 
 /**
- * A registration as it is written to a file: secrets become references, and so does any text that would be taken for a
+ * A record of any kind as it is written to a file: secrets become references, and so does any text that would be taken for a
  * reference when the file is read.
  */
 export function withReferences(
+  kind: string,
   { name, ...config }: Readonly<Record<string, unknown>> & { readonly name: string },
   references: References,
   keepSecrets = false
 ): Record<string, unknown> {
   const write = (value: unknown, isSecret: boolean, place: readonly string[]): unknown => {
     if (typeof value === 'string')
-      return holdsPlaceholder(value) || (isSecret && !keepSecrets) ? references.refer('server', ...place) : value
+      return holdsPlaceholder(value) || (isSecret && !keepSecrets) ? references.refer(kind, ...place) : value
     if (Array.isArray(value)) return value.map((item, index) => write(item, isSecret, [...place, String(index)]))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, write(item, isSecret, [...place, key])]))

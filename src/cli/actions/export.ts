@@ -1,11 +1,15 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createReferences, withReferences, type References } from '../../domain/references.ts'
+import type { Filed } from '../check.ts'
 import type { Cli } from '../cli.ts'
+import { FOLDERS } from '../desired.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { KINDS } from '../kinds.ts'
 import type { Records } from '../records.ts'
 import type { Action } from '../runner.ts'
+import { listPrincipals } from '../state.ts'
+import { readSwitches, switchMembers } from '../switches.ts'
 import { namesView } from '../views.ts'
 
 interface Flags {
@@ -16,8 +20,6 @@ interface Flags {
 type File = readonly [path: string, text: string]
 type Config = Readonly<Record<string, unknown>> & { readonly name: string }
 
-const json = (path: string, value: object): File => [path, `${JSON.stringify(value, null, 2)}\n`]
-
 async function checkEmpty(folder: string): Promise<void> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -26,27 +28,29 @@ async function checkEmpty(folder: string): Promise<void> {
   if (names.length > 0) throw usage(`${folder} is not empty`, 'name another folder with -d')
 }
 
-/** Development mode has no clients and users. */
-async function principals<T>(cli: Cli, path: string): Promise<readonly T[]> {
-  try {
-    return (await cli.api.get<readonly T[]>(path)).body
-  } catch (error) {
-    if (error instanceof Failure && /only in enterprise mode/.test(error.message)) return []
-    throw error
-  }
+/** Configurations and what is enabled of them. */
+async function readServers(cli: Cli): Promise<Config[]> {
+  const servers: Config[] = []
+  for (const config of (await cli.api.get<readonly Config[]>('/api/v0/server_configs')).body)
+    servers.push({ ...config, ...switchMembers(await readSwitches(cli, config.name)) })
+  return servers
 }
 
 async function collect(cli: Cli, references: References, keepSecrets: boolean): Promise<File[]> {
-  const servers = (await cli.api.get<readonly Config[]>('/api/v0/server_configs')).body
+  const servers = await readServers(cli)
   const groups = (await cli.api.get<readonly Records['group'][]>(KINDS.group.path)).body
-  const clients = await principals<Records['client']>(cli, KINDS.client.path)
-  const users = await principals<Records['user']>(cli, KINDS.user.path)
-  const token = (kind: string, name: string) => ({ access_token_ref: { env: references.name(kind, name, 'token') } })
+  const clients = (await listPrincipals(cli, 'client')) ?? []
+  const users = (await listPrincipals(cli, 'user')) ?? []
+  const file = (kind: Filed, config: Config, more: object = {}): File => {
+    const value = { ...withReferences(kind, config, references, keepSecrets), ...more }
+    return [`${FOLDERS[kind][0]}/${config.name}.json`, `${JSON.stringify(value, null, 2)}\n`]
+  }
+  const token = (kind: Filed, { name }: Config) => ({ access_token_ref: { env: references.name(kind, name, 'token') } })
   return [
-    ...servers.map((config) => json(`servers/${config.name}.json`, withReferences(config, references, keepSecrets))),
-    ...groups.map((group) => json(`groups/${group.name}.json`, { ...group, missing: undefined })),
-    ...clients.map((client) => json(`clients/${client.name}.json`, { ...client, ...token('client', client.name) })),
-    ...users.map((user) => json(`users/${user.name}.json`, { ...user, ...token('user', user.name) }))
+    ...servers.map((config) => file('server', config)),
+    ...groups.map(({ missing: _missing, ...group }) => file('group', group)),
+    ...clients.map((client) => file('client', client, token('client', client))),
+    ...users.map((user) => file('user', user, token('user', user)))
   ]
 }
 

@@ -4,8 +4,10 @@ import type { Answer } from '../api.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { expand, pairs, readObjects, type Given } from '../input.ts'
+import { itemPath } from '../kinds.ts'
 import type { Action } from '../runner.ts'
 import { secretFromArgument, secretFromStdin } from '../secret.ts'
+import { setSwitches, takeSwitches } from '../switches.ts'
 import { listView, recordView } from '../views.ts'
 
 interface Flags {
@@ -103,7 +105,17 @@ function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<Give
 
 const isPending = (body: Registered | Pending): body is Pending => 'authorization_required' in body
 
-async function send(cli: Cli, { value }: Given, isForced: boolean): Promise<Answer<Registered | Pending>> {
+/** What a file says of switches is set once the server is there; the answer is the record after that. */
+async function send(cli: Cli, each: Given, isForced: boolean): Promise<Answer<Registered | Pending>> {
+  const { given, switches } = takeSwitches(each)
+  const answer = await post(cli, given, isForced)
+  if (isPending(answer.body) || !switches) return answer
+  const { name } = answer.body
+  await setSwitches(cli, name, switches)
+  return cli.api.get<Registered>(itemPath('server', name))
+}
+
+async function post(cli: Cli, { value }: Given, isForced: boolean): Promise<Answer<Registered | Pending>> {
   try {
     return await cli.api.post(`/api/v0/servers${isForced ? '?force=true' : ''}`, value)
   } catch (error) {

@@ -60,6 +60,14 @@ export function addAdministration(program: Command, run: Runner): void {
     .action(run(async () => (await import('../actions/export.ts')).exportAll))
 
   program
+    .command('apply')
+    .description('Make the gateway what files say: a folder as `export` writes it, or of MCPJungle; tells what changed')
+    .requiredOption('-f, --file <path>', 'folder, JSON or YAML file, or - for stdin')
+    .option('--prune', 'delete what is not in the files, of the kinds that they hold; asks, or needs --yes')
+    .option('--dry-run', 'only tell what would change')
+    .action(run(async () => (await import('../actions/apply.ts')).apply))
+
+  program
     .command('validate <file>')
     .description('Check a file without sending it')
     .option('--type <type>', 'server, group, mcp-client or user; by default what it looks like')

@@ -1,0 +1,79 @@
+import type { Cli } from '../cli.ts'
+import { Failure, usage } from '../failure.ts'
+import { KINDS } from '../kinds.ts'
+import { exitOf, isFinal } from '../outcome.ts'
+import type { Change, Result } from '../plan.ts'
+import { planView } from '../plan-view.ts'
+import { confirm } from '../prompt.ts'
+import type { Action } from '../runner.ts'
+import { planSteps, readSituation, type Step } from '../steps.ts'
+
+interface Flags {
+  readonly file: string
+  readonly prune?: boolean
+  readonly dryRun?: boolean
+}
+
+const verbs = { create: 'created', update: 'updated', delete: 'deleted' } as const
+
+/** One that fails keeps the others from nothing, unless they would fail the same way. */
+async function execute(cli: Cli, steps: readonly Step[]): Promise<{ results: Result[]; failures: Failure[] }> {
+  const results: Result[] = []
+  const failures: Failure[] = []
+  for (const { run, ...change } of steps) {
+    const label = `${KINDS[change.kind].singular} "${change.name}"`
+    if (failures.some(isFinal)) {
+      results.push({ ...change, outcome: 'skipped' })
+      continue
+    }
+    try {
+      await run()
+      cli.note(`${verbs[change.action]} ${label}`)
+      results.push({ ...change, outcome: 'done' })
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      cli.warn(`${label}: ${error.message}`, error.hint)
+      failures.push(error)
+      results.push({ ...change, outcome: 'failed', error: error.message })
+    }
+  }
+  return { results, failures }
+}
+
+async function mayDelete(cli: Cli, steps: readonly Step[]): Promise<boolean> {
+  const gone = steps.filter(({ action }) => action === 'delete')
+  if (gone.length === 0 || cli.isYes) return true
+  const names = gone.map(({ kind, name }) => `  ${KINDS[kind].singular} "${name}"`).join('\n')
+  if (!cli.canAsk) throw usage(`--prune would delete:\n${names}`, 'give --yes, or look at --dry-run first')
+  return confirm(cli.world, `This deletes:\n${names}\nGo on?`)
+}
+
+/** The files are the desired state: what differs is changed, and nothing else is touched (design: ux.md 5.5). */
+export const apply: Action<Flags> = async (cli, _args, { file, prune = false, dryRun = false }) => {
+  const situation = await readSituation(cli, file)
+  const steps = await planSteps(situation, prune)
+  const unchanged = situation.wanted.length - steps.filter(({ action }) => action !== 'delete').length
+  const show = (results: readonly Result[]) => cli.show(...planView(results, unchanged, dryRun))
+  if (dryRun) {
+    await show(steps.map(({ run: _run, ...change }) => ({ ...change, outcome: 'planned' })))
+    return
+  }
+  if (!(await mayDelete(cli, steps))) {
+    cli.note('nothing was changed')
+    return
+  }
+  const { results, failures } = await execute(cli, steps)
+  await show(results)
+  cli.note(
+    steps.length === 0 ? `nothing to change: all ${unchanged} are as the files say` : summary(results, unchanged)
+  )
+  return exitOf(failures)
+}
+
+function summary(results: readonly Result[], unchanged: number): string {
+  const count = (action: Change['action']) =>
+    results.filter((result) => result.action === action && result.outcome === 'done').length
+  const failed = results.filter(({ outcome }) => outcome !== 'done').length
+  const rest = failed > 0 ? `, ${failed} not done` : ''
+  return `${count('create')} created, ${count('update')} updated, ${count('delete')} deleted, ${unchanged} unchanged${rest}`
+}

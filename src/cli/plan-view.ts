@@ -1,0 +1,38 @@
+import { escaped } from '../domain/text.ts'
+import type { Views } from './cli.ts'
+import { KINDS } from './kinds.ts'
+import type { Result } from './plan.ts'
+
+const marks = { create: '+', update: '~', delete: '-' } as const
+
+const shown = (value: unknown): string => (value === undefined ? 'nothing' : escaped(JSON.stringify(value), 2_000))
+
+/** One line for each thing, and for what changes of it one for each member. */
+function linesOf({ action, kind, name, difference, outcome, error }: Result): string[] {
+  const state =
+    outcome === 'failed' || outcome === 'skipped'
+      ? `  ${outcome}${error === undefined ? '' : `: ${escaped(error, 2_000)}`}`
+      : ''
+  const head = `${marks[action]} ${KINDS[kind].singular} ${name}${state}`
+  if (action !== 'update') return [head]
+  const { changed, before, after } = difference
+  return [head, ...changed.map((member) => `    ${member}: ${shown(before[member])} -> ${shown(after[member])}`)]
+}
+
+/** What `apply` prints: as JSON the changes with their members, for people a line for each. */
+export function planView(results: readonly Result[], unchanged: number, isDry: boolean): [{ body: unknown }, Views] {
+  const changes = results.map(({ kind, difference: { changed, before, after }, ...rest }) => ({
+    ...rest,
+    kind: KINDS[kind].singular,
+    changed,
+    before,
+    after
+  }))
+  return [
+    { body: { dry_run: isDry, changes, unchanged } },
+    {
+      table: () => results.flatMap(linesOf).join('\n'),
+      names: () => results.map(({ kind, name }) => `${KINDS[kind].singular}/${name}`)
+    }
+  ]
+}

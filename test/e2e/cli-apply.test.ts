@@ -1,0 +1,349 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { startRecorder } from '../fixtures/http/recorder.ts'
+import { later } from '../store.ts'
+import { commandLine, type CommandLine } from './cli.ts'
+import { skip, startEnterprise } from './enterprise.ts'
+import { startGateway } from './harness.ts'
+
+/** Every file of a folder and its text. */
+async function tree(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const texts = await Promise.all(files.map(async (file) => [relative(folder, file), await readFile(file, 'utf8')]))
+  return Object.fromEntries(texts.toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1))) as Record<string, string>
+}
+
+async function exportTo(cli: CommandLine, name: string) {
+  const folder = join(cli.home, name)
+  const { code, err } = await cli(['export', '-d', folder])
+  assert.equal(code, 0, err)
+  return { folder, files: await tree(folder) }
+}
+
+async function write(folder: string, files: Record<string, unknown>): Promise<string> {
+  for (const [path, value] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), typeof value === 'string' ? value : JSON.stringify(value))
+  }
+  return folder
+}
+
+async function upstream(t: TestContext): Promise<string> {
+  const recorder = await startRecorder(null)
+  later(t, recorder.close)
+  return recorder.url
+}
+
+const changesOf = (ended: { json: { changes: { action: string; kind: string; name: string; outcome: string }[] } }) =>
+  ended.json.changes.map(({ action, kind, name, outcome }) => `${outcome} ${action} ${kind} ${name}`)
+
+test('what is exported makes the same gateway of an empty one; files are the desired state, in development mode', async (t) => {
+  const gateway = await startGateway(t)
+  const url = await upstream(t)
+  const secrets = {
+    SERVER_A_B_BEARER_TOKEN: 'secret-1',
+    SERVER_A_B_HEADERS_X_KEY: 'secret-2',
+    SERVER_A_B_DESCRIPTION: 'says ${HOME}',
+    SERVER_A_B_BEARER_TOKEN_2: 'secret-3',
+    GROUP_G_DESCRIPTION: 'of ${HOME}'
+  }
+  const cli = await commandLine(t, { TOWPATH_REGISTRY: gateway.url, ...secrets })
+  const server = { transport: 'streamable_http', url }
+  const state = async () => {
+    const paths = ['server_configs', 'tool-groups', 'servers/a-b/switches', 'servers/a_b/switches']
+    return Promise.all(paths.map(async (path) => (await gateway.get(`/api/v0/${path}`)).body))
+  }
+  await gateway.register({ ...server, name: 'a-b', bearer_token: 'secret-1', headers: { 'X-Key': 'secret-2' } })
+  await gateway.register({ ...server, name: 'a_b', bearer_token: 'secret-3', description: 'says ${HOME}', args: [] })
+  await gateway.post('/api/v0/tool-groups', {
+    name: 'g',
+    description: 'of ${HOME}',
+    included_servers: ['a-b'],
+    excluded_tools: ['a-b__fail']
+  })
+  for (const path of ['tools/disable?entity=a-b__fail', 'prompts/disable?entity=a-b', 'resources/disable?entity=a_b'])
+    assert.equal((await gateway.post(`/api/v0/${path}`)).status, 200)
+  await gateway.post('/api/v0/servers/a_b/disable')
+  const before = await state()
+  let first: Awaited<ReturnType<typeof exportTo>>
+
+  await t.test('an export is for its owner alone, and holds references in the place of secrets', async () => {
+    first = await exportTo(cli, 'first')
+    assert.deepEqual(Object.keys(first.files), [
+      'groups/g.json',
+      'secrets.env.example',
+      'servers/a-b.json',
+      'servers/a_b.json'
+    ])
+    for (const path of Object.keys(first.files)) {
+      assert.equal((await stat(join(first.folder, path))).mode & 0o777, 0o600)
+      assert.equal((await stat(dirname(join(first.folder, path)))).mode & 0o777, 0o700)
+      assert.doesNotMatch(first.files[path]!, /secret-\d|HOME/)
+    }
+    const names = first.files['secrets.env.example']!.split('=\n').slice(0, -1)
+    assert.deepEqual(names.toSorted(), Object.keys(secrets).toSorted())
+    const { enabled, disabled_tools, disabled_resources } = JSON.parse(first.files['servers/a-b.json']!)
+    assert.deepEqual([enabled, disabled_tools, disabled_resources], [true, ['fail'], undefined])
+    assert.equal(JSON.parse(first.files['servers/a_b.json']!).enabled, false)
+    assert.equal((await cli(['export', '-d', first.folder])).code, 2)
+    const whole = join(cli.home, 'whole')
+    assert.equal((await cli(['export', '-d', whole, '--with-secrets'])).code, 0)
+    assert.match(await readFile(join(whole, 'servers/a-b.json'), 'utf8'), /secret-1/)
+  })
+
+  await t.test('what is as the files say is left alone', async () => {
+    const again = await cli(['apply', '-f', first.folder, '--prune'])
+    assert.deepEqual([again.code, again.out], [0, ''])
+    assert.equal(again.err, 'nothing to change: all 3 are as the files say\n')
+  })
+
+  await t.test('an empty gateway gets the same state, switches included, and exports the same bytes', async () => {
+    for (const args of [
+      ['delete', 'group', 'g'],
+      ['rm', 'a-b'],
+      ['rm', 'a_b']
+    ])
+      assert.equal((await cli(args)).code, 0)
+    const planned = await cli(['apply', '-f', first.folder, '--dry-run', '--json'])
+    const steps = ['create server a-b', 'create server a_b', 'create group g']
+    assert.deepEqual(
+      changesOf(planned),
+      steps.map((step) => `planned ${step}`)
+    )
+    assert.equal(planned.json.dry_run, true)
+    assert.doesNotMatch(planned.out, /secret-\d/)
+    assert.deepEqual((await gateway.get('/api/v0/servers')).body, [])
+
+    const applied = await cli(['apply', '-f', first.folder])
+    assert.equal(applied.code, 0, applied.err)
+    assert.equal(applied.out, '+ server a-b\n+ server a_b\n+ group g\n')
+    assert.match(applied.err, /created server "a-b"\n.*3 created, 0 updated, 0 deleted, 0 unchanged\n$/s)
+    assert.deepEqual(await state(), before)
+    assert.deepEqual((await exportTo(cli, 'second')).files, first.files)
+    assert.equal((await cli(['apply', '-f', first.folder, '-q'])).out, '')
+  })
+
+  await t.test('only what differs is changed, and the change is told without secrets', async () => {
+    const folder = await write(join(cli.home, 'changed'), {
+      'servers/a-b.json': { ...server, name: 'a-b', bearer_token: 'secret-9', enabled: true, disabled_tools: ['echo'] },
+      'servers/new.yaml': `name: new\ntransport: streamable_http\nurl: ${url}\n`,
+      'g.json': [{ name: 'g', included_servers: ['new'] }]
+    })
+    const applied = await cli(['apply', '-f', folder, '--json'])
+    assert.equal(applied.code, 0, applied.err)
+    assert.deepEqual(changesOf(applied), ['done update server a-b', 'done create server new', 'done update group g'])
+    const [change] = applied.json.changes
+    assert.deepEqual(change.changed, ['bearer_token', 'headers', 'disabled_tools', 'disabled_prompts'])
+    assert.doesNotMatch(applied.out, /secret-\d/)
+    assert.deepEqual(change.before.disabled_tools, ['fail'])
+    assert.deepEqual(change.after.disabled_tools, ['echo'])
+    const { tools, prompts } = (await gateway.get('/api/v0/servers/a-b/switches')).body
+    assert.deepEqual([tools.echo, tools.fail, prompts.greet], [false, true, true])
+    assert.deepEqual((await gateway.get('/api/v0/tool-groups/g')).body.included_servers, ['new'])
+
+    const shown = await cli(['apply', '-f', first.folder, '--dry-run'])
+    assert.match(shown.out, /^~ server a-b\n {4}bearer_token: "\*\*\*" -> "\*\*\*"\n/)
+    assert.match(shown.out, /\n {4}disabled_tools: \["echo"\] -> \["fail"\]\n/)
+    assert.deepEqual((await cli(['apply', '-f', first.folder, '--dry-run', '-o', 'name'])).out.split('\n'), [
+      'server/a-b',
+      'group/g',
+      ''
+    ])
+  })
+
+  await t.test('a file without switches, as MCPJungle writes it, leaves them as they are', async () => {
+    const folder = await write(join(cli.home, 'mcpjungle'), {
+      'servers/new.json': { ...server, name: 'new', description: 'd', bearer_token: '', args: null, command: '' },
+      'groups/h.json': { name: 'h', description: '', included_tools: ['new__echo'], included_servers: null }
+    })
+    await gateway.post('/api/v0/tools/disable?entity=new__fail')
+    assert.equal((await cli(['apply', '-f', folder])).code, 0)
+    assert.equal((await gateway.get('/api/v0/tool?name=new__fail')).body.enabled, false)
+    assert.equal((await gateway.get('/api/v0/servers/new')).body.description, 'd')
+    assert.deepEqual((await gateway.get('/api/v0/tool-groups/h')).body.included_tools, ['new__echo'])
+    assert.equal((await cli(['apply', '-f', folder])).out, '')
+  })
+
+  await t.test('--prune deletes what the files lack, of the kinds that they hold, and only with --yes', async () => {
+    const folder = await write(join(cli.home, 'pruned'), { 'groups/g.json': { name: 'g', included_servers: ['new'] } })
+    const refused = await cli(['apply', '-f', folder, '--prune'])
+    assert.equal(refused.code, 2)
+    assert.match(refused.err, /--prune would delete:\n {2}group "h"\nhint: give --yes/)
+    assert.equal((await gateway.get('/api/v0/tool-groups/h')).status, 200)
+    assert.deepEqual(changesOf(await cli(['apply', '-f', folder, '--prune', '--dry-run', '--json'])), [
+      'planned delete group h'
+    ])
+    const pruned = await cli(['apply', '-f', folder, '--prune', '--yes'])
+    assert.deepEqual([pruned.code, pruned.out], [0, '- group h\n'])
+    assert.equal((await gateway.get('/api/v0/servers')).body.length, 3)
+  })
+
+  await t.test('one that fails does not keep the others back, and the exit code tells', async () => {
+    const folder = await write(join(cli.home, 'failing'), {
+      'servers/bad.json': { name: 'bad', transport: 'streamable_http', url: 'http://127.0.0.1:1/mcp' },
+      'servers/good.json': { ...server, name: 'good' },
+      'groups/lost.json': { name: 'lost', included_servers: ['nowhere'] }
+    })
+    const failed = await cli(['apply', '-f', folder, '--json'])
+    assert.equal(failed.code, 1)
+    assert.deepEqual(changesOf(failed), [
+      'failed create server bad',
+      'done create server good',
+      'failed create group lost'
+    ])
+    assert.match(failed.json.changes[2].error, /nowhere/)
+    assert.match(failed.err, /warning: server "bad": /)
+    await rm(join(folder, 'servers/bad.json'))
+    assert.equal((await cli(['apply', '-f', folder])).code, 2)
+  })
+
+  await t.test(
+    'files that cannot be used are refused before anything is sent, all unset variables at once',
+    async () => {
+      const cases: [files: Record<string, unknown>, message: RegExp][] = [
+        [
+          {
+            'servers/x.json': { ...server, name: 'x', bearer_token: '${NOT_SET_1}' },
+            'groups/x.json': { name: 'x', description: '${NOT_SET_2}' }
+          },
+          /2 files name variables that are not set:\n {2}NOT_SET_2 at \$\.description of .*\n {2}NOT_SET_1 at \$\.bearer_token of /
+        ],
+        [
+          { 'servers/x.json': [{ ...server, name: 'x' }], 'servers/y.json': { ...server, name: 'x' } },
+          /"x" is in .* and in /
+        ],
+        [{ 'servers/x.json': { ...server } }, /gives no "name"/],
+        [{ 'x.json': { name: 'x' } }, /could be of several types\nhint: put it into a folder/],
+        [{ 'servers/x.json': { ...server, name: 'x', what: 1 } }, /x\.json: .*what/],
+        [{ 'servers/x.json': { ...server, name: 'x', enabled: 'no' } }, /"enabled" must be true or false/],
+        [{ 'other/x.json': {} }, /holds no \.json or \.yaml file/],
+        [{ 'servers/x.json': '{' }, /not valid JSON/]
+      ]
+      const existing = (await gateway.get('/api/v0/servers')).body
+      for (const [index, [files, message]] of cases.entries()) {
+        const folder = await write(join(cli.home, `wrong-${index}`), files)
+        const refused = await cli(['apply', '-f', folder])
+        assert.deepEqual([refused.code, refused.out], [2, ''], String(message))
+        assert.match(refused.err, message)
+      }
+      assert.deepEqual((await gateway.get('/api/v0/servers')).body, existing)
+    }
+  )
+
+  await t.test('a file of an export can be registered and validated by itself', async () => {
+    const file = join(first.folder, 'servers/a_b.json')
+    assert.equal((await cli(['validate', file])).code, 0)
+    const { json, code, err } = await cli(['register', '-c', file, '--force', '--json'])
+    assert.equal(code, 0, err)
+    assert.equal(json.enabled, false)
+    assert.deepEqual((await state())[3], before[3])
+    const text = JSON.stringify({ ...server, name: 'a_b', enabled: true, disabled_tools: ['echo', 'gone'] })
+    const updated = await cli(['update', 'server', '-c', '-', '--json'], { input: text })
+    assert.equal(updated.json.enabled, true)
+    assert.match(updated.err, /does not offer at present: tool gone/)
+    assert.equal((await gateway.get('/api/v0/tool?name=a_b__echo')).body.enabled, false)
+  })
+})
+
+test('clients and users are exported and applied too, tokens by reference, in enterprise mode', { skip }, async (t) => {
+  const { url, tokens, admin, as } = await startEnterprise(t)
+  const cli = await commandLine(t, { TOWPATH_REGISTRY: url, TOWPATH_TOKEN: tokens.admin })
+  await admin.post('/api/v0/servers', { name: 'alpha', transport: 'streamable_http', url: await upstream(t) })
+  await admin.post('/api/v0/tool-groups', { name: 'g', included_tools: ['alpha__echo'] })
+  await admin.post('/api/v0/tools/disable?entity=alpha__fail')
+  const own = {
+    CLIENT_CLI_A_TOKEN: tokens.cliA,
+    CLIENT_CLI_ALL_TOKEN: tokens.cliAll,
+    CLIENT_CLI_B_TOKEN: tokens.cliB,
+    CLIENT_CLI_NONE_TOKEN: tokens.cliNone,
+    USER_USER_TOKEN: tokens.user
+  }
+  const { folder, files } = await exportTo(cli, 'first')
+
+  await t.test('an export names variables for tokens, and what it says is what is there', async () => {
+    assert.deepEqual(JSON.parse(files['clients/cli-a.json']!), {
+      name: 'cli-a',
+      allowed_servers: ['alpha'],
+      access_token_ref: { env: 'CLIENT_CLI_A_TOKEN' }
+    })
+    assert.equal(JSON.parse(files['users/admin.json']!).role, 'admin')
+    for (const text of Object.values(files)) assert.doesNotMatch(text, /twp_/)
+    for (const env of [{}, own]) {
+      const same = await cli(['apply', '-f', folder, '--prune'], { env })
+      assert.deepEqual([same.code, same.out], [0, ''], same.err)
+    }
+  })
+
+  await t.test(
+    'an empty gateway gets the same principals with the same tokens, and exports the same bytes',
+    async () => {
+      const kinds = [
+        ['group', 'g'],
+        ['server', 'alpha'],
+        ['user', 'user'],
+        ...['cli-a', 'cli-b', 'cli-all', 'cli-none'].map((name) => ['client', name])
+      ]
+      for (const [kind = '', name = ''] of kinds) assert.equal((await cli(['delete', kind, name])).code, 0)
+      const unset = await cli(['apply', '-f', folder])
+      assert.equal(unset.code, 2)
+      assert.match(unset.err, /CLIENT_CLI_A_TOKEN/)
+      assert.deepEqual((await admin.get('/api/v0/servers')).body, [])
+
+      const applied = await cli(['apply', '-f', folder], { env: own })
+      assert.equal(applied.code, 0, applied.err)
+      for (const token of Object.values(tokens)) assert.equal((applied.out + applied.err).includes(token), false)
+      assert.deepEqual((await exportTo(cli, 'second')).files, files)
+      assert.deepEqual((await as(tokens.user).get('/api/v0/users/whoami')).body, { name: 'user', role: 'user' })
+      await as(tokens.cliA).initialize()
+      assert.equal((await cli(['apply', '-f', folder, '-q'], { env: own })).out, '')
+    }
+  )
+
+  await t.test('a token that differs is replaced, a list that differs too; a role cannot be', async () => {
+    const env = { ...own, USER_USER_TOKEN: 'a-new-token-of-user', CLIENT_CLI_A_TOKEN: 'a-new-token-of-cli-a' }
+    await write(folder, {
+      'clients/cli-b.json': { name: 'cli-b', description: 'd', access_token_ref: { env: 'CLIENT_CLI_B_TOKEN' } }
+    })
+    const applied = await cli(['apply', '-f', folder, '--json'], { env })
+    assert.equal(applied.code, 0, applied.err)
+    assert.deepEqual(changesOf(applied), [
+      'done update mcp-client cli-a',
+      'done update mcp-client cli-b',
+      'done update user user'
+    ])
+    assert.deepEqual(applied.json.changes[0].changed, ['access_token'])
+    assert.deepEqual(applied.json.changes[1].changed.toSorted(), ['allowed_servers', 'description'])
+    assert.equal((await as(tokens.user).get('/api/v0/servers')).status, 401)
+    assert.equal((await as('a-new-token-of-user').get('/api/v0/servers')).status, 200)
+    await as('a-new-token-of-cli-a').initialize()
+    await as(tokens.cliB).initialize()
+    assert.deepEqual((await admin.get('/api/v0/clients/cli-b')).body.allowed_servers, [])
+    assert.equal((await cli(['apply', '-f', folder, '-q'], { env })).out, '')
+
+    await write(join(cli.home, 'role'), { 'users/user.json': { name: 'user', role: 'admin' } })
+    const refused = await cli(['apply', '-f', join(cli.home, 'role')])
+    assert.equal(refused.code, 2)
+    assert.match(refused.err, /role of user "user" cannot be changed/)
+  })
+
+  await t.test('--prune deletes clients and users, but not who asks; a user may not apply', async () => {
+    const only = await write(join(cli.home, 'only'), {
+      'clients/cli-a.json': { name: 'cli-a', allowed_servers: ['alpha'] },
+      'users/second.json': { name: 'second', access_token: 'a-token-of-second' }
+    })
+    const pruned = await cli(['apply', '-f', only, '--prune', '--yes'])
+    assert.equal(pruned.code, 0, pruned.err)
+    assert.match(pruned.err, /user "admin" is not in the files, but it is who asks: it stays/)
+    assert.deepEqual(
+      (await admin.get('/api/v0/users')).body.map(({ name }: { name: string }) => name),
+      ['admin', 'second']
+    )
+    assert.equal((await admin.get('/api/v0/clients')).body.length, 1)
+    assert.equal((await admin.get('/api/v0/servers')).body.length, 1)
+    const refused = await cli(['apply', '-f', only], { env: { TOWPATH_TOKEN: 'a-token-of-second' } })
+    assert.equal(refused.code, 4)
+  })
+})

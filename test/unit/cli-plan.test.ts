@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { changeOf, normalised } from '../../src/cli/plan.ts'
+import { switchesBefore, switchMembers, switchPatch, takeSwitches } from '../../src/cli/switches.ts'
+import type { Failure } from '../../src/cli/failure.ts'
+import { exitOf } from '../../src/cli/outcome.ts'
+
+test('what the gateway would not keep, and what says nothing, makes no difference', () => {
+  const stored = { name: 's', transport: 'sse', session_mode: 'stateless', url: 'http://x/sse' }
+  const given = {
+    name: 's',
+    transport: 'sse',
+    url: 'http://x/sse',
+    headers: {},
+    description: '',
+    args: ['x'],
+    env: null
+  }
+  assert.deepEqual(normalised('server', given), stored)
+  assert.deepEqual(
+    normalised('group', { name: 'g', included_tools: ['a', 'a'], tool_names: 'qualified', missing: ['a'] }),
+    {
+      name: 'g',
+      included_tools: ['a'],
+      included_servers: [],
+      excluded_tools: []
+    }
+  )
+  assert.deepEqual(normalised('client', { name: 'c', access_token_ref: {} }), { name: 'c', allowed_servers: [] })
+})
+
+test('a change says what it does, and masks secrets', () => {
+  assert.equal(changeOf('user', 'u', { name: 'u' }, { name: 'u' }), undefined)
+  assert.equal(changeOf('user', 'u', undefined, { name: 'u' })!.action, 'create')
+  assert.equal(changeOf('user', 'u', { name: 'u' })!.action, 'delete')
+  const { action, difference } = changeOf('server', 's', { bearer_token: 'a' }, { bearer_token: 'b' })!
+  assert.deepEqual(
+    [action, difference.changed, difference.before],
+    ['update', ['bearer_token'], { bearer_token: '***' }]
+  )
+})
+
+const record = {
+  name: 's',
+  enabled: true,
+  tools: { a: true, b: false },
+  prompts: {},
+  resources: { 'x://y': false },
+  templates: {}
+}
+
+test('switches are no part of a registration, and a file that has none says nothing about them', () => {
+  const plain = { value: { name: 's' }, from: 'f' }
+  assert.deepEqual(takeSwitches(plain), { given: plain })
+  const { given, switches } = takeSwitches({ value: { name: 's', disabled_tools: ['b', 'b'] }, from: 'f' })
+  assert.deepEqual(given.value, { name: 's' })
+  assert.deepEqual(switches, {
+    enabled: true,
+    disabled_tools: ['b'],
+    disabled_prompts: [],
+    disabled_resources: [],
+    disabled_templates: []
+  })
+  for (const value of [{ enabled: 1 }, { disabled_tools: 'b' }, { disabled_prompts: [1] }])
+    assert.throws(
+      () => takeSwitches({ value, from: 'f' }),
+      (error: Failure) => error.exitCode === 2
+    )
+})
+
+test('only switches that differ are set; what is not offered is told, and is no difference', () => {
+  const wanted = takeSwitches({ value: switchMembers(record), from: 'f' }).switches!
+  assert.deepEqual(switchMembers(record), { enabled: true, disabled_tools: ['b'], disabled_resources: ['x://y'] })
+  assert.deepEqual(switchPatch(wanted, record), { patch: undefined, unknown: [] })
+  const other = { ...wanted, enabled: false, disabled_tools: ['gone', 'a'] }
+  assert.deepEqual(switchPatch(other, record), {
+    patch: { enabled: false, tools: { a: false, b: true } },
+    unknown: ['tool gone']
+  })
+  const reordered = { ...wanted, disabled_tools: ['gone', 'b'] }
+  assert.deepEqual(switchesBefore(reordered, record), reordered)
+  assert.deepEqual(switchesBefore(other, record).disabled_tools, ['b'])
+})
+
+test('a name like any other may be a switch', () => {
+  const odd = { ...record, tools: JSON.parse('{"__proto__": true, "constructor": false}') as Record<string, boolean> }
+  assert.deepEqual(switchMembers(odd).disabled_tools, ['constructor'])
+  const wanted = takeSwitches({ value: { disabled_tools: ['__proto__'], disabled_resources: ['x://y'] }, from: 'f' })
+  const { patch, unknown } = switchPatch(wanted.switches!, odd)
+  assert.deepEqual(unknown, [])
+  assert.equal(JSON.stringify(patch), '{"tools":{"__proto__":false,"constructor":true}}')
+})
+
+test('several failures end with the code that they share, else with the general one', () => {
+  assert.deepEqual(
+    [exitOf([]), exitOf([{ exitCode: 5 }, { exitCode: 5 }]), exitOf([{ exitCode: 5 }, { exitCode: 2 }])],
+    [0, 5, 1]
+  )
+})
