@@ -42,16 +42,33 @@ interface Secretive {
   readonly oauth_client_secret?: string
 }
 
+/** Names whose values are secrets in any API. */
+const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
+
+/** Values of arguments whose flag calls them secret: `--token x`, `--api-key=x`, `NAME_TOKEN=x`. */
+export function secretArguments(args: readonly string[]): string[] {
+  return args.flatMap((arg, index) => {
+    const [, name = '', value] = /^([^=]*)=(.*)$/s.exec(arg) ?? []
+    if (value !== undefined) return secretName.test(name) ? [value] : []
+    const before = args[index - 1] ?? ''
+    return before.startsWith('-') && !before.includes('=') && secretName.test(before) ? [arg] : []
+  })
+}
+
+/** What of a server's settings can hold secrets. */
+export interface Settings {
+  readonly url?: string
+  readonly args?: readonly string[]
+}
+
 /** Every value of a server's configuration that nobody else should read; of a header also what follows its scheme. */
-export function secretsIn(config: Secretive, url: string | undefined): string[] {
+export function secretsIn(config: Secretive, { url, args = [] }: Settings): string[] {
   const { bearer_token: token, headers = {}, env = {}, oauth_client_secret: client } = config
   const values = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
   const query = url !== undefined && URL.canParse(url) ? [...new URL(url).searchParams.values()] : []
-  return [token ?? '', client ?? '', ...values, ...Object.values(env), ...query]
+  return [token ?? '', client ?? '', ...values, ...Object.values(env), ...query, ...secretArguments(args)]
 }
 
-/** Names whose values are secrets in any API. */
-const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
 const secretText = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}|\btwp_[\w-]{8,}/gi
 
 /** Results often are JSON as text. */

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { allServers, readAllowList } from '../domain/allow-list.ts'
 import { resolveGroup, type Selection } from '../domain/groups.ts'
 import type {
+  GroupConfig,
   ItemKind,
   RegistryState,
   StoredGroup,
@@ -161,21 +162,22 @@ function blockOf(stored: StoredServer): ServerBlock {
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 
-function createGroup(stored: StoredGroup): GroupBlock {
-  const isBare = stored.tool_names === 'bare'
+/** The parts of a group, stored or not. */
+export function partsOf(config: GroupConfig): GroupParts {
+  const isBare = config.tool_names === 'bare'
   const parts = new Map<string, GroupPart>()
-  for (const [server, { isWhole, names }] of [...resolveGroup(stored)].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [server, { isWhole, names }] of [...resolveGroup(config)].sort(([a], [b]) => (a < b ? -1 : 1))) {
     parts.set(server, { isWhole, names, content: digest([isWhole, [...names].sort()]) })
   }
   const content = digest([isBare, [...parts].map(([server, part]) => [server, part.content])])
-  return { stored, isBare, parts, content }
+  return { isBare, parts, content }
 }
 
 const groupBlocks = new WeakMap<StoredGroup, GroupBlock>()
 
 function groupOf(stored: StoredGroup): GroupBlock {
   let group = groupBlocks.get(stored)
-  if (!group) groupBlocks.set(stored, (group = createGroup(stored)))
+  if (!group) groupBlocks.set(stored, (group = { stored, ...partsOf(stored) }))
   return group
 }
 

@@ -8,6 +8,9 @@ import type { Registry } from '../registry/registry.ts'
 import { createAuthorizations } from './authorizations.ts'
 import { buildCatalog, emptyCatalog, type Catalog } from './catalog.ts'
 import { createDeadlines } from './deadlines.ts'
+import { changedKinds, createChanges } from './changes.ts'
+import { createContacts } from './contacts.ts'
+import { createDashboard, type Dashboard } from './dashboard/dashboard.ts'
 import { createCursors } from './downstream/cursor.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
@@ -35,7 +38,7 @@ import { joinObservers, type Observer } from './observation.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
-import { createShares } from './shares.ts'
+import { createShares, noShares } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
 import type { GatewayStats } from './stats.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
@@ -46,6 +49,7 @@ import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
 import { createOAuthHttp } from './upstream/oauth-http.ts'
 import { createSlots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
+import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
 import { createWatchdog } from './upstream/stdio-watchdog.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 import { createWatchSession } from './upstream/watch-session.ts'
@@ -77,6 +81,8 @@ export interface GatewayOptions {
 /** The gateway with what only its plugin and the MCP routes use. */
 export interface RunningGateway extends Gateway {
   readonly mcp: Downstream
+  /** What is put together for the dashboard's pages. */
+  readonly dashboard: Dashboard
   stats(): GatewayStats
   /** Loads the catalog and follows the registry from then on. */
   start(): Promise<void>
@@ -98,7 +104,7 @@ const unreadable = () =>
   new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', { taken: false })
 
 function redactorOf({ secrets, settings, authorization }: Target): (text: string) => string {
-  const redact = createRedactor(secretsIn(secrets, settings.url))
+  const redact = createRedactor(secretsIn(secrets, settings))
   return authorization ? (text) => authorization.redact(redact(text)) : redact
 }
 
@@ -118,13 +124,18 @@ function createReader(transports: Transports, { timeouts }: GatewayOptions['conf
 
 export function createGateway(options: GatewayOptions): RunningGateway {
   const { registry, config, version, listening, log } = options
-  const observer = joinObservers(options.observers)
+  const changes = createChanges()
+  const contacts = createContacts({
+    lastLine: (server) => transports.tail(server).lines().at(-1),
+    onChange: () => changes.note('servers', 'tools', 'prompts', 'resources')
+  })
+  // in enterprise mode there is nobody who would look
+  const hasDashboard = config.mode === 'development'
+  const observer = joinObservers([...options.observers, ...(hasDashboard ? [contacts.observer] : [])])
   const { timeouts, limits, stdio } = config
   const identity = { name: PRODUCT, title: TITLE, version }
   const deadlines = createDeadlines()
-  /** Without authentication all callers are one principal, who is not held to one caller's share. */
-  const shareOf = (limit: number) => createShares(config.mode === 'enterprise' ? limit : Infinity)
-  const calls = shareOf(limits.callsPerPrincipal)
+  const shares = config.mode === 'enterprise' ? createShares(limits.callsPerPrincipal) : noShares
   const children = createChildren(createWatchdog())
   const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
   const egress = createEgress({
@@ -150,6 +161,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     http,
     sessionMs: timeouts.oauthSessionMs,
     retentionMs: timeouts.oauthRetentionMs,
+    onChange: () => changes.note('sign_ins'),
     log
   })
   /** Cut off for so long that what was revoked may still be served (security page 5). */
@@ -171,29 +183,40 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     if (listChanges.heard(id, method)) refresher.request(id)
     else if (method === 'notifications/elicitation/complete') elicitations.completed(name, params)
   }
-  const createFor = (stored: StoredServer): Upstream =>
-    createUpstream({
+  const createFor = (stored: StoredServer): Upstream => {
+    const redact = redactorOf(targetOf(stored))
+    return createUpstream({
       server: stored,
       verdict: stored.verdict!,
       client: transports.create(targetOf(stored)),
       slots: stored.transport === 'stdio' ? slots : undefined,
       deadlines,
-      shares: calls,
+      shares,
       connectMs: timeouts.connectMs,
-      observer,
+      observer: {
+        ...observer,
+        failed: (server, reason, message) => observer.failed(server, reason, redact(message))
+      },
       idleMs: timeouts.sessionIdleMs,
       callMs: timeouts.callMs,
       callTotalMs: timeouts.callTotalMs,
-      redact: redactorOf(targetOf(stored)),
+      redact,
       onNotification: (...told) => heard(stored, ...told)
     })
+  }
   const upstreams = createUpstreams(createFor)
   const readOffer = createReader(transports, config, log)
+  const readRegistered = (target: Target) =>
+    contacts.during(
+      target.name,
+      () => readOffer({ ...target, verdict: null }),
+      (error) => (error instanceof UpstreamFailure ? error : undefined)
+    )
   const refresher = createRefresher({
     intervalMs: config.refreshIntervalMs,
     catalog: () => catalog,
     claim: ({ id }, withinMs) => registry.claimRefresh(id, withinMs),
-    read: (stored) => readOffer({ ...targetOf(stored), verdict: null }),
+    read: (stored) => readRegistered(targetOf(stored)),
     store(stored, offer) {
       const change = { actor: ourselves, action: 'server.refresh', target: stored.name }
       return registry.refresh(change, stored.id, offer, stored)
@@ -229,8 +252,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
 
   const subscriptions = createSubscriptions((server) => watching.follow(server))
 
+  /** When clients last used an endpoint, in milliseconds since 1970. */
+  const seen = new Map<string, number>()
   const core: Core = {
-    scope: (caller, endpoint) => scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller)),
+    scope(caller, endpoint) {
+      if (hasDashboard) seen.set(endpoint, Date.now())
+      return scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
+    },
     allows: (caller, server) => allows(allowedTo(catalog, caller), server),
     forward: (server, call, origin) => upstreams.of(server).call(call, origin),
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
@@ -241,7 +269,6 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
-    shares: shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
     announce(mark) {
       registry
@@ -272,12 +299,6 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       parks,
       watch,
       subscriptions,
-      shares: {
-        calls,
-        streams: shareOf(limits.sessionsPerPrincipal),
-        subscriptions: shareOf(limits.subscriptionsPerPrincipal)
-      },
-      maxStreams: limits.sessions,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,
@@ -285,37 +306,60 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     },
     log
   )
-  const invocation = createInvocation(() => catalog, core, observer)
   const listings = createListingCache()
   const swap = (next: Catalog) => {
     const gone = catalog.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
     const { revoked, narrowed } = changedPrincipals(catalog, next)
+    changes.note(...changedKinds(catalog, next))
     catalog = next
     ready = true
     authorizations.keep(next)
     upstreams.keep(next)
+    contacts.keep(next)
+    transports.keep(new Set(next.servers.map(({ name }) => name)))
     if (revoked.size > 0) mcp.endPrincipals((principal) => revoked.has(principal))
-    if (revoked.size > 0) invocation.endCalls(revoked)
     for (const principal of revoked) upstreams.endOwner(principal)
     if (narrowed) subscriptions.review()
-    for (const { stored } of gone) mcp.endGroup(stored.name)
+    for (const { stored } of gone) {
+      mcp.endGroup(stored.name)
+      for (const path of seen.keys()) if (groupOf(path) === stored.name) seen.delete(path)
+    }
     mcp.catalogChanged()
     watching.review()
     refresher.review()
   }
+  registry.calls.onStored = () => changes.note('calls')
   const killChildren = () => children.killAll()
 
   return {
-    ...createManagement({ registry, catalog: () => catalog, readOffer, targetOf }),
+    ...createManagement({ registry, catalog: () => catalog, readOffer: readRegistered, targetOf }),
     ...createRegistration({
       registry,
       catalog: () => catalog,
       readOffer,
       signIns,
-      authorizations
+      authorizations,
+      onStored: contacts.worked
+    }),
+    dashboard: createDashboard({
+      registry,
+      contacts,
+      changes,
+      seen,
+      catalog: () => catalog,
+      targetOf,
+      readOffer,
+      readRegistered,
+      redactorOf: (stored) => redactorOf(targetOf(stored)),
+      stderr: (server) => transports.tail(server).lines(),
+      sessions: upstreams.counts,
+      findCommand(stored) {
+        const { PATH = '' } = childEnvironment(stdio.environment, targetOf(stored).secrets.env ?? {})
+        return findExecutable(stored.settings.command ?? '', PATH, stdio.cwd ?? '/')
+      }
     }),
     ...createGroups(registry, () => catalog),
-    ...invocation,
+    ...createInvocation(() => catalog, core, observer),
     ...createPrincipals(registry, () => catalog),
     get ready() {
       return ready && !isStale()
@@ -345,6 +389,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       signIns.start()
     },
     async close() {
+      changes.close()
       refresher.close()
       signIns.close()
       mcp.close()

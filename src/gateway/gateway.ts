@@ -56,6 +56,15 @@ export interface AuthorizationAnswer {
   readonly iss?: string
 }
 
+/** That an authorization server said no. */
+export interface AuthorizationRefusal {
+  readonly state: string
+  readonly iss?: string
+  /** Code of RFC 6749 4.1.2.1, and its words: texts from outside. */
+  readonly error: string
+  readonly description?: string
+}
+
 export interface AuthorizationSession {
   readonly session_id: string
   readonly status: 'pending' | 'completed' | 'failed' | 'expired'
@@ -78,16 +87,6 @@ export interface ServerStateResult {
   readonly tools_affected: string[]
   readonly prompts_affected: string[]
 }
-
-/** The own switches of a server and of what it offers, by own names and URIs. */
-export interface SwitchesPatch {
-  readonly enabled?: boolean
-  readonly tools?: Readonly<Record<string, boolean>>
-  readonly prompts?: Readonly<Record<string, boolean>>
-  readonly resources?: Readonly<Record<string, boolean>>
-  readonly templates?: Readonly<Record<string, boolean>>
-}
-export type SwitchesRecord = Required<SwitchesPatch> & { readonly name: string }
 
 /** A tool group as REST shows it (decisions "Tool groups"). */
 export interface GroupRecord {
@@ -159,15 +158,13 @@ export interface Gateway {
   replace(caller: Caller, name: string, config: ServerConfig): Promise<ServerRecord | AuthorizationRequired>
   /** Gives the code for tokens and goes on with what asked for the sign-in. 400, 404; nothing changes where it fails. */
   completeAuthorization(caller: Caller, answer: AuthorizationAnswer): Promise<ServerRecord>
+  /** Ends the sign-in that the refusal is for; 400, 404. */
+  refuseAuthorization(caller: Caller, answer: AuthorizationRefusal): Promise<void>
   /** 404 also some time after it is over. */
   authorizationSession(caller: Caller, id: string): Promise<AuthorizationSession>
   remove(caller: Caller, name: string): Promise<void>
   refresh(caller: Caller, name: string): Promise<RefreshResult>
   setServerEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>
-  /** 404. */
-  switches(caller: Caller, name: string): SwitchesRecord
-  /** Sets those that are given, all or none; 400 names what the server does not offer, 404. */
-  setSwitches(caller: Caller, name: string, patch: SwitchesPatch): Promise<SwitchesRecord>
   groups(caller: Caller): GroupRecord[]
   group(caller: Caller, name: string): GroupRecord
   hasGroup(name: string): boolean

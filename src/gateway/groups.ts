@@ -13,7 +13,8 @@ type Groups = Pick<
   'groups' | 'group' | 'hasGroup' | 'createGroup' | 'replaceGroup' | 'removeGroup' | 'effectiveTools'
 >
 
-const knownIn = (catalog: Catalog): Known => ({
+/** What there is at present. */
+export const knownIn = (catalog: Catalog): Known => ({
   hasServer: (name) => catalog.server(name) !== undefined,
   hasTool: (server, name) => catalog.server(server)?.find('tool', name) !== undefined
 })
@@ -36,7 +37,8 @@ function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): v
   if (problems.length > 0) throw invalid(problems.join('; '))
 }
 
-function checkBare(config: GroupConfig): void {
+/** Throws a 400 AppError where bare names could be those of two servers. */
+export function checkBare(config: GroupConfig): void {
   if (config.tool_names === 'qualified' || canBeBare(config)) return
   throw invalid(
     '"tool_names" can be bare only where "included_servers" names exactly one server and "included_tools" is empty'

@@ -56,8 +56,8 @@ export interface Observer {
   list(kind: ItemKind): void
   /** A way to an upstream was opened: a session, a process, an event stream, or the pool that all its calls share. */
   connected(server: string, transport: Transport, ms: number): void
-  /** A way to an upstream was not to be had, or broke under a call. */
-  failed(server: string, reason: Reason): void
+  /** A way to an upstream was not to be had, or broke under a call. `message` may quote secrets of the server. */
+  failed(server: string, reason: Reason, message: string): void
   /** Another version of the registry has been taken over. */
   swapped(ms: number): void
 }
@@ -80,8 +80,8 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
     connected(...made) {
       for (const tell of connects) tell(...made)
     },
-    failed(server, reason) {
-      for (const tell of failures) tell(server, reason)
+    failed(...lost) {
+      for (const tell of failures) tell(...lost)
     },
     swapped(ms) {
       for (const tell of swaps) tell(ms)

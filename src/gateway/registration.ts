@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { createRedactor } from '../domain/redaction.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
-import type { Grant, Offer, ServerConfig, ServerSecrets, StoredServer, TokenSource } from '../registry/model.ts'
+import type { Grant, Offer, ServerConfig, StoredServer, TokenSource } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
@@ -10,7 +10,7 @@ import type { Caller, Gateway, ServerRecord } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import { serverRecord } from './records.ts'
 import type { SignIns } from './sign-in.ts'
-import { hasCredential, type Target } from './transports.ts'
+import { configTarget, hasCredential, secretsOf, type Target } from './transports.ts'
 import { fixedAuthorization, type Authorization } from './upstream/authorization.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
@@ -21,9 +21,14 @@ export interface RegistrationOptions {
   readOffer(target: Target): Promise<Offer>
   readonly signIns: SignIns
   readonly authorizations: Authorizations
+  /** Told of a server that has just been stored: it answered. */
+  readonly onStored: (server: string) => void
 }
 
-type Registration = Pick<Gateway, 'register' | 'replace' | 'completeAuthorization' | 'authorizationSession'>
+type Registration = Pick<
+  Gateway,
+  'register' | 'replace' | 'completeAuthorization' | 'refuseAuthorization' | 'authorizationSession'
+>
 
 /** What is to be stored once the upstream has answered. */
 interface Plan {
@@ -36,22 +41,6 @@ interface Plan {
 
 /** What becomes of the tokens: those that there are stay, or go, or these take their place. */
 type Tokens = 'kept' | 'none' | { readonly source: TokenSource; readonly grant: Grant }
-
-const secretsOf = ({ bearer_token, headers, env, oauth_client_secret }: ServerConfig): ServerSecrets => ({
-  ...(bearer_token === undefined ? {} : { bearer_token }),
-  ...(headers === undefined ? {} : { headers }),
-  ...(env === undefined ? {} : { env }),
-  ...(oauth_client_secret === undefined ? {} : { oauth_client_secret })
-})
-
-const targetOf = (config: ServerConfig, authorization?: Authorization): Target => ({
-  name: config.name,
-  transport: config.transport,
-  settings: config,
-  secrets: secretsOf(config),
-  verdict: null,
-  authorization
-})
 
 const asks = 'the upstream asks for authorization'
 const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
@@ -73,7 +62,7 @@ const challengeOf = ({ cause }: UpstreamFailure) => (cause as { wwwAuthenticate?
 
 /** Registering and replacing servers, with a sign-in in between where the upstream asks for one (decisions "Servers"). */
 export function createRegistration(options: RegistrationOptions): Registration {
-  const { registry, catalog, readOffer, signIns, authorizations } = options
+  const { registry, catalog, readOffer, signIns, authorizations, onStored } = options
 
   /** What was just stored, also where this process is slow to serve it: what is committed is answered as done. */
   const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
@@ -96,6 +85,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
       if (tokens === 'none') await tx.tokens.remove(id)
       else if (tokens !== 'kept') await tx.tokens.put(id, tokens.source, tokens.grant)
     })
+    onStored(config.name)
     return written(caller, config, replaced?.enabled ?? true)
   }
 
@@ -108,11 +98,11 @@ export function createRegistration(options: RegistrationOptions): Registration {
   const read = async (plan: Plan): Promise<{ offer: Offer; tokens: Tokens }> => {
     const authorization = known(plan)
     try {
-      if (authorization) return { offer: await readOffer(targetOf(plan.config, authorization)), tokens: 'kept' }
+      if (authorization) return { offer: await readOffer(configTarget(plan.config, authorization)), tokens: 'kept' }
     } catch (error) {
       if (!isAuth(error)) throw error
     }
-    return { offer: await readOffer(targetOf(plan.config)), tokens: 'none' }
+    return { offer: await readOffer(configTarget(plan.config)), tokens: 'none' }
   }
   const signIn = async ({ config, force, replaced }: Plan, challenge: string | undefined) => {
     if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
@@ -162,11 +152,13 @@ export function createRegistration(options: RegistrationOptions): Registration {
         const replaced = serverId === null ? null : stored(serverId)
         if (replaced === undefined) throw notFound('server', config.name)
         const redact = createRedactor([grant.access, grant.refresh ?? '', source.client.secret ?? ''])
-        const target = targetOf(config, fixedAuthorization(grant.access, redact))
+        const target = configTarget(config, fixedAuthorization(grant.access, redact))
         const offer = await readOffer(target).catch((error: unknown) => failWith(error, config.name))
         const plan = { config, force, replaced }
         return store(caller, 'upstream_oauth.complete', plan, offer, { source, grant })
       }),
+
+    refuseAuthorization: (_caller, answer) => signIns.refuse(answer),
 
     authorizationSession: (_caller, id) => signIns.find(id)
   }

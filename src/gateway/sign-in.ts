@@ -3,18 +3,26 @@ import { createRedactor } from '../domain/redaction.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
 import type { Grant, OAuthClient, OAuthSession, PendingSignIn, ServerConfig } from '../registry/model.ts'
 import type { OAuthSessions } from '../registry/oauth-sessions.ts'
-import type { AuthorizationAnswer, AuthorizationRequired, AuthorizationSession } from './gateway.ts'
+import type {
+  AuthorizationAnswer,
+  AuthorizationRefusal,
+  AuthorizationRequired,
+  AuthorizationSession
+} from './gateway.ts'
 import { redactFailure, toAppError, UpstreamFailure } from './upstream/failure.ts'
 import { discover, readChallenge, type AuthorizationServer } from './upstream/oauth-discovery.ts'
 import type { OAuthHttp } from './upstream/oauth-http.ts'
 import { createAuthorizationRequest } from './upstream/oauth-request.ts'
 import { exchangeCode, knownClient, OAuthRefusal, registerClient } from './upstream/oauth-token.ts'
+import { printable } from './upstream/stdio-tail.ts'
 
 export interface SignInOptions {
   readonly sessions: OAuthSessions
   readonly http: OAuthHttp
   readonly sessionMs: number
   readonly retentionMs: number
+  /** Told when a sign-in begins or ends. */
+  readonly onChange: () => void
   readonly log: { warn(details: object, text: string): void }
 }
 
@@ -36,12 +44,17 @@ export interface SignIns {
   find(id: string): Promise<AuthorizationSession>
   /** Takes the session, which nobody can take again, and gives its code for tokens, which `use` gets. */
   complete<T>(answer: AuthorizationAnswer, use: (signedIn: PendingSignIn, grant: Grant) => Promise<T>): Promise<T>
+  /** Ends a session that the authorization server said no to. */
+  refuse(answer: AuthorizationRefusal): Promise<void>
   /** Removes what is over from time to time. */
   start(): void
   close(): void
 }
 
 const SWEEP_MS = 60_000
+/** Of what an authorization server says when it refuses. */
+const MAX_WORDS = 300
+const MAX_CODE = 64
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const gone = () => new AppError(404, 'there is no such sign-in, or it is over: register the server again')
@@ -55,7 +68,7 @@ function toSession({ id, server, status, expiresAt, error }: OAuthSession): Auth
 const scopeOf = ({ oauth_scopes: own }: ServerConfig, asked: readonly string[] | undefined) =>
   (own ?? asked)?.join(' ') || undefined
 
-export function createSignIns({ sessions, http, sessionMs, retentionMs, log }: SignInOptions): SignIns {
+export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange, log }: SignInOptions): SignIns {
   let timer: NodeJS.Timeout | null = null
 
   const clientOf = async (config: ServerConfig, server: AuthorizationServer, scope: string | undefined) => {
@@ -85,6 +98,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, log }: S
     const { url, state, verifier } = createAuthorizationRequest({ authorizationEndpoint, source, redirectUri, scope })
     const pending = { config, serverId, force, source, redirectUri, verifier, namesIssuer }
     const session = await sessions.add({ id: randomUUID(), state, lifetimeMs: sessionMs, pending })
+    onChange()
     return {
       authorization_required: { session_id: session.id, authorization_url: url, expires_at: session.expiresAt }
     }
@@ -96,7 +110,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, log }: S
     return session
   }
   /** Changes nothing: a forged answer must not end a sign-in. */
-  const check = async ({ id, state, iss }: AuthorizationAnswer): Promise<string> => {
+  const check = async ({ id, state, iss }: Omit<AuthorizationAnswer, 'code'>): Promise<string> => {
     const asked = id === undefined ? undefined : await findStored(id)
     if (asked && asked.status !== 'pending') throw gone()
     const session = await sessions.findByState(state)
@@ -122,6 +136,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, log }: S
   const finish = async (id: string, status: 'completed' | 'failed', error?: string) => {
     try {
       await sessions.finish(id, status, error)
+      onChange()
     } catch (err) {
       log.warn({ err }, 'the end of a sign-in could not be stored')
     }
@@ -157,6 +172,13 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, log }: S
         await finish(id, 'failed', error instanceof AppError ? error.message : 'internal server error')
         throw error
       }
+    },
+    async refuse({ error, description = '', ...answer }) {
+      const id = await check(answer)
+      if (!(await sessions.take(id))) throw gone()
+      const words = printable(description, MAX_WORDS)
+      const code = printable(error, MAX_CODE)
+      await finish(id, 'failed', words === '' ? `the sign-in was refused (${code})` : `${words} (${code})`)
     },
     start() {
       timer = setInterval(() => void sweep(), Math.min(SWEEP_MS, retentionMs)).unref()

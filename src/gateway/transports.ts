@@ -1,5 +1,5 @@
 import type { buildConnector } from 'undici'
-import type { ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
+import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
@@ -20,6 +20,8 @@ export interface Target {
   readonly verdict: Verdict | null
   /** Where somebody signed in with OAuth. */
   readonly authorization?: Authorization | undefined
+  /** Where what its process writes to stderr goes; absent: with that of the registered server of its name. */
+  readonly tail?: StderrTail
   /** Why nothing may be sent there. */
   readonly problem?: UpstreamFailure
 }
@@ -29,6 +31,26 @@ interface StdioPolicy {
   readonly enabled: boolean
   readonly commands: readonly string[] | null
 }
+
+/** The secret part of a configuration. */
+export const secretsOf = ({ bearer_token, headers, env, oauth_client_secret }: ServerConfig): ServerSecrets => ({
+  ...(bearer_token === undefined ? {} : { bearer_token }),
+  ...(headers === undefined ? {} : { headers }),
+  ...(env === undefined ? {} : { env }),
+  ...(oauth_client_secret === undefined ? {} : { oauth_client_secret })
+})
+
+/** A server that is not registered, or not with this configuration. */
+export const configTarget = (config: ServerConfig, authorization?: Authorization) =>
+  ({
+    name: config.name,
+    transport: config.transport,
+    settings: config,
+    secrets: secretsOf(config),
+    verdict: null,
+    authorization,
+    tail: createStderrTail()
+  }) satisfies Target
 
 export interface TransportOptions {
   /** Our version, told to upstreams. */
@@ -50,7 +72,8 @@ export interface Transports {
   create(target: Target): TransportClient
   /** What a server's processes last wrote to stderr. */
   tail(name: string): StderrTail
-  forget(name: string): void
+  /** Forgets those of servers that are gone. */
+  keep(names: ReadonlySet<string>): void
 }
 
 /** `Authorization` in `headers`, in any letter case, takes the place of `bearer_token` (contract 2.2). */
@@ -94,7 +117,7 @@ export function createTransports(options: TransportOptions): Transports {
     verdict,
     authorization
   })
-  const spawned = ({ name, settings: { command = '', args = [] }, secrets }: Target) => {
+  const spawned = ({ name, settings: { command = '', args = [] }, secrets, tail: own }: Target) => {
     const problem = stdioProblem(stdio, command)
     if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { taken: false }))
     return createStdioClient({
@@ -108,7 +131,7 @@ export function createTransports(options: TransportOptions): Transports {
       gid: stdio.gid,
       limits: { maxLineBytes: maxResponseBytes },
       log,
-      tail: tail(name),
+      tail: own ?? tail(name),
       children,
       version
     })
@@ -121,6 +144,8 @@ export function createTransports(options: TransportOptions): Transports {
       return target.authorization ? authorized(client, target.authorization) : client
     },
     tail,
-    forget: (name) => void tails.delete(name)
+    keep(names) {
+      for (const name of tails.keys()) if (!names.has(name)) tails.delete(name)
+    }
   }
 }

@@ -2,6 +2,7 @@ import type { StoredServer } from '../registry/model.ts'
 import { payloadOf } from '../registry/sealed.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import type { BreakerState } from './upstream/breaker.ts'
+import type { SessionCounts } from './upstream/sessions.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 /** The upstreams of the servers in the catalog, made when first used. */
@@ -13,6 +14,8 @@ export interface Upstreams {
   reclaim(): void
   /** Names with whether they are given a rest, of those that have been used. */
   breakers(): [server: string, state: BreakerState][]
+  /** Sessions of a server by its id. */
+  counts(id: string): SessionCounts
   /** Tells the sessions that belong to an owner. */
   notifyOwner(owner: string, method: string): void
   endOwner(owner: string): void
@@ -64,6 +67,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const idle = all().flatMap((upstream) => upstream.longestIdle() ?? [])
       idle.sort((a, b) => a.since - b.since)[0]?.close()
     },
+    counts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0 },
     breakers: () => [...entries.values()].map(({ stored, upstream }) => [stored.name, upstream.breaker]),
     notifyOwner(owner, method) {
       for (const upstream of all()) upstream.notifyOwner(owner, method)

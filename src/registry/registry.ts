@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
+import type { Range, Stats } from '../schemas/stats.ts'
 import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
-import { createCallStats, type CallStats } from './call-stats.ts'
-import { readTallies } from './call-tallies.ts'
+import { createStats, readStats } from './call-stats.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './calls.ts'
 import { claim, type Claimed, type ClaimOptions } from './claim.ts'
 import type { Effect, WriteContext } from './context.ts'
@@ -28,9 +28,8 @@ import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
 import type { PoolStats } from './postgres.ts'
 import { createRefusals } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
-import { createRowQueue, type QueueState } from './row-queue.ts'
+import { createRowQueue } from './row-queue.ts'
 import type { Keyring } from './sealed.ts'
-import { databaseKey, requireSealingKeys } from './sealing.ts'
 import { openSecrets } from './secrets.ts'
 import { createPrincipals, requireToken } from './principals.ts'
 import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
@@ -57,7 +56,7 @@ export interface Transaction {
 }
 
 /** What was called, by whom and how it went (security page 7.5). */
-export interface CallLog extends CallStats {
+export interface CallLog {
   /** Stores it soon; returns at once and never throws. */
   record(row: CallRow): void
   /** Rows that wait to be stored. */
@@ -65,6 +64,10 @@ export interface CallLog extends CallStats {
   /** The newest first. */
   list(query: CallFilter & { readonly limit: number }): Promise<CallEntry[]>
   find(id: string): Promise<CallEntry | undefined>
+  /** Told when rows have been stored. */
+  onStored: (() => void) | null
+  /** As of some seconds ago. */
+  stats(range: Range): Promise<Stats>
 }
 
 /** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
@@ -92,8 +95,6 @@ export interface Registry {
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
-  /** Of the call log, and of what the audit log holds beside changes. */
-  readonly logs: Readonly<Record<'calls' | 'audit', QueueState>>
   /** Moves what is sealed to the current key. */
   rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
@@ -104,8 +105,8 @@ export interface Registry {
   silentMs(): number
   /** Connections to PostgreSQL; undefined with the embedded store. */
   pool(): PoolStats | undefined
-  /** Resolves when the database answers. */
-  ping(): Promise<void>
+  /** Resolves when the database answers: with its clock, in milliseconds since 1970. */
+  ping(): Promise<number>
   /** Ends listening and polling, then closes the database. */
   close(): Promise<void>
 }
@@ -148,7 +149,10 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
   /** What does not open is told once, not at each use. */
   const reported = new WeakSet<Uint8Array>()
   const calls = createRowQueue<CallRow>({
-    write: (rows) => translating(() => recordCalls(db, rows)),
+    async write(rows) {
+      await translating(() => recordCalls(db, rows))
+      callLog.onStored?.()
+    },
     onError,
     onDropped: (count) => refusals.confess('calls.dropped', count),
     batch: CALLS_AT_ONCE
@@ -161,7 +165,16 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     auditRetentionDays && expireRegularly(db, auditExpiry(auditRetentionDays), { everyMs: HOUR_MS, onError }),
     callRetention && expireRegularly(db, callExpiry(callRetention), { everyMs: MINUTE_MS, onError })
   ]
-  const stats = createCallStats((from, seconds) => translating(() => readTallies(db, from, seconds)))
+  const callLog: CallLog = {
+    record: calls.push,
+    get queued() {
+      return calls.length
+    },
+    onStored: null,
+    list: (query) => translating(() => readCalls(db, query)),
+    find: (id) => translating(() => findCall(db, id)),
+    stats: createStats((range) => translating(() => readStats(db, range)))
+  }
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version } = await translating(() => commit(db, keys, change, work))
@@ -195,16 +208,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
       }),
     recordRefusal: refusals.record,
     audit: (query) => translating(() => readAudit(db, query)),
-    calls: {
-      record: calls.push,
-      get queued() {
-        return calls.length
-      },
-      list: (query) => translating(() => readCalls(db, query)),
-      find: (id) => translating(() => findCall(db, id)),
-      ...stats
-    },
-    logs: { calls, audit: refusals.state },
+    calls: callLog,
     oauthSessions: createOAuthSessions(db, keys),
     tokens: createTokenStore(db, keys),
     rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
@@ -213,7 +217,8 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     pool: store.pool,
     ping: () =>
       translating(async () => {
-        await sql`select 1`.execute(db)
+        const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
+        return rows[0]!.now.getTime()
       }),
     async close() {
       for (const expiry of expiries) if (expiry) expiry.stop()
@@ -226,12 +231,11 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
 
 async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
-    const { version, key } = await lockHead(trx)
+    const version = await lockVersion(trx)
     if (change.tokenHash) await requireToken(trx, change.tokenHash)
     const effects: Effect[] = []
     const touch = (effect: Effect) => void effects.push(effect)
-    const sealing = () => requireSealingKeys(keys, key)
-    const context: WriteContext = { db: trx, keys, sealing, version, touch }
+    const context: WriteContext = { db: trx, keys, version, touch }
     const result = await work({
       servers: createServers(context),
       items: createItems(context),
@@ -248,10 +252,12 @@ async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Trans
 }
 
 /** The row lock serialises writers, so versions and revisions appear in the order of their numbers. */
-const lockHead = (db: Db): Promise<{ version: string; key: string }> =>
-  db
+async function lockVersion(db: Db): Promise<string> {
+  const { next } = await db
     .selectFrom('gateway')
-    .select([sql<string>`(version + 1)::text`.as('version'), databaseKey.as('key')])
+    .select(sql<string>`(version + 1)::text`.as('next'))
     .where('id', '=', 1)
     .forUpdate()
     .executeTakeFirstOrThrow()
+  return next
+}

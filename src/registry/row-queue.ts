@@ -17,19 +17,12 @@ export interface RowQueueOptions<T> {
   readonly batch: number
 }
 
-/** Numbers of rows. */
-export interface QueueState {
-  /** Those that wait to be stored. */
-  readonly length: number
-  /** Those that were lost since the start. */
-  readonly dropped: number
-}
-
 /** Rows that nobody waits for: queued and written together, behind the answers. An outage loses at most the queue. */
-export interface RowQueue<T> extends QueueState {
+export interface RowQueue<T> {
   push(row: T): void
   /** Takes it however full the queue is: for what says that something is missing. */
   insist(row: T): void
+  readonly length: number
   /** Writes what is queued, for a bounded time. Resolves with how many rows are lost. */
   close(): Promise<number>
 }
@@ -37,8 +30,6 @@ export interface RowQueue<T> extends QueueState {
 export function createRowQueue<T>({ write, onError, onDropped, batch: size }: RowQueueOptions<T>): RowQueue<T> {
   const queue: T[] = []
   let dropped = 0
-  /** Part of them of which nobody was told. */
-  let untold = 0
   let isDown = false
   let isClosed = false
   let running: Promise<void> | undefined
@@ -69,7 +60,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       isDown = true
       const isPassing = error instanceof AppError && error.statusCode === 503
       // what can never be written must not hold up the others
-      if (!isPassing) drop(queue.splice(0, batch.length).length)
+      if (!isPassing) dropped += queue.splice(0, batch.length).length
       return false
     }
     isDown = false
@@ -77,14 +68,10 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     confess()
     return true
   }
-  const drop = (count: number) => {
-    dropped += count
-    untold += count
-  }
   const confess = () => {
-    if (untold === 0) return
-    const count = untold
-    untold = 0
+    if (dropped === 0) return
+    const count = dropped
+    dropped = 0
     onDropped(count)
   }
   const finish = async () => {
@@ -101,12 +88,9 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     get length() {
       return queue.length
     },
-    get dropped() {
-      return dropped
-    },
     push(row) {
       if (queue.length < MAX_QUEUED) insist(row)
-      else drop(1)
+      else dropped++
     },
     insist,
     async close() {
@@ -114,7 +98,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       isClosed = true
       clearTimeout(timer)
       await within(CLOSE_MS, finish())
-      return queue.length + untold
+      return queue.length + dropped
     }
   }
 }

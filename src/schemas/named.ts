@@ -22,9 +22,7 @@ import {
   Refresh,
   Server,
   ServerInput,
-  ServerState,
-  ServerSwitches,
-  ServerSwitchesPatch
+  ServerState
 } from './server.ts'
 import { ErrorBody } from './shared.ts'
 import { Stats } from './stats.ts'
@@ -40,8 +38,6 @@ export const namedSchemas: readonly TSchema[] = [
   Server,
   ServerInput,
   ServerState,
-  ServerSwitches,
-  ServerSwitchesPatch,
   Refresh,
   AuthorizationRequired,
   AuthorizationAnswer,

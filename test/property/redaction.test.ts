@@ -76,7 +76,7 @@ holds('every value of a configuration is taken out', [secret, secret, secret, se
     oauth_client_secret: client
   }
   const url = `http://host/?q=${encodeURIComponent(query)}`
-  const redact = createRedactor(secretsIn(config, url))
+  const redact = createRedactor(secretsIn(config, { url }))
   const shown = redact(`${values.join(' ')} ${url}`)
   for (const each of values) assert.ok(!shown.includes(each), shown)
   assert.ok(!shown.includes(encodeURIComponent(query)))

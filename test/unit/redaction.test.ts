@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRedactor, secretsIn } from '../../src/domain/redaction.ts'
+import { createRedactor, secretArguments, secretsIn } from '../../src/domain/redaction.ts'
 
 test('secrets are taken out of text in plain, JSON and URL form, the longest first', () => {
   const redact = createRedactor(['tok"en-1', 'tok"en-1-longer', 'a b&c/d'])
@@ -25,8 +25,13 @@ test('values under six characters stay: they would be found by chance', () => {
 
 test('all that a configuration holds counts, header values also without their scheme, and query values of the URL', () => {
   const config = { bearer_token: 'token-1', headers: { 'X-Key': 'Basic header-2' }, env: { A: 'value-3' } }
-  const secrets = secretsIn({ ...config, oauth_client_secret: 'client-4' }, 'https://host/p?key=query-5')
+  const secrets = secretsIn({ ...config, oauth_client_secret: 'client-4' }, { url: 'https://host/p?key=query-5' })
   for (const secret of ['token-1', 'Basic header-2', 'header-2', 'value-3', 'client-4', 'query-5']) {
     assert.ok(secrets.includes(secret), secret)
   }
+})
+
+test('arguments are secret where their flag or variable says so', () => {
+  const args = ['--token', 'value-1', '--api-key=value-2', 'DB_PASSWORD=value-3', '-y', 'package', '--port=80', 'x']
+  assert.deepEqual(secretArguments(args), ['value-1', 'value-2', 'value-3'])
 })

@@ -51,8 +51,15 @@ export interface Sessions {
   notifyOwner(owner: string, method: string): void
   /** Closes the stateful sessions of an owner that is gone. */
   endOwner(owner: string): void
+  /** How many are open, and how many of them nobody uses at present. */
+  counts(): SessionCounts
   /** Closes all of them; those in use fail. */
   close(): void
+}
+
+export interface SessionCounts {
+  readonly open: number
+  readonly idle: number
 }
 
 /** A session that can give way. */
@@ -129,7 +136,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       connection.close()
       throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
     } catch (error) {
-      if (error instanceof UpstreamFailure) observer.failed(name, error.reason)
+      if (error instanceof UpstreamFailure) observer.failed(name, error.reason, error.message)
       noteFailure(breaker, error)
       giveBack?.()
       throw error
@@ -250,6 +257,13 @@ export function createSessions(options: SessionsOptions): Sessions {
     endOwner(owner) {
       for (const session of owned.values()) {
         if (session.owner === owner) void session.opening.then(closeSingle, () => {})
+      }
+    },
+    counts() {
+      const kept = [...owned.values()].filter(({ connection }) => connection !== null)
+      return {
+        open: shared.size + single.size + kept.length,
+        idle: kept.filter(({ users }) => users === 0).length
       }
     },
     close() {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { createRedactor } from '../../domain/redaction.ts'
+import { createRedactor, secretArguments } from '../../domain/redaction.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { Children } from './stdio-children.ts'
 import {
@@ -149,7 +149,7 @@ function watch(
 ): StdioProcess {
   const tree = settings.children.adopt(child, cleanUp)
   logLife(child, settings)
-  const redact = createRedactor(Object.values(settings.env))
+  const redact = createRedactor([...Object.values(settings.env), ...secretArguments(settings.args)])
   const junk = createJunkLog(settings, redact)
   // its own, besides the server's: another caller's process must not show in this one's failure
   const ownTail = createStderrTail(4_096)

@@ -8,7 +8,15 @@ import type { Connection, Era } from './connection.ts'
 import { createExclusive, type Turn } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
 import { ask } from './lists.ts'
-import { createSessions, noteFailure, type Idle, type Need, type Sessions, type SessionsOptions } from './sessions.ts'
+import {
+  createSessions,
+  noteFailure,
+  type Idle,
+  type Need,
+  type SessionCounts,
+  type Sessions,
+  type SessionsOptions
+} from './sessions.ts'
 
 export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transport' | 'mode' | 'verdict' | 'breaker'> {
   readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
@@ -29,6 +37,7 @@ export interface Upstream {
   readonly breaker: BreakerState
   /** Its session that nobody has used for longest, to be closed where another needs the place. */
   longestIdle(): Idle | undefined
+  counts(): SessionCounts
   notifyOwner(owner: string, method: string): void
   endOwner(owner: string): void
   /** Takes no more; closes when the calls under way have ended, and tells so. */
@@ -135,7 +144,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     } catch (error) {
       if (error !== call.stopped) noteFailure(breaker, error)
       if (!(error instanceof UpstreamFailure)) throw error
-      if (error.reason !== 'cancelled') observer.failed(name, error.reason)
+      if (error.reason !== 'cancelled') observer.failed(name, error.reason, error.message)
       throw redactFailure(error, redact)
     } finally {
       sessions.release(connection)
@@ -143,7 +152,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
   return {
     async call(call, { era, owner, principal, home }) {
-      if (principal !== null && !shares.take(principal)) throw limited()
+      if (!shares.take(principal)) throw limited()
       const { capabilities, logLevel } = call.sink
       const wantsLogs = home !== undefined || logLevel !== undefined
       let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs }
@@ -162,7 +171,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         return { answer: await once(call, need), era: need.era }
       } finally {
         turn?.done()
-        if (principal !== null) shares.give(principal)
+        shares.give(principal)
         deadlines.forget(call)
         call.observation?.returns()
         active--
@@ -173,6 +182,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       return breaker.state
     },
     longestIdle: () => sessions.longestIdle(),
+    counts: () => sessions.counts(),
     notifyOwner: (owner, method) => sessions.notifyOwner(owner, method),
     endOwner: (owner) => sessions.endOwner(owner),
     retire(closed) {

@@ -18,7 +18,6 @@ export type ImportInput = Static<typeof ImportInput>
 /** A server of the pasted text, and what became of it. */
 export const ImportedServer = Type.Object({
   name: Type.String({ description: 'Cleaned to the rule of names' }),
-  given_name: Type.Optional(Type.String({ description: 'Where it was another one' })),
   transport: Type.Optional(StringEnum(['stdio', 'streamable_http', 'sse'])),
   config_summary: Type.Optional(ConfigSummary),
   exists: Type.Boolean({ description: 'A server of this name is registered' }),

@@ -1,0 +1,107 @@
+import type { Catalog } from './catalog.ts'
+import type { Observer } from './observation.ts'
+import type { Reason } from './upstream/failure.ts'
+
+/** How the last contact with a server went: a call, a re-read of its lists, a test, its registration. */
+export interface Contact {
+  readonly isGood: boolean
+  /** Milliseconds since 1970: when it became so. */
+  readonly since: number
+  /** Of the failure, without secrets. */
+  readonly reason?: Reason
+  readonly error?: string
+  /** Last line that its process had written by then. */
+  readonly stderr?: string
+}
+
+export interface ContactsOptions {
+  /** Last line of a server's stderr, if there is any. */
+  lastLine(server: string): string | undefined
+  /** Told when the status of a server is another one. */
+  onChange(): void
+}
+
+/** Status of servers from real contacts (design of the dashboard, 3.3). By name; what is not in the catalog is forgotten. */
+export interface Contacts {
+  /** Takes what calls find. */
+  readonly observer: Pick<Observer, 'call' | 'failed'>
+  /** Runs what reads from a server, and takes how it goes. */
+  during<T>(server: string, work: () => Promise<T>, failureOf: (error: unknown) => Lost | undefined): Promise<T>
+  worked(server: string): void
+  /** Undefined: not contacted yet. */
+  of(server: string): Contact | undefined
+  isConnecting(server: string): boolean
+  /** When a contact last worked, in milliseconds since 1970. */
+  lastWorked(server: string): number | undefined
+  keep(catalog: Catalog): void
+}
+
+export interface Lost {
+  readonly reason: Reason
+  readonly message: string
+}
+
+/** Says nothing about the server: ended or held up on our side, or an answer that was too long. */
+const neutral: ReadonlySet<Reason> = new Set<Reason>(['cancelled', 'limited', 'overloaded', 'too_large'])
+
+export function createContacts({ lastLine, onChange }: ContactsOptions): Contacts {
+  const contacts = new Map<string, Contact>()
+  const worked = new Map<string, number>()
+  const running = new Map<string, number>()
+
+  const set = (server: string, contact: Contact) => {
+    contacts.set(server, contact)
+    onChange()
+  }
+  const good = (server: string) => {
+    const now = Date.now()
+    worked.set(server, now)
+    if (!contacts.get(server)?.isGood) set(server, { isGood: true, since: now })
+  }
+  const bad = (server: string, { reason, message: error }: Lost) => {
+    if (neutral.has(reason)) return
+    const before = contacts.get(server)
+    if (before?.reason === reason && before.error === error) return
+    const stderr = lastLine(server)
+    const since = before && !before.isGood ? before.since : Date.now()
+    set(server, { isGood: false, since, reason, error, ...(stderr === undefined ? {} : { stderr }) })
+  }
+  const count = (server: string, by: 1 | -1) => {
+    const now = (running.get(server) ?? 0) + by
+    if (now > 0) running.set(server, now)
+    else running.delete(server)
+    if (!contacts.get(server)?.isGood) onChange()
+  }
+
+  return {
+    observer: {
+      call({ server, outcome }) {
+        if (server !== undefined && (outcome === 'ok' || outcome === 'tool_error')) good(server)
+      },
+      failed: (server, reason, message) => bad(server, { reason, message })
+    },
+    async during(server, work, failureOf) {
+      count(server, 1)
+      try {
+        const result = await work()
+        good(server)
+        return result
+      } catch (error) {
+        const lost = failureOf(error)
+        if (lost) bad(server, lost)
+        throw error
+      } finally {
+        count(server, -1)
+      }
+    },
+    worked: good,
+    of: (server) => contacts.get(server),
+    isConnecting: (server) => running.has(server) && !contacts.get(server)?.isGood,
+    lastWorked: (server) => worked.get(server),
+    keep(catalog) {
+      for (const known of [contacts, worked]) {
+        for (const server of known.keys()) if (!catalog.server(server)) known.delete(server)
+      }
+    }
+  }
+}

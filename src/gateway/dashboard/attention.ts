@@ -1,0 +1,42 @@
+import { missingNames } from '../../domain/groups.ts'
+import type { Attention } from '../../schemas/dashboard/overview.ts'
+import type { ServerView } from '../../schemas/dashboard/servers.ts'
+import type { Catalog, Item } from '../catalog.ts'
+import { knownIn } from '../groups.ts'
+import { factsOf } from './items.ts'
+
+function ofServer({ name, status, status_since: since, last_error: detail }: ServerView): Attention[] {
+  if (status !== 'failing' && status !== 'sign_in_needed') return []
+  const about = { name, ...(detail === undefined ? {} : { detail }), ...(since === undefined ? {} : { since }) }
+  return status === 'failing'
+    ? [{ kind: 'server_failing', title: `The server ${name} fails`, ...about }]
+    : [{ kind: 'sign_in_needed', title: `The server ${name} needs a sign-in`, ...about }]
+}
+
+function ofTool(item: Item): Attention[] {
+  const { publicName: name, stored, params } = item
+  const found: Attention[] = []
+  if (stored.accepted !== null)
+    found.push({ kind: 'tool_changed', name, title: `The tool ${name} has changed`, since: stored.changedAt })
+  if (factsOf(item).isHidden)
+    found.push({ kind: 'hidden_characters', name, title: `The texts of ${name} hold hidden characters` })
+  if (params.problem !== undefined)
+    found.push({ kind: 'tool_unusable', name, title: `The tool ${name} cannot be served`, detail: params.problem })
+  return found
+}
+
+function ofGroups(catalog: Catalog): Attention[] {
+  return catalog.groups.flatMap(({ stored }) => {
+    const { tools, servers } = missingNames(stored, knownIn(catalog))
+    const missing = [...servers, ...tools]
+    if (missing.length === 0) return []
+    const title = `The group ${stored.name} names what does not exist`
+    return [{ kind: 'group_missing' as const, name: stored.name, title, detail: missing.slice(0, 10).join(', ') }]
+  })
+}
+
+/** What a person should look at, the gravest first. */
+export function attentionOf(catalog: Catalog, servers: readonly ServerView[]): Attention[] {
+  const tools = catalog.servers.filter(({ enabled }) => enabled).flatMap((server) => server.items('tool'))
+  return [...servers.flatMap(ofServer), ...tools.flatMap(ofTool), ...ofGroups(catalog)]
+}

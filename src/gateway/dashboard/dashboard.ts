@@ -1,0 +1,171 @@
+import { notFound } from '../../errors.ts'
+import type { GroupConfig, ItemKind, Offer, ServerConfig, StoredServer } from '../../registry/model.ts'
+import type { Registry } from '../../registry/registry.ts'
+import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { Attention } from '../../schemas/dashboard/overview.ts'
+import type { PromptsView } from '../../schemas/dashboard/prompts.ts'
+import type { ResourcesView } from '../../schemas/dashboard/resources.ts'
+import type { ServerDetails, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
+import type { ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
+import type { ToolsView } from '../../schemas/dashboard/tools.ts'
+import type { ServerInput } from '../../schemas/server.ts'
+import type { Stats } from '../../schemas/stats.ts'
+import type { Catalog, Item, ServerBlock } from '../catalog.ts'
+import type { Changes } from '../changes.ts'
+import { changeBy } from '../change.ts'
+import type { Caller } from '../gateway.ts'
+import { readableSecrets } from '../readable.ts'
+import { globalScope } from '../scope.ts'
+import { configTarget, type Target } from '../transports.ts'
+import { attentionOf } from './attention.ts'
+import { checkCommand, checkDatabase, checkServer } from './diagnostics.ts'
+import { effectiveOf, globalTools, previewOf, type Effective } from './groups.ts'
+import { promptView, resourceView, templateView, toolView } from './items.ts'
+import { withKeptSecrets } from './kept-secrets.ts'
+import { createServerViews, type ServerViewsOptions } from './servers.ts'
+import { tryOut } from './trial.ts'
+
+export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
+  readonly registry: Registry
+  readonly changes: Changes
+  /** When clients last used an endpoint, by its path, in milliseconds since 1970. */
+  readonly seen: ReadonlyMap<string, number>
+  catalog(): Catalog
+  targetOf(stored: StoredServer): Target
+  readOffer(target: Target): Promise<Offer>
+  /** As `readOffer` for a server that is registered: its status is known afterwards. */
+  readRegistered(target: Target): Promise<Offer>
+  /** Rejects with UpstreamFailure where a stdio server's command is not there. */
+  findCommand(stored: StoredServer): Promise<unknown>
+}
+
+/** What the global endpoint serves now. */
+export interface Counts {
+  readonly server_count: number
+  readonly tool_count: number
+  readonly prompt_count: number
+  readonly resource_count: number
+  readonly group_count: number
+}
+
+/** What the dashboard's routes ask for beside the gateway's own functions (contract 4.6). Throws AppError. */
+export interface Dashboard {
+  readonly changes: Pick<Changes, 'subscribe'>
+  servers(): Promise<ServerView[]>
+  /** 404. */
+  server(name: string): Promise<ServerView>
+  details(name: string): Promise<ServerDetails>
+  tools(): ToolsView
+  prompts(): PromptsView
+  resources(): ResourcesView
+  /** What the group serves, and when it was last used, in milliseconds since 1970; 404. */
+  group(name: string): Effective & { readonly seen?: number }
+  preview(config: GroupConfig): ToolGroupPreview
+  counts(): Counts
+  /** Estimate of what an agent reads of all tools. */
+  tokens(): number
+  attention(servers: readonly ServerView[]): Attention[]
+  hasCalls(): Promise<boolean>
+  /** When a client last used one of the MCP endpoints, in milliseconds since 1970. */
+  lastSeen(): number | undefined
+  checks(servers: readonly ServerView[]): Promise<Check[]>
+  /** Contacts a registered server; 404. */
+  test(name: string): Promise<ServerTrial>
+  trial(config: ServerConfig): Promise<ServerTrial>
+  /** The present definition of a tool is the accepted one from now on; 404. */
+  accept(caller: Caller, name: string): Promise<void>
+  /** The whole configuration that an update asks for, kept secrets included; 400, 404. */
+  complete(name: string, update: ServerUpdate): ServerInput
+}
+
+export function createDashboard(options: DashboardOptions): Dashboard {
+  const { registry, catalog, changes, seen, targetOf, readOffer, readRegistered, findCommand } = options
+  const views = createServerViews({ ...options, secretsOf: (stored) => readableSecrets(registry, stored) })
+
+  const find = (name: string): ServerBlock => {
+    const server = catalog().server(name)
+    if (!server) throw notFound('server', name)
+    return server
+  }
+  /** A page without its charts is better than no page. */
+  const stats = (): Promise<Stats | undefined> => registry.calls.stats('24h').catch(() => undefined)
+  const itemsOf = <T>(kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
+    catalog().servers.flatMap((server) => {
+      const status = views.status(server)
+      return server.items(kind).map((item) => view(item, status))
+    })
+  const seenAt = (group: string): { seen?: number } => {
+    const times = [...seen].filter(([path]) => path.startsWith(`/v0/groups/${group}/`)).map(([, at]) => at)
+    return times.length > 0 ? { seen: Math.max(...times) } : {}
+  }
+  const served = (kind: ItemKind) =>
+    globalScope(catalog()).servers.flatMap((server) => server.items(kind).filter(({ enabled }) => enabled)).length
+
+  return {
+    changes,
+    async servers() {
+      const counted = await stats()
+      return catalog().servers.map((server) => views.view(server, counted))
+    },
+    server: async (name) => views.view(find(name), await stats()),
+    async details(name) {
+      find(name)
+      const counted = await stats()
+      return views.details(find(name), counted)
+    },
+    tools: () => ({ tools: itemsOf('tool', toolView) }),
+    prompts: () => ({ prompts: itemsOf('prompt', promptView) }),
+    resources: () => ({
+      resources: itemsOf('resource', (item, status) => resourceView(catalog(), item, status)),
+      templates: itemsOf('template', (item, status) => templateView(catalog(), item, status))
+    }),
+    group(name) {
+      const group = catalog().group(name)
+      if (!group) throw notFound('tool group', name)
+      return { ...effectiveOf(catalog(), group.stored), ...seenAt(name) }
+    },
+    preview: (config) => previewOf(catalog(), config),
+    counts: () => ({
+      server_count: catalog().servers.length,
+      tool_count: served('tool'),
+      prompt_count: served('prompt'),
+      resource_count: served('resource') + served('template'),
+      group_count: catalog().groups.length
+    }),
+    tokens: () => globalTools(catalog()).tokens,
+    attention: (servers) => attentionOf(catalog(), servers),
+    hasCalls: async () => (await registry.calls.list({ limit: 1 })).length > 0,
+    lastSeen: () => (seen.size > 0 ? Math.max(...seen.values()) : undefined),
+
+    async checks(servers) {
+      const processes = catalog().servers.filter(({ enabled, stored }) => enabled && stored.transport === 'stdio')
+      const commands = processes.map(({ stored }) => checkCommand(stored, findCommand))
+      return [...(await checkDatabase(registry.ping)), ...servers.map(checkServer), ...(await Promise.all(commands))]
+    },
+
+    async test(name) {
+      const { stored } = find(name)
+      return tryOut(targetOf(stored), { read: readRegistered, stderr: () => options.stderr(name) })
+    },
+    trial(config) {
+      const target = configTarget(config)
+      return tryOut(target, { read: readOffer, stderr: target.tail.lines })
+    },
+
+    async accept(caller, name) {
+      const item = catalog()
+        .servers.flatMap((server) => server.items('tool'))
+        .find(({ publicName }) => publicName === name)
+      if (!item) throw notFound('tool', name)
+      await registry.write(changeBy(caller, 'tool.accept', name), (tx) =>
+        tx.items.accept(item.server.name, { kind: 'tool', name: item.name })
+      )
+    },
+
+    complete(name, update) {
+      const { stored } = find(name)
+      const { transport, session_mode, settings } = stored
+      return withKeptSecrets(update, { name, transport, session_mode, ...settings, ...registry.secrets(stored) })
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { ServerView } from '../../schemas/dashboard/servers.ts'
+import type { StoredServer } from '../../registry/model.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
+
+/** How far the clocks may be apart before times in lists and tokens are doubtful. */
+const CLOCK_MS = 5_000
+
+/** Whether the database answers, how soon, and what time it has. */
+export async function checkDatabase(ping: () => Promise<number>): Promise<Check[]> {
+  const startedAt = performance.now()
+  try {
+    const clock = await ping()
+    const ms = Math.round(performance.now() - startedAt)
+    const apart = Math.round(Math.abs(Date.now() - clock))
+    const isFar = apart > CLOCK_MS
+    return [
+      { id: 'database', status: 'pass', title: 'The database answers', ms },
+      { id: 'migrations', status: 'pass', title: 'The database has the schema of this version' },
+      {
+        id: 'clock',
+        status: isFar ? 'warn' : 'pass',
+        title: isFar ? `The clocks of gateway and database are ${apart} ms apart` : 'The clocks agree',
+        ...(isFar ? { hint: 'Keep both with NTP' } : {})
+      }
+    ]
+  } catch {
+    const hint = 'Look at the log of the gateway, and whether the database runs'
+    return [{ id: 'database', status: 'fail', title: 'The database does not answer', hint }]
+  }
+}
+
+const said: Readonly<Record<ServerView['status'], readonly [Check['status'], string]>> = {
+  connected: ['pass', 'answers'],
+  connecting: ['warn', 'is being contacted'],
+  sign_in_needed: ['fail', 'needs a sign-in'],
+  failing: ['fail', 'fails'],
+  disabled: ['pass', 'is disabled'],
+  unknown: ['warn', 'was not contacted yet']
+}
+
+const hints: Partial<Record<ServerView['status'], string>> = {
+  sign_in_needed: 'Sign in on its page',
+  failing: 'Test the connection on its page; its settings can be changed there',
+  unknown: 'Test the connection on its page'
+}
+
+/** By its last contact: nothing is started for this. */
+export function checkServer({ name, status, last_error: detail }: ServerView): Check {
+  const [outcome, what] = said[status]
+  const hint = hints[status]
+  return {
+    id: `server:${name}`,
+    status: outcome,
+    title: `The server ${name} ${what}`,
+    ...(detail === undefined ? {} : { detail }),
+    ...(hint === undefined ? {} : { hint })
+  }
+}
+
+/** Whether the command of a stdio server is there. `find` rejects with UpstreamFailure. */
+export async function checkCommand(stored: StoredServer, find: (stored: StoredServer) => Promise<unknown>) {
+  const { name } = stored
+  const id = `command:${name}`
+  try {
+    await find(stored)
+    return { id, status: 'pass', title: `The command of ${name} is there` } satisfies Check
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error
+    const hint = 'Install it where the gateway runs, or give its whole path'
+    return {
+      id,
+      status: 'fail',
+      title: `The command of ${name} is not there`,
+      detail: error.message,
+      hint
+    } satisfies Check
+  }
+}

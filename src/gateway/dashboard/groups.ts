@@ -1,0 +1,69 @@
+import { missingNames, takes } from '../../domain/groups.ts'
+import { splitName } from '../../domain/names.ts'
+import type { GroupConfig } from '../../registry/model.ts'
+import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
+import { partsOf, type Catalog, type Item } from '../catalog.ts'
+import { checkBare, knownIn } from '../groups.ts'
+import { globalScope, scopeFor } from '../scope.ts'
+import { factsOf } from './items.ts'
+
+/** What a group serves at present, with reasons: by the resolver that the proxy uses. */
+export interface Effective {
+  readonly tool_count: number
+  readonly tokens: number
+  readonly tools: GroupTool[]
+  readonly left_out: LeftOutTool[]
+}
+
+const tokensOf = (tools: readonly { tokens: number }[]) => tools.reduce((sum, { tokens }) => sum + tokens, 0)
+
+function whyLeftOut({ server, stored }: Item): LeftOutTool['reason'] {
+  if (!server.enabled) return 'server_disabled'
+  return stored.enabled ? 'unusable' : 'disabled'
+}
+
+export function effectiveOf(catalog: Catalog, config: GroupConfig): Effective {
+  const group = partsOf(config)
+  const scope = scopeFor(catalog, group)
+  const tools: GroupTool[] = []
+  const left: LeftOutTool[] = []
+  for (const server of catalog.servers) {
+    const part = group.parts.get(server.name)
+    if (!part) continue
+    const reason = part.isWhole ? 'server' : 'picked'
+    for (const item of server.items('tool').filter(({ name }) => takes(part, name))) {
+      const name = item.publicName
+      if (scope.serves(item)) tools.push({ name, server: server.name, reason, tokens: factsOf(item).tokens })
+      else left.push({ name, reason: whyLeftOut(item) })
+    }
+  }
+  const { hasTool } = knownIn(catalog)
+  const exists = (name: string) => {
+    const split = splitName(name)
+    return split !== undefined && hasTool(split.server, split.name)
+  }
+  const excluded = config.excluded_tools.filter(exists).map((name) => ({ name, reason: 'excluded' as const }))
+  const missing = config.included_tools
+    .filter((name) => !exists(name))
+    .map((name) => ({ name, reason: 'missing' as const }))
+  return { tool_count: tools.length, tokens: tokensOf(tools), tools, left_out: [...left, ...excluded, ...missing] }
+}
+
+/** Everything that the global endpoint serves. */
+export function globalTools(catalog: Catalog): { count: number; tokens: number } {
+  const items = globalScope(catalog).servers.flatMap((server) => server.items('tool').filter(({ enabled }) => enabled))
+  return { count: items.length, tokens: tokensOf(items.map(factsOf)) }
+}
+
+/** What such a group would serve; unknown names are no failure here. 400 where it could not be stored for another reason. */
+export function previewOf(catalog: Catalog, config: GroupConfig): ToolGroupPreview {
+  checkBare(config)
+  const { tools, servers } = missingNames(config, knownIn(catalog))
+  const all = globalTools(catalog)
+  return {
+    ...effectiveOf(catalog, config),
+    missing: [...tools, ...servers],
+    total_tool_count: all.count,
+    total_tokens: all.tokens
+  }
+}

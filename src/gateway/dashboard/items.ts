@@ -1,0 +1,142 @@
+import { hasHidden } from '../../domain/hidden-characters.ts'
+import { isObject } from '../../domain/is-object.ts'
+import { estimateTokens } from '../../domain/token-estimate.ts'
+import type { StoredItem } from '../../registry/model.ts'
+import type { PromptView } from '../../schemas/dashboard/prompts.ts'
+import type { ResourceView, TemplateView } from '../../schemas/dashboard/resources.ts'
+import type { Flag, ServerStatus } from '../../schemas/dashboard/shared.ts'
+import type { ToolView } from '../../schemas/dashboard/tools.ts'
+import type { Catalog, Item, ServerBlock } from '../catalog.ts'
+import { restName } from '../records.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** What a definition says, and what is to be known of it: the same for as long as the definition is. */
+interface Facts {
+  readonly definition: Members
+  readonly tokens: number
+  readonly isHidden: boolean
+}
+
+const facts = new WeakMap<StoredItem, Facts>()
+
+function parse(definition: string): Members {
+  const value: unknown = JSON.parse(definition)
+  return isObject(value) ? value : {}
+}
+
+const text = <K extends string>(key: K, value: unknown) =>
+  (typeof value === 'string' ? { [key]: value } : {}) as { readonly [key in K]?: string }
+const object = <K extends string>(key: K, value: unknown) =>
+  (isObject(value) ? { [key]: value } : {}) as { readonly [key in K]?: Record<string, unknown> }
+
+/** What a model reads besides name and description. */
+const readBesides = ({ inputSchema, arguments: list }: Members) => inputSchema ?? list
+
+export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicName'>): Facts {
+  const known = facts.get(stored)
+  if (known) return known
+  const definition = parse(stored.definition)
+  const { description } = text('description', definition.description)
+  const found = {
+    definition,
+    tokens: estimateTokens({ name: publicName, description, input_schema: readBesides(definition) }),
+    // as JSON the texts of all its parts are one
+    isHidden: hasHidden(JSON.stringify(definition))
+  }
+  facts.set(stored, found)
+  return found
+}
+
+const flagsOf = ({ stored, params }: Item, { isHidden }: Facts): Flag[] => [
+  ...(isHidden ? (['hidden_characters'] as const) : []),
+  ...(stored.accepted === null ? [] : (['changed'] as const)),
+  ...(params.problem === undefined ? [] : (['unusable'] as const))
+]
+
+/** What tools, prompts and resources have in common. */
+function common(item: Item, server_status: ServerStatus) {
+  const { server, stored, params } = item
+  const known = factsOf(item)
+  const { definition, tokens } = known
+  return {
+    server: server.name,
+    ...text('title', definition.title),
+    ...text('description', definition.description),
+    enabled: stored.enabled,
+    server_enabled: server.enabled,
+    server_status,
+    tokens,
+    ...(stored.accepted === null ? {} : { changed_at: stored.changedAt }),
+    flags: flagsOf(item, known),
+    ...(params.problem === undefined ? {} : { problem: params.problem })
+  }
+}
+
+const described = ({ title, description, inputSchema, outputSchema, annotations }: Members) => ({
+  ...text('title', title),
+  ...text('description', description),
+  ...object('input_schema', inputSchema),
+  ...object('output_schema', outputSchema),
+  ...object('annotations', annotations)
+})
+
+export function toolView(item: Item, status: ServerStatus): ToolView {
+  const { definition } = factsOf(item)
+  const { accepted } = item.stored
+  return {
+    name: item.name,
+    canonical_name: item.publicName,
+    ...common(item, status),
+    input_schema: {},
+    ...described(definition),
+    ...(accepted === null ? {} : { accepted: described(parse(accepted)) })
+  }
+}
+
+const toArgument = (argument: unknown) => {
+  const { name, title, description, required } = isObject(argument) ? argument : {}
+  return {
+    name: typeof name === 'string' ? name : '',
+    ...text('title', title),
+    ...text('description', description),
+    ...(typeof required === 'boolean' ? { required } : {})
+  }
+}
+
+export function promptView(item: Item, status: ServerStatus): PromptView {
+  const { arguments: list } = factsOf(item).definition
+  return {
+    name: item.name,
+    canonical_name: item.publicName,
+    ...common(item, status),
+    arguments: Array.isArray(list) ? list.map(toArgument) : []
+  }
+}
+
+const located = (item: Item, status: ServerStatus) => {
+  const { name, mimeType } = factsOf(item).definition
+  return {
+    name: typeof name === 'string' ? name : item.name,
+    ...common(item, status),
+    ...text('mime_type', mimeType)
+  }
+}
+
+export function resourceView(catalog: Catalog, item: Item, status: ServerStatus): ResourceView {
+  const { size } = factsOf(item).definition
+  return {
+    uri: restName(catalog, item),
+    ...located(item, status),
+    ...(typeof size === 'number' ? { size } : {})
+  }
+}
+
+export const templateView = (catalog: Catalog, item: Item, status: ServerStatus): TemplateView => ({
+  uri_template: restName(catalog, item),
+  ...located(item, status)
+})
+
+/** Items of a server whose definition is not the accepted one. */
+export const changedCount = ({ stored }: ServerBlock): number =>
+  stored.items.filter(({ accepted }) => accepted !== null).length

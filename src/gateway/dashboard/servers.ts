@@ -1,0 +1,119 @@
+import type { ServerSecrets, StoredServer } from '../../registry/model.ts'
+import type { ConfigSummary, ServerDetails, ServerStats, ServerView } from '../../schemas/dashboard/servers.ts'
+import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
+import type { Stats } from '../../schemas/stats.ts'
+import type { ServerBlock } from '../catalog.ts'
+import type { Contacts } from '../contacts.ts'
+import type { SessionCounts } from '../upstream/sessions.ts'
+import { changedCount } from './items.ts'
+import { statusOf } from './statuses.ts'
+import { summaryOf } from './summary.ts'
+
+export interface ServerViewsOptions {
+  readonly contacts: Contacts
+  /** Empty where they do not open. */
+  secretsOf(stored: StoredServer): ServerSecrets
+  /** Takes the server's secrets out of text. */
+  redactorOf(stored: StoredServer): (text: string) => string
+  /** Lines of its processes' stderr, the newest last. */
+  stderr(server: string): readonly string[]
+  sessions(id: string): SessionCounts
+}
+
+/** Servers as the pages show them: an allow list of members, put together here and nowhere else. */
+export interface ServerViews {
+  status(server: ServerBlock): ServerStatus
+  /** Without `stats` where the calls cannot be counted. */
+  view(server: ServerBlock, stats?: Stats): ServerView
+  details(server: ServerBlock, stats?: Stats): ServerDetails
+}
+
+const STDERR_LINES = 200
+const iso = (ms: number) => new Date(ms).toISOString()
+
+/** Of a server that nobody called all is zero. */
+function statsOf(name: string, { servers, strip_from }: Stats): ServerStats {
+  const { server: _name, ...row } = servers.find(({ server }) => server === name) ?? {
+    server: name,
+    calls: 0,
+    failed: 0,
+    half_hours: Array.from({ length: 48 }, () => ({ calls: 0, failed: 0 }))
+  }
+  return { ...row, from: strip_from }
+}
+
+function protocolOf({ verdict }: StoredServer): Partial<ServerDetails> {
+  if (!verdict) return {}
+  const { modern, legacy, hasSessions, checkedAt, serverInfo, capabilities, instructions } = verdict
+  return {
+    protocol: {
+      ...(modern === null ? {} : { modern }),
+      ...(legacy === null ? {} : { legacy }),
+      has_sessions: hasSessions,
+      checked_at: checkedAt
+    },
+    ...(serverInfo ? { server_info: { ...serverInfo } } : {}),
+    capabilities: { ...capabilities },
+    ...(instructions === null ? {} : { instructions })
+  }
+}
+
+export function createServerViews(options: ServerViewsOptions): ServerViews {
+  const { contacts, secretsOf, redactorOf, stderr, sessions } = options
+  const summaries = new WeakMap<StoredServer, ConfigSummary>()
+  const summary = (stored: StoredServer): ConfigSummary => {
+    const known = summaries.get(stored) ?? summaryOf(stored, secretsOf(stored))
+    summaries.set(stored, known)
+    return known
+  }
+  const status = (server: ServerBlock) => statusOf(server, contacts, summary(server.stored))
+
+  const contactOf = (server: ServerBlock) => {
+    const contact = server.enabled ? contacts.of(server.name) : undefined
+    if (!contact) return {}
+    const redact = redactorOf(server.stored)
+    return {
+      status_since: iso(contact.since),
+      ...(contact.error === undefined ? {} : { last_error: redact(contact.error) }),
+      ...(contact.stderr === undefined ? {} : { last_stderr: redact(contact.stderr) })
+    }
+  }
+  const view = (server: ServerBlock, stats?: Stats): ServerView => {
+    const { stored, name, enabled } = server
+    const { description, transport, verdict, updatedAt } = stored
+    return {
+      name,
+      ...(description === null ? {} : { description }),
+      transport,
+      enabled,
+      status: status(server),
+      ...contactOf(server),
+      tool_count: server.items('tool').length,
+      prompt_count: server.items('prompt').length,
+      resource_count: server.items('resource').length + server.items('template').length,
+      changed_count: changedCount(server),
+      ...(verdict ? { last_discovered_at: verdict.checkedAt } : {}),
+      updated_at: updatedAt,
+      config_summary: summary(stored),
+      ...(stats ? { stats_24h: statsOf(name, stats) } : {})
+    }
+  }
+  const details = (server: ServerBlock, stats?: Stats): ServerDetails => {
+    const { stored, name } = server
+    const { open, idle } = sessions(stored.id)
+    const worked = contacts.lastWorked(name)
+    const redact = redactorOf(stored)
+    return {
+      ...view(server, stats),
+      ...protocolOf(stored),
+      ...(stored.issuer === null ? {} : { issuer: stored.issuer }),
+      registered_at: stored.registeredAt,
+      ...(worked === undefined ? {} : { last_connected_at: iso(worked) }),
+      sessions: open,
+      spare_sessions: idle,
+      processes: stored.transport === 'stdio' ? open : 0,
+      stderr: stderr(name).slice(-STDERR_LINES).map(redact)
+    }
+  }
+  return { status, view, details }
+}

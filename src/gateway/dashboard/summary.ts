@@ -1,0 +1,24 @@
+import { shownUrl } from '../../domain/upstream-url.ts'
+import type { ServerSecrets, StoredServer } from '../../registry/model.ts'
+import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
+
+type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'>
+
+/** The configuration as anybody may see it: names of what is secret, and no value (contract 4.6). */
+export function summaryOf({ transport, session_mode, settings }: Configured, secrets: ServerSecrets): ConfigSummary {
+  const { url = '', command = '', args = [], oauth_client_id, oauth_scopes } = settings
+  if (transport === 'stdio') {
+    const env_keys = Object.keys(secrets.env ?? {})
+    return { kind: 'stdio', command, argument_count: args.length, env_keys, session_mode }
+  }
+  return {
+    kind: 'http',
+    target: shownUrl(url),
+    header_keys: Object.keys(secrets.headers ?? {}),
+    session_mode,
+    has_bearer_token: secrets.bearer_token !== undefined,
+    has_oauth_client: oauth_client_id !== undefined,
+    has_oauth_client_secret: secrets.oauth_client_secret !== undefined,
+    ...(oauth_scopes ? { oauth_scopes: [...oauth_scopes] } : {})
+  }
+}

@@ -1,0 +1,44 @@
+import type { Offer } from '../../registry/model.ts'
+import type { ServerTrial } from '../../schemas/dashboard/servers.ts'
+import { hasCredential, type Target } from '../transports.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
+
+const STDERR_LINES = 50
+const TOOLS = 100
+
+const toTool = (definition: string, name: string) => {
+  const { description } = JSON.parse(definition) as { description?: unknown }
+  return { name, ...(typeof description === 'string' ? { description } : {}) }
+}
+
+const counted = ({ items }: Pick<Offer, 'items'>) => {
+  const tools = items.filter(({ kind }) => kind === 'tool')
+  return {
+    tool_count: tools.length,
+    prompt_count: items.filter(({ kind }) => kind === 'prompt').length,
+    resource_count: items.filter(({ kind }) => kind === 'resource' || kind === 'template').length,
+    tools: tools.slice(0, TOOLS).map(({ definition, name }) => toTool(definition, name))
+  }
+}
+
+export interface TrialOptions {
+  /** Rejects with UpstreamFailure. */
+  read(target: Target): Promise<Offer>
+  /** Lines that its process has written to stderr. */
+  stderr(): readonly string[]
+}
+
+/** Connects and reads the lists, as a registration does, and stores nothing. */
+export async function tryOut(target: Target, { read, stderr: lines }: TrialOptions): Promise<ServerTrial> {
+  const startedAt = performance.now()
+  const tried = () => ({ name: target.name, ms: Math.round(performance.now() - startedAt) })
+  try {
+    const offer = await read(target)
+    return { ...tried(), status: 'connected', stderr: [], ...counted(offer) }
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error
+    const status = error.reason === 'auth' && !hasCredential(target.secrets) ? 'sign_in_needed' : 'failing'
+    const stderr = lines().slice(-STDERR_LINES)
+    return { ...tried(), status, error: error.message, stderr, ...counted({ items: [] }) }
+  }
+}
