@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
@@ -16,6 +17,7 @@ import { createRequestIds } from './plugins/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
 import { calls } from './routes/calls.ts'
+import { dashboard } from './routes/dashboard/dashboard.ts'
 import { init } from './routes/init.ts'
 import { keys } from './routes/keys.ts'
 import { mcp } from './routes/mcp.ts'
@@ -29,7 +31,6 @@ import { toolGroups } from './routes/tool-groups.ts'
 import { tools } from './routes/tools.ts'
 import { upstreamOAuth } from './routes/upstream-oauth.ts'
 import { namedSchemas } from './schemas/named.ts'
-import { serializeLater, validateLater } from './compilers.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery } from './validation.ts'
 
 export interface BuildOptions {
@@ -41,8 +42,8 @@ export interface BuildOptions {
   readonly onFailure?: (error: unknown) => void
   /** Told what the gateway does, beside what is configured. */
   readonly observers?: readonly Partial<Observer>[]
-  /** Compiles the schemas of all routes before it is ready, instead of each when it is first needed. */
-  readonly compilesAtOnce?: boolean
+  /** Folder of the dashboard's pages; absent: where the build puts them. */
+  readonly dashboardRoot?: string
 }
 
 const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -56,8 +57,12 @@ const safely = (log: NonNullable<BuildOptions['log']>) => ({
     log.write(line.replace(/:\/\/[^\s"/@]*@/g, '://***@').replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e]/g, unicode))
 })
 
+/** `dist/dashboard`, whether this is the built program or its source. */
+const builtDashboard = () =>
+  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../dist/dashboard' : '../dashboard', import.meta.url))
+
 /** Every default here that is not Fastify's answers a measured weakness (security page 2). */
-const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, compilesAtOnce }: BuildOptions) =>
+const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildOptions['log']) =>
   Fastify({
     logger: log ? { level, stream: safely(log) } : false,
     logController: new LogController({ disableRequestLogging: true }),
@@ -71,17 +76,15 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, comp
     genReqId: createRequestIds(),
     requestTimeout: timeouts.requestBodyMs,
     bodyLimit: limits.restBodyBytes,
+    // names of tools and URIs stand in paths of the dashboard; no route has a pattern that a long one could slow down
+    routerOptions: { maxParamLength: 4_096 },
     // a first start of the store, or a long migration, takes what it takes
     pluginTimeout: 0,
     forceCloseConnections: true,
     // while closing, the guard answers 503 in our own words
     return503OnClosing: false,
     allowErrorHandlerOverride: false,
-    schemaController: {
-      compilersFactory: compilesAtOnce
-        ? { buildValidator }
-        : { buildValidator: validateLater(buildValidator), buildSerializer: serializeLater }
-    },
+    schemaController: { compilersFactory: { buildValidator } },
     schemaErrorFormatter: formatFindings,
     frameworkErrors: sendFrameworkError,
     clientErrorHandler: answerClientError
@@ -94,8 +97,13 @@ const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
 
 /** The map of the system: everything that answers, in order. Nothing listens yet. */
 export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
-  const { tell, observers = [], onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used') } = options
-  const app = createServer(config, options)
+  const {
+    log,
+    tell,
+    observers = [],
+    onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used')
+  } = options
+  const app = createServer(config, log)
   // a logger for each request is a measurable part of a call's cost; the few lines about requests name them themselves
   app.setChildLoggerFactory((logger) => logger)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
@@ -136,6 +144,9 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   )
   await app.register(mcp, { bodyLimit: limits.mcpBodyBytes })
   await app.register(sse, { bodyLimit: limits.mcpBodyBytes, publicUrl })
+  if (mode === 'development') {
+    await app.register(dashboard, { publicUrl, config, root: options.dashboardRoot ?? builtDashboard() })
+  }
   await app.register(drain, { drainMs: timeouts.drainMs })
   return app as unknown as FastifyInstance
 }

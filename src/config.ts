@@ -84,10 +84,6 @@ export interface Config {
     readonly streamBufferBytes: number
     readonly sessions: number
     /** In enterprise mode. */
-    readonly sessionsPerPrincipal: number
-    /** In enterprise mode. */
-    readonly subscriptionsPerPrincipal: number
-    /** In enterprise mode. */
     readonly callsPerPrincipal: number
     /** Of what the heap may hold. */
     readonly heapPercent: number
@@ -224,8 +220,6 @@ const readLimits = (read: Reader): Config['limits'] => ({
   upstreamResponseBytes: read('upstreamResponseBytes'),
   streamBufferBytes: read('streamBufferBytes'),
   sessions: read('sessions'),
-  sessionsPerPrincipal: read('sessionsPerPrincipal'),
-  subscriptionsPerPrincipal: read('subscriptionsPerPrincipal'),
   callsPerPrincipal: read('callsPerPrincipal'),
   heapPercent: read('heapPercent'),
   eventLoopLagMs: read('eventLoopLagMs')

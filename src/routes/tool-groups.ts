@@ -1,11 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { invalid } from '../errors.ts'
-import { groupAddresses } from '../gateway/endpoint.ts'
 import type { GroupRecord } from '../gateway/gateway.ts'
 import { callerOf } from '../plugins/auth.ts'
-import type { GroupConfig } from '../registry/model.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
 import {
   EffectiveTools,
@@ -14,21 +11,12 @@ import {
   ToolGroupInput,
   ToolGroupReplacement
 } from '../schemas/tool-group.ts'
+import { baseOf } from './base-url.ts'
+import { toGroupConfig, toReplacement, withAddresses } from './group-config.ts'
 
 const tags = ['tool groups']
 const params = NameParam
 const config = { access: 'admin' } as const
-
-const once = (names: readonly string[] = []): string[] => [...new Set(names)]
-
-const toGroupConfig = (name: string, input: ToolGroupReplacement): GroupConfig => ({
-  name,
-  description: input.description || null,
-  included_tools: once(input.included_tools),
-  included_servers: once(input.included_servers),
-  excluded_tools: once(input.excluded_tools),
-  tool_names: input.tool_names ?? 'qualified'
-})
 
 export interface ToolGroupOptions {
   /** Base of the endpoints that are shown; undefined: as the request names the gateway. */
@@ -39,10 +27,7 @@ export interface ToolGroupOptions {
 export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (app, { publicUrl }) => {
   const { gateway } = app
 
-  const details = ({ protocol, host }: FastifyRequest, record: GroupRecord) => ({
-    ...record,
-    ...groupAddresses(publicUrl ?? `${protocol}://${host}`, record.name)
-  })
+  const details = (request: FastifyRequest, record: GroupRecord) => withAddresses(record, baseOf(request, publicUrl))
 
   app.get(
     '/tool-groups',
@@ -111,10 +96,8 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       }
     },
     async (request) => {
-      const { name } = request.params
-      const { body } = request
-      if ((body.name ?? name) !== name) throw invalid('"name" must be the name in the path: a group keeps its name')
-      return details(request, await gateway.replaceGroup(callerOf(request), toGroupConfig(name, body)))
+      const config = toReplacement(request.params.name, request.body)
+      return details(request, await gateway.replaceGroup(callerOf(request), config))
     }
   )
 

@@ -100,7 +100,7 @@ test('IN-17 every refusal of enterprise mode is one JSON object that tells no se
     [409, as(), 'POST', '/init'],
     [413, admin, 'POST', '/api/v0/tools/invoke', { name: 'a'.repeat(1_048_576) }],
     [413, cliAll, 'POST', '/mcp', { name: 'a'.repeat(4_194_304) }],
-    [414, admin, 'GET', `/api/v0/servers/${'a'.repeat(101)}`],
+    [414, admin, 'GET', `/api/v0/servers/${'a'.repeat(4_097)}`],
     [431, admin, 'GET', `/${'a'.repeat(20_000)}`]
   ]
   for (const [status, actor, method, path, body] of requests) {

@@ -1,3 +1,0 @@
-import { PageHead } from '../components/page-head.tsx'
-
-export const GroupBuilder = () => <PageHead title="Group" />

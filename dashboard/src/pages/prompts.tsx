@@ -1,3 +1,0 @@
-import { PageHead } from '../components/page-head.tsx'
-
-export const Prompts = () => <PageHead title="Prompts" />

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsync } from 'fastify'
+import type { Config } from '../../config.ts'
+import { calls } from '../calls.ts'
+import { diagnostics } from './diagnostics.ts'
+import { tagAnswers } from './etag.ts'
+import { events } from './events.ts'
+import { imports } from './import.ts'
+import { items } from './items.ts'
+import { oauth } from './oauth.ts'
+import { overview } from './overview.ts'
+import { pages } from './pages.ts'
+import { servers } from './servers.ts'
+import { toolGroups } from './tool-groups.ts'
+
+export interface DashboardOptions {
+  /** Base of the addresses that are shown; undefined: as the request names the gateway. */
+  readonly publicUrl: string | undefined
+  /** Folder of the built pages. */
+  readonly root: string
+  /** What Diagnostics tells of the settings in force. */
+  readonly config: Config
+}
+
+/** The pages of development mode and what they ask for (contract 4.6). Their routes are not part of the OpenAPI document. */
+export const dashboard: FastifyPluginAsync<DashboardOptions> = async (app, { publicUrl, root, config }) => {
+  app.addHook('onRoute', (route) => {
+    route.schema = { ...route.schema, hide: true }
+  })
+  await app.register(pages, { root })
+  await app.register(
+    async (api) => {
+      tagAnswers(api)
+      for (const routes of [items, events, calls]) await api.register(routes)
+      for (const routes of [servers, imports, toolGroups, oauth]) await api.register(routes, { publicUrl })
+      await api.register(overview, { publicUrl, host: config.host })
+      await api.register(diagnostics, { config })
+    },
+    { prefix: '/api/dashboard' }
+  )
+}

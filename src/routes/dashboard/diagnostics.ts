@@ -1,0 +1,85 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Config } from '../../config.ts'
+import { isLoopback } from '../../domain/loopback.ts'
+import { VERSION } from '../../domain/version.ts'
+import { GLOBAL_ENDPOINT } from '../../gateway/endpoint.ts'
+import { Diagnostics, type Check } from '../../schemas/dashboard/diagnostics.ts'
+import { baseOf } from '../base-url.ts'
+
+const access = { access: 'admin' } as const
+
+function checkBind({ host }: Config): Check {
+  const about = { id: 'bind', title: `It listens on ${host}` }
+  if (isLoopback(host)) return { ...about, status: 'pass' }
+  const hint = 'Bind 127.0.0.1, or use enterprise mode'
+  return { ...about, status: 'warn', detail: 'Other machines reach it, and it asks nobody for a token', hint }
+}
+
+const checkTelemetry = ({ otel }: Config): Check => ({
+  id: 'telemetry',
+  status: 'pass',
+  title: otel ? 'Metrics are served' : 'Metrics are off',
+  ...(otel ? {} : { hint: 'OTEL_ENABLED=true serves them at /metrics' })
+})
+
+const checkCallLog = ({ callLog }: Config): Check =>
+  callLog.enabled
+    ? { id: 'call_log', status: 'pass', title: 'Calls are kept' }
+    : { id: 'call_log', status: 'warn', title: 'Calls are not kept', detail: 'Calls and charts stay empty' }
+
+/** Numbers by the names that they have in the configuration. */
+const limitsOf = ({ limits, timeouts }: Config) =>
+  Object.entries({ ...limits, ...timeouts }).map(([name, value]) => ({
+    name,
+    value,
+    ...(name.endsWith('Ms') ? { unit: 'ms' } : name.endsWith('Bytes') ? { unit: 'bytes' } : {})
+  }))
+
+/** What is wrong, and what is in force. Holds no secret, so that it can be sent to somebody who helps. */
+export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {
+  const { gateway } = app
+  const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString()
+
+  /** The way that every client takes, through all hooks. */
+  const checkEndpoint = async (): Promise<Check> => {
+    const since = performance.now()
+    const answer = await app.inject({
+      method: 'POST',
+      url: GLOBAL_ENDPOINT,
+      headers: { host: 'localhost', 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      payload: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    })
+    const ms = Math.round(performance.now() - since)
+    const about = { id: 'mcp', ms }
+    if (answer.statusCode < 500) return { ...about, status: 'pass', title: 'The MCP endpoint answers' }
+    return { ...about, status: 'fail', title: `The MCP endpoint answers ${answer.statusCode}` }
+  }
+
+  app.get('/diagnostics', { config: access, schema: { response: { 200: Diagnostics } } }, async (request) => {
+    const base = baseOf(request, config.publicUrl)
+    const servers = await gateway.dashboard.servers()
+    return {
+      version: VERSION,
+      node_version: process.versions.node,
+      mode: 'development' as const,
+      database: config.databaseUrl === undefined ? ('embedded' as const) : ('postgresql' as const),
+      enabled_transports: [
+        'streamable_http' as const,
+        'sse' as const,
+        ...(config.stdio.enabled ? ['stdio' as const] : [])
+      ],
+      ...(config.otel ? { metrics_endpoint: `${base}/metrics` } : {}),
+      primary_endpoint: `${base}${GLOBAL_ENDPOINT}`,
+      started_at: startedAt,
+      checks: [
+        checkBind(config),
+        await checkEndpoint(),
+        ...(await gateway.dashboard.checks(servers)),
+        checkCallLog(config),
+        checkTelemetry(config)
+      ],
+      limits: limitsOf(config),
+      ...gateway.dashboard.counts()
+    }
+  })
+}

@@ -1,0 +1,18 @@
+import { hash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+
+const isAsked = (header: string | undefined, tag: string) =>
+  header?.split(',').some((each) => each.trim() === tag || each.trim() === '*') ?? false
+
+/** A page that asks again for what it has gets 304: the answers of GET routes carry a tag of their contents. */
+export function tagAnswers(app: FastifyInstance): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const isView = request.method === 'GET' && reply.statusCode === 200 && typeof payload === 'string'
+    if (!isView) return done(null, payload)
+    const tag = `W/"${hash('sha1', payload, 'base64url')}"`
+    void reply.header('etag', tag)
+    if (!isAsked(request.headers['if-none-match'], tag)) return done(null, payload)
+    void reply.code(304).removeHeader('content-type')
+    done(null, null)
+  })
+}

@@ -1,0 +1,51 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyPluginAsync } from 'fastify'
+import { unavailable } from '../../errors.ts'
+import type { ChangeEvent } from '../../schemas/dashboard/events.ts'
+
+const MAX_STREAMS = 100
+/** Proxies close what is silent. */
+const HEARTBEAT_MS = 15_000
+/** A page that does not read is let go: it comes back and asks for everything. */
+const MAX_UNREAD_BYTES = 65_536
+
+const headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-accel-buffering': 'no'
+}
+
+/** `GET /events`: which kinds have changed, as it happens; never what of them. */
+export const events: FastifyPluginAsync = async (app) => {
+  const streams = new Set<ServerResponse>()
+
+  const write = (stream: ServerResponse, text: string) => {
+    if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy()
+    else stream.write(text)
+  }
+  const beat = setInterval(() => {
+    for (const stream of streams) write(stream, ':\n\n')
+  }, HEARTBEAT_MS).unref()
+  app.addHook('preClose', async () => {
+    clearInterval(beat)
+    for (const stream of streams) stream.end()
+  })
+
+  app.get('/events', { config: { access: 'admin', ownPages: true }, exposeHeadRoute: false }, (_request, reply) => {
+    if (streams.size >= MAX_STREAMS) throw unavailable('too many pages are listening')
+    reply.hijack()
+    const { raw } = reply
+    streams.add(raw)
+    const unsubscribe = app.gateway.dashboard.changes.subscribe((kinds) => {
+      const event: ChangeEvent = { kinds: [...kinds] }
+      write(raw, `event: change\ndata: ${JSON.stringify(event)}\n\n`)
+    })
+    raw.once('close', () => {
+      unsubscribe()
+      streams.delete(raw)
+    })
+    raw.writeHead(200, headers)
+    raw.write('retry: 2000\n\n')
+  })
+}

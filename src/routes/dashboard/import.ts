@@ -1,0 +1,124 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { importServers, type ImportedServer as Found } from '../../domain/import-formats.ts'
+import { expandPlaceholders } from '../../domain/placeholders.ts'
+import { AppError, invalid } from '../../errors.ts'
+import { summaryOf } from '../../gateway/dashboard/summary.ts'
+import type { Caller } from '../../gateway/gateway.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import { ImportInput, ImportView, type ImportedServer } from '../../schemas/dashboard/import.ts'
+import { DryRunQuery } from '../../schemas/dashboard/shared.ts'
+import { ServerInput } from '../../schemas/server.ts'
+import { failures } from '../../schemas/shared.ts'
+import { problemOf } from '../../validation.ts'
+import { baseOf } from '../base-url.ts'
+import { toServerConfig } from '../server-config.ts'
+import { inParallel } from './in-parallel.ts'
+import { withSignIn } from './registering.ts'
+
+/** Servers that are contacted at a time. */
+const AT_ONCE = 4
+const MAX_TOOLS = 100
+
+type Values = Readonly<Record<string, string>>
+type Result = NonNullable<ImportedServer['result']>
+
+/** The input of a registration, with the values that it asks for; what is not given is named. */
+function fill({ registration, asks }: Found, values: Values): { input: ServerInput; unset: readonly string[] } {
+  const given = (name: string) =>
+    Object.hasOwn(values, name) ? values[name] : asks.find((ask) => ask.name === name)?.default
+  const { value, unset } = expandPlaceholders(registration, given)
+  return { input: value as ServerInput, unset: [...new Set(unset.map(({ name }) => name))] }
+}
+
+/** Why it would be refused before anything is contacted. Texts name members, no values. */
+function refusalOf(input: ServerInput): string[] {
+  const problem = problemOf(ServerInput, input)
+  if (problem !== undefined) return [problem]
+  try {
+    toServerConfig(input)
+    return []
+  } catch (error) {
+    if (error instanceof AppError) return [error.message]
+    throw error
+  }
+}
+
+function preview(found: Found, values: Values, exists: boolean): ImportedServer {
+  const { name, registration, problems, notes, ignored, asks } = found
+  const { input, unset } = fill(found, values)
+  const isReadable = problems.length === 0
+  const { transport, session_mode = 'stateless' } = input
+  return {
+    name,
+    ...(isReadable ? { transport } : {}),
+    ...(isReadable ? { config_summary: summaryOf({ transport, session_mode, settings: registration }, input) } : {}),
+    exists,
+    problems: isReadable && unset.length === 0 ? refusalOf(input) : [...problems],
+    notes: [...notes],
+    ignored: [...ignored],
+    needs: asks.map(({ name: asked, description, isSecret, default: fallback }) => ({
+      name: asked,
+      ...(description === undefined ? {} : { description }),
+      is_secret: isSecret,
+      has_default: fallback !== undefined
+    }))
+  }
+}
+
+/** Servers out of a pasted configuration of any client (design of the dashboard, 3.5). */
+export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
+  const { gateway } = app
+
+  const toolsOf = (caller: Caller, server: string) => {
+    const tools = JSON.parse(gateway.list(caller, 'tool', server)) as { name: string }[]
+    return {
+      tools: tools.slice(0, MAX_TOOLS).map(({ name }) => name.slice(server.length + 2)),
+      tool_count: tools.length
+    }
+  }
+  const register = async (caller: Caller, base: string, input: ServerInput, exists: boolean): Promise<Result> => {
+    try {
+      const done = await withSignIn(input, base, (config) => gateway.register(caller, config, { force: exists }))
+      if ('authorization_required' in done) return { outcome: 'sign_in_needed', ...done }
+      return { outcome: exists ? 'replaced' : 'added', ...toolsOf(caller, done.name) }
+    } catch (error) {
+      if (error instanceof AppError) return { outcome: 'failed', error: error.message }
+      throw error
+    }
+  }
+
+  app.post(
+    '/servers/import',
+    {
+      config: { access: 'admin' },
+      schema: {
+        querystring: DryRunQuery,
+        body: ImportInput,
+        response: { 200: ImportView, ...failures(400, 413, 415, 503) }
+      }
+    },
+    async (request) => {
+      const { configuration, names, values = {}, replace = false } = request.body
+      const base = baseOf(request, publicUrl)
+      const caller = callerOf(request)
+      const { servers: all, problem } = importServers(configuration, { ownUrls: [base] })
+      if (problem !== undefined) throw invalid(`the configuration cannot be used: ${problem}`)
+      const known = new Set(gateway.servers(caller).map(({ name }) => name))
+      const chosen = all.filter(({ name }) => names?.includes(name) ?? true)
+
+      const take = async (found: Found): Promise<ImportedServer> => {
+        const exists = known.has(found.name)
+        const row = preview(found, values, exists)
+        if (request.query.dry_run) return row
+        const { input, unset } = fill(found, values)
+        const [first] = row.problems
+        if (first !== undefined) return { ...row, result: { outcome: 'failed', error: first } }
+        if (unset.length > 0)
+          return { ...row, result: { outcome: 'failed', error: `no value for ${unset.join(', ')}` } }
+        if (exists && !replace) return { ...row, result: { outcome: 'skipped' } }
+        return { ...row, result: await register(caller, base, input, exists) }
+      }
+      return { servers: await inParallel(chosen, AT_ONCE, take) }
+    }
+  )
+}

@@ -1,0 +1,73 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { AppError } from '../../errors.ts'
+import type { Caller } from '../../gateway/gateway.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import type { ItemKind } from '../../registry/model.ts'
+import { PromptsView } from '../../schemas/dashboard/prompts.ts'
+import { ResourcesView } from '../../schemas/dashboard/resources.ts'
+import { EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
+import { AcceptedTool, ToolsView } from '../../schemas/dashboard/tools.ts'
+import { failures } from '../../schemas/shared.ts'
+
+const config = { access: 'admin' } as const
+
+/** Which kinds of items a path of switches stands for; the first that has the name is meant. */
+const switches: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] = [
+  ['tools', ['tool']],
+  ['prompts', ['prompt']],
+  ['resources', ['resource', 'template']]
+]
+
+/** Tools, prompts and resources of all servers, and their switches. */
+export const items: FastifyPluginAsyncTypebox = async (app) => {
+  const { gateway } = app
+
+  app.get('/tools', { config, schema: { response: { 200: ToolsView } } }, () => gateway.dashboard.tools())
+  app.get('/prompts', { config, schema: { response: { 200: PromptsView } } }, () => gateway.dashboard.prompts())
+  app.get('/resources', { config, schema: { response: { 200: ResourcesView } } }, () => gateway.dashboard.resources())
+
+  /** Throws where there is no such item: a server's name would switch all that it has. */
+  const kindOf = (caller: Caller, kinds: readonly ItemKind[], name: string): ItemKind => {
+    for (const kind of kinds.slice(0, -1)) {
+      try {
+        gateway.find(caller, kind, name)
+        return kind
+      } catch (error) {
+        if (!(error instanceof AppError) || error.statusCode !== 404) throw error
+      }
+    }
+    const last = kinds.at(-1)!
+    gateway.find(caller, last, name)
+    return last
+  }
+  for (const [path, kinds] of switches) {
+    app.patch(
+      `/${path}/:name/enabled`,
+      {
+        config,
+        schema: {
+          params: ItemParam,
+          body: EnabledInput,
+          response: { 200: EnabledState, ...failures(400, 404, 413, 414, 415, 503) }
+        }
+      },
+      async (request) => {
+        const { name } = request.params
+        const { enabled } = request.body
+        const caller = callerOf(request)
+        await gateway.setItemsEnabled(caller, kindOf(caller, kinds, name), name, enabled)
+        return { name, enabled }
+      }
+    )
+  }
+
+  app.post(
+    '/tools/:name/accept',
+    { config, schema: { params: ItemParam, response: { 200: AcceptedTool, ...failures(400, 404, 414, 415, 503) } } },
+    async (request) => {
+      const { name } = request.params
+      await gateway.dashboard.accept(callerOf(request), name)
+      return { name }
+    }
+  )
+}

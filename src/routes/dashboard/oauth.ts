@@ -1,0 +1,63 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { AppError, invalid } from '../../errors.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import { SignInSession } from '../../schemas/dashboard/oauth.ts'
+import { failures, Text } from '../../schemas/shared.ts'
+import { message } from './message-page.ts'
+
+const config = { access: 'admin' } as const
+
+/** RFC 6749 4.1.2 and RFC 9207; what else an authorization server sends is not looked at. */
+const Callback = Type.Object({
+  code: Type.Optional(Text()),
+  state: Type.Optional(Text()),
+  iss: Type.Optional(Text()),
+  error: Type.Optional(Text()),
+  error_description: Type.Optional(Text())
+})
+
+const back = 'You can close this page and go back to the gateway.dashboard.'
+
+/** Where a sign-in ends, and how it stands. The callback is one answer without script, which leads nowhere. */
+export const oauth: FastifyPluginAsyncTypebox = async (app) => {
+  const { gateway } = app
+
+  const fail = (reply: FastifyReply, error: unknown) => {
+    if (!(error instanceof AppError)) throw error
+    return message(reply.code(error.statusCode), 'The sign-in was not completed', `${error.message}. ${back}`)
+  }
+
+  app.get('/oauth/callback', { config, schema: { querystring: Callback } }, async (request, reply) => {
+    const { code, state, iss, error, error_description } = request.query
+    const caller = callerOf(request)
+    const named = iss === undefined ? {} : { iss }
+    try {
+      if (state === undefined || (code === undefined && error === undefined)) {
+        throw invalid('this is not the answer of an authorization server: "state", or "code", is missing')
+      }
+      if (error !== undefined) {
+        const description = error_description === undefined ? {} : { description: error_description }
+        await gateway.refuseAuthorization(caller, { state, error, ...description, ...named })
+        return await message(reply, 'The sign-in was refused', `Nothing was registered. ${back}`)
+      }
+      const { name } = await gateway.completeAuthorization(caller, { code: code!, state, ...named })
+      return await message(reply, 'Signed in', `The server ${name} is connected. ${back}`)
+    } catch (failure) {
+      return fail(reply, failure)
+    }
+  })
+
+  app.get(
+    '/oauth/session/:id',
+    {
+      config,
+      schema: {
+        params: Type.Object({ id: Text({ minLength: 1 }) }),
+        response: { 200: SignInSession, ...failures(400, 404, 414, 503) }
+      }
+    },
+    (request) => gateway.authorizationSession(callerOf(request), request.params.id)
+  )
+}

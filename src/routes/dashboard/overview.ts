@@ -1,0 +1,52 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { isLoopback } from '../../domain/loopback.ts'
+import { VERSION } from '../../domain/version.ts'
+import { GLOBAL_ENDPOINT, SSE_ENDPOINT } from '../../gateway/endpoint.ts'
+import { Overview } from '../../schemas/dashboard/overview.ts'
+import { baseOf } from '../base-url.ts'
+
+const config = { access: 'admin' } as const
+const MAX_ATTENTION = 200
+
+export interface OverviewOptions {
+  readonly publicUrl: string | undefined
+  /** Where it listens. */
+  readonly host: string
+}
+
+const graveKinds = new Set(['server_failing', 'sign_in_needed'])
+
+/** What the first page shows, and the counts of the navigation. */
+export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, { publicUrl, host }) => {
+  const { gateway } = app
+
+  const emptyState = async (serverCount: number) => {
+    if (serverCount === 0) return { empty_state: 'no_servers' as const }
+    return (await gateway.dashboard.hasCalls()) ? {} : { empty_state: 'no_calls' as const }
+  }
+
+  app.get('/overview', { config, schema: { response: { 200: Overview } } }, async (request) => {
+    const servers = await gateway.dashboard.servers()
+    const attention = gateway.dashboard.attention(servers)
+    const base = baseOf(request, publicUrl)
+    const counts = gateway.dashboard.counts()
+    const seen = gateway.dashboard.lastSeen()
+    return {
+      status: attention.some(({ kind }) => graveKinds.has(kind)) ? ('degraded' as const) : ('running' as const),
+      mode: 'development' as const,
+      version: VERSION,
+      endpoints: [
+        { label: 'Streamable HTTP', url: `${base}${GLOBAL_ENDPOINT}` },
+        { label: 'SSE', url: `${base}${SSE_ENDPOINT}` }
+      ],
+      ...counts,
+      connected_count: servers.filter(({ status }) => status === 'connected').length,
+      tokens: gateway.dashboard.tokens(),
+      attention: attention.slice(0, MAX_ATTENTION),
+      attention_count: attention.length,
+      ...(await emptyState(counts.server_count)),
+      ...(seen === undefined ? {} : { last_client_at: new Date(seen).toISOString() }),
+      is_bound_wide: !isLoopback(host)
+    }
+  })
+}

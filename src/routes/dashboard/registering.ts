@@ -1,0 +1,27 @@
+import { AppError } from '../../errors.ts'
+import type { AuthorizationRequired, ServerRecord } from '../../gateway/gateway.ts'
+import type { ServerConfig } from '../../registry/model.ts'
+import type { ServerInput } from '../../schemas/server.ts'
+import { toServerConfig } from '../server-config.ts'
+
+const CALLBACK = '/api/dashboard/oauth/callback'
+
+const wantsSignIn = (error: unknown) => error instanceof AppError && error.code === 'upstream_oauth_required'
+
+/**
+ * Registers or replaces a server; where it asks for OAuth, once more with our own callback as redirect URI, so that
+ * somebody can sign in (contract 4.6). Throws AppError.
+ */
+export async function withSignIn(
+  input: ServerInput,
+  base: string,
+  store: (config: ServerConfig) => Promise<ServerRecord | AuthorizationRequired>
+): Promise<ServerRecord | AuthorizationRequired> {
+  try {
+    return await store(toServerConfig(input))
+  } catch (error) {
+    const isOurs = input.transport === 'streamable_http' && !input.oauth_redirect_uri
+    if (!isOurs || !wantsSignIn(error)) throw error
+    return store(toServerConfig({ ...input, oauth_redirect_uri: `${base}${CALLBACK}` }))
+  }
+}

@@ -1,0 +1,97 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import { callerOf } from '../../plugins/auth.ts'
+import { ServerDetails, ServersView, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
+import { DryRunQuery, EnabledInput, EnabledState } from '../../schemas/dashboard/shared.ts'
+import { AuthorizationRequired, ForceQuery, ServerInput } from '../../schemas/server.ts'
+import { failures, NameParam, ref } from '../../schemas/shared.ts'
+import { baseOf } from '../base-url.ts'
+import { toServerConfig } from '../server-config.ts'
+import { withSignIn } from './registering.ts'
+
+const config = { access: 'admin' } as const
+const params = NameParam
+const signIn = ref(AuthorizationRequired)
+const upstreamFailures = failures(400, 404, 409, 413, 414, 415, 502, 503, 504)
+
+/** Servers as the pages show and change them: every answer is put together from an allow list of members. */
+export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
+  const { gateway } = app
+
+  app.get('/servers', { config, schema: { response: { 200: ServersView } } }, async () => ({
+    servers: await gateway.dashboard.servers()
+  }))
+
+  app.get(
+    '/servers/:name',
+    { config, schema: { params, response: { 200: ServerDetails, ...failures(400, 404, 414) } } },
+    (request) => gateway.dashboard.details(request.params.name)
+  )
+
+  app.post(
+    '/servers',
+    {
+      config,
+      schema: {
+        querystring: Type.Composite([ForceQuery, DryRunQuery]),
+        body: ref(ServerInput),
+        response: { 200: ServerTrial, 201: ServerView, 202: signIn, ...upstreamFailures }
+      }
+    },
+    async (request, reply) => {
+      const { body, query } = request
+      if (query.dry_run) return reply.code(200).send(await gateway.dashboard.trial(toServerConfig(body)))
+      const { force = false } = query
+      const caller = callerOf(request)
+      const done = await withSignIn(body, baseOf(request, publicUrl), (to) => gateway.register(caller, to, { force }))
+      if ('authorization_required' in done) return reply.code(202).send(done)
+      return reply.code(201).send(await gateway.dashboard.server(done.name))
+    }
+  )
+
+  app.put(
+    '/servers/:name',
+    { config, schema: { params, body: ServerUpdate, response: { 200: ServerView, 202: signIn, ...upstreamFailures } } },
+    async (request, reply) => {
+      const { name } = request.params
+      const caller = callerOf(request)
+      const input = gateway.dashboard.complete(name, request.body)
+      const done = await withSignIn(input, baseOf(request, publicUrl), (to) => gateway.replace(caller, name, to))
+      if ('authorization_required' in done) return reply.code(202).send(done)
+      return reply.code(200).send(await gateway.dashboard.server(name))
+    }
+  )
+
+  app.post(
+    '/servers/:name/test',
+    { config, schema: { params, response: { 200: ServerTrial, ...failures(400, 404, 414, 415, 503) } } },
+    (request) => gateway.dashboard.test(request.params.name)
+  )
+
+  app.patch(
+    '/servers/:name/enabled',
+    {
+      config,
+      schema: {
+        params,
+        body: EnabledInput,
+        response: { 200: EnabledState, ...failures(400, 404, 413, 414, 415, 503) }
+      }
+    },
+    async (request) => {
+      const { name } = request.params
+      const { enabled } = request.body
+      await gateway.setServerEnabled(callerOf(request), name, enabled)
+      return { name, enabled }
+    }
+  )
+
+  app.delete(
+    '/servers/:name',
+    { config, schema: { params, response: { 204: Type.Null(), ...failures(400, 404, 414, 503) } } },
+    async (request, reply) => {
+      await gateway.remove(callerOf(request), request.params.name)
+      return reply.code(204).send(null)
+    }
+  )
+}

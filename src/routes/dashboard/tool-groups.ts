@@ -1,0 +1,86 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import type { GroupRecord } from '../../gateway/gateway.ts'
+import { callerOf } from '../../plugins/auth.ts'
+import { ToolGroupPreview, ToolGroupsView, ToolGroupView } from '../../schemas/dashboard/tool-groups.ts'
+import { failures, NameParam, ref } from '../../schemas/shared.ts'
+import { ToolGroupInput, ToolGroupReplacement } from '../../schemas/tool-group.ts'
+import { baseOf } from '../base-url.ts'
+import { toGroupConfig, toReplacement, withAddresses } from '../group-config.ts'
+
+const config = { access: 'admin' } as const
+const params = NameParam
+
+/** Tool groups with what they serve, and what one would serve. */
+export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
+  const { gateway } = app
+
+  const view = (request: FastifyRequest, record: GroupRecord) => {
+    const { seen, ...effective } = gateway.dashboard.group(record.name)
+    return {
+      ...withAddresses(record, baseOf(request, publicUrl)),
+      ...effective,
+      ...(seen === undefined ? {} : { seen: new Date(seen).toISOString() })
+    }
+  }
+
+  app.get('/tool-groups', { config, schema: { response: { 200: ToolGroupsView } } }, (request) => ({
+    tool_groups: gateway.groups(callerOf(request)).map((record) => view(request, record))
+  }))
+
+  app.get(
+    '/tool-groups/:name',
+    { config, schema: { params, response: { 200: ToolGroupView, ...failures(400, 404, 414) } } },
+    (request) => view(request, gateway.group(callerOf(request), request.params.name))
+  )
+
+  app.post(
+    '/tool-groups',
+    {
+      config,
+      schema: {
+        body: ref(ToolGroupInput),
+        response: { 201: ToolGroupView, ...failures(400, 409, 413, 415, 503) }
+      }
+    },
+    async (request, reply) => {
+      const to = toGroupConfig(request.body.name, request.body)
+      return reply.code(201).send(view(request, await gateway.createGroup(callerOf(request), to)))
+    }
+  )
+
+  app.post(
+    '/tool-groups/preview',
+    {
+      config,
+      schema: { body: ref(ToolGroupReplacement), response: { 200: ToolGroupPreview, ...failures(400, 413, 415) } }
+    },
+    ({ body }) => gateway.dashboard.preview(toGroupConfig(body.name ?? '', body))
+  )
+
+  app.put(
+    '/tool-groups/:name',
+    {
+      config,
+      schema: {
+        params,
+        body: ref(ToolGroupReplacement),
+        response: { 200: ToolGroupView, ...failures(400, 404, 413, 414, 415, 503) }
+      }
+    },
+    async (request) => {
+      const to = toReplacement(request.params.name, request.body)
+      return view(request, await gateway.replaceGroup(callerOf(request), to))
+    }
+  )
+
+  app.delete(
+    '/tool-groups/:name',
+    { config, schema: { params, response: { 204: Type.Null(), ...failures(400, 404, 414, 503) } } },
+    async (request, reply) => {
+      await gateway.removeGroup(callerOf(request), request.params.name)
+      return reply.code(204).send(null)
+    }
+  )
+}
