@@ -31,6 +31,7 @@ import { toolGroups } from './routes/tool-groups.ts'
 import { tools } from './routes/tools.ts'
 import { upstreamOAuth } from './routes/upstream-oauth.ts'
 import { namedSchemas } from './schemas/named.ts'
+import { serializeLater, validateLater } from './compilers.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery } from './validation.ts'
 
 export interface BuildOptions {
@@ -42,6 +43,8 @@ export interface BuildOptions {
   readonly onFailure?: (error: unknown) => void
   /** Told what the gateway does, beside what is configured. */
   readonly observers?: readonly Partial<Observer>[]
+  /** Compiles the schemas of all routes before it is ready, instead of each when it is first needed. */
+  readonly compilesAtOnce?: boolean
   /** Folder of the dashboard's pages; absent: where the build puts them. */
   readonly dashboardRoot?: string
 }
@@ -62,7 +65,7 @@ const builtDashboard = () =>
   fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../dist/dashboard' : '../dashboard', import.meta.url))
 
 /** Every default here that is not Fastify's answers a measured weakness (security page 2). */
-const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildOptions['log']) =>
+const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, compilesAtOnce }: BuildOptions) =>
   Fastify({
     logger: log ? { level, stream: safely(log) } : false,
     logController: new LogController({ disableRequestLogging: true }),
@@ -84,7 +87,11 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, log: BuildO
     // while closing, the guard answers 503 in our own words
     return503OnClosing: false,
     allowErrorHandlerOverride: false,
-    schemaController: { compilersFactory: { buildValidator } },
+    schemaController: {
+      compilersFactory: compilesAtOnce
+        ? { buildValidator }
+        : { buildValidator: validateLater(buildValidator), buildSerializer: serializeLater }
+    },
     schemaErrorFormatter: formatFindings,
     frameworkErrors: sendFrameworkError,
     clientErrorHandler: answerClientError
@@ -97,13 +104,8 @@ const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
 
 /** The map of the system: everything that answers, in order. Nothing listens yet. */
 export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
-  const {
-    log,
-    tell,
-    observers = [],
-    onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used')
-  } = options
-  const app = createServer(config, log)
+  const { tell, observers = [], onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used') } = options
+  const app = createServer(config, options)
   // a logger for each request is a measurable part of a call's cost; the few lines about requests name them themselves
   app.setChildLoggerFactory((logger) => logger)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config

@@ -84,6 +84,10 @@ export interface Config {
     readonly streamBufferBytes: number
     readonly sessions: number
     /** In enterprise mode. */
+    readonly sessionsPerPrincipal: number
+    /** In enterprise mode. */
+    readonly subscriptionsPerPrincipal: number
+    /** In enterprise mode. */
     readonly callsPerPrincipal: number
     /** Of what the heap may hold. */
     readonly heapPercent: number
@@ -220,6 +224,8 @@ const readLimits = (read: Reader): Config['limits'] => ({
   upstreamResponseBytes: read('upstreamResponseBytes'),
   streamBufferBytes: read('streamBufferBytes'),
   sessions: read('sessions'),
+  sessionsPerPrincipal: read('sessionsPerPrincipal'),
+  subscriptionsPerPrincipal: read('subscriptionsPerPrincipal'),
   callsPerPrincipal: read('callsPerPrincipal'),
   heapPercent: read('heapPercent'),
   eventLoopLagMs: read('eventLoopLagMs')

@@ -489,7 +489,22 @@ export const settings = {
     variable: `${ENV_PREFIX}SESSIONS`,
     fallback: '10000',
     about:
-      'Sessions of MCP clients. Past it the one that was idle for longest gives way; where each has an open stream, 503.',
+      'Sessions of MCP clients, and streams that only listen. Past it the session that was idle for longest gives way; ' +
+      'where each has an open stream, and for streams, 503.',
+    parse: count
+  },
+  sessionsPerPrincipal: {
+    variable: `${ENV_PREFIX}SESSIONS_PER_PRINCIPAL`,
+    fallback: '1000',
+    about:
+      'The same of one client in enterprise mode: its own gives way; where each has an open stream, 429. It may have as many ' +
+      'streams open that only listen.',
+    parse: count
+  },
+  subscriptionsPerPrincipal: {
+    variable: `${ENV_PREFIX}SUBSCRIPTIONS_PER_PRINCIPAL`,
+    fallback: '10000',
+    about: 'Resources that one client may have subscribed to in enterprise mode; past it 429.',
     parse: count
   },
   callsPerPrincipal: {

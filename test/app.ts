@@ -12,6 +12,7 @@ export interface AppOptions {
   readonly env?: Environment
   readonly log?: { write(line: string): void }
   readonly observers?: readonly Partial<Observer>[]
+  readonly compilesAtOnce?: boolean
 }
 
 /** Tests and gateway share one event loop here, and often the machine: how late it is says nothing. */

@@ -22,6 +22,13 @@ interface Line {
 
 const shown = (value: unknown) => escaped(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT)
 
+/** Takes lines of the log: as they are for collectors, readable where a person looks on. */
+export const createLogOutput = (stream: { readonly isTTY?: boolean; write(text: string): unknown }) => ({
+  write(line: string): void {
+    stream.write(stream.isTTY ? readable(line) : line)
+  }
+})
+
 /** A line of the log for a person at a terminal; nothing that it holds can steer the terminal. */
 export function readable(json: string): string {
   let line: Line

@@ -38,7 +38,7 @@ import { joinObservers, type Observer } from './observation.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
-import { createShares, noShares } from './shares.ts'
+import { createShares } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
 import type { GatewayStats } from './stats.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
@@ -135,7 +135,9 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const { timeouts, limits, stdio } = config
   const identity = { name: PRODUCT, title: TITLE, version }
   const deadlines = createDeadlines()
-  const shares = config.mode === 'enterprise' ? createShares(limits.callsPerPrincipal) : noShares
+  /** Without authentication all callers are one principal, who is not held to one caller's share. */
+  const shareOf = (limit: number) => createShares(config.mode === 'enterprise' ? limit : Infinity)
+  const calls = shareOf(limits.callsPerPrincipal)
   const children = createChildren(createWatchdog())
   const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
   const egress = createEgress({
@@ -191,7 +193,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       client: transports.create(targetOf(stored)),
       slots: stored.transport === 'stdio' ? slots : undefined,
       deadlines,
-      shares,
+      shares: calls,
       connectMs: timeouts.connectMs,
       observer: {
         ...observer,
@@ -269,6 +271,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
+    shares: shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
     announce(mark) {
       registry
@@ -299,6 +302,12 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       parks,
       watch,
       subscriptions,
+      shares: {
+        calls,
+        streams: shareOf(limits.sessionsPerPrincipal),
+        subscriptions: shareOf(limits.subscriptionsPerPrincipal)
+      },
+      maxStreams: limits.sessions,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,
@@ -306,6 +315,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     },
     log
   )
+  const invocation = createInvocation(() => catalog, core, observer)
   const listings = createListingCache()
   const swap = (next: Catalog) => {
     const gone = catalog.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
@@ -318,6 +328,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     contacts.keep(next)
     transports.keep(new Set(next.servers.map(({ name }) => name)))
     if (revoked.size > 0) mcp.endPrincipals((principal) => revoked.has(principal))
+    if (revoked.size > 0) invocation.endCalls(revoked)
     for (const principal of revoked) upstreams.endOwner(principal)
     if (narrowed) subscriptions.review()
     for (const { stored } of gone) {
@@ -359,7 +370,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       }
     }),
     ...createGroups(registry, () => catalog),
-    ...createInvocation(() => catalog, core, observer),
+    ...invocation,
     ...createPrincipals(registry, () => catalog),
     get ready() {
       return ready && !isStale()

@@ -88,6 +88,16 @@ export interface ServerStateResult {
   readonly prompts_affected: string[]
 }
 
+/** The own switches of a server and of what it offers, by own names and URIs. */
+export interface SwitchesPatch {
+  readonly enabled?: boolean
+  readonly tools?: Readonly<Record<string, boolean>>
+  readonly prompts?: Readonly<Record<string, boolean>>
+  readonly resources?: Readonly<Record<string, boolean>>
+  readonly templates?: Readonly<Record<string, boolean>>
+}
+export type SwitchesRecord = Required<SwitchesPatch> & { readonly name: string }
+
 /** A tool group as REST shows it (decisions "Tool groups"). */
 export interface GroupRecord {
   readonly name: string
@@ -165,6 +175,10 @@ export interface Gateway {
   remove(caller: Caller, name: string): Promise<void>
   refresh(caller: Caller, name: string): Promise<RefreshResult>
   setServerEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>
+  /** 404. */
+  switches(caller: Caller, name: string): SwitchesRecord
+  /** Sets those that are given, all or none; 400 names what the server does not offer, 404. */
+  setSwitches(caller: Caller, name: string, patch: SwitchesPatch): Promise<SwitchesRecord>
   groups(caller: Caller): GroupRecord[]
   group(caller: Caller, name: string): GroupRecord
   hasGroup(name: string): boolean

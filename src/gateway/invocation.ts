@@ -1,7 +1,8 @@
 import { splitName } from '../domain/names.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError, notFound, unauthorized } from '../errors.ts'
 import type { ItemKind } from '../registry/model.ts'
 import { aliasedContents } from './aliased-contents.ts'
+import { createBag, type Held } from './bag.ts'
 import { adaptResult, errorCode, errorMessage } from './bridge.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Core } from './downstream/exchange.ts'
@@ -15,7 +16,16 @@ import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
 import { Call, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
-type Invocation = Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'>
+interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
+  /** Their tokens are good for nothing any more: their calls under way are given up. */
+  endCalls(principals: ReadonlySet<string>): void
+}
+
+/** A call that came over REST. */
+interface Running extends Held {
+  readonly principal: string
+  readonly call: Call
+}
 
 const labels: Record<ItemKind, string> = {
   tool: 'tool',
@@ -38,9 +48,11 @@ function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer):
 }
 
 const left = () => new UpstreamFailure('cancelled', 'the caller has left')
+const revoked = new UpstreamFailure('cancelled', 'the access token is not valid any more')
 
 /** Tools, prompts and resources as plain HTTP uses them (contract 4.3, 4.4; decisions). */
 export function createInvocation(catalog: () => Catalog, core: Core, observer: Observer): Invocation {
+  const running = createBag<Running>()
   const findNamed = (kind: 'tool' | 'prompt', name: string): Item => {
     const split = splitName(name)
     const item = split && catalog().server(split.server)?.find(kind, split.name)
@@ -67,8 +79,10 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     if (signal.aborted) throw toAppError(left(), server.name)
     const stop = () => call.stop(left())
     signal.addEventListener('abort', stop, { once: true })
+    const principal = observation.caller.key
+    const active: Running = { principal, call, slot: -1 }
+    running.add(active)
     try {
-      const principal = observation.caller.key
       const { answer, era } = await core.forward(server, call, { era: 'modern', owner: principal, principal })
       if (answer.kind === 'error') {
         observation.end('failed', errorMessage(answer))
@@ -80,8 +94,10 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       observation.answered(result)
       return result
     } catch (error) {
+      if (call.stopped === revoked) throw unauthorized(revoked.message)
       throw error instanceof UpstreamFailure ? toAppError(error, server.name) : error
     } finally {
+      running.delete(active)
       signal.removeEventListener('abort', stop)
     }
   }
@@ -153,6 +169,9 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
         const result = await send(observation, target.server, request, signal)
         return target.isAlias ? aliasedContents(result, target) : result
       }),
+    endCalls(principals) {
+      for (const { principal, call } of running) if (principals.has(principal)) call.stop(revoked)
+    },
     hasToolProperty(name, property) {
       const schema = JSON.parse(findNamed('tool', name).stored.definition) as { inputSchema?: { properties?: object } }
       return Object.hasOwn(schema.inputSchema?.properties ?? {}, property)

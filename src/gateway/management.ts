@@ -8,6 +8,7 @@ import type { Caller, Gateway, RefreshResult } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import { restName, serverRecord } from './records.ts'
 import { anyByUri } from './scope.ts'
+import { storeSwitches, switchesOf } from './server-switches.ts'
 import type { Target } from './transports.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
@@ -20,7 +21,10 @@ export interface ManagementOptions {
   targetOf(stored: StoredServer): Target
 }
 
-type Management = Pick<Gateway, 'servers' | 'server' | 'remove' | 'refresh' | 'setServerEnabled' | 'setItemsEnabled'>
+type Management = Pick<
+  Gateway,
+  'servers' | 'server' | 'remove' | 'refresh' | 'setServerEnabled' | 'setItemsEnabled' | 'switches' | 'setSwitches'
+>
 
 export function createManagement(options: ManagementOptions): Management {
   const { registry, catalog, readOffer, targetOf } = options
@@ -78,6 +82,13 @@ export function createManagement(options: ManagementOptions): Management {
       )
       const qualified = (names: readonly string[]) => (changed ? names.map((own) => `${name}__${own}`) : [])
       return { name, tools_affected: qualified(tools), prompts_affected: qualified(prompts) }
+    },
+
+    switches: (_caller, name) => switchesOf(find(name)),
+
+    async setSwitches(caller, name, patch) {
+      await registry.write(changeBy(caller, 'server.switch', name), (tx) => storeSwitches(tx, name, patch))
+      return switchesOf(find(name))
     },
 
     async setItemsEnabled(caller, kind, entity, enabled) {

@@ -21,21 +21,26 @@ export interface McpRefusals {
    * what. What is nowhere is no refusal.
    */
   outOfScope(exchange: Exchange, kind: Kind, name: string): void
+  /** The caller has as much as one may have. */
+  limited(asking: Asking, what: string, reason: string): void
   /** Our own settings or limits came between the caller and a server. */
   failed(exchange: Exchange, server: ServerBlock, failure: UpstreamFailure): void
 }
 
+type Asking = Pick<Exchange, 'caller' | 'endpoint' | 'address' | 'requestId'>
+
 const actions: Partial<Record<Reason, string>> = { limited: 'request.refused', denied: 'upstream.refused' }
 
 export function createMcpRefusals(catalog: () => Catalog, record: (refusal: Refusal) => void): McpRefusals {
-  const refuse = ({ caller, endpoint, response }: Exchange, action: string, target: string, reason: string) =>
+  const refuse = ({ caller, endpoint, address, requestId }: Asking, action: string, target: string, reason: string) =>
     record({
       actor: { kind: caller.kind, name: caller.name },
       action,
       target,
       reason,
       endpoint: groupOf(endpoint) ?? 'global',
-      address: response.socket?.remoteAddress
+      address,
+      requestId
     })
   return {
     outOfScope(exchange, kind, name) {
@@ -44,6 +49,7 @@ export function createMcpRefusals(catalog: () => Catalog, record: (refusal: Refu
       if (!item) return
       refuse(exchange, `${kind}.refused`, name, item.enabled ? 'the client may not use it here' : 'it is disabled')
     },
+    limited: (asking, what, reason) => refuse(asking, 'request.refused', what, reason),
     failed(exchange, { name }, { reason, message }) {
       const action = actions[reason]
       if (action !== undefined) refuse(exchange, action, name, message)

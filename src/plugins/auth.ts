@@ -81,6 +81,7 @@ export default fp<Pick<Config, 'mode'>>(
       const credentials = readCredentials(request.raw.rawHeaders)
       const caller = credentials.kind === 'token' ? app.gateway.callerOf(credentials.token) : undefined
       if (caller) return caller
+      app.metrics.failedAuthentication()
       const needs = access === 'public' || request.is404 ? 'an access token' : wanted[access]
       if (credentials.kind === 'none') {
         return refuse(reply, 'Bearer', unauthorized(`this needs ${needs}: "Authorization: Bearer <token>"`))
@@ -119,5 +120,5 @@ export default fp<Pick<Config, 'mode'>>(
       done()
     })
   },
-  { name: 'auth', dependencies: ['guard'] }
+  { name: 'auth', dependencies: ['guard', 'telemetry'] }
 )

@@ -10,8 +10,17 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answered also while the gateway stops or has too much to do. */
     vital?: boolean
+    /**
+     * Takes messages, of which some only finish what is under way: they are read before it is decided whether there is
+     * room for them (`refuseNewWork`).
+     */
+    readsFirst?: boolean
     /** For our own pages alone, although it only reads. */
     ownPages?: boolean
+  }
+  interface FastifyRequest {
+    /** What it is refused with where it turns out to be new work; null: there is room. */
+    noRoom: AppError | null
   }
 }
 
@@ -66,9 +75,11 @@ function acceptedHeaders(asked: string | undefined): string {
 
 /** MCP routes take the response over and write the same headers themselves. */
 function setSecurityHeaders({ url, routeOptions }: FastifyRequest, reply: FastifyReply): void {
+  // the URL may be written with scheme and host
+  const path = routeOptions.url ?? url
   reply.header('x-content-type-options', 'nosniff')
   reply.header('referrer-policy', 'no-referrer')
-  if (url.startsWith('/api/') || routeOptions.config.access === 'client') reply.header('cache-control', 'no-store')
+  if (path.startsWith('/api/') || routeOptions.config.access === 'client') reply.header('cache-control', 'no-store')
 }
 
 /** Set on the raw response, so that they also go out where a route takes the response over. */
@@ -128,12 +139,21 @@ export default fp<GuardPluginOptions>(
     const isPreflight = ({ method, headers: { origin } }: FastifyRequest) =>
       method === 'OPTIONS' && origin !== undefined && origins.reads(origin)
 
+    /** Whoever has no session has nothing under way that could be finished. */
+    const mayFinish = ({ headers, query, routeOptions }: FastifyRequest) =>
+      routeOptions.config.readsFirst === true &&
+      (headers['mcp-session-id'] ?? (query as { sessionId?: unknown }).sessionId) !== undefined
+
+    app.decorateRequest('noRoom', null)
     // every call comes through here, so without a promise
     app.addHook('onRequest', (request, reply, done) => {
       setSecurityHeaders(request, reply)
       check(request, reply)
       if (isPreflight(request)) return void answerPreflight(request, reply)
-      if ((stopping || load.isHigh) && !request.routeOptions.config.vital) throw refusal()
+      if ((stopping || load.isHigh) && !request.routeOptions.config.vital) {
+        if (!mayFinish(request)) throw refusal()
+        request.noRoom = refusal()
+      }
       if (request.method === 'OPTIONS') throw refusedOptions(request)
       done()
     })

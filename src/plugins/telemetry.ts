@@ -16,6 +16,8 @@ export interface AppMetrics {
   readonly observers: readonly Partial<Observer>[]
   /** What `GET /metrics` answers; undefined while metrics are off. */
   readonly text: (() => Promise<string>) | undefined
+  /** Somebody had no valid access token. */
+  failedAuthentication(): void
 }
 
 /** What a collector that does not answer may hold up the end of the process. */
@@ -33,6 +35,7 @@ function whenThere<T>(read: () => T): T | undefined {
 async function startMetrics(app: FastifyInstance): Promise<Metrics> {
   const metrics = await createMetrics({
     gateway: () => whenThere(() => app.gateway.stats()),
+    logs: () => whenThere(() => app.registry.logs),
     database: () => whenThere(() => app.registry.pool())
   })
   app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
@@ -56,7 +59,8 @@ export default fp<Pick<Config, 'otel' | 'traces'> & { version: string }>(
     const tracing = traces ? await startTraces(app, version) : undefined
     app.decorate('metrics', {
       observers: [...(metrics ? [metrics.observer] : []), ...(tracing ? [tracing] : [])],
-      text: metrics?.text
+      text: metrics?.text,
+      failedAuthentication: () => metrics?.failedAuthentication()
     })
   },
   { name: 'telemetry', dependencies: ['errors'] }

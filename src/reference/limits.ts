@@ -8,7 +8,15 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
     ...(['connectMs', 'callMs', 'callTotalMs', 'upstreamResponseBytes', 'callsPerPrincipal'] as const),
     ...(['stdioProcesses', 'stdioQueue', 'oauthSessionMs'] as const)
   ),
-  'Sessions and streams': of('sessions', 'sessionIdleMs', 'streamBufferBytes'),
+  'Sessions and streams': of(
+    ...([
+      'sessions',
+      'sessionsPerPrincipal',
+      'subscriptionsPerPrincipal',
+      'sessionIdleMs',
+      'streamBufferBytes'
+    ] as const)
+  ),
   'The process and its database': of(
     ...(['heapPercent', 'eventLoopLagMs', 'databaseConnectMs', 'databaseQueryMs', 'staleLimitS', 'drainMs'] as const)
   )

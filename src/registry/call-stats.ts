@@ -1,152 +1,171 @@
-import { sql, type RawBuilder } from 'kysely'
-import type { Range, Stats } from '../schemas/stats.ts'
-import { failedOutcomes } from './calls.ts'
-import type { Db } from './tables.ts'
+import type { Range, ServerStrip, Stats } from '../schemas/stats.ts'
+import { createSlices, durationOf, type ReadSlice, type Tally } from './call-tallies.ts'
 
-const shapes: Readonly<Record<Range, { readonly bucketS: number; readonly count: number }>> = {
-  '1h': { bucketS: 60, count: 60 },
-  '24h': { bucketS: 1_800, count: 48 },
-  '7d': { bucketS: 7_200, count: 84 }
-}
+const shapes = {
+  '1h': { step: 60, count: 60 },
+  '24h': { step: 1_800, count: 48 },
+  '7d': { step: 7_200, count: 84 }
+} as const
+type Shape = (typeof shapes)[Range]
 const STRIP = shapes['24h']
 const MOST_TOOLS = 10
 
-interface Counts {
-  readonly calls: number
-  readonly failed: number
+/** How each server went within a day. */
+export interface Strips {
+  /** Begin of the first half-hour, ISO 8601. */
+  readonly from: string
+  /** Those that were called, ordered by name. */
+  readonly servers: readonly ServerStrip[]
 }
-interface Measured extends Counts {
-  readonly p50_ms: number | null
-  readonly p95_ms: number | null
+
+/** What charts are drawn from, as of some seconds ago. */
+export interface CallStats {
+  stats(range: Range): Promise<Stats>
+  strips(): Promise<Strips>
 }
 
-const counts = sql`count(*)::integer as calls,
-  count(*) filter (where outcome in (${sql.join(failedOutcomes)}))::integer as failed`
+/** Adds tallies up. */
+function createSum() {
+  let calls = 0
+  let failed = 0
+  let timed = 0
+  const bins = new Map<number, number>()
 
-/** What was refused or cancelled took no time that says anything. */
-const percentile = (share: number) =>
-  sql`(percentile_disc(${sql.lit(share)}) within group (order by total_ms)
-    filter (where outcome not in ('refused', 'cancelled')))`
-const measures = sql`${counts}, ${percentile(0.5)} as p50_ms, ${percentile(0.95)} as p95_ms`
+  /** The shortest duration that so many calls did not exceed. */
+  const percentile = (sorted: readonly (readonly [bin: number, calls: number])[], share: number) => {
+    let left = Math.ceil(share * timed)
+    return durationOf(sorted.find(([, count]) => (left -= count) <= 0)![0])
+  }
+  return {
+    add(tally: Tally): void {
+      calls += tally.calls
+      failed += tally.failed
+      if (tally.bin === null) return
+      timed += tally.calls
+      bins.set(tally.bin, (bins.get(tally.bin) ?? 0) + tally.calls)
+    },
+    get calls() {
+      return calls
+    },
+    measures() {
+      if (timed === 0) return { calls, failed }
+      const sorted = [...bins].sort(([a], [b]) => a - b)
+      return { calls, failed, p50_ms: percentile(sorted, 0.5), p95_ms: percentile(sorted, 0.95) }
+    }
+  }
+}
+type Sum = ReturnType<typeof createSum>
 
-const bucketAt = (from: number, seconds: number): RawBuilder<number> =>
-  sql`floor((extract(epoch from at) - ${from}) / ${seconds})::integer`
+function sumUp(slices: readonly (readonly Tally[])[]): Sum {
+  const sum = createSum()
+  for (const slice of slices) for (const tally of slice) sum.add(tally)
+  return sum
+}
 
-/** Begin of the oldest bucket, in seconds since 1970; buckets begin where clocks are round. */
-const beginOf = (now: number, { bucketS, count }: { bucketS: number; count: number }) =>
-  (Math.floor(now / 1_000 / bucketS) - count + 1) * bucketS
+/** Begin of the oldest slice, in seconds since 1970; slices begin where clocks are round. */
+const beginOf = (now: number, { step, count }: Shape) => (Math.floor(now / step) - count + 1) * step
 
 const iso = (seconds: number) => new Date(seconds * 1_000).toISOString()
 
-const toMeasures = ({ calls, failed, p50_ms: p50, p95_ms: p95 }: Measured) => ({
-  calls,
-  failed,
-  ...(p50 === null || p95 === null ? {} : { p50_ms: p50, p95_ms: p95 })
-})
-
-const nothing = { calls: 0, failed: 0 } as const
-
-/** One for each bucket, those without calls included. */
-const filled = <T extends Counts>(rows: readonly (T & { readonly bucket: number | null })[], count: number) => {
-  const byBucket = new Map(rows.map((row) => [row.bucket, row]))
-  return Array.from({ length: count }, (_, bucket) => byBucket.get(bucket))
+async function readSlices(read: ReadSlice, shape: Shape, now: number): Promise<(readonly Tally[])[]> {
+  const begin = beginOf(now, shape)
+  const slices: (readonly Tally[])[] = []
+  // one after another: whoever waits for the store is served in between
+  for (let place = 0; place < shape.count; place++) slices.push(await read(begin + place * shape.step, shape.step, now))
+  return slices
 }
 
-/** One row for each bucket, and one without for all. */
-async function readBuckets(db: Db, from: number, bucketS: number) {
-  const { rows } = await sql<Measured & { bucket: number | null }>`
-    select bucket, ${measures}
-    from (select ${bucketAt(from, bucketS)} as bucket, outcome, total_ms from calls where at >= to_timestamp(${from})) c
-    group by grouping sets ((bucket), ())`.execute(db)
-  return rows
-}
-
-interface ToolRow extends Measured {
-  readonly server: string
-  readonly tool: string
-  readonly is_top: boolean
-}
-
-async function readTools(db: Db, from: number) {
-  const { rows } = await sql<ToolRow>`
-    with tools as materialized (
-      select server, item as tool, ${measures}
-      from calls where at >= to_timestamp(${from}) and kind = 'tool' and server is not null
-      group by server, item
-    )
-    (select true as is_top, * from tools order by calls desc, server, tool limit ${MOST_TOOLS})
-    union all
-    (select false, * from tools where p95_ms is not null order by p95_ms desc, server, tool limit ${MOST_TOOLS})
-  `.execute(db)
-  return rows
-}
-
-interface ServerRow extends Measured {
-  readonly server: string
-  readonly bucket: number | null
-}
-
-/** One row for each half-hour of each server, and one without for all of its day. */
-async function readServers(db: Db, from: number) {
-  const { rows } = await sql<ServerRow>`
-    select server, bucket, ${measures}
-    from (
-      select server, ${bucketAt(from, STRIP.bucketS)} as bucket, outcome, total_ms
-      from calls where at >= to_timestamp(${from}) and server is not null
-    ) c
-    group by grouping sets ((server, bucket), (server)) order by server`.execute(db)
-  const byServer = new Map<string, ServerRow[]>()
-  for (const row of rows) {
-    const known = byServer.get(row.server)
-    if (known) known.push(row)
-    else byServer.set(row.server, [row])
+/** Tallies of each server, by slice. */
+function byServer(slices: readonly (readonly Tally[])[]): Map<string, Tally[][]> {
+  const servers = new Map<string, Tally[][]>()
+  for (const [place, slice] of slices.entries()) {
+    for (const tally of slice) {
+      if (tally.server === null) continue
+      const known = servers.get(tally.server) ?? slices.map(() => [])
+      servers.set(tally.server, known)
+      known[place]!.push(tally)
+    }
   }
-  return byServer
+  return servers
 }
 
-export async function readStats(db: Db, range: Range, now = Date.now()): Promise<Stats> {
-  const { bucketS, count } = shapes[range]
-  const from = beginOf(now, shapes[range])
-  const stripFrom = beginOf(now, STRIP)
-  const buckets = await readBuckets(db, from, bucketS)
-  const tools = await readTools(db, from)
-  const servers = await readServers(db, stripFrom)
-  const toolStats = (isTop: boolean) =>
-    tools
-      .filter(({ is_top }) => is_top === isTop)
-      .map(({ server, tool, ...row }) => ({ server, tool, ...toMeasures(row) }))
-  const all = <T extends { bucket: number | null }>(rows: readonly T[]) => rows.find(({ bucket }) => bucket === null)!
+function toStrip([server, slices]: readonly [string, readonly (readonly Tally[])[]]): ServerStrip {
+  const half_hours = slices.map((slice) => {
+    const { calls, failed, p95_ms } = sumUp([slice]).measures()
+    return { calls, failed, ...(p95_ms === undefined ? {} : { p95_ms }) }
+  })
+  return { server, ...sumUp(slices).measures(), half_hours }
+}
+
+const inOrder = (a: string, b: string) => (a < b ? -1 : Number(a > b))
+
+async function readStrips(read: ReadSlice, now: number): Promise<Strips> {
+  const servers = [...byServer(await readSlices(read, STRIP, now))].sort(([a], [b]) => inOrder(a, b))
+  return { from: iso(beginOf(now, STRIP)), servers: servers.map(toStrip) }
+}
+
+function readTools(slices: readonly (readonly Tally[])[]) {
+  const tools = new Map<string, { server: string; tool: string; sum: Sum }>()
+  for (const tally of slices.flat()) {
+    const { server, tool } = tally
+    if (server === null || tool === null) continue
+    // a server's name holds no space
+    const key = `${server} ${tool}`
+    const known = tools.get(key) ?? { server, tool, sum: createSum() }
+    tools.set(key, known)
+    known.sum.add(tally)
+  }
+  const all = [...tools].sort(([a], [b]) => inOrder(a, b))
+  return all.map(([, { server, tool, sum }]) => ({ server, tool, ...sum.measures() }))
+}
+
+async function readStats(read: ReadSlice, range: Range, { from: strip_from, servers }: Strips, now: number) {
+  const shape = shapes[range]
+  const slices = await readSlices(read, shape, now)
+  const tools = readTools(slices)
+  const timed = tools.filter(({ p95_ms }) => p95_ms !== undefined)
   return {
     range,
-    from: iso(from),
-    bucket_s: bucketS,
-    total: toMeasures(all(buckets)),
-    buckets: filled(buckets, count).map((row) => (row ? toMeasures(row) : nothing)),
-    top_tools: toolStats(true),
-    slowest_tools: toolStats(false),
-    strip_from: iso(stripFrom),
-    servers: [...servers].map(([server, rows]) => ({
-      server,
-      ...toMeasures(all(rows)),
-      half_hours: filled(rows, STRIP.count).map((row) => (row ? { calls: row.calls, failed: row.failed } : nothing))
-    }))
+    from: iso(beginOf(now, shape)),
+    bucket_s: shape.step,
+    total: sumUp(slices).measures(),
+    buckets: slices.map((slice) => sumUp([slice]).measures()),
+    top_tools: tools.toSorted((a, b) => b.calls - a.calls).slice(0, MOST_TOOLS),
+    slowest_tools: timed.toSorted((a, b) => b.p95_ms! - a.p95_ms!).slice(0, MOST_TOOLS),
+    strip_from,
+    servers: [...servers]
   }
 }
 
 /** Charts may take this part of the time, however often they are asked for. */
 const SHARE = 1 / 20
+/** Pages that are open ask again and again. */
+const FRESH_MS = 2_000
 
-/** `readStats` once for all who ask at a time; the longer it took, the longer its answer is good. */
-export function createStats(read: (range: Range) => Promise<Stats>): (range: Range) => Promise<Stats> {
-  const known = new Map<Range, Promise<Stats>>()
-  return (range) => {
-    const fresh = known.get(range)
+/** Reads once for all who ask at a time; the longer it took, the longer its answer is good. */
+function sharing<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
+  const known = new Map<K, Promise<T>>()
+  return (key) => {
+    const fresh = known.get(key)
     if (fresh) return fresh
     const begun = performance.now()
-    const reading = read(range)
-    known.set(range, reading)
-    const forget = () => known.delete(range)
-    reading.then(() => setTimeout(forget, (performance.now() - begun) / SHARE).unref(), forget)
+    const reading = read(key)
+    known.set(key, reading)
+    const forget = () => known.delete(key)
+    const forgetLater = () => setTimeout(forget, Math.max(FRESH_MS, (performance.now() - begun) / SHARE)).unref()
+    reading.then(forgetLater, forget)
     return reading
   }
+}
+
+/** `read`: tallies of calls of a time, in seconds since 1970. `now`: milliseconds. */
+export function createCallStats(
+  read: (from: number, seconds: number) => Promise<readonly Tally[]>,
+  now: () => number = Date.now
+): CallStats {
+  const slices = createSlices(read)
+  const seconds = () => now() / 1_000
+  const strips = sharing<void, Strips>(() => readStrips(slices, seconds()))
+  const stats = sharing(async (range: Range) => readStats(slices, range, await strips(), seconds()))
+  return { stats, strips }
 }

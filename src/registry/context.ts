@@ -7,7 +7,10 @@ import type { Db } from './tables.ts'
 /** One writing transaction. */
 export interface WriteContext {
   readonly db: Db
+  /** What is stored is opened with these. */
   readonly keys: Keyring
+  /** What is stored from now on is sealed with these. 503 AppError where this process has not the database's key. */
+  readonly sealing: () => Keyring
   /** The registry's version once this commits, as text; becomes the revision of each server or group that is touched. */
   readonly version: string
   /** Says what differs now: without it the write leaves no audit row and the version stays. */

@@ -4,6 +4,7 @@ import { translating } from './failures.ts'
 import type { OAuthSession, OAuthSessionStatus, PendingSignIn } from './model.ts'
 import { openSealed, sealJson } from './secrets.ts'
 import type { Keyring } from './sealed.ts'
+import { requireSealingKeys, whileKeyStays } from './sealing.ts'
 import type { Db } from './tables.ts'
 
 export interface NewSession {
@@ -80,21 +81,23 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
   }
   return {
     add: ({ id, state, lifetimeMs, pending }) =>
-      translating(async () => {
-        const row = await db
-          .insertInto('upstream_oauth_sessions')
-          .values({
-            id,
-            state_hash: hashOf(state),
-            server_name: pending.config.name,
-            issuer: pending.source.issuer,
-            sealed: sealJson(keys, pending, placeOf(id)),
-            expires_at: sql<Date>`now() + ${interval(lifetimeMs)}`
-          })
-          .returning(shown)
-          .executeTakeFirstOrThrow()
-        return toSession(row)
-      }),
+      translating(() =>
+        whileKeyStays(db, async (trx, database) => {
+          const row = await trx
+            .insertInto('upstream_oauth_sessions')
+            .values({
+              id,
+              state_hash: hashOf(state),
+              server_name: pending.config.name,
+              issuer: pending.source.issuer,
+              sealed: sealJson(requireSealingKeys(keys, database), pending, placeOf(id)),
+              expires_at: sql<Date>`now() + ${interval(lifetimeMs)}`
+            })
+            .returning(shown)
+            .executeTakeFirstOrThrow()
+          return toSession(row)
+        })
+      ),
 
     find: (id) => translating(() => one('id', id)),
     findByState: (state) => translating(() => one('state_hash', hashOf(state))),

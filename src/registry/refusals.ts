@@ -3,7 +3,7 @@ import { escaped } from '../domain/text.ts'
 import { rowOf, type AuditRow } from './audit.ts'
 import type { Act, Outcome, Refusal } from './model.ts'
 import { createRefusalRates, type Surplus } from './refusal-rates.ts'
-import { createRowQueue } from './row-queue.ts'
+import { createRowQueue, type QueueState } from './row-queue.ts'
 
 const BATCH = 500
 /** Texts of a row may come from outside: as long as this, and nothing in them that is not seen. */
@@ -21,6 +21,7 @@ export interface RefusalsOptions {
 
 /** Rows of the audit log that nobody waits for. */
 export interface Refusals {
+  readonly state: QueueState
   record(refusal: Refusal): void
   /** What the gateway itself could not do; not held to the rates of addresses. */
   fail(action: string, target: string, reason: string): void
@@ -62,6 +63,7 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
     queue.insist(full({ actor: ourselves, action, target: '*' }, 'failed', { count }))
 
   return {
+    state: queue,
     record({ reason, endpoint, ...act }) {
       if (isClosed) return
       if (rates.remaining() <= 0) settle()

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
-import type { Range, Stats } from '../schemas/stats.ts'
 import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
-import { createStats, readStats } from './call-stats.ts'
+import { createCallStats, type CallStats } from './call-stats.ts'
+import { readTallies } from './call-tallies.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './calls.ts'
 import { claim, type Claimed, type ClaimOptions } from './claim.ts'
 import type { Effect, WriteContext } from './context.ts'
@@ -28,8 +28,9 @@ import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
 import type { PoolStats } from './postgres.ts'
 import { createRefusals } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
-import { createRowQueue } from './row-queue.ts'
+import { createRowQueue, type QueueState } from './row-queue.ts'
 import type { Keyring } from './sealed.ts'
+import { databaseKey, requireSealingKeys } from './sealing.ts'
 import { openSecrets } from './secrets.ts'
 import { createPrincipals, requireToken } from './principals.ts'
 import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
@@ -56,7 +57,7 @@ export interface Transaction {
 }
 
 /** What was called, by whom and how it went (security page 7.5). */
-export interface CallLog {
+export interface CallLog extends CallStats {
   /** Stores it soon; returns at once and never throws. */
   record(row: CallRow): void
   /** Rows that wait to be stored. */
@@ -66,8 +67,6 @@ export interface CallLog {
   find(id: string): Promise<CallEntry | undefined>
   /** Told when rows have been stored. */
   onStored: (() => void) | null
-  /** As of some seconds ago. */
-  stats(range: Range): Promise<Stats>
 }
 
 /** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
@@ -95,6 +94,8 @@ export interface Registry {
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
+  /** Of the call log, and of what the audit log holds beside changes. */
+  readonly logs: Readonly<Record<'calls' | 'audit', QueueState>>
   /** Moves what is sealed to the current key. */
   rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
@@ -173,7 +174,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     onStored: null,
     list: (query) => translating(() => readCalls(db, query)),
     find: (id) => translating(() => findCall(db, id)),
-    stats: createStats((range) => translating(() => readStats(db, range)))
+    ...createCallStats((from, seconds) => translating(() => readTallies(db, from, seconds)))
   }
 
   const write: Registry['write'] = async (change, work) => {
@@ -209,6 +210,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     recordRefusal: refusals.record,
     audit: (query) => translating(() => readAudit(db, query)),
     calls: callLog,
+    logs: { calls, audit: refusals.state },
     oauthSessions: createOAuthSessions(db, keys),
     tokens: createTokenStore(db, keys),
     rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
@@ -231,11 +233,12 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
 
 async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
-    const version = await lockVersion(trx)
+    const { version, key } = await lockHead(trx)
     if (change.tokenHash) await requireToken(trx, change.tokenHash)
     const effects: Effect[] = []
     const touch = (effect: Effect) => void effects.push(effect)
-    const context: WriteContext = { db: trx, keys, version, touch }
+    const sealing = () => requireSealingKeys(keys, key)
+    const context: WriteContext = { db: trx, keys, sealing, version, touch }
     const result = await work({
       servers: createServers(context),
       items: createItems(context),
@@ -252,12 +255,10 @@ async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Trans
 }
 
 /** The row lock serialises writers, so versions and revisions appear in the order of their numbers. */
-async function lockVersion(db: Db): Promise<string> {
-  const { next } = await db
+const lockHead = (db: Db): Promise<{ version: string; key: string }> =>
+  db
     .selectFrom('gateway')
-    .select(sql<string>`(version + 1)::text`.as('next'))
+    .select([sql<string>`(version + 1)::text`.as('version'), databaseKey.as('key')])
     .where('id', '=', 1)
     .forUpdate()
     .executeTakeFirstOrThrow()
-  return next
-}

@@ -23,10 +23,22 @@ export interface Rotation {
 
 /**
  * Wraps the data keys of all that is sealed with the current key, in batches of their own transactions: it may be cut off
- * and repeated at any point. The canary goes last, so that the key before is needed until nothing needs it any more.
+ * and repeated at any point. The canary goes last, and with it what replicas seal with from then on: what they had sealed
+ * meanwhile is looked for again until there is none.
  */
 export async function rotateKeys(db: Db, keys: Keyring, change: Change): Promise<Rotation> {
   const end = performance.now() + BUDGET_MS
+  for (let total = 0; ;) {
+    const { rewrapped, unreadable } = await rewrapAll(db, keys, change, end)
+    total += rewrapped
+    const remaining = await db.transaction().execute((trx) => finish(trx, keys, change, unreadable))
+    if (remaining === 0 || rewrapped === 0 || performance.now() >= end) {
+      return { rewrapped: total, remaining, unreadable, key_id: keyId(keys.current) }
+    }
+  }
+}
+
+async function rewrapAll(db: Db, keys: Keyring, change: Change, end: number) {
   let rewrapped = 0
   let unreadable = 0
   for (const place of sealedColumns) {
@@ -37,9 +49,7 @@ export async function rotateKeys(db: Db, keys: Keyring, change: Change): Promise
       last = batch.last
     }
   }
-  const remaining = (await countOthers(db, keys)) - unreadable
-  if (remaining === 0) await db.transaction().execute((trx) => moveCanary(trx, keys, change))
-  return { rewrapped, remaining, unreadable, key_id: keyId(keys.current) }
+  return { rewrapped, unreadable }
 }
 
 /** Sealed with another key: the key's id stands behind the first byte (sealed.ts). */
@@ -83,14 +93,17 @@ async function countOthers(db: Db, keys: Keyring): Promise<number> {
   return count
 }
 
-async function moveCanary(db: Db, keys: Keyring, change: Change): Promise<void> {
+/** Moves the canary where nothing is left to do. The row lock keeps everybody from sealing meanwhile. */
+async function finish(db: Db, keys: Keyring, change: Change, unreadable: number): Promise<number> {
   const { canary } = await db.selectFrom('gateway').select('canary').forUpdate().executeTakeFirstOrThrow()
-  if (sealedKeyId(canary) === keyId(keys.current)) return
+  const remaining = Math.max(0, (await countOthers(db, keys)) - unreadable)
+  if (remaining > 0 || sealedKeyId(canary) === keyId(keys.current)) return remaining
   await db
     .updateTable('gateway')
     .set({ canary: rewrap(keys, canary, canaryPlace) })
     .execute()
   await record(db, { ...change, target: 'gateway.canary' }, 1, keys)
+  return 0
 }
 
 const record = (db: Db, change: Change, count: number, { current }: Keyring) =>

@@ -17,12 +17,19 @@ export interface RowQueueOptions<T> {
   readonly batch: number
 }
 
+/** Numbers of rows. */
+export interface QueueState {
+  /** Those that wait to be stored. */
+  readonly length: number
+  /** Those that were lost since the start. */
+  readonly dropped: number
+}
+
 /** Rows that nobody waits for: queued and written together, behind the answers. An outage loses at most the queue. */
-export interface RowQueue<T> {
+export interface RowQueue<T> extends QueueState {
   push(row: T): void
   /** Takes it however full the queue is: for what says that something is missing. */
   insist(row: T): void
-  readonly length: number
   /** Writes what is queued, for a bounded time. Resolves with how many rows are lost. */
   close(): Promise<number>
 }
@@ -30,6 +37,8 @@ export interface RowQueue<T> {
 export function createRowQueue<T>({ write, onError, onDropped, batch: size }: RowQueueOptions<T>): RowQueue<T> {
   const queue: T[] = []
   let dropped = 0
+  /** Part of them of which nobody was told. */
+  let untold = 0
   let isDown = false
   let isClosed = false
   let running: Promise<void> | undefined
@@ -60,7 +69,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       isDown = true
       const isPassing = error instanceof AppError && error.statusCode === 503
       // what can never be written must not hold up the others
-      if (!isPassing) dropped += queue.splice(0, batch.length).length
+      if (!isPassing) drop(queue.splice(0, batch.length).length)
       return false
     }
     isDown = false
@@ -68,10 +77,14 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     confess()
     return true
   }
+  const drop = (count: number) => {
+    dropped += count
+    untold += count
+  }
   const confess = () => {
-    if (dropped === 0) return
-    const count = dropped
-    dropped = 0
+    if (untold === 0) return
+    const count = untold
+    untold = 0
     onDropped(count)
   }
   const finish = async () => {
@@ -88,9 +101,12 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     get length() {
       return queue.length
     },
+    get dropped() {
+      return dropped
+    },
     push(row) {
       if (queue.length < MAX_QUEUED) insist(row)
-      else dropped++
+      else drop(1)
     },
     insist,
     async close() {
@@ -98,7 +114,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       isClosed = true
       clearTimeout(timer)
       await within(CLOSE_MS, finish())
-      return queue.length + dropped
+      return queue.length + untold
     }
   }
 }

@@ -10,9 +10,9 @@ const placeOf = (id: string) => ({ table: 'servers', row: id, column: 'sealed' }
 export const settingsOf = (config: ServerConfig): ServerSettings => pick(config, settingNames)
 
 /** The sealed part of a configuration, bound to the row; null where it has none. */
-export function sealSecrets(keys: Keyring, id: string, config: ServerConfig): Buffer | null {
+export function sealSecrets(keys: () => Keyring, id: string, config: ServerConfig): Buffer | null {
   const secrets = pick(config, secretNames)
-  return Object.keys(secrets).length === 0 ? null : sealJson(keys, secrets, placeOf(id))
+  return Object.keys(secrets).length === 0 ? null : sealJson(keys(), secrets, placeOf(id))
 }
 
 /** Throws AppError when the value does not open: an upstream is never called without its secret. */

@@ -14,14 +14,14 @@ const nothing: Difference = { added: [], removed: [], changed: [], unchanged: tr
 
 /** What a write may do to servers. Names are exact; 404 AppError where one does not exist. */
 export function createServers(context: WriteContext) {
-  const { db, keys, version, touch } = context
+  const { db, keys, sealing, version, touch } = context
 
   const columns = (id: string, config: ServerConfig, offer: Offer) => ({
     transport: config.transport,
     description: config.description ?? null,
     session_mode: config.session_mode,
     settings: JSON.stringify(settingsOf(config)),
-    sealed: sealSecrets(keys, id, config),
+    sealed: sealSecrets(sealing, id, config),
     verdict: JSON.stringify(offer.verdict),
     revision: version
   })

@@ -5,6 +5,7 @@ import { translating } from './failures.ts'
 import type { Grant, StoredTokens, TokenSource, UpstreamTokens } from './model.ts'
 import { openSealed, sealJson } from './secrets.ts'
 import type { Keyring } from './sealed.ts'
+import { sealingKeys, whileKeyStays } from './sealing.ts'
 import type { Db } from './tables.ts'
 
 /** Longer than a token request may take; a replica that died meanwhile is not waited for any longer. */
@@ -32,11 +33,11 @@ function columns(keys: Keyring, serverId: string, source: TokenSource, { access,
 }
 
 /** What a write may do to the tokens of a server; together with a change of the server itself, which tells replicas. */
-export function createTokens({ db, keys, touch }: WriteContext) {
+export function createTokens({ db, sealing, touch }: WriteContext) {
   return {
     /** In place of those before, whichever issuer they were from. */
     async put(serverId: string, source: TokenSource, grant: Grant): Promise<void> {
-      const values = columns(keys, serverId, source, grant)
+      const values = columns(sealing(), serverId, source, grant)
       await db
         .insertInto('upstream_tokens')
         .values({ server_id: serverId, ...values })
@@ -95,22 +96,25 @@ export function createTokenStore(db: Db, keys: Keyring): TokenStore {
   })
   const claimOf = (serverId: string, claim: string, row: Row): TokenClaim => {
     const stored = toStored(row)
-    const end = async (values: object): Promise<boolean> => {
-      const { numUpdatedRows } = await translating(() =>
-        db
-          .updateTable('upstream_tokens')
-          .set({ claim: null, claimed_until: null, ...values })
-          .where('server_id', '=', serverId)
-          .where('claim', '=', claim)
-          .executeTakeFirstOrThrow()
-      )
+    const end = async (values: object, on = db): Promise<boolean> => {
+      const { numUpdatedRows } = await on
+        .updateTable('upstream_tokens')
+        .set({ claim: null, claimed_until: null, ...values })
+        .where('server_id', '=', serverId)
+        .where('claim', '=', claim)
+        .executeTakeFirstOrThrow()
       return numUpdatedRows > 0n
     }
+    /** The tokens before may be void by now: new ones are kept in any case, if need be for a change of keys to find. */
+    const renew = (grant: Grant) =>
+      whileKeyStays(db, (trx, database) =>
+        end(columns(sealingKeys(keys, database) ?? keys, serverId, stored.tokens.source, grant), trx)
+      )
     return {
       stored,
-      renewed: (grant) => end(columns(keys, serverId, stored.tokens.source, grant)),
-      failed: async (problem) => void (await end({ problem })),
-      release: async () => void (await end({}))
+      renewed: (grant) => translating(() => renew(grant)),
+      failed: (problem) => translating(async () => void (await end({ problem }))),
+      release: () => translating(async () => void (await end({})))
     }
   }
   return {

@@ -40,8 +40,17 @@ export function refuseOthers(app: FastifyInstance, url: string, methods: readonl
   })
 }
 
+/** A hook that refuses what asks for something while there is no room; what only finishes calls under way passes. */
+export const refuseNewWork =
+  (app: FastifyInstance) =>
+  ({ noRoom, body }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+    if (noRoom && !(body instanceof Buffer && app.gateway.mcp.onlyFinishes(body))) throw noRoom
+    done()
+  }
+
 /** Takes the response over: from here on everything is the protocol's own. */
 export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
   reply.hijack()
-  return { headers: request.headers, response: reply.raw, caller: request.caller!, endpoint, requestId: request.id }
+  const { headers, caller, id: requestId, ip: address } = request
+  return { headers, response: reply.raw, caller: caller!, endpoint, requestId, address }
 }

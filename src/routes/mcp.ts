@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../gateway/endpoint.ts'
-import { groupCheck, groupIn, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
+import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface McpOptions {
   readonly bodyLimit: number
@@ -16,17 +16,26 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange 
 /** The MCP endpoints, global and of each group (contract 4.5): everything from parsing on is the protocol's own. */
 export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimit }) => {
   const config = { access: 'client' } as const
-  const onRequest = groupCheck(app)
+  const check = groupCheck(app)
   takeBytes(app, bodyLimit)
 
-  for (const url of [GLOBAL_ENDPOINT, groupEndpoint(':name')]) {
-    app.post<{ Body: Buffer | undefined }>(url, { config, bodyLimit, onRequest }, (request, reply) => {
-      app.gateway.mcp.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
-    })
-    app.get(url, { config, exposeHeadRoute: false, onRequest }, (request, reply) => {
+  // again behind the body, which may arrive long after the group was removed
+  const ofGroup = { onRequest: check, preValidation: check }
+  for (const [url, hooks] of [
+    [GLOBAL_ENDPOINT, {}],
+    [groupEndpoint(':name'), ofGroup]
+  ] as const) {
+    app.post<{ Body: Buffer | undefined }>(
+      url,
+      { config: { ...config, readsFirst: true }, bodyLimit, ...hooks, preHandler: refuseNewWork(app) },
+      (request, reply) => {
+        app.gateway.mcp.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
+      }
+    )
+    app.get(url, { config, exposeHeadRoute: false, ...hooks }, (request, reply) => {
       app.gateway.mcp.get(exchangeOf(request, reply))
     })
-    app.delete(url, { config, onRequest }, (request, reply) => {
+    app.delete(url, { config, ...hooks }, (request, reply) => {
       app.gateway.mcp.delete(exchangeOf(request, reply))
     })
   }

@@ -3,7 +3,16 @@ import { Type } from '@sinclair/typebox'
 import { invalid } from '../errors.ts'
 import { changeBy } from '../gateway/change.ts'
 import { callerOf } from '../plugins/auth.ts'
-import { AuthorizationRequired, ForceQuery, Refresh, Server, ServerInput, ServerState } from '../schemas/server.ts'
+import {
+  AuthorizationRequired,
+  ForceQuery,
+  Refresh,
+  Server,
+  ServerInput,
+  ServerState,
+  ServerSwitches,
+  ServerSwitchesPatch
+} from '../schemas/server.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
 import { toServerConfig } from './server-config.ts'
 
@@ -106,6 +115,37 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       (request) => gateway.setServerEnabled(callerOf(request), request.params.name, enabled)
     )
   }
+
+  app.get(
+    '/servers/:name/switches',
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: 'What of a server is enabled',
+        description: 'Own switches of the server and of everything that it offers, also while it is disabled.',
+        params,
+        response: { 200: ref(ServerSwitches), ...failures(400, 404, 414) }
+      }
+    },
+    (request) => gateway.switches(callerOf(request), request.params.name)
+  )
+
+  app.patch(
+    '/servers/:name/switches',
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: 'Enable and disable several things of a server at once',
+        description: 'All or nothing. What is not named stays as it is; what the server does not offer is a 400.',
+        params,
+        body: ref(ServerSwitchesPatch),
+        response: { 200: ref(ServerSwitches), ...failures(400, 404, 413, 414, 415, 503) }
+      }
+    },
+    (request) => gateway.setSwitches(callerOf(request), request.params.name, request.body)
+  )
 
   app.post(
     '/servers/:name/refresh',

@@ -22,7 +22,9 @@ import {
   Refresh,
   Server,
   ServerInput,
-  ServerState
+  ServerState,
+  ServerSwitches,
+  ServerSwitchesPatch
 } from './server.ts'
 import { ErrorBody } from './shared.ts'
 import { Stats } from './stats.ts'
@@ -38,6 +40,8 @@ export const namedSchemas: readonly TSchema[] = [
   Server,
   ServerInput,
   ServerState,
+  ServerSwitches,
+  ServerSwitchesPatch,
   Refresh,
   AuthorizationRequired,
   AuthorizationAnswer,

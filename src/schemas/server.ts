@@ -108,6 +108,37 @@ export const ServerState = Type.Object(
   { $id: 'ServerState' }
 )
 
+const Switches = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<Readonly<Record<string, boolean>>>({
+      type: 'object',
+      propertyNames: { type: 'string', format: 'text', maxLength: 4_096 },
+      additionalProperties: { type: 'boolean' },
+      maxProperties: 10_000,
+      description
+    })
+  )
+
+const itemSwitches = {
+  tools: Switches('Own names of tools, and whether each is enabled'),
+  prompts: Switches('The same of prompts'),
+  resources: Switches('The same of resources, by the URIs that the server itself gives them'),
+  templates: Switches('The same of resource templates')
+}
+
+/** Contract 3: the server's own switch, and the own ones of what it offers, also while the server is disabled. */
+export const ServerSwitches = Type.Object(
+  { name: Type.String(), enabled: Type.Boolean(), ...itemSwitches },
+  { $id: 'ServerSwitches' }
+)
+export type ServerSwitches = Static<typeof ServerSwitches>
+
+export const ServerSwitchesPatch = Type.Object(
+  { enabled: Type.Optional(Type.Boolean()), ...itemSwitches },
+  { $id: 'ServerSwitchesPatch', additionalProperties: false, description: 'What is absent stays as it is.' }
+)
+export type ServerSwitchesPatch = Static<typeof ServerSwitchesPatch>
+
 export const Refresh = Type.Object(
   {
     name: Type.String(),

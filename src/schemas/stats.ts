@@ -13,9 +13,22 @@ const measures = {
   p50_ms: Type.Optional(Type.Number({ description: 'Half of the calls took so long or less; absent without calls' })),
   p95_ms: Type.Optional(Type.Number())
 }
+/** How a server went within a day. */
+const ServerStrip = Type.Object({
+  server: Type.String(),
+  ...measures,
+  half_hours: Type.Array(Type.Object({ ...counts, p95_ms: measures.p95_ms }), {
+    description: '48, the oldest first; the last one is not over'
+  })
+})
+export type ServerStrip = Static<typeof ServerStrip>
+
 const ToolStats = Type.Object({ server: Type.String(), tool: Type.String(), ...measures })
 
-/** What charts are drawn from. Calls that were refused or cancelled count, and have no part in the percentiles. */
+/**
+ * What charts are drawn from. Calls that were refused or cancelled count, and have no part in the percentiles, which are
+ * right to 5 %.
+ */
 export const Stats = Type.Object(
   {
     range: StringEnum(ranges),
@@ -26,14 +39,7 @@ export const Stats = Type.Object(
     top_tools: Type.Array(ToolStats, { description: 'Those that are called most' }),
     slowest_tools: Type.Array(ToolStats, { description: 'By `p95_ms`' }),
     strip_from: Type.String({ description: 'Begin of the first half-hour of `servers`, ISO 8601' }),
-    servers: Type.Array(
-      Type.Object({
-        server: Type.String(),
-        ...measures,
-        half_hours: Type.Array(Type.Object(counts), { description: '48, the oldest first; the last one is not over' })
-      }),
-      { description: 'Servers that were called within a day' }
-    )
+    servers: Type.Array(ServerStrip, { description: 'Servers that were called within a day' })
   },
   { $id: 'Stats' }
 )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { legacyBody, type RpcAnswer } from '../integration/mcp-helpers.ts'
+import { legacyBody, type Answer as McpAnswer, type RpcAnswer } from '../integration/mcp-helpers.ts'
+import type { AuditEntry } from '../../src/registry/model.ts'
 import { addUpstream, createClient, skip, startEnterprise, type Enterprise } from './enterprise.ts'
 import { until } from './harness.ts'
 import { descendants } from './process-tree.ts'
@@ -62,8 +63,14 @@ test(
 )
 
 test('LI-12 REST, sessions and the elements of a batch count as well', { skip }, async (t) => {
-  const gateway = await startEnterprise(t, { env: { TOWPATH_CALLS_PER_PRINCIPAL: '3' } })
-  const upstream = await addUpstream(t, gateway, 'alpha')
+  const gateway = await startEnterprise(t, {
+    env: {
+      TOWPATH_CALLS_PER_PRINCIPAL: '3',
+      TOWPATH_SESSIONS_PER_PRINCIPAL: '2',
+      TOWPATH_SUBSCRIPTIONS_PER_PRINCIPAL: '2'
+    }
+  })
+  const upstream = await addUpstream(t, gateway, 'alpha', { tells: true })
   const invoke = (ms: number) => gateway.user.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms })
   const taken = [1, 2, 3].map(() => invoke(1_500))
   await until('three calls upstream', () => upstream.calls('tools/call').length === 3)
@@ -94,6 +101,69 @@ test('LI-12 REST, sessions and the elements of a batch count as well', { skip },
   assert.deepEqual(
     again.map(({ status }) => status).toSorted((a, b) => a - b),
     [200, 200, 200, 429]
+  )
+
+  const { cliAll: greedy, cliA: other } = gateway
+  const refusal = ({ status, headers, text }: McpAnswer) => [status, headers.get('retry-after'), JSON.parse(text)]
+  const tooMany = (what: string) => [429, '30', { error: `too many of your ${what} are open` }] as const
+  await t.test('sessions and streams that a client holds open are its own share', async () => {
+    const sessions = [await greedy.initialize(), await greedy.initialize()]
+    const streams = [await greedy.listen('/mcp', sessions[0]), await greedy.listen('/mcp', sessions[1])]
+    assert.deepEqual(
+      streams.map(({ status }) => status),
+      [200, 200]
+    )
+    assert.deepEqual(refusal(await greedy.legacy('initialize', { protocolVersion: '2025-11-25' })), tooMany('sessions'))
+    assert.deepEqual(refusal(await greedy.modern('subscriptions/listen')), tooMany('streams'))
+    for (const path of ['/sse', '/mcp']) {
+      const { status, text } = await greedy.send('GET', path, undefined, {
+        accept: 'text/event-stream',
+        ...(path === '/mcp' ? sessions[0] : {})
+      })
+      assert.deepEqual([status, text], [429, JSON.stringify(tooMany('streams')[2])], path)
+    }
+    assert.equal((await other.listen('/mcp', await other.initialize())).status, 200)
+    for (const stream of streams) stream.close()
+    await until('what was closed is given back', async () => {
+      const { status, close } = await greedy.listen('/sse')
+      close()
+      return status === 200
+    })
+    for (const what of ['sessions', 'streams']) {
+      const row = await until('the row', async () => {
+        const { body } = await gateway.admin.get('/api/v0/audit?action=request.refused&limit=100')
+        return (body.entries as AuditEntry[]).find(({ target }) => target === what)
+      })
+      assert.deepEqual([row?.actor, row?.reason, row?.address], ['cli-all', tooMany(what)[2].error, '127.0.0.1'])
+    }
+  })
+
+  await t.test(
+    'subscriptions are shared out as well, and one counts as a call while the upstream is asked',
+    async () => {
+      const own = await greedy.initialize()
+      const uris = ['fixture://note', 'towpath://alpha/fixture://note', 'fixture://note/part']
+      const subscribe = (uri: string) => greedy.legacy('resources/subscribe', { uri }, own)
+      assert.deepEqual((await subscribe(uris[0]!)).body.result, {})
+      assert.deepEqual((await subscribe(uris[1]!)).body.result, {})
+      assert.deepEqual((await subscribe(uris[1]!)).body.result, {}, 'the same again is no other')
+      assert.deepEqual(refusal(await subscribe(uris[2]!)), tooMany('subscriptions'))
+      const listening = { notifications: { resourceSubscriptions: uris } }
+      assert.deepEqual(refusal(await greedy.modern('subscriptions/listen', listening)), tooMany('subscriptions'))
+      await greedy.legacy('resources/unsubscribe', { uri: uris[0] }, own)
+      assert.deepEqual((await subscribe(uris[2]!)).body.result, {})
+
+      const busy = [1, 2, 3].map(() => greedy.modern('tools/call', slow(1_500)))
+      const before = upstream.calls('tools/call').length
+      await until('three calls upstream', () => upstream.calls('tools/call').length >= before + 3 - 1)
+      const first = { notifications: { resourceSubscriptions: [uris[0]] } }
+      assert.deepEqual(refusal(await greedy.modern('subscriptions/listen', first)), [
+        429,
+        '1',
+        { error: 'too many of your calls are under way' }
+      ])
+      await Promise.all(busy)
+    }
   )
 })
 

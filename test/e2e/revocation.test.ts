@@ -46,10 +46,10 @@ async function openStreams(t: TestContext, { url }: Enterprise, actor: Actor): P
 async function startTwo(t: TestContext) {
   const one = await startEnterprise(t)
   const alpha = await addUpstream(t, one, 'alpha', { tells: true })
-  await addUpstream(t, one, 'beta')
+  const beta = await addUpstream(t, one, 'beta')
   await one.admin.post('/api/v0/tool-groups', { name: 'g1', included_servers: ['alpha', 'beta'] })
   const two = await startReplica(t, one)
-  return { one, two, alpha }
+  return { one, two, alpha, beta }
 }
 
 for (const [what, revoke] of [
@@ -135,7 +135,7 @@ test(
   'LC-13 what one enterprise replica switches off or removes, the other refuses within two seconds',
   { skip },
   async (t) => {
-    const { one, two } = await startTwo(t)
+    const { one, two, beta } = await startTwo(t)
     const call = { name: 'alpha__echo', arguments: {} }
     const isServed = async () => (await two.cliAll.modern('tools/call', call)).body.result !== undefined
     const becomes = async (served: boolean) => {
@@ -158,7 +158,13 @@ test(
     await becomes(true)
     await one.admin.remove('/api/v0/servers/alpha')
     await becomes(false)
+    const running = two.user.post('/api/v0/tools/invoke', { name: 'beta__slow', ms: 60_000 })
+    await until('the call is under way', () => beta.calls('tools/call').length === 1)
     await one.admin.remove('/api/v0/users/user')
+    const { status, headers, body } = await running
+    assert.deepEqual([status, body], [401, { error: 'the access token is not valid any more' }])
+    assert.match(headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
+    await until('the upstream is told', () => beta.calls('notifications/cancelled').length === 1)
     await until('the user is refused', async () => (await two.user.get('/api/v0/tools')).status === 401, LIMIT_MS)
   }
 )

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { startApp } from '../app.ts'
-import { readStats } from '../../src/registry/call-stats.ts'
+import { createCallStats } from '../../src/registry/call-stats.ts'
+import { readTallies } from '../../src/registry/call-tallies.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow } from '../../src/registry/calls.ts'
 import { expire } from '../../src/registry/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store.ts'
@@ -134,26 +135,30 @@ for (const engine of engines) {
       call({ at: NOW - 30 * HOUR, server: 'gamma', total_ms: 3 }),
       call({ at: NOW - 10 * MINUTE, kind: 'prompt', item: 'greet', outcome: 'cancelled', total_ms: 60_000 })
     ])
-    const hour = await readStats(db, '1h', NOW)
+    const { stats, strips } = createCallStats(
+      (from, seconds) => readTallies(db, from, seconds),
+      () => NOW
+    )
+    const hour = await stats('1h')
     assert.deepEqual([hour.range, hour.bucket_s, hour.buckets.length], ['1h', 60, 60])
     assert.equal(hour.from, '2026-11-20T09:16:00.000Z')
-    assert.deepEqual(hour.total, { calls: 112, failed: 1, p50_ms: 51, p95_ms: 96 })
-    assert.deepEqual(hour.buckets[54], { calls: 110, failed: 0, p50_ms: 50, p95_ms: 95 })
-    assert.deepEqual(hour.buckets[29], { calls: 1, failed: 1, p50_ms: 9_000, p95_ms: 9_000 })
+    assert.deepEqual(hour.total, { calls: 112, failed: 1, p50_ms: 52.4, p95_ms: 93.8 })
+    assert.deepEqual(hour.buckets[54], { calls: 110, failed: 0, p50_ms: 48.2, p95_ms: 93.8 })
+    assert.deepEqual(hour.buckets[29], { calls: 1, failed: 1, p50_ms: 9_180, p95_ms: 9_180 })
     assert.deepEqual(hour.buckets[49], { calls: 1, failed: 0 }, 'only cancelled: no percentile')
     assert.deepEqual(hour.buckets[0], { calls: 0, failed: 0 })
     assert.deepEqual(hour.top_tools, [
-      { server: 'alpha', tool: 'echo', calls: 100, failed: 0, p50_ms: 50, p95_ms: 95 },
-      { server: 'alpha', tool: 'slow', calls: 1, failed: 1, p50_ms: 9_000, p95_ms: 9_000 }
+      { server: 'alpha', tool: 'echo', calls: 100, failed: 0, p50_ms: 48.2, p95_ms: 93.8 },
+      { server: 'alpha', tool: 'slow', calls: 1, failed: 1, p50_ms: 9_180, p95_ms: 9_180 }
     ])
     assert.deepEqual(
       hour.slowest_tools.map(({ tool }) => tool),
       ['slow', 'echo']
     )
 
-    const day = await readStats(db, '24h', NOW)
+    const day = await stats('24h')
     assert.deepEqual([day.bucket_s, day.buckets.length, day.total.calls], [1_800, 48, 113])
-    const week = await readStats(db, '7d', NOW)
+    const week = await stats('7d')
     assert.deepEqual([week.bucket_s, week.buckets.length, week.total.calls], [7_200, 84, 114])
     assert.equal(
       week.buckets.reduce((sum, { calls }) => sum + calls, 0),
@@ -163,6 +168,7 @@ for (const engine of engines) {
     // the strip is of one day, whatever the range
     assert.equal(week.strip_from, '2026-11-19T10:30:00.000Z')
     assert.deepEqual(hour.servers, week.servers)
+    assert.deepEqual(await strips(), { from: week.strip_from, servers: week.servers })
     assert.deepEqual(
       week.servers.map(({ server, calls, failed, half_hours: { length } }) => [server, calls, failed, length]),
       [
@@ -170,14 +176,15 @@ for (const engine of engines) {
         ['beta', 1, 1, 48]
       ]
     )
-    assert.deepEqual(week.servers[0]!.half_hours.at(-1), { calls: 101, failed: 0 })
-    assert.deepEqual(week.servers[0]!.half_hours.at(-2), { calls: 1, failed: 1 })
-    assert.deepEqual(week.servers[1]!.half_hours.at(-5), { calls: 1, failed: 1 })
+    assert.deepEqual(week.servers[0]!.half_hours.at(-1), { calls: 101, failed: 0, p95_ms: 93.8 })
+    assert.deepEqual(week.servers[0]!.half_hours.at(-2), { calls: 1, failed: 1, p95_ms: 9_180 })
+    assert.deepEqual(week.servers[1]!.half_hours.at(-5), { calls: 1, failed: 1, p95_ms: 7.09 })
   })
 
   test(`without calls charts are empty, not missing (${engine})`, async (t) => {
     const { db } = await openFresh(t, engine)
-    const stats = await readStats(db, '24h', NOW)
+    const { stats: read } = createCallStats((from, seconds) => readTallies(db, from, seconds))
+    const stats = await read('24h')
     assert.deepEqual(stats.total, { calls: 0, failed: 0 })
     assert.ok(stats.buckets.every(({ calls }) => calls === 0))
     assert.deepEqual([stats.top_tools, stats.slowest_tools, stats.servers], [[], [], []])

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { request, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import test from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { buildApp } from '../../src/app.ts'
@@ -30,6 +32,22 @@ test('DA-03 a foreign Host is 403 on every kind of route, known or not', async (
   }
   const local = await app.inject({ url: '/api/v0/servers', headers: { host: 'localhost:8080' } })
   assert.equal(local.statusCode, 200)
+})
+
+test('a URL that is written with scheme and host is guarded as any other', async (t) => {
+  const app = await startApp(t)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  const ask = (path: string) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      request({ port, host: '127.0.0.1', path, agent: false }, (answer) => resolve(answer.resume()))
+        .on('error', reject)
+        .end()
+    })
+  for (const path of ['/api/v0/servers', `http://127.0.0.1:${port}/api/v0/servers`]) {
+    const { statusCode, headers } = await ask(path)
+    assert.deepEqual([statusCode, headers['cache-control']], [200, 'no-store'], path)
+  }
 })
 
 test('DA-04 a foreign or null Origin changes nothing', async (t) => {

@@ -49,14 +49,14 @@ for (const engine of engines) {
     const both = await startRegistry(t, place, { encryptionKey: current, previousKey: old })
     await create(both, 'new')
     const key_id = keyId(current)
-    assert.deepEqual(await rotate(both), { rewrapped: 130, remaining: 0, unreadable: 0, key_id })
+    assert.deepEqual(await rotate(both), { rewrapped: 131, remaining: 0, unreadable: 0, key_id })
     assert.deepEqual(await rotate(both), { rewrapped: 0, remaining: 0, unreadable: 0, key_id })
     const rows = await both.audit({ action: 'keys.rotate', limit: 10 })
     assert.deepEqual(
       rows.map(({ target, count, after }) => [target, count, after]),
       [
         ['gateway.canary', 1, { key_id }],
-        ['servers.sealed', 30, { key_id }],
+        ['servers.sealed', 31, { key_id }],
         ['servers.sealed', 100, { key_id }]
       ]
     )
@@ -199,18 +199,50 @@ for (const engine of engines) {
 }
 
 if (engines.includes('postgres')) {
-  test('while keys are changed replicas with both keys read what the other has sealed', async (t) => {
+  test('replicas seal with the key that the database is on, whichever keys each of them has', async (t) => {
     const place = await freshPlace(t, 'postgres')
     const [old, next] = [randomBytes(32), randomBytes(32)]
-    // the new key is handed out first, then it is made the current one, replica by replica
+    const behind = await startRegistry(t, place, { encryptionKey: old })
+    const both = await startRegistry(t, place, { encryptionKey: next, previousKey: old })
+    const handed = await startRegistry(t, place, { encryptionKey: old, previousKey: next })
+    for (const [name, registry] of Object.entries({ behind, both, handed })) await create(registry, name)
+    const all = ['behind', 'both', 'handed'].map((name) => `token of ${name}`)
+    for (const registry of [behind, both]) assert.deepEqual(await tokens(registry), all)
+    assert.deepEqual(behind.deriveKey('session ids'), both.deriveKey('session ids'))
+
+    assert.deepEqual(await rotate(both), { rewrapped: 3, remaining: 0, unreadable: 0, key_id: keyId(next) })
+    await create(handed, 'later')
+    await assert.rejects(create(behind, 'never'), {
+      statusCode: 503,
+      code: 'encryption_key_changed',
+      message: `the database is on another encryption key now (key id ${keyId(next)}): give it to this replica and start it again`
+    })
+    await behind.write(change('server.disable', 'later'), (tx) => tx.servers.setEnabled('later', false))
+    await behind.close()
+    await both.close()
+    const last = await startRegistry(t, place, { encryptionKey: next })
+    assert.deepEqual(await tokens(last), [...all, 'token of later'])
+    assert.deepEqual((await rotate(last)).rewrapped, 0)
+  })
+
+  test('what is registered while keys are changed is on the new key in the end', async (t) => {
+    const place = await freshPlace(t, 'postgres')
+    const [old, next] = [randomBytes(32), randomBytes(32)]
     const left = await startRegistry(t, place, { encryptionKey: old, previousKey: next })
     const right = await startRegistry(t, place, { encryptionKey: next, previousKey: old })
-    await create(left, 'left')
-    await create(right, 'right')
-    for (const registry of [left, right]) assert.deepEqual(await tokens(registry), ['token of left', 'token of right'])
-    assert.deepEqual(left.deriveKey('session ids'), right.deriveKey('session ids'))
-    assert.equal((await rotate(right)).rewrapped, 1)
-    const third = await startRegistry(t, place, { encryptionKey: old, previousKey: next })
-    assert.deepEqual(await tokens(third), ['token of left', 'token of right'])
+    for (let n = 0; n < 10; n++) await create(left, `s${n}`)
+    let isOver = false
+    const registering = (async () => {
+      for (let n = 10; !isOver; n++) await create(left, `s${n}`)
+    })()
+    let remaining = 1
+    while (remaining > 0) ({ remaining } = await rotate(right))
+    isOver = true
+    await registering
+    await left.close()
+    await right.close()
+    const last = await startRegistry(t, place, { encryptionKey: next })
+    const { latest } = await follow(last)
+    for (const server of latest().servers) assert.equal(last.secrets(server).bearer_token, `token of ${server.name}`)
   })
 }

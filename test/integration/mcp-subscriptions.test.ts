@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test, type TestContext } from 'node:test'
 import { register } from '../app.ts'
+import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { addRecorder, META, modernBody, modernHeaders, openStream, startMcp, until } from './mcp-helpers.ts'
 import type { Mcp, OpenStream } from './mcp-helpers.ts'
-import type { Recorder } from '../fixtures/http/recorder.ts'
+import { startRecorder, type Recorder } from '../fixtures/http/recorder.ts'
+import { later } from '../store.ts'
 
 const note = 'fixture://note'
 const updated = 'notifications/resources/updated'
@@ -29,8 +31,10 @@ async function open(t: TestContext, mcp: Mcp) {
   return { session, stream, send }
 }
 
-const listen = (t: TestContext, mcp: Mcp, notifications: object, id = 9) =>
-  openStream(t, mcp.url, {
+const listen = (t: TestContext, mcp: Mcp, notifications: object, id = 9) => listenAt(t, mcp, '/mcp', notifications, id)
+
+const listenAt = (t: TestContext, mcp: Mcp, path: string, notifications: object, id = 9) =>
+  openStream(t, new URL(path, mcp.url).href, {
     method: 'POST',
     headers: modernHeaders('subscriptions/listen'),
     body: modernBody('subscriptions/listen', { notifications }, id)
@@ -73,17 +77,43 @@ test('a disabled resource is not told of', async (t) => {
   const recorder = await addRecorder(t, mcp, 'one', { tells: true })
   const { stream, send } = await open(t, mcp)
   await send('subscribe', note)
+  const group = { name: 'own', included_servers: ['one'], tool_names: 'bare' }
+  assert.equal((await mcp.app.inject({ method: 'POST', url: '/api/v0/tool-groups', payload: group })).statusCode, 201)
+  const bare = await listenAt(t, mcp, '/v0/groups/own/mcp', { promptsListChanged: true, resourceSubscriptions: [note] })
+  await until('it is acknowledged', () => bare.heard.length === 1)
   const turn = (what: string) =>
     mcp.app.inject({ method: 'POST', url: `/api/v0/resources/${what}?entity=${encodeURIComponent(note)}` })
   await turn('disable')
   recorder.announce(updated, { uri: note })
   recorder.announce('notifications/prompts/list_changed')
   const isMarker = ({ method }: Heard) => method === 'notifications/prompts/list_changed'
-  await until('what came after it is told', () => heard(stream).some(isMarker))
+  await until('what came after it is told', () => [stream, bare].every((each) => heard(each).some(isMarker)))
   await turn('enable')
   recorder.announce(updated, { uri: note })
-  await until('it is told of once', () => uris(stream).length > 0)
-  assert.deepEqual(uris(stream), [note])
+  for (const each of [stream, bare]) {
+    await until('it is told of once', () => uris(each).length > 0)
+    assert.deepEqual(uris(each), [note])
+  }
+})
+
+test('a listener whose group is removed while the upstream is still asked ends with it', async (t) => {
+  const mcp = await startMcp(t)
+  const recorder = await startRecorder(null, { name: 'one', tells: true })
+  later(t, recorder.close)
+  const proxy = await startFaultProxy(recorder.url)
+  later(t, proxy.close)
+  await register(mcp.app, { name: 'one', transport: 'streamable_http', url: proxy.urlOf(recorder.url) })
+  const group = { name: 'short', included_servers: ['one'] }
+  assert.equal((await mcp.app.inject({ method: 'POST', url: '/api/v0/tool-groups', payload: group })).statusCode, 201)
+  proxy.freeze()
+  const opening = listenAt(t, mcp, '/v0/groups/short/mcp', { resourceSubscriptions: [note] })
+  await until('it waits for the upstream', () => mcp.app.gateway.stats().streams === 1)
+  await mcp.app.inject({ method: 'DELETE', url: '/api/v0/tool-groups/short' })
+  const stream = await opening
+  await until('the stream is over', stream.ended)
+  assert.equal(mcp.app.gateway.stats().streams, 0)
+  const { status } = await fetch(new URL('/v0/groups/short/mcp', mcp.url), { method: 'POST', body: '{}' })
+  assert.equal(status, 404)
 })
 
 test('what cannot be subscribed to is refused with the code of its reason', async (t) => {

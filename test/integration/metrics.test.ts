@@ -13,6 +13,9 @@ import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
 
 const on = { OTEL_ENABLED: 'on' }
 
+/** While the database is not there. */
+const nothing = { gateway: () => undefined, logs: () => undefined, database: () => undefined }
+
 async function scrape(app: FastifyInstance): Promise<string> {
   const answer = await app.inject('/metrics')
   assert.equal(answer.statusCode, 200)
@@ -130,8 +133,18 @@ test('every metric of the reference is served, in each case under the name and t
   }
 })
 
+test('rows that wait for a log and rows that it lost are told, of each log for itself', async (t) => {
+  const logs = { calls: { length: 3, dropped: 20 }, audit: { length: 4, dropped: 0 } }
+  const metrics = await createMetrics({ ...nothing, logs: () => logs })
+  later(t, metrics.close)
+  const text = await metrics.text()
+  const [queue, lost] = ['towpath_queue_length', 'towpath_log_rows_dropped_total'] as const
+  assert.deepEqual([valueOf(text, queue, { queue: 'call_log' }), valueOf(text, queue, { queue: 'audit_log' })], [3, 4])
+  assert.deepEqual([valueOf(text, lost, { log: 'call_log' }), valueOf(text, lost, { log: 'audit_log' })], [20, 0])
+})
+
 test('of tools more are counted one by one than the two thousand of the SDK', async (t) => {
-  const metrics = await createMetrics({ gateway: () => undefined, database: () => undefined })
+  const metrics = await createMetrics(nothing)
   later(t, metrics.close)
   const caller = { kind: 'development', name: 'd', key: 'd', allowed: allServers } as const
   for (let i = 0; i < 20_000; i++) {
@@ -150,7 +163,39 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
   assert.doesNotMatch(text, /overflow/)
 })
 
+test('a histogram is served as Prometheus reads it: buckets that add up, their sum and their number', async (t) => {
+  const metrics = await createMetrics(nothing)
+  later(t, metrics.close)
+  for (const ms of [2, 0.5, 400_000]) metrics.observer.swapped!(ms)
+  const series = (await metrics.text()).split('\n').filter((line) => line.startsWith('towpath_catalog_swap'))
+  const bounds = ['0.001', '0.0025', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '+Inf']
+  const counts = [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]
+  assert.deepEqual(series, [
+    'towpath_catalog_swap_seconds_count 3',
+    'towpath_catalog_swap_seconds_sum 400.0025',
+    ...bounds.map((bound, place) => `towpath_catalog_swap_seconds_bucket{le="${bound}"} ${counts[place]}`)
+  ])
+})
+
 test('docs/reference/metrics.md is what `npm run openapi` writes', () => {
   const path = new URL('../../docs/reference/metrics.md', import.meta.url)
   assert.equal(readFileSync(path, 'utf8'), metricsReference())
+})
+
+test('requests without a valid access token are counted, whoever they come from', async (t) => {
+  const token = 'an-administrator-of-tests'
+  const key = Buffer.alloc(32, 7).toString('base64')
+  const env = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: key, TOWPATH_ADMIN_TOKEN: token }
+  const app = await startApp(t, { env })
+  const failures = async () => valueOf(await scrape(app), 'towpath_failed_authentications_total')
+  assert.equal(await failures(), 0)
+  const status = async (url: string, authorization?: string) =>
+    (await app.inject({ url, headers: authorization === undefined ? {} : { authorization } })).statusCode
+  assert.equal(await status('/api/v0/servers', `Bearer ${token}`), 200)
+  assert.equal(await failures(), 0)
+  for (const wrong of [undefined, 'Bearer wrong', 'Basic x']) {
+    assert.equal(await status('/api/v0/servers', wrong), 401)
+    assert.equal(await status('/nowhere', wrong), 401)
+  }
+  assert.equal(await failures(), 6)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { CallObservation, Observer } from '../../src/gateway/observation.ts'
-import { register } from '../app.ts'
+import { register, startApp } from '../app.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
 import { later } from '../store.ts'
 import { addFaulty, addRecorder, META, startMcp, until, type Mcp } from './mcp-helpers.ts'
@@ -198,4 +198,33 @@ test('a call whose caller does not come back is cancelled', async (t) => {
   mcp.app.gateway.mcp.close()
   const { outcome, server, item } = await nth(1)
   assert.deepEqual([outcome, server, item], ['cancelled', 'one', 'script'])
+})
+
+test('the log line of a request that a fault ended names it as its call does', async (t) => {
+  const lines: string[] = []
+  const broken = () => {
+    throw new Error('a fault of ours')
+  }
+  const app = await startApp(t, { log: { write: (line) => lines.push(line) }, observers: [{ list: broken }] })
+  const ask = (method: string) => ({ jsonrpc: '2.0', id: 1, method })
+  const post = (payload: object) =>
+    app.inject({
+      method: 'POST',
+      url: '/mcp',
+      headers: { accept: 'application/json, text/event-stream' },
+      payload
+    })
+  const answer = await post(ask('tools/list'))
+  assert.equal(answer.statusCode, 500)
+  assert.equal(answer.json().error.message, 'Internal error')
+  await post([ask('tools/list')])
+  const failed = lines
+    .map((line) => JSON.parse(line) as { msg: string; request_id?: string; err?: { message: string } })
+    .filter(({ msg }) => msg === 'an MCP request failed')
+  assert.deepEqual(
+    failed.map(({ err }) => err?.message),
+    ['a fault of ours', 'a fault of ours']
+  )
+  for (const { request_id } of failed) assert.match(request_id!, /^[\w-]{8}-[0-9a-z]+$/)
+  assert.notEqual(failed[0]!.request_id, failed[1]!.request_id)
 })

@@ -32,6 +32,10 @@ test('docs/reference/http.md, errors.md and limits.md are what `npm run openapi`
   }
 })
 
+test('the schemas of all routes can be compiled, which happens when each is first needed', async (t) => {
+  await startApp(t, { compilesAtOnce: true })
+})
+
 /** Not for integrators, or described elsewhere: the dashboard, the MCP protocol's own endpoints, the document itself. */
 const undocumented = /^\/($|index\.html|assets|api\/dashboard|mcp|sse|message|v0\/groups|docs|openapi\.json)(\/|$)/
 

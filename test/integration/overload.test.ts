@@ -23,6 +23,7 @@ test('with a full heap new work is refused, health and what is under way go on; 
   const mcp = await startMcp(t, env, { log: { write: (line) => lines.push(line) } })
   const upstream = await addRecorder(t, mcp, 'alpha')
   const status = async (url: string) => (await mcp.app.inject(url)).statusCode
+  const session = await mcp.initialize('2025-03-26')
   const call = mcp.modern('tools/call', { name: 'alpha__slow', arguments: { ms: 3_000 } })
   await until('the call upstream', () => upstream.calls('tools/call').length === 1)
 
@@ -35,6 +36,17 @@ test('with a full heap new work is refused, health and what is under way go on; 
     [503, '1', { error: 'the gateway has too much to do; try again later' }]
   )
   assert.equal((await mcp.modern('tools/list')).status, 503)
+  const answer = '{"jsonrpc":"2.0","id":"1","result":{}}'
+  const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+  for (const body of [answer, cancel, `[${answer},${cancel}]`]) {
+    assert.equal((await mcp.send(body, session)).status, 202, `it finishes what is under way: ${body}`)
+    assert.equal((await mcp.send(body)).status, 503, 'who has no session has nothing under way')
+  }
+  for (const body of [ping, `[${answer},${ping}]`, '{', '[]']) {
+    const { status: late, text } = await mcp.send(body, session)
+    assert.deepEqual([late, JSON.parse(text)], [503, refused.json()], body)
+  }
   const { status: answered, body } = await call
   assert.deepEqual([answered, body.error], [200, undefined])
 

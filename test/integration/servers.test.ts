@@ -163,6 +163,38 @@ test('disabling and enabling a server tells what changed', async (t) => {
   }
 })
 
+test('the switches of a server and of what it offers are read and set at once, by own names, also while it is disabled', async (t) => {
+  const app = await startApp(t)
+  await register(app, stdioServer('s'))
+  const url = '/api/v0/servers/s/switches'
+  const before = (await app.inject({ url })).json()
+  assert.deepEqual(Object.keys(before), ['name', 'enabled', 'tools', 'prompts', 'resources', 'templates'])
+  const [tool, other] = Object.keys(before.tools)
+  assert.ok(tool && other)
+
+  const payload = { enabled: false, tools: { [tool]: false } }
+  const set = await app.inject({ method: 'PATCH', url, payload })
+  const after = { ...before, enabled: false, tools: { ...before.tools, [tool]: false } }
+  assert.deepEqual([set.statusCode, set.json()], [200, after])
+  assert.deepEqual((await app.inject({ url })).json(), after)
+
+  const unknown = { enabled: true, tools: { [other]: false, nothing: true } }
+  const refused = await app.inject({ method: 'PATCH', url, payload: unknown })
+  assert.deepEqual(
+    [refused.statusCode, refused.json()],
+    [400, { error: '"tools" names what server "s" does not offer: nothing' }]
+  )
+  assert.deepEqual((await app.inject({ url })).json(), after)
+
+  await app.inject({ method: 'PATCH', url, payload: { enabled: true } })
+  const listed = (await app.inject({ url: '/api/v0/tools' })).json() as { name: string; enabled: boolean }[]
+  assert.equal(listed.find(({ name }) => name === `s__${tool}`)!.enabled, false)
+  assert.equal(listed.find(({ name }) => name === `s__${other}`)!.enabled, true)
+  assert.equal((await app.inject({ url: '/api/v0/servers/x/switches' })).statusCode, 404)
+  const gone = await app.inject({ method: 'PATCH', url: '/api/v0/servers/x/switches', payload: { enabled: false } })
+  assert.equal(gone.statusCode, 404)
+})
+
 test('refresh reads the lists again and tells what is new', async (t) => {
   const app = await startApp(t)
   const alpha = await startRecorder(t)

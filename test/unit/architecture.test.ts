@@ -15,12 +15,13 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'settings.ts': ['domain'],
   'config.ts': ['domain', 'settings.ts'],
   'validation.ts': ['domain'],
+  'compilers.ts': [],
   registry: ['domain', 'schemas', 'config.ts', '../migrations'],
   gateway: ['domain', 'schemas', 'registry', 'config.ts'],
   demo: ['domain'],
   plugins: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'config.ts', 'validation.ts'],
   routes: ['domain', 'schemas', 'registry', 'gateway', 'plugins', 'config.ts', 'validation.ts'],
-  'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'validation.ts'],
+  'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'compilers.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
   reference: ['schemas', 'gateway', 'settings.ts'],
   'migrate.ts': ['domain', 'registry', 'config.ts'],
@@ -31,8 +32,8 @@ const openToAll = new Set(['errors.ts', 'domain/product.ts'])
 
 /** Packages that only these parts may use; what is not listed is open to all. */
 const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
-  [/^(fastify|fastify-plugin|@fastify\/(?!ajv).*)$/, ['plugins', 'routes', 'app.ts', 'server.ts']],
-  [/^@fastify\/ajv-compiler$/, ['validation.ts']],
+  [/^(fastify|fastify-plugin|@fastify\/(?!.*-compiler$).*)$/, ['plugins', 'routes', 'app.ts', 'server.ts']],
+  [/^@fastify\/.*-compiler$/, ['compilers.ts', 'validation.ts']],
   [/^(kysely|pg|@electric-sql\/.*)$/, ['registry']],
   [/^(undici|@modelcontextprotocol\/.*)$/, ['gateway', 'demo']],
   [/^@sinclair\/typebox$/, ['schemas', 'routes', 'plugins', 'cli']],
@@ -95,3 +96,21 @@ for (const file of files) {
     if (part !== 'plugins') assert.doesNotMatch(text, /^export default/m)
   })
 }
+
+const dashboard = fileURLToPath(new URL('../../dashboard/src', import.meta.url))
+
+test('the dashboard takes from src only the domain and the types of schemas', () => {
+  const sources = readdirSync(dashboard, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name))
+  assert.ok(sources.length > 20)
+  for (const file of sources) {
+    const text = readFileSync(join(dashboard, file), 'utf8')
+    const ours = (specifiers: string[]) =>
+      specifiers
+        .map((specifier) => relative(root, join(dashboard, file, '..', specifier)))
+        .filter((target) => target.endsWith('.ts') && !target.startsWith('..'))
+    for (const target of ours(importsOf(text))) {
+      assert.ok(['domain', 'schemas'].includes(partOf(target)), `${file} must not import ${target}`)
+    }
+    for (const target of ours(valuesFrom(text))) assert.equal(partOf(target), 'domain', `${file} imports ${target}`)
+  }
+})

@@ -42,6 +42,15 @@ test('the last server that sent a URI counts, and the oldest of too many is forg
   assert.equal(links.find('ann', 'x://9999'), 'alpha')
 })
 
+test('of too many links those of the principal with most are forgotten, and nobody else’s', () => {
+  const links = createLinks()
+  const link = (uri: string) => json({ content: [{ type: 'resource_link', uri }] })
+  links.note('ann', 'alpha', link('a://1'))
+  for (let i = 0; i < 20_000; i++) links.note('bob', 'alpha', link(`x://${i}`))
+  assert.equal(links.find('ann', 'a://1'), 'alpha')
+  assert.deepEqual([links.find('bob', 'x://10000'), links.find('bob', 'x://10001')], [undefined, 'alpha'])
+})
+
 test('what is no result, or holds a uri elsewhere, is passed over', () => {
   const links = createLinks()
   for (const body of [

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
 import { createSessions, type Session, type SessionOptions } from '../../src/gateway/downstream/session.ts'
+import { createShares } from '../../src/gateway/shares.ts'
 import { newCall, until } from './upstreams.ts'
 
 const key = randomBytes(32)
@@ -15,6 +16,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
   const sessions = createSessions({
     key,
     maxSessions: 100,
+    shares: createShares(Infinity),
     idleMs: 60_000,
     announce() {},
     onEnd: (session) => void ended.push(session),
@@ -22,7 +24,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
   })
   t.after(() => sessions.close())
   const create = (principal = 'ann', endpoint = '/mcp') =>
-    sessions.create(principal, endpoint, '2025-11-25', { roots: {} })!
+    sessions.create(principal, endpoint, '2025-11-25', { roots: {} }) as Session
   return { sessions, ended, create }
 }
 
@@ -161,9 +163,27 @@ test('at the cap no session with an open stream or a call gives way', async (t) 
   const [first, second] = [create(), create()]
   first.streams.add(await openStream(t))
   second.calls.add({ id: '1', call: newCall(), slot: -1 })
-  assert.equal(sessions.create('ann', '/mcp', '2025-11-25', {}), undefined)
+  assert.equal(sessions.create('ann', '/mcp', '2025-11-25', {}), 'full')
+  assert.equal(sessions.open('bob', '/sse'), 'full')
   assert.deepEqual(ended, [])
   assert.deepEqual([...sessions.listening()], [first])
+})
+
+test('who has a whole share gets more only in place of its own idle sessions, and takes none of others', async (t) => {
+  const { sessions, ended, create } = open(t, { shares: createShares(2) })
+  const others = [create('bob'), create('bob')]
+  const [first, second] = [create('ann'), create('ann')]
+  const third = create('ann')
+  assert.deepEqual(ended, [first])
+  const stream = await openStream(t)
+  for (const session of [second, third]) session.streams.add(stream)
+  assert.equal(sessions.create('ann', '/mcp', '2025-11-25', {}), 'limited')
+  assert.equal(sessions.open('ann', '/sse'), 'limited')
+  assert.equal(sessions.find(first.id, 'ann', '/mcp'), undefined, 'it has no place to come back to')
+  assert.equal(create('cli').principal, 'cli')
+  sessions.end(third)
+  assert.equal(sessions.find(first.id, 'ann', '/mcp')?.id, first.id, 'what has ended is given back')
+  assert.ok(others.every(({ id }) => sessions.find(id, 'bob', '/mcp')))
 })
 
 test('closing ends every session once', (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readable } from '../../src/cli/readable-log.ts'
+import { createLogOutput, readable } from '../../src/cli/readable-log.ts'
 
 const time = Date.parse('2026-11-21T12:00:01.234Z')
 const line = (more: object) => readable(`${JSON.stringify({ level: 40, time, pid: 1, hostname: 'h', ...more })}\n`)
@@ -31,4 +31,16 @@ test('nothing in a line can steer the terminal or forge another line', () => {
 
 test('what is no JSON is passed on as it is', () => {
   assert.equal(readable('plain\n'), 'plain\n')
+})
+
+test('a terminal gets lines for people, everything else the lines as they are', () => {
+  const json = `${JSON.stringify({ level: 30, time, msg: 'stopping', signal: 'SIGTERM' })}\n`
+  const writtenTo = (isTTY: boolean | undefined) => {
+    const written: string[] = []
+    const stream = { write: (text: string) => written.push(text), ...(isTTY === undefined ? {} : { isTTY }) }
+    createLogOutput(stream).write(json)
+    return written
+  }
+  assert.deepEqual(writtenTo(true), ['12:00:01.234 INFO  stopping signal=SIGTERM\n'])
+  assert.deepEqual([writtenTo(false), writtenTo(undefined)], [[json], [json]])
 })

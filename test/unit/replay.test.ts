@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
 import { createReplays } from '../../src/gateway/downstream/replay.ts'
-import { createSessions } from '../../src/gateway/downstream/session.ts'
+import { createSessions, type Session } from '../../src/gateway/downstream/session.ts'
+import { createShares } from '../../src/gateway/shares.ts'
 import { until } from './upstreams.ts'
 
 /** Opens connections of one session, and tells what was read on each. */
@@ -14,6 +15,7 @@ async function start(t: TestContext) {
   const sessions = createSessions({
     key: Buffer.alloc(32),
     maxSessions: 10,
+    shares: createShares(Infinity),
     idleMs: 60_000,
     onEnd: replays.endSession,
     announce() {}
@@ -29,7 +31,7 @@ async function start(t: TestContext) {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const session = sessions.create('ann', '/mcp', '2025-06-18', {})!
+  const session = sessions.create('ann', '/mcp', '2025-06-18', {}) as Session
   const connect = async () => {
     const client = { text: '', isOver: false }
     const asked = request({ port, host: '127.0.0.1' }, (answer) => {

@@ -6,7 +6,9 @@ test('a principal gets no more than its share at a time, whatever others have', 
   const shares = createShares(2)
   assert.deepEqual([shares.take('a'), shares.take('a'), shares.take('a')], [true, true, false])
   assert.equal(shares.take('b'), true)
+  assert.equal(shares.size, 3)
   shares.give('a')
+  assert.equal(shares.size, 2)
   assert.deepEqual([shares.take('a'), shares.take('a')], [true, false])
 })
 

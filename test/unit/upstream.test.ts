@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import type { buildConnector } from 'undici'
 import { nobody } from '../../src/gateway/observation.ts'
 import { createDeadlines } from '../../src/gateway/deadlines.ts'
-import { createShares, noShares } from '../../src/gateway/shares.ts'
+import { createShares } from '../../src/gateway/shares.ts'
 import { createUpstream, chooseEra, type UpstreamOptions } from '../../src/gateway/upstream/upstream.ts'
 import { createHttpClient } from '../../src/gateway/upstream/http.ts'
 import { createUpstreams } from '../../src/gateway/upstreams.ts'
@@ -35,7 +35,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
     client,
     slots: undefined,
     deadlines,
-    shares: noShares,
+    shares: createShares(Infinity),
     observer: nobody,
     connectMs: 2_000,
     idleMs: 60_000,

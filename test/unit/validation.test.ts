@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { TestContext } from 'node:test'
 import { StringEnum, Text, TextMap } from '../../src/schemas/shared.ts'
+import { validateLater } from '../../src/compilers.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery } from '../../src/validation.ts'
 
 const body = Type.Object(
@@ -20,7 +21,7 @@ const querystring = Type.Object({ flag: Type.Optional(Type.Boolean()), name: Typ
 
 function start(t: TestContext): FastifyInstance {
   const app = Fastify({
-    schemaController: { compilersFactory: { buildValidator } },
+    schemaController: { compilersFactory: { buildValidator: validateLater(buildValidator) } },
     schemaErrorFormatter: formatFindings
   })
   t.after(() => app.close())

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { ConfigError, readConfig, type Config, type Environment, type StartFlags } from '../../config.ts'
 import { PRODUCT } from '../../domain/product.ts'
-import { readable } from '../readable-log.ts'
+import { createLogOutput } from '../readable-log.ts'
 
 /** The outside world, handed in so that a test needs no process. */
 export interface StartWorld {
@@ -48,7 +48,5 @@ export function addStart(program: Command, world: StartWorld): void {
 async function serve(config: Config, warnings: readonly string[], { out }: StartWorld): Promise<void> {
   // nothing of the server is loaded for `--help`, or for a command that talks to one
   const { startServer } = await import('../../server.ts')
-  const { isTTY } = process.stderr
-  const write = (line: string) => void process.stderr.write(isTTY ? readable(line) : line)
-  await startServer(config, warnings, { out, log: { write } })
+  await startServer(config, warnings, { out, log: createLogOutput(process.stderr) })
 }

@@ -11,11 +11,14 @@ import { modernRequest } from './modern.ts'
 import { Reply } from './reply.ts'
 import type { Responder, Run } from './responder.ts'
 import type { Session } from './session.ts'
+import { takeStream } from './shares.ts'
 import { openSse, postToSse } from './sse.ts'
 
 /** The MCP edge: what the routes hand an HTTP request to. Never throws; each call answers its request. */
 export interface Downstream {
   post(http: HttpExchange, body: Buffer): void
+  /** Whether a body asks for nothing: answers to what upstreams asked, and notifications. */
+  onlyFinishes(body: Buffer): boolean
   get(http: HttpExchange): void
   delete(http: HttpExchange): void
   /** HTTP+SSE: `companion` is the path that the client is told to post to. */
@@ -56,22 +59,22 @@ const modernCapabilities = ({ params }: Message): string => {
 
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
   const era = classify(http.headers, message)
-  const { caller, endpoint, requestId } = http
+  const { caller, endpoint, requestId, address } = http
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
   const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
   if (session && reply instanceof Reply) reply.mayResume(edge.replays, session)
   const scope = edge.core.scope(caller, endpoint)
-  const { headers, response } = http
+  const { headers } = http
   return {
     edge,
     era,
     message,
     headers,
     reply,
-    response,
     caller,
     endpoint,
     requestId,
+    address,
     scope,
     session,
     capabilities,
@@ -98,6 +101,17 @@ function dispatch(edge: Edge, http: HttpExchange, reply: Responder, message: Mes
   return legacyRequest(exchange, http.headers)
 }
 
+/** What is malformed is no answer to anything. */
+function onlyFinishes(edge: Edge, body: Buffer): boolean {
+  try {
+    const text = decode(body)
+    const messages = isBatch(text) ? readBatch(text, undefined, edge) : [readMessage(text, edge.limits)]
+    return messages.every(({ kind }) => kind !== 'request')
+  } catch {
+    return false
+  }
+}
+
 function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: string, run: Run): void {
   const session = sessionOf(edge, http)
   const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
@@ -107,7 +121,7 @@ function dispatchBatch(edge: Edge, http: HttpExchange, reply: Reply, text: strin
   const parts = openBatch(messages, reply, edge)
   for (const [i, message] of messages.entries()) {
     const part = parts[i]!
-    run(part, () => dispatch(edge, http, part, message))
+    run(http.requestId, part, () => dispatch(edge, http, part, message))
   }
 }
 
@@ -119,8 +133,9 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
   const lastEventId = header(http.headers, 'last-event-id')
   // what another process had kept is lost, but the client hears from now on: clients do not ask again after a refusal
   const isLost = lastEventId && edge.replays.isElsewhere(lastEventId)
-  if (lastEventId && !isLost) return resumeStream(edge, session, reply, lastEventId)
+  if (lastEventId && !isLost) return resumeStream(edge, http, session, reply, lastEventId)
   session.awaited?.close()
+  if (!takeStream(edge, http, reply)) return
   reply.mayResume(edge.replays, session)
   attachStream(edge, http, session, reply, { headers: { 'mcp-session-id': session.id } })
 }
@@ -133,27 +148,27 @@ function deleteSession(edge: Edge, http: HttpExchange, reply: Reply): void {
 }
 
 export function createDownstream(edge: Edge, log: { error(details: object, text: string): void }): Downstream {
-  const fail = (reply: Responder, error: unknown) => {
+  const fail = (requestId: string, reply: Responder, error: unknown) => {
     if (error instanceof ProtocolError) {
       const { id, code, message, status, data } = error
       return reply.error(id, code, message, { status, data })
     }
-    log.error({ err: error }, 'an MCP request failed')
+    log.error({ request_id: requestId, err: error }, 'an MCP request failed')
     reply.error('null', codes.internal, 'Internal error', { status: 500 })
   }
-  const run: Run = (reply, work) => {
+  const run: Run = (requestId, reply, work) => {
     try {
       const working = work()
-      if (working) working.catch((error: unknown) => fail(reply, error))
+      if (working) working.catch((error: unknown) => fail(requestId, reply, error))
     } catch (error) {
-      fail(reply, error)
+      fail(requestId, reply, error)
     }
   }
   const serve = (http: HttpExchange, work: (reply: Reply) => Promise<void> | void) => {
     const { heartbeat, maxBufferedBytes } = edge
     const acceptsStream = accepts(http.headers, 'text/event-stream')
     const reply = new Reply(http.response, { heartbeat, principal: http.caller.key, acceptsStream, maxBufferedBytes })
-    run(reply, () => work(reply))
+    run(http.requestId, reply, () => work(reply))
   }
   const post = (http: HttpExchange, reply: Reply, body: Buffer) => {
     const text = decode(body)
@@ -162,6 +177,7 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
   }
   return {
     post: (http, body) => serve(http, (reply) => post(http, reply, body)),
+    onlyFinishes: (body) => onlyFinishes(edge, body),
     get: (http) => serve(http, (reply) => openListenStream(edge, http, reply)),
     delete: (http) => serve(http, (reply) => deleteSession(edge, http, reply)),
     openSse: (http, companion) => serve(http, (reply) => openSse(edge, http, reply, companion)),

@@ -19,6 +19,7 @@ import type { Replays } from './replay.ts'
 import type { Heartbeat } from './reply.ts'
 import type { Responder } from './responder.ts'
 import type { Session, Sessions } from './session.ts'
+import type { EdgeShares } from './shares.ts'
 import type { Watch } from './watch.ts'
 
 /** One HTTP request on an MCP endpoint, after Host, Origin and authentication. */
@@ -29,6 +30,8 @@ export interface HttpExchange {
   /** Path of the endpoint; sessions are bound to it. */
   readonly endpoint: string
   readonly requestId: string
+  /** Where it came from, for the audit log: by the time that something is refused its connection may be gone. */
+  readonly address: string | undefined
 }
 
 /** Who an upstream session belongs to, and in which era its caller speaks (architecture, idea 6). */
@@ -36,8 +39,8 @@ export interface Origin {
   readonly era: Era
   /** MCP session, or principal where there is none. */
   readonly owner: string
-  /** Whose share of the calls under way it takes. */
-  readonly principal: string
+  /** Whose share of the calls under way it takes; null: it belongs to one that has been counted. */
+  readonly principal: string | null
   /** The client of that MCP session. */
   readonly home?: Home | undefined
 }
@@ -74,6 +77,9 @@ export interface Edge {
   readonly subscriptions: Subscriptions
   readonly replays: Replays
   readonly observer: Observer
+  readonly shares: EdgeShares
+  /** Connections that only listen, of all principals. */
+  readonly maxStreams: number
   readonly limits: JsonLimits
   /** Most messages that one batch may hold. */
   readonly maxBatch: number
@@ -96,10 +102,10 @@ export interface Exchange {
   /** Headers of the HTTP request. */
   readonly headers: IncomingHttpHeaders
   readonly reply: Responder
-  readonly response: ServerResponse
   readonly caller: Caller
   readonly endpoint: string
   readonly requestId: string
+  readonly address: string | undefined
   readonly scope: Scope
   /** The legacy session, where there is one. */
   readonly session: Session | undefined

@@ -7,8 +7,8 @@ import type { Exchange } from './exchange.ts'
 /** Resources that one client follows, each by the URI that it used itself. */
 export interface Following {
   readonly size: number
-  /** Settles when the upstream knows, could not be told, or takes too long. */
-  add(asked: string, target: ResourceTarget): Promise<void>
+  /** Settles when the upstream knows, could not be told, or takes too long; false: its client has its share already. */
+  add(asked: string, target: ResourceTarget): Promise<boolean>
   /** Does nothing where it is not followed. */
   delete(asked: string): void
   /** A server says in the client's own session that a resource has changed. */
@@ -55,11 +55,14 @@ export function createFollowing(
   own: TellUpstream = async () => false
 ): Following {
   const { core, subscriptions } = edge
+  const shares = edge.shares.subscriptions
   const followed = new Map<string, Followed>()
 
   const formOf = ({ server, isAlias }: Followed, changed: string) => (isAlias ? aliasOf(server, changed) : changed)
-  const isVisible = (server: string, uri: string) =>
-    core.scope(caller, endpoint).resolve(aliasOf(server, uri)) !== undefined
+  const isVisible = (server: string, uri: string) => {
+    const scope = core.scope(caller, endpoint)
+    return scope.resolve(scope.isBare ? uri : aliasOf(server, uri))?.server.name === server
+  }
 
   const subscribeOwn = async (entry: Followed) => {
     entry.isOwn = true
@@ -69,6 +72,7 @@ export function createFollowing(
     const entry = followed.get(asked)
     if (!entry) return
     followed.delete(asked)
+    shares.give(caller.key)
     entry.stop()
     const { server, uri, isOwn } = entry
     const isLast = [...followed.values()].every((other) => other.server !== server || other.uri !== uri)
@@ -95,11 +99,13 @@ export function createFollowing(
       return followed.size
     },
     async add(asked, target) {
-      if (followed.has(asked)) return
+      if (followed.has(asked)) return true
+      if (!shares.take(caller.key)) return false
       const stop = new AbortController()
       const late = wait(TOLD_MS, undefined, { signal: stop.signal, ref: false }).catch(() => {})
       await Promise.race([follow(asked, target), late])
       stop.abort()
+      return true
     },
     delete: remove,
     heard(server, uri) {
@@ -115,7 +121,10 @@ export function createFollowing(
       for (const entry of followed.values()) if (entry.server === server) entry.isOwn = false
     },
     close() {
-      for (const { stop } of followed.values()) stop()
+      for (const { stop } of followed.values()) {
+        shares.give(caller.key)
+        stop()
+      }
       followed.clear()
     }
   }

@@ -80,7 +80,7 @@ export function ownSessions(exchange: Exchange, session: Session): TellUpstream 
     const call = new Call({ method, members: `"uri":${JSON.stringify(uri)}`, meta: '' }, sink)
     const told = edge.core.forward(block, call, {
       era: 'legacy',
-      principal: caller.key,
+      principal: method === 'resources/unsubscribe' ? caller.key : null,
       owner: ownerOf(session),
       home
     })

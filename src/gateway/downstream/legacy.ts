@@ -9,6 +9,7 @@ import { ownerOf } from './home.ts'
 import { codes, idText, ProtocolError } from './jsonrpc.ts'
 import { methods, sendResult, type Method } from './methods.ts'
 import { sessionMethods } from './session-methods.ts'
+import { refuseMore } from './shares.ts'
 
 /** Client capabilities that a gateway can carry; what else a client declares means nothing here (proxy page 3.20). */
 const carried = ['sampling', 'elicitation', 'roots']
@@ -40,9 +41,7 @@ const initialize: Method = (exchange) => {
   const opened = session
     ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
     : edge.sessions.create(caller.key, endpoint, version, capabilities)
-  if (!opened) {
-    return reply.plain(503, 'too many sessions are open', { 'retry-after': '30' })
-  }
+  if (typeof opened === 'string') return refuseMore(edge, exchange, reply, 'sessions', opened)
   const result = {
     protocolVersion: version,
     capabilities: capabilitiesOf(scope),

@@ -45,23 +45,34 @@ function parse(body: Buffer): unknown {
 }
 
 export function createLinks(): Links {
-  // the oldest first
-  const links = new Map<string, Link>()
-  const keyOf = (principal: string, uri: string) => `${principal}\0${uri}`
+  // of each principal, the oldest first
+  const principals = new Map<string, Map<string, Link>>()
+  let size = 0
+
+  /** Who has most gives way, so that nobody pushes out what others need. */
+  const forgetOne = () => {
+    const [principal, links] = [...principals].reduce((a, b) => (b[1].size > a[1].size ? b : a))
+    links.delete(links.keys().next().value!)
+    if (links.size === 0) principals.delete(principal)
+    size--
+  }
+  const keep = (principal: string, uri: string, server: string) => {
+    const links = principals.get(principal) ?? new Map<string, Link>()
+    principals.set(principal, links)
+    if (!links.delete(uri)) size++
+    links.set(uri, { server, at: performance.now() })
+    if (size > MAX_LINKS) forgetOne()
+  }
   return {
     note(principal, server, body) {
       if (!body.includes(MARK)) return
       for (const block of blocks(parse(body))) {
         const uri = uriOf(block)
-        if (uri === undefined) continue
-        const key = keyOf(principal, uri)
-        links.delete(key)
-        links.set(key, { server, at: performance.now() })
-        if (links.size > MAX_LINKS) links.delete(links.keys().next().value!)
+        if (uri !== undefined) keep(principal, uri, server)
       }
     },
     find(principal, uri) {
-      const link = links.get(keyOf(principal, uri))
+      const link = principals.get(principal)?.get(uri)
       return link && performance.now() - link.at < MAX_AGE_MS ? link.server : undefined
     }
   }

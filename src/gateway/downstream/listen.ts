@@ -5,15 +5,19 @@ import type { Edge, HttpExchange } from './exchange.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
 import type { Reply } from './reply.ts'
 import type { Session } from './session.ts'
+import { takeStream } from './shares.ts'
 import type { Watcher } from './watch.ts'
 
 export const sessionNotFound = (id = 'null') =>
   new ProtocolError(codes.sessionNotFound, 'Session not found', { status: 404, id })
 
 /** Throws where the client cannot read an event stream. */
-export function checkStream({ headers }: HttpExchange): void {
+export function checkStream({ headers }: HttpExchange, id = 'null'): void {
   if (accepts(headers, 'text/event-stream')) return
-  throw new ProtocolError(codes.session, 'Not Acceptable: the client must accept text/event-stream', { status: 406 })
+  throw new ProtocolError(codes.session, 'Not Acceptable: the client must accept text/event-stream', {
+    status: 406,
+    id
+  })
 }
 
 export function stopCalls({ calls }: Session): void {
@@ -76,9 +80,16 @@ function keepFor(session: Session, reply: Reply): void {
 }
 
 /** Goes on with a stream whose connection broke, behind the event that its client saw last (proxy page 3.18). */
-export function resumeStream(edge: Edge, session: Session, reply: Reply, lastEventId: string): void {
+export function resumeStream(
+  edge: Edge,
+  http: HttpExchange,
+  session: Session,
+  reply: Reply,
+  lastEventId: string
+): void {
   const found = edge.replays.find(session, lastEventId)
   if (!found) throw new ProtocolError(codes.session, 'Bad Request: the event id is not known (any more)')
+  if (!takeStream(edge, http, reply)) return
   const { track, after } = found
   reply.onLeave = () => void edge.replays.drop(track, reply)
   edge.heartbeat.add(reply)

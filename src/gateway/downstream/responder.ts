@@ -31,7 +31,7 @@ export interface Responder extends Held {
 }
 
 /** Does the work and sends what it throws as the answer. */
-export type Run = (reply: Responder, work: () => Promise<void> | void) => void
+export type Run = (requestId: string, reply: Responder, work: () => Promise<void> | void) => void
 
 /** What the answers to several requests share on their way to the client. */
 export interface Channel {

@@ -6,6 +6,7 @@ import { codes, ProtocolError } from './jsonrpc.ts'
 import { listenerOf } from './listen.ts'
 import { sendResult, type Method } from './methods.ts'
 import type { Session } from './session.ts'
+import { asCall, refuseMore } from './shares.ts'
 
 /** What is kept for a client needs a session to keep it in (proxy page 2.5). */
 function sessionOf({ session, message: { id } }: Exchange): Session {
@@ -44,8 +45,13 @@ const subscribe: Method = async (exchange) => {
   if (!canBeFollowed(target)) throw refuse(exchange, codes.methodNotFound, 'The resource cannot be subscribed to')
   const following = followingOf(exchange, session)
   if (following.size >= MAX_FOLLOWED) throw refuse(exchange, codes.internal, 'Too many subscriptions')
-  await following.add(asked, target)
-  sendResult(exchange, '')
+  let isWithin = true
+  const isTaken = await asCall(exchange, async () => {
+    isWithin = await following.add(asked, target)
+  })
+  if (!isTaken) return
+  if (isWithin) sendResult(exchange, '')
+  else refuseMore(exchange.edge, exchange, exchange.reply, 'subscriptions')
 }
 
 const unsubscribe: Method = (exchange) => {

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createBag, type Bag, type Held } from '../bag.ts'
+import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
 import type { Following } from './following.ts'
@@ -61,6 +62,8 @@ export interface SessionOptions {
   /** Key of the signatures. */
   readonly key: Buffer
   readonly maxSessions: number
+  /** What each principal has of them. */
+  readonly shares: Shares
   readonly idleMs: number
   /** Called when a session has ended: deleted, idle for too long, or pushed out. */
   readonly onEnd: (session: Session) => void
@@ -68,16 +71,13 @@ export interface SessionOptions {
   readonly announce: (mark: string) => void
 }
 
+/** Why there is no place for one more session where none can give way: the principal has its share, or all are taken. */
+export type NoPlace = 'limited' | 'full'
+
 export interface Sessions {
-  /** Undefined where every session has an open stream and none can give way. */
-  create(
-    principal: string,
-    endpoint: string,
-    version: string,
-    capabilities: Record<string, unknown>
-  ): Session | undefined
-  /** A session of the HTTP+SSE transport, known to this replica alone; undefined as above. */
-  open(principal: string, endpoint: string): Session | undefined
+  create(principal: string, endpoint: string, version: string, capabilities: Record<string, unknown>): Session | NoPlace
+  /** A session of the HTTP+SSE transport, known to this replica alone. */
+  open(principal: string, endpoint: string): Session | NoPlace
   /** The session of an id; undefined where it is forged, ended, too old, or somebody else's: no difference is shown. */
   find(id: string, principal: string, endpoint: string): Session | undefined
   /** For good, on every replica. */
@@ -107,7 +107,7 @@ const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
 const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: SessionOptions): Sessions {
+export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announce }: SessionOptions): Sessions {
   // in order of last use, to within a second
   const known = new Map<string, Session>()
   const ended = new Map<string, number>()
@@ -134,16 +134,25 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
     return session
   }
   const drop = (session: Session) => {
-    if (known.delete(session.id)) onEnd(session)
+    if (!known.delete(session.id)) return
+    shares.give(session.principal)
+    onEnd(session)
   }
-  const makeRoom = () => {
-    if (known.size < maxSessions) return true
+  /** The longest idle one gives way, of all or of one principal. */
+  const makeRoom = (principal?: string): boolean => {
     for (const session of known.values()) {
+      if (principal !== undefined && session.principal !== principal) continue
       if (session.streams.size > 0 || session.calls.size > 0) continue
       drop(session)
       return true
     }
     return false
+  }
+  const takePlace = (principal: string): NoPlace | undefined => {
+    if (!shares.take(principal) && !(makeRoom(principal) && shares.take(principal))) return 'limited'
+    if (known.size < maxSessions || makeRoom()) return undefined
+    shares.give(principal)
+    return 'full'
   }
   const verify = (id: string): Claims | undefined => {
     const dot = id.indexOf('.')
@@ -158,7 +167,7 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
     if (ended.has(signatureOf(id))) return undefined
     const claims = verify(id)
     if (claims?.p !== principal || claims.e !== endpoint) return undefined
-    return nowSeconds() - claims.t > MAX_AGE_S || !makeRoom() ? undefined : remember(id, claims)
+    return nowSeconds() - claims.t > MAX_AGE_S || takePlace(principal) ? undefined : remember(id, claims)
   }
   const bury = (mark: string) => {
     ended.set(mark, performance.now())
@@ -189,7 +198,8 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
 
   return {
     create(principal, endpoint, version, capabilities) {
-      if (!makeRoom()) return undefined
+      const noPlace = takePlace(principal)
+      if (noPlace) return noPlace
       const claims: Claims = {
         p: principal,
         e: endpoint,
@@ -202,8 +212,10 @@ export function createSessions({ key, maxSessions, idleMs, onEnd, announce }: Se
       return remember(`${payload}.${sign(payload)}`, claims)
     },
     open(principal, endpoint) {
-      if (!makeRoom()) return undefined
-      return remember(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
+      return (
+        takePlace(principal) ??
+        remember(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
+      )
     },
     find(id, principal, endpoint) {
       const session = known.get(id) ?? revive(id, principal, endpoint)

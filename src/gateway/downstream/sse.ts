@@ -7,6 +7,7 @@ import { attachStream, checkStream, endSession, sessionNotFound } from './listen
 import type { Reply } from './reply.ts'
 import { Part, type Channel, type Run } from './responder.ts'
 import type { Session } from './session.ts'
+import { refuseMore, takeStream } from './shares.ts'
 
 /**
  * Opens the stream of a client of the HTTP+SSE transport (proxy page 2.6): the stream is the session, which ends with it.
@@ -14,8 +15,9 @@ import type { Session } from './session.ts'
  */
 export function openSse(edge: Edge, http: HttpExchange, reply: Reply, companion: string): void {
   checkStream(http)
+  if (!takeStream(edge, http, reply)) return
   const session = edge.sessions.open(http.caller.key, http.endpoint)
-  if (!session) return reply.plain(503, 'too many sessions are open', { 'retry-after': '30' })
+  if (typeof session === 'string') return refuseMore(edge, http, reply, 'sessions', session)
   attachStream(edge, http, session, reply, { onLeave: () => endSession(edge, session) })
   http.response.write(`event: endpoint\ndata: ${companion}?sessionId=${session.id}\n\n`)
 }
@@ -62,15 +64,15 @@ export function postToSse(
   const { version } = session
   const messages = isBatch(text) ? readBatch(text, version || undefined, edge) : [readOne(edge, http, text)]
   reply.whole(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
-  const { headers, response, caller, endpoint, requestId } = http
+  const { headers, caller, endpoint, requestId, address } = http
   const channel = channelOf(edge, session)
   for (const message of messages) {
     const part = new Part(channel, message.id)
-    run(part, () => {
+    run(requestId, part, () => {
       const scope = edge.core.scope(caller, endpoint)
       const { capabilities } = session
       const exchange: Exchange = {
-        ...{ edge, message, headers, response, caller, endpoint, requestId, scope, session, capabilities },
+        ...{ edge, message, headers, caller, endpoint, requestId, address, scope, session, capabilities },
         era: 'legacy',
         reply: part,
         observation: null

@@ -152,7 +152,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
   return {
     async call(call, { era, owner, principal, home }) {
-      if (!shares.take(principal)) throw limited()
+      if (principal !== null && !shares.take(principal)) throw limited()
       const { capabilities, logLevel } = call.sink
       const wantsLogs = home !== undefined || logLevel !== undefined
       let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs }
@@ -171,7 +171,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         return { answer: await once(call, need), era: need.era }
       } finally {
         turn?.done()
-        shares.give(principal)
+        if (principal !== null) shares.give(principal)
         deadlines.forget(call)
         call.observation?.returns()
         active--

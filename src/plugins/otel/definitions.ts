@@ -56,6 +56,12 @@ export const definitions = {
     about: 'Completions that were asked of servers',
     labels: { ...server, ...outcome }
   },
+  failedAuthentications: {
+    name: 'towpath_failed_authentications_total',
+    type: 'counter',
+    about: 'Requests without a valid access token, where one is needed',
+    labels: {}
+  },
   lists: {
     name: 'towpath_list_requests_total',
     type: 'counter',
@@ -113,7 +119,17 @@ export const definitions = {
     name: 'towpath_queue_length',
     type: 'gauge',
     about: 'What waits',
-    labels: { queue: '`stdio_process`: calls for a process; `parked_call`: calls for input of their callers' }
+    labels: {
+      queue:
+        '`stdio_process`: calls for a process; `parked_call`: calls for input of their callers; ' +
+        '`call_log`, `audit_log`: rows that are to be stored'
+    }
+  },
+  lostRows: {
+    name: 'towpath_log_rows_dropped_total',
+    type: 'counter',
+    about: 'Rows that were lost, since the database was away for too long or could not take them',
+    labels: { log: '`call_log`; `audit_log`: what was refused, never a change' }
   },
   catalogVersion: {
     name: 'towpath_catalog_version',

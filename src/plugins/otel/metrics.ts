@@ -1,33 +1,35 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Attributes, BatchObservableResult, Counter, Meter, Observable } from '@opentelemetry/api'
+import type { BatchObservableResult, Meter, Observable } from '@opentelemetry/api'
 import type { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
-import type { CallObservation, Observer } from '../../gateway/observation.ts'
+import type { Observer } from '../../gateway/observation.ts'
 import type { GatewayStats } from '../../gateway/stats.ts'
 import type { BreakerState } from '../../gateway/upstream/breaker.ts'
-import { definitions, OTHER, type Metric } from './definitions.ts'
+import type { Registry } from '../../registry/registry.ts'
+import { countRequests, createCounts, createObserver } from './counts.ts'
+import { definitions, type Metric } from './definitions.ts'
+import { MAX_SERIES } from './families.ts'
+import { createProducer, SCOPE } from './producer.ts'
 
 /** What is read when somebody scrapes; undefined while there is nothing to read. */
 export interface Sources {
   readonly gateway: () => GatewayStats | undefined
+  readonly logs: () => Registry['logs'] | undefined
   readonly database: () => { readonly size: number; readonly idle: number; readonly waiting: number } | undefined
 }
 
 /** What the process tells of itself. */
 export interface Metrics {
   readonly observer: Partial<Observer>
-  request(method: string, route: string | undefined, statusCode: number, ms: number): void
+  readonly request: ReturnType<typeof countRequests>
+  failedAuthentication(): void
   /** The text format of Prometheus. */
   text(): Promise<string>
   close(): Promise<void>
 }
 
-/** Servers by tools by outcomes; the SDK's own limit of 2,000 would be reached by a few hundred tools. */
-const MAX_SERIES = 50_000
 const DELAY_RESOLUTION_MS = 20
 
 const breakerValues: Record<BreakerState, number> = { closed: 0, 'half-open': 1, open: 2 }
-const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-const statusClasses = ['', '1xx', '2xx', '3xx', '4xx', '5xx']
 
 function createEventLoopDelay() {
   const histogram = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS })
@@ -46,52 +48,13 @@ function createEventLoopDelay() {
   }
 }
 
-const counterOf = (meter: Meter, { name, about: description }: Metric) => meter.createCounter(name, { description })
-const histogramOf = (meter: Meter, { name, about: description, bounds }: Metric) =>
-  meter.createHistogram(name, { description, advice: { explicitBucketBoundaries: [...bounds!] } })
+const counterOf = (meter: Meter, { name, about: description }: Metric) =>
+  meter.createObservableCounter(name, { description })
 const gaugeOf = (meter: Meter, { name, about: description }: Metric) =>
   meter.createObservableGauge(name, { description })
 
-/** What happens, counted as it happens. */
-function createObserver(meter: Meter): Partial<Observer> {
-  const calls = counterOf(meter, definitions.toolCalls)
-  const latency = histogramOf(meter, definitions.toolCallLatency)
-  const others: Record<string, Counter> = {
-    prompt: counterOf(meter, definitions.promptGets),
-    resource: counterOf(meter, definitions.resourceReads),
-    completion: counterOf(meter, definitions.completions)
-  }
-  const lists = counterOf(meter, definitions.lists)
-  const connects = counterOf(meter, definitions.connects)
-  const connectTime = histogramOf(meter, definitions.connectTime)
-  const failures = counterOf(meter, definitions.failures)
-  const swaps = histogramOf(meter, definitions.catalogSwap)
-
-  const toolCall = ({ server, item, outcome, totalMs, upstreamMs }: CallObservation) => {
-    const name = server ?? OTHER
-    const tool = server === undefined ? OTHER : (item ?? OTHER)
-    calls.add(1, { mcp_server_name: name, tool_name: tool, outcome })
-    latency.record((totalMs - upstreamMs) / 1e3, { mcp_server_name: name, part: 'gateway' })
-    if (upstreamMs > 0) latency.record(upstreamMs / 1e3, { mcp_server_name: name, part: 'upstream' })
-  }
-  return {
-    call(done) {
-      const { kind, server, outcome } = done
-      if (kind === 'tool') toolCall(done)
-      else others[kind]!.add(1, { mcp_server_name: server ?? OTHER, outcome })
-    },
-    list: (kind) => lists.add(1, { kind }),
-    connected(server, transport, ms) {
-      connects.add(1, { mcp_server_name: server, transport })
-      connectTime.record(ms / 1e3, { transport })
-    },
-    failed: (server, reason) => failures.add(1, { mcp_server_name: server, reason }),
-    swapped: (ms) => swaps.record(ms / 1e3)
-  }
-}
-
 /** What is the case, read when somebody scrapes. */
-function observeState(meter: Meter, { gateway, database }: Sources): () => void {
+function observeState(meter: Meter, { gateway, logs, database }: Sources): () => void {
   const delay = createEventLoopDelay()
   const breaker = gaugeOf(meter, definitions.breaker)
   const sessions = gaugeOf(meter, definitions.sessions)
@@ -102,7 +65,8 @@ function observeState(meter: Meter, { gateway, database }: Sources): () => void 
   const eventLoop = gaugeOf(meter, definitions.eventLoop)
   const pool = gaugeOf(meter, definitions.database)
   const memory = gaugeOf(meter, definitions.memory)
-  const cpu = meter.createObservableCounter(definitions.cpu.name, { description: definitions.cpu.about })
+  const cpu = counterOf(meter, definitions.cpu)
+  const lostRows = counterOf(meter, definitions.lostRows)
 
   const observeGateway = (result: BatchObservableResult, stats: GatewayStats) => {
     for (const [server, state] of stats.breakers)
@@ -114,6 +78,15 @@ function observeState(meter: Meter, { gateway, database }: Sources): () => void 
     result.observe(queue, stats.parkedCalls, { queue: 'parked_call' })
     result.observe(version, stats.catalogVersion)
   }
+  const observeLogs = (result: BatchObservableResult, { calls, audit }: Registry['logs']) => {
+    for (const [log, { length, dropped }] of [
+      ['call_log', calls],
+      ['audit_log', audit]
+    ] as const) {
+      result.observe(queue, length, { queue: log })
+      result.observe(lostRows, dropped, { log })
+    }
+  }
   const observeEach = (result: BatchObservableResult, gauge: Observable, label: string, values: object = {}) => {
     for (const [key, value] of Object.entries(values)) result.observe(gauge, value as number, { [label]: key })
   }
@@ -121,44 +94,46 @@ function observeState(meter: Meter, { gateway, database }: Sources): () => void 
     (result) => {
       const stats = gateway()
       if (stats) observeGateway(result, stats)
+      const rows = logs()
+      if (rows) observeLogs(result, rows)
       observeEach(result, pool, 'state', database())
       observeEach(result, eventLoop, 'stat', delay.read())
       result.observe(memory, process.memoryUsage.rss())
       const { user, system } = process.cpuUsage()
       result.observe(cpu, (user + system) / 1e6)
     },
-    [breaker, sessions, streams, processes, queue, version, eventLoop, pool, memory, cpu]
+    [breaker, sessions, streams, processes, queue, version, eventLoop, pool, memory, cpu, lostRows]
   )
   return delay.close
 }
 
-function requestAttributes(method: string, route: string | undefined, statusCode: number): Attributes {
-  return {
-    method: methods.has(method) ? method : OTHER,
-    route: route ?? OTHER,
-    status: statusClasses[Math.floor(statusCode / 100)] ?? OTHER
-  }
-}
-
 /** Loads OpenTelemetry, which takes a fifth of a second: only where it is on. Nothing global is set, nothing listens. */
 export async function createMetrics(sources: Sources): Promise<Metrics> {
-  const [{ PrometheusExporter: Exporter, PrometheusSerializer }, { metrics }] = await Promise.all([
+  const [{ PrometheusExporter: Exporter, PrometheusSerializer }, { metrics, resources }] = await Promise.all([
     import('@opentelemetry/exporter-prometheus'),
     import('@opentelemetry/sdk-node')
   ])
-  const exporter: PrometheusExporter = new Exporter({ preventServerStart: true })
+  const counts = createCounts()
+  // there from the start: a rate needs the zero
+  const failedAuthentications = counts.failedAuthentications.at()
+  const exporter: PrometheusExporter = new Exporter({
+    preventServerStart: true,
+    metricProducers: [createProducer(counts, metrics, resources.emptyResource())]
+  })
   const provider = new metrics.MeterProvider({
     readers: [exporter],
+    // of breakers there are as many as servers
     views: [{ instrumentName: '*', aggregationCardinalityLimit: MAX_SERIES }]
   })
-  const meter = provider.getMeter('towpath')
-  const http = histogramOf(meter, definitions.http)
-  const stopObserving = observeState(meter, sources)
+  const stopObserving = observeState(provider.getMeter(SCOPE), sources)
   // without resource and scope: they tell nothing of us, and would tell of the machine
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
   return {
-    observer: createObserver(meter),
-    request: (method, route, statusCode, ms) => http.record(ms / 1e3, requestAttributes(method, route, statusCode)),
+    observer: createObserver(counts),
+    request: countRequests(counts),
+    failedAuthentication() {
+      failedAuthentications.value++
+    },
     async text() {
       const { resourceMetrics, errors } = await exporter.collect()
       if (errors.length > 0) throw errors[0]

@@ -1,0 +1,36 @@
+export interface Command {
+  readonly label: string
+  /** What it is: `Page`, `Server`, `Tool`, `Action`. */
+  readonly kind: string
+  readonly href?: string
+  readonly run?: () => void
+}
+
+/** How well a label fits what was typed; lower is better, undefined: not at all. */
+function rank(label: string, typed: string): number | undefined {
+  const text = label.toLowerCase()
+  const at = text.indexOf(typed)
+  if (at === 0) return 0
+  if (at > 0) return /[^a-z0-9]/.test(text[at - 1]!) ? 1 : 2
+  // letters in order with gaps: `cri` finds `create_issue`
+  let from = 0
+  for (const letter of typed) {
+    from = text.indexOf(letter, from) + 1
+    if (from === 0) return undefined
+  }
+  return 3
+}
+
+/** The best `limit` of the commands for what was typed, the best first, else in their order. */
+export function findCommands(commands: readonly Command[], typed: string, limit: number): Command[] {
+  const wanted = typed.trim().toLowerCase()
+  if (wanted === '') return commands.slice(0, limit)
+  return commands
+    .flatMap((command) => {
+      const fit = rank(command.label, wanted)
+      return fit === undefined ? [] : [{ command, fit }]
+    })
+    .toSorted((a, b) => a.fit - b.fit)
+    .slice(0, limit)
+    .map(({ command }) => command)
+}

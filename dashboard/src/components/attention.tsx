@@ -1,0 +1,44 @@
+import type { Attention } from '../../../src/schemas/dashboard/overview.ts'
+import { sentence } from '../format.ts'
+import { link } from '../router.ts'
+import { Shape, type Tone } from './icons.tsx'
+import { Shown } from './shown.tsx'
+import { Ago } from './time.tsx'
+
+const looks: Readonly<Record<Attention['kind'], { readonly tone: Tone; readonly href: (name: string) => string }>> = {
+  server_failing: { tone: 'err', href: (name) => link('server', name) },
+  sign_in_needed: { tone: 'warn', href: (name) => link('server', name, { tab: 'settings' }) },
+  tool_changed: { tone: 'warn', href: (name) => link('tool', name) },
+  hidden_characters: { tone: 'err', href: (name) => link('tool', name) },
+  tool_unusable: { tone: 'warn', href: (name) => link('tool', name) },
+  group_missing: { tone: 'warn', href: (name) => link('group', name) }
+}
+
+/** What a person should look at, the gravest first. */
+export const AttentionList = ({ items }: { items: readonly Attention[] }) => (
+  <ul class="attention">
+    {items.map(({ kind, name, title, detail, since }) => (
+      <li key={`${kind} ${name}`}>
+        <span class={`st ${looks[kind].tone}`}>
+          <Shape tone={looks[kind].tone} />
+        </span>
+        <div>
+          <a data-row href={looks[kind].href(name)}>
+            <Shown text={title} />
+          </a>
+          {since && (
+            <span class="muted">
+              {' '}
+              <Ago at={since} />
+            </span>
+          )}
+          {detail && (
+            <p class="help">
+              <Shown text={sentence(detail)} />
+            </p>
+          )}
+        </div>
+      </li>
+    ))}
+  </ul>
+)

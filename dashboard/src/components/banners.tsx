@@ -1,0 +1,26 @@
+import { useApp, useSource } from '../app-context.ts'
+import { relative } from '../format.ts'
+import * as sources from '../sources.ts'
+
+/** What concerns every page: the gateway is gone, or open to others. */
+export function Banners() {
+  const { store, now } = useApp()
+  const { data, checkedAt } = useSource(sources.overview)
+  return (
+    <>
+      {!store.reachable.value && (
+        <p class="banner err" role="alert">
+          <strong>Towpath cannot be reached.</strong>{' '}
+          {checkedAt.value > 0 && <>What you see is from {relative(checkedAt.value, now.value)}. </>}
+          This page asks again every 5 s.
+        </p>
+      )}
+      {data.value?.is_bound_wide && (
+        <p class="banner warn">
+          <strong>Other machines can reach this gateway, and it asks nobody for a token.</strong> Start it without{' '}
+          <code>HOST</code>, or in enterprise mode.
+        </p>
+      )}
+    </>
+  )
+}

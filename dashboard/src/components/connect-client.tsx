@@ -1,0 +1,96 @@
+import { useSignal } from '@preact/signals'
+import { useId } from 'preact/hooks'
+import {
+  CLIENT_TITLES,
+  CLIENTS,
+  clientSnippets,
+  type ClientName,
+  type Snippet
+} from '../../../src/domain/client-snippets.ts'
+import { useSource } from '../app-context.ts'
+import { plural } from '../format.ts'
+import * as sources from '../sources.ts'
+import { CopyButton } from './copy-button.tsx'
+import { Tabs } from './tabs.tsx'
+
+const copyLabel: Readonly<Record<Snippet['language'], string>> = {
+  sh: 'Copy command',
+  json: 'Copy JSON',
+  toml: 'Copy TOML',
+  ts: 'Copy program',
+  url: 'Copy link'
+}
+
+const SnippetView = ({ snippet: { title, language, text, file, note } }: { snippet: Snippet }) => (
+  <div class="stack snippet">
+    <div class="row">
+      <h3>{file ? <code>{title}</code> : title}</h3>
+      <CopyButton text={text} kind="sm">
+        {copyLabel[language]}
+      </CopyButton>
+    </div>
+    <pre class="code" tabIndex={0}>
+      {text}
+    </pre>
+    {note && <p class="help">{note}.</p>}
+  </div>
+)
+
+interface ConnectClientProps {
+  /** Of the group that is chosen at first; '' for all tools. */
+  readonly group?: string
+  /** How many ways of a client are shown. */
+  readonly most?: number
+}
+
+/** How each client is pointed at this gateway, for the global endpoint or a group's. */
+export function ConnectClient({ group = '', most = Infinity }: ConnectClientProps) {
+  const overview = useSource(sources.overview).data.value
+  const groups = useSource(sources.groups).data.value?.tool_groups ?? []
+  const chosen = useSignal(group)
+  const client = useSignal<ClientName>('claude-code')
+  const id = useId()
+  const found = groups.find(({ name }) => name === chosen.value)
+  const url = found?.streamable_http_endpoint ?? overview?.endpoints[0]?.url
+  if (!url) return null
+  const target = { name: found ? `towpath-${found.name}` : 'towpath', url }
+  return (
+    <>
+      <div class="row">
+        <h2>Connect a client</h2>
+        <span class="field">
+          <label class="vh" for={id}>
+            Endpoint
+          </label>
+          <select
+            class="in"
+            id={id}
+            value={chosen.value}
+            onChange={(event) => (chosen.value = event.currentTarget.value)}
+          >
+            <option value="">All tools, /mcp</option>
+            {groups.map(({ name, tool_count }) => (
+              <option key={name} value={name}>
+                Group: {name}, {plural(tool_count, 'tool')}
+              </option>
+            ))}
+          </select>
+        </span>
+      </div>
+      <Tabs
+        label="Client"
+        tabs={CLIENTS.map((name) => ({ id: name, label: CLIENT_TITLES[name] }))}
+        current={client.value}
+        onSelect={(name) => (client.value = name)}
+      >
+        <div class="stack">
+          {clientSnippets(client.value, target)
+            .slice(0, most)
+            .map((snippet) => (
+              <SnippetView key={snippet.title} snippet={snippet} />
+            ))}
+        </div>
+      </Tabs>
+    </>
+  )
+}

@@ -1,0 +1,50 @@
+import { useSignal } from '@preact/signals'
+import { useApp } from '../app-context.ts'
+
+interface CopyButtonProps {
+  /** What is copied; a function where it takes time to make. */
+  readonly text: string | (() => string)
+  /** What the button says: `Copy URL`. */
+  readonly children: string
+  readonly kind?: 'quiet' | 'primary' | 'quiet sm' | 'sm'
+}
+
+/** Pages that were not loaded from this machine have no clipboard without TLS: the old way works there too. */
+function copyOldWay(text: string): boolean {
+  const field = document.createElement('textarea')
+  field.value = text
+  field.className = 'vh'
+  const before = document.activeElement as HTMLElement | null
+  // inside an open dialog nothing else can be focused
+  ;(document.querySelector('dialog[open]') ?? document.body).append(field)
+  field.select()
+  const done = document.execCommand('copy')
+  field.remove()
+  before?.focus()
+  return done
+}
+
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return copyOldWay(text)
+  }
+}
+
+export function CopyButton({ text, children, kind }: CopyButtonProps) {
+  const { notice } = useApp()
+  const said = useSignal('')
+  const onClick = async () => {
+    const done = await copy(typeof text === 'string' ? text : text())
+    said.value = done ? 'Copied' : 'Could not copy'
+    notice.value = said.value
+    setTimeout(() => (said.value = ''), 2_000)
+  }
+  return (
+    <button type="button" class={`btn ${kind ?? ''}`} onClick={() => void onClick()}>
+      {said.value || children}
+    </button>
+  )
+}

@@ -1,0 +1,41 @@
+import { useId } from 'preact/hooks'
+
+interface FieldProps {
+  readonly label: string
+  /** What stands beside the label: `optional`, a type. */
+  readonly note?: string
+  readonly help?: preact.ComponentChildren
+  readonly error?: string | undefined
+  readonly wide?: boolean
+  /** The control, given what it must carry. */
+  readonly children: (attributes: {
+    readonly id: string
+    readonly 'aria-describedby': string | undefined
+    readonly 'aria-invalid': boolean | undefined
+  }) => preact.ComponentChildren
+}
+
+/** A labelled control with its help and its error, tied to it for screen readers. */
+export function Field({ label, note, help, error, wide, children }: FieldProps) {
+  const id = useId()
+  const described = error ? `${id}-error` : help ? `${id}-help` : undefined
+  return (
+    <div class={`field ${wide ? 'wide' : ''}`}>
+      <label for={id}>
+        {label}
+        {note && <span class="req">{note}</span>}
+      </label>
+      {children({ id, 'aria-describedby': described, 'aria-invalid': error ? true : undefined })}
+      {help && !error && (
+        <span class="help" id={`${id}-help`}>
+          {help}
+        </span>
+      )}
+      {error && (
+        <span class="err" id={`${id}-error`}>
+          {error}
+        </span>
+      )}
+    </div>
+  )
+}

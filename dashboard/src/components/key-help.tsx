@@ -1,0 +1,58 @@
+import { useApp } from '../app-context.ts'
+import { Dialog } from './dialog.tsx'
+
+const keys: readonly (readonly [keys: string, what: string])[] = [
+  ['Ctrl K', 'Command menu'],
+  ['/', 'Filter this page'],
+  ['n', 'New server or group'],
+  ['j k', 'Next, previous row'],
+  ['Enter', 'Open the row'],
+  ['Space', 'Select the row'],
+  ['e', 'Enable or disable the row'],
+  ['Ctrl Enter', 'Run what the form holds'],
+  ['g o', 'Overview'],
+  ['g s', 'Servers'],
+  ['g t', 'Tools'],
+  ['g p', 'Prompts'],
+  ['g r', 'Resources'],
+  ['g g', 'Groups'],
+  ['g c', 'Calls'],
+  ['g d', 'Diagnostics'],
+  ['Esc', 'Close']
+]
+
+/** The list of keys, and the one setting that turns single letters off. */
+export function KeyHelp({ onClose }: { onClose: () => void }) {
+  const { shortcuts } = useApp().preferences
+  return (
+    <Dialog title="Keyboard" onClose={onClose}>
+      <dl class="keys">
+        {keys.map(([names, what]) => (
+          <div key={names}>
+            <dt>
+              {names.split(' ').map((name) => (
+                <kbd key={name}>{name}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <label class="check">
+        <input
+          type="checkbox"
+          role="switch"
+          class="switch"
+          checked={shortcuts.value}
+          onChange={(event) => (shortcuts.value = event.currentTarget.checked)}
+        />{' '}
+        Single letters are shortcuts
+      </label>
+      <div class="actions end">
+        <button type="button" class="btn" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,39 @@
+import type { Overview } from '../../../src/schemas/dashboard/overview.ts'
+import { link, type Page } from '../router.ts'
+
+export interface NavigationEntry {
+  readonly label: string
+  readonly page: Page
+  readonly count?: (overview: Overview) => number
+  /** Pages below it. */
+  readonly within?: readonly Page[]
+}
+
+/** The left navigation: groups of pages, the first without a heading. */
+export const navigation: readonly { readonly heading?: string; readonly entries: readonly NavigationEntry[] }[] = [
+  {
+    entries: [
+      { label: 'Overview', page: 'overview' },
+      { label: 'Servers', page: 'servers', within: ['server', 'new-server'], count: (o) => o.server_count },
+      { label: 'Tools', page: 'tools', within: ['tool'], count: (o) => o.tool_count },
+      { label: 'Prompts', page: 'prompts', within: ['prompt'], count: (o) => o.prompt_count },
+      { label: 'Resources', page: 'resources', count: (o) => o.resource_count },
+      { label: 'Groups', page: 'groups', within: ['group', 'new-group'], count: (o) => o.group_count }
+    ]
+  },
+  {
+    heading: 'Observe',
+    entries: [
+      { label: 'Calls', page: 'calls', within: ['call'] },
+      { label: 'Diagnostics', page: 'diagnostics', count: (o) => o.attention_count }
+    ]
+  },
+  { heading: 'Use', entries: [{ label: 'Connect', page: 'connect' }] }
+]
+
+/** The API's own pages, which are not part of this one. */
+export const API_DOCS = '/docs'
+
+export const pageLinks: readonly { readonly label: string; readonly href: string }[] = [
+  ...navigation.flatMap(({ entries }) => entries.map(({ label, page }) => ({ label, href: link(page) })))
+]

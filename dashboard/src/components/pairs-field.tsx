@@ -1,0 +1,55 @@
+import type { Pair } from '../server-form.ts'
+import { SecretInput } from './secret-field.tsx'
+
+interface PairsFieldProps {
+  /** Of one entry: `Header`, `Variable`. */
+  readonly what: string
+  readonly legend: string
+  readonly help: preact.ComponentChildren
+  readonly pairs: readonly Pair[]
+  readonly onChange: (pairs: readonly Pair[]) => void
+}
+
+/** Headers or variables: a key and a value that nobody reads over a shoulder. */
+export function PairsField({ what, legend, help, pairs, onChange }: PairsFieldProps) {
+  const replace = (at: number, changes: Partial<Pair>) =>
+    onChange(pairs.map((pair, index) => (index === at ? { ...pair, ...changes } : pair)))
+  return (
+    <fieldset class="field wide">
+      <legend class="lbl">{legend}</legend>
+      {pairs.map(({ key, value }, at) => (
+        <div class="pair" key={at}>
+          <input
+            class="in mono"
+            aria-label={`${what} ${at + 1}, name`}
+            placeholder="Name"
+            autocomplete="off"
+            spellcheck={false}
+            readOnly={value === null}
+            value={key}
+            onInput={(event) => replace(at, { key: event.currentTarget.value })}
+          />
+          <SecretInput
+            label={key ? key : `${what} ${at + 1}, value`}
+            value={value}
+            onChange={(next) => replace(at, { value: next })}
+          />
+          <button
+            type="button"
+            class="btn quiet icon"
+            aria-label={`Remove ${key || `${what.toLowerCase()} ${at + 1}`}`}
+            onClick={() => onChange(pairs.filter((_pair, index) => index !== at))}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+      <div>
+        <button type="button" class="btn sm" onClick={() => onChange([...pairs, { key: '', value: '' }])}>
+          Add {what.toLowerCase()}
+        </button>
+      </div>
+      <span class="help">{help}</span>
+    </fieldset>
+  )
+}

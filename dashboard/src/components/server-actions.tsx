@@ -1,0 +1,92 @@
+import { useSignal } from '@preact/signals'
+import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
+import { change, path, type ApiError } from '../api.ts'
+import { useApp, useSource } from '../app-context.ts'
+import { count, plural, sentence } from '../format.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { Confirm } from './dialog.tsx'
+import { Shown } from './shown.tsx'
+
+interface Refreshed {
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly changed: readonly string[]
+}
+
+const refreshText = ({ added, removed, changed }: Refreshed): string =>
+  added.length + removed.length + changed.length === 0
+    ? 'Nothing has changed.'
+    : `${[added.length > 0 && `${count(added.length)} new`, removed.length > 0 && `${count(removed.length)} gone`, changed.length > 0 && `${count(changed.length)} changed`].filter(Boolean).join(', ')}.`
+
+/** Reads the lists of the server again. */
+export function RefreshButton({ name }: { name: string }) {
+  const { store } = useApp()
+  const busy = useSignal(false)
+  const said = useSignal<{ ok: boolean; text: string } | undefined>(undefined)
+  const refresh = async () => {
+    busy.value = true
+    try {
+      const route = `/api/v0/servers/${encodeURIComponent(name)}/refresh`
+      said.value = { ok: true, text: refreshText(await change<Refreshed>('POST', route)) }
+    } catch (error) {
+      said.value = { ok: false, text: sentence((error as ApiError).message) }
+    }
+    busy.value = false
+    void store.refresh()
+  }
+  return (
+    <>
+      <button type="button" class="btn" disabled={busy.value} onClick={() => void refresh()}>
+        {busy.value ? 'Reading…' : 'Refresh'}
+      </button>
+      {said.value && (
+        <p class={`result ${said.value.ok ? 'good' : 'err'}`} role={said.value.ok ? 'status' : 'alert'}>
+          <Shown text={said.value.text} />
+        </p>
+      )}
+    </>
+  )
+}
+
+/** Groups that lose something when a server goes. */
+function useGroupsOf(name: string): string[] {
+  const groups = useSource(sources.groups).data.value?.tool_groups ?? []
+  const isOf = (tool: string) => tool.startsWith(`${name}__`)
+  return groups
+    .filter((group) => group.included_servers.includes(name) || group.included_tools.some(isOf))
+    .map((group) => group.name)
+}
+
+/** Asks first, and says what goes with it. */
+export function DeleteButton({ server }: { server: ServerDetails }) {
+  const { store, location, notice } = useApp()
+  const open = useSignal(false)
+  const groups = useGroupsOf(server.name)
+  const remove = async () => {
+    await change('DELETE', path('servers', server.name))
+    notice.value = `${server.name} is deleted`
+    location.navigate(link('servers'))
+    void store.refresh()
+  }
+  return (
+    <>
+      <button type="button" class="btn danger" onClick={() => (open.value = true)}>
+        Delete
+      </button>
+      {open.value && (
+        <Confirm
+          title={`Delete ${server.name}`}
+          action="Delete server"
+          onConfirm={remove}
+          onClose={() => (open.value = false)}
+        >
+          <p>
+            {plural(server.tool_count, 'tool')} {server.tool_count === 1 ? 'goes' : 'go'} with it, and its stored
+            secrets. {groups.length > 0 && `${plural(groups.length, 'group')} will miss it: ${groups.join(', ')}.`}
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}

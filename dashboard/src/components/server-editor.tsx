@@ -1,0 +1,149 @@
+import { useSignal } from '@preact/signals'
+import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
+import { ApiError, change, path, send } from '../api.ts'
+import { useApp } from '../app-context.ts'
+import { sentence } from '../format.ts'
+import { link } from '../router.ts'
+import { problemIn, problemsOf, toInput, toUpdate, type Problems, type ServerForm } from '../server-form.ts'
+import { trialText } from '../trial.ts'
+import { ServerFields } from './server-fields.tsx'
+import { Shown } from './shown.tsx'
+import { SignIn, type SignInRequired } from './sign-in.tsx'
+
+interface ServerEditorProps {
+  readonly initial: ServerForm
+  /** Of the server that is changed; absent: a new one is added. */
+  readonly name?: string
+  /** The name that a new server gets as long as nobody typed one. */
+  readonly suggest?: (form: ServerForm) => string
+}
+
+type Written = { readonly authorization_required?: SignInRequired } | undefined
+
+/** What became of pressing a button. */
+type Outcome =
+  | { readonly kind: 'trial'; readonly trial: ServerTrial }
+  | { readonly kind: 'refused'; readonly error: ApiError }
+  | { readonly kind: 'sign-in'; readonly required: SignInRequired }
+
+const TrialResult = ({ trial }: { trial: ServerTrial }) => {
+  const isGood = trial.status !== 'failing'
+  return (
+    <div class={`result ${isGood ? 'good' : 'err'}`} role={isGood ? 'status' : 'alert'}>
+      <p>
+        <Shown text={trialText(trial)} />
+      </p>
+      {trial.stderr.length > 0 && (
+        <pre class="code" tabIndex={0}>
+          <Shown text={trial.stderr.join('\n')} />
+        </pre>
+      )}
+      {trial.tools.length > 0 && (
+        <p class="muted">
+          <Shown text={trial.tools.map((tool) => tool.name).join(', ')} />
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** The form of a registration: it is tried, then added or saved. */
+export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
+  const { store, location, notice } = useApp()
+  const form = useSignal(initial)
+  const named = useSignal(initial.name !== '')
+  const problems = useSignal<Problems>({})
+  const busy = useSignal('')
+  const outcome = useSignal<Outcome | undefined>(undefined)
+
+  const edit = (changes: Partial<ServerForm>) => {
+    if (changes.name !== undefined) named.value = changes.name !== ''
+    const next = { ...form.value, ...changes }
+    form.value = !named.value && suggest ? { ...next, name: suggest(next) } : next
+    problems.value = problemsOf(form.value, false)
+    if (outcome.value?.kind !== 'sign-in') outcome.value = undefined
+  }
+  const attempt = async (what: string, work: () => Promise<void>) => {
+    problems.value = problemsOf(form.value, true)
+    if (Object.keys(problems.value).length > 0) return
+    busy.value = what
+    outcome.value = undefined
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      problems.value = error.status === 400 ? (problemIn(error.message) ?? {}) : {}
+      outcome.value = { kind: 'refused', error }
+    } finally {
+      busy.value = ''
+    }
+  }
+  const test = () =>
+    attempt('test', async () => {
+      const route = name === undefined ? `${path('servers')}?dry_run=true` : path('servers', name, 'test')
+      const body = name === undefined ? toInput(form.value) : undefined
+      outcome.value = { kind: 'trial', trial: await change<ServerTrial>('POST', route, body) }
+    })
+  const done = (text: string) => {
+    notice.value = text
+    void store.refresh()
+    location.navigate(link('server', name ?? form.value.name.trim()))
+  }
+  const write = (force: boolean) =>
+    attempt('write', async () => {
+      const { status, body } =
+        name === undefined
+          ? await send<Written>('POST', `${path('servers')}${force ? '?force=true' : ''}`, {
+              body: toInput(form.value)
+            })
+          : await send<Written>('PUT', path('servers', name), { body: toUpdate(form.value) })
+      const required = body?.authorization_required
+      if (status === 202 && required) outcome.value = { kind: 'sign-in', required }
+      else done(name === undefined ? `${form.value.name} is added` : `${name} is saved`)
+    })
+
+  const result = outcome.value
+  const isTaken = result?.kind === 'refused' && result.error.status === 409 && name === undefined
+  return (
+    <form
+      class="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void write(false)
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void write(false)
+      }}
+    >
+      <ServerFields form={form.value} problems={problems.value} onChange={edit} named={name !== undefined} />
+      {result?.kind === 'refused' && (
+        <p class="err" role="alert">
+          <Shown text={sentence(result.error.message)} />
+        </p>
+      )}
+      {result?.kind === 'trial' && <TrialResult trial={result.trial} />}
+      {result?.kind === 'sign-in' && (
+        <SignIn
+          server={name ?? form.value.name.trim()}
+          required={result.required}
+          onRestart={() => void write(false)}
+          onDone={() => done(`${name ?? form.value.name} is connected`)}
+        />
+      )}
+      <div class="actions">
+        <button type="submit" class="btn primary" disabled={busy.value !== ''}>
+          {busy.value === 'write' ? 'Connecting…' : name === undefined ? 'Add server' : 'Save settings'}
+        </button>
+        {isTaken && (
+          <button type="button" class="btn danger" onClick={() => void write(true)}>
+            Replace {form.value.name.trim()}
+          </button>
+        )}
+        <button type="button" class="btn" disabled={busy.value !== ''} onClick={() => void test()}>
+          {busy.value === 'test' ? 'Testing…' : name === undefined ? 'Test' : 'Test what is saved'}
+        </button>
+      </div>
+    </form>
+  )
+}

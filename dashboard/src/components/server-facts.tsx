@@ -1,0 +1,89 @@
+import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
+import { targetOf } from '../server-state.ts'
+import { Chevron } from './icons.tsx'
+import { JsonView } from './json-view.tsx'
+import { Shown } from './shown.tsx'
+import { Ago } from './time.tsx'
+
+const Row = ({ label, children }: { label: string; children: preact.ComponentChildren }) => (
+  <div>
+    <dt>{label}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
+const eras = ({ modern, legacy }: NonNullable<ServerDetails['protocol']>): string =>
+  [modern, legacy].filter(Boolean).join(' and ')
+
+const infoText = ({ name, title, version }: Record<string, unknown>): string =>
+  [title ?? name, version].filter((part) => typeof part === 'string').join(' ')
+
+/** What is known of a server beside what it offers. */
+export function ServerFacts({ server }: { server: ServerDetails }) {
+  const { config_summary: config, protocol, server_info: info, capabilities, instructions } = server
+  return (
+    <>
+      <dl class="kv two-columns">
+        <Row label={config.kind === 'http' ? 'URL' : 'Command'}>
+          <code>
+            <Shown text={targetOf(server)} />
+          </code>
+        </Row>
+        <Row label="Transport">{server.transport}</Row>
+        <Row label="Session mode">{config.session_mode}</Row>
+        <Row label="Protocol">{protocol ? eras(protocol) || '—' : '—'}</Row>
+        {protocol && <Row label="Keeps sessions">{protocol.has_sessions ? 'yes' : 'no'}</Row>}
+        {info && (
+          <Row label="Server">
+            <Shown text={infoText(info)} />
+          </Row>
+        )}
+        {(config.header_keys?.length ?? 0) > 0 && (
+          <Row label="Headers">
+            <Shown text={config.header_keys!.join(', ')} />
+          </Row>
+        )}
+        {(config.env_keys?.length ?? 0) > 0 && (
+          <Row label="Environment">
+            <Shown text={config.env_keys!.join(', ')} />
+          </Row>
+        )}
+        {server.issuer && (
+          <Row label="Signed in at">
+            <Shown text={server.issuer} />
+          </Row>
+        )}
+        <Row label="Registered">
+          <Ago at={server.registered_at} />
+        </Row>
+        <Row label="Last contact">{server.last_connected_at ? <Ago at={server.last_connected_at} /> : '—'}</Row>
+        <Row label="Lists read">{server.last_discovered_at ? <Ago at={server.last_discovered_at} /> : '—'}</Row>
+        <Row label="Sessions">
+          {server.sessions}
+          {server.spare_sessions > 0 && `, ${server.spare_sessions} of them spare`}
+        </Row>
+        {config.kind === 'stdio' && <Row label="Processes">{server.processes}</Row>}
+      </dl>
+      {instructions && (
+        <details class="json bare">
+          <summary>
+            <Chevron />
+            Instructions to agents
+          </summary>
+          <p class="desc quoted">
+            <Shown text={instructions} />
+          </p>
+        </details>
+      )}
+      {capabilities && (
+        <details class="json bare">
+          <summary>
+            <Chevron />
+            Capabilities
+          </summary>
+          <JsonView value={capabilities} label="Capabilities" />
+        </details>
+      )}
+    </>
+  )
+}

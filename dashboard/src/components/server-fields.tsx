@@ -1,0 +1,218 @@
+import type { Problems, ServerForm } from '../server-form.ts'
+import { Chevron } from './icons.tsx'
+import { Field } from './field.tsx'
+import { PairsField } from './pairs-field.tsx'
+import { SecretField } from './secret-field.tsx'
+import { Segmented } from './segmented.tsx'
+
+interface ServerFieldsProps {
+  readonly form: ServerForm
+  readonly problems: Problems
+  readonly onChange: (changes: Partial<ServerForm>) => void
+  /** Registered servers keep their names. */
+  readonly named?: boolean
+}
+
+const transports = [
+  { id: 'streamable_http', label: 'Streamable HTTP' },
+  { id: 'stdio', label: 'Command (stdio)' },
+  { id: 'sse', label: 'SSE' }
+] as const
+
+const sessionHelp = {
+  stateless: 'Every call has a session of its own: nothing of one caller stays for the next.',
+  stateful: 'A session is kept for each caller until it is idle: for servers that remember between calls.'
+} as const
+
+interface TextProps {
+  readonly label: string
+  readonly note?: string
+  readonly help?: preact.ComponentChildren
+  readonly error?: string | undefined
+  readonly placeholder?: string
+  readonly mono?: boolean
+  readonly value: string
+  readonly onInput: (value: string) => void
+}
+
+const Text = ({ label, note, help, error, placeholder, mono, value, onInput }: TextProps) => (
+  <Field label={label} {...(note && { note })} help={help} error={error}>
+    {(attributes) => (
+      <input
+        {...attributes}
+        class={`in ${mono ? 'mono' : ''}`}
+        autocomplete="off"
+        spellcheck={false}
+        placeholder={placeholder}
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    )}
+  </Field>
+)
+
+/** A value that is stored and not shown, with what to do to give another one. */
+const Kept = ({ label, text, onReplace }: { label: string; text: string; onReplace: () => void }) => (
+  <div class="field wide">
+    <span class="lbl">{label}</span>
+    <span class="kept">
+      <span class="muted">{text}</span>
+      <button type="button" class="btn sm" onClick={onReplace}>
+        Replace {label.toLowerCase()}
+      </button>
+    </span>
+  </div>
+)
+
+const Remote = ({ form, problems, onChange }: ServerFieldsProps) => (
+  <>
+    {form.url === null ? (
+      <Kept label="URL" text="Stored; its query values are not shown" onReplace={() => onChange({ url: '' })} />
+    ) : (
+      <Text
+        label="URL"
+        mono
+        placeholder="https://mcp.example.com/mcp"
+        error={problems.url}
+        value={form.url}
+        onInput={(url) => onChange({ url })}
+      />
+    )}
+    <SecretField
+      label="Bearer token"
+      help="Sent to the server with every request. Leave it empty for a server that asks for a sign-in."
+      value={form.bearer_token}
+      onChange={(bearer_token) => onChange({ bearer_token })}
+    />
+    <PairsField
+      what="Header"
+      legend="Headers"
+      help="Sent with every request. An Authorization header wins over the bearer token."
+      pairs={form.headers}
+      onChange={(headers) => onChange({ headers })}
+    />
+  </>
+)
+
+const Local = ({ form, problems, onChange }: ServerFieldsProps) => (
+  <>
+    <Text
+      label="Command"
+      mono
+      placeholder="npx"
+      error={problems.command}
+      value={form.command}
+      onInput={(command) => onChange({ command })}
+    />
+    {form.args === null ? (
+      <Kept label="Arguments" text="Stored, not shown" onReplace={() => onChange({ args: '' })} />
+    ) : (
+      <Field label="Arguments" help="One a line; no quotes are needed.">
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            class="in"
+            rows={3}
+            spellcheck={false}
+            placeholder={'-y\n@modelcontextprotocol/server-filesystem\n/srv'}
+            value={form.args ?? ''}
+            onInput={(event) => onChange({ args: event.currentTarget.value })}
+          />
+        )}
+      </Field>
+    )}
+    <PairsField
+      what="Variable"
+      legend="Environment"
+      help="The process gets these, and of the gateway’s own environment only what every program needs."
+      pairs={form.env}
+      onChange={(env) => onChange({ env })}
+    />
+  </>
+)
+
+const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
+  <details class="json bare wide">
+    <summary>
+      <Chevron />
+      Advanced: sign-in with a client of your own
+    </summary>
+    <div class="fields">
+      {form.oauth_client_id === null ? (
+        <Kept label="OAuth client id" text="Stored, not shown" onReplace={() => onChange({ oauth_client_id: '' })} />
+      ) : (
+        <Text
+          label="OAuth client id"
+          mono
+          help="Where the authorization server registers no clients by itself."
+          value={form.oauth_client_id}
+          onInput={(oauth_client_id) => onChange({ oauth_client_id })}
+        />
+      )}
+      <SecretField
+        label="OAuth client secret"
+        value={form.oauth_client_secret}
+        onChange={(oauth_client_secret) => onChange({ oauth_client_secret })}
+      />
+      <Text
+        label="OAuth scopes"
+        mono
+        help="Separated by spaces; in place of those that the server asks for."
+        value={form.oauth_scopes}
+        onInput={(oauth_scopes) => onChange({ oauth_scopes })}
+      />
+    </div>
+  </details>
+)
+
+/** The fields of a registration; the transport decides which. */
+export function ServerFields(props: ServerFieldsProps) {
+  const { form, problems, onChange, named } = props
+  const { transport, session_mode } = form
+  return (
+    <div class="fields">
+      <div class="field wide">
+        <span class="lbl">Transport</span>
+        <div>
+          <Segmented
+            label="Transport"
+            options={transports}
+            current={transport}
+            onSelect={(next) => onChange({ transport: next })}
+          />
+        </div>
+      </div>
+      {transport === 'stdio' ? <Local {...props} /> : <Remote {...props} />}
+      {!named && (
+        <Text
+          label="Name"
+          mono
+          help="Agents see it in front of every tool: name__tool."
+          error={problems.name}
+          value={form.name}
+          onInput={(name) => onChange({ name })}
+        />
+      )}
+      <Text
+        label="Description"
+        note="optional"
+        value={form.description}
+        onInput={(description) => onChange({ description })}
+      />
+      <Field label="Session mode" help={sessionHelp[session_mode]}>
+        {(attributes) => (
+          <select
+            {...attributes}
+            class="in"
+            value={session_mode}
+            onChange={(event) => onChange({ session_mode: event.currentTarget.value as ServerForm['session_mode'] })}
+          >
+            <option value="stateless">stateless</option>
+            <option value="stateful">stateful</option>
+          </select>
+        )}
+      </Field>
+      {transport === 'streamable_http' && <SignInFields {...props} />}
+    </div>
+  )
+}

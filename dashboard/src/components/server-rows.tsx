@@ -1,0 +1,113 @@
+import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
+import { count, duration, percent, plural, sentence } from '../format.ts'
+import { link } from '../router.ts'
+import { targetOf } from '../server-state.ts'
+import { Shown } from './shown.tsx'
+import { ServerState } from './status.tsx'
+import { Strip } from './strip.tsx'
+import { Switch } from './switch.tsx'
+import { TestButton } from './test-button.tsx'
+import { Ago } from './time.tsx'
+
+/** From this share on a row shows it in red. */
+const MANY_FAILED = 0.05
+
+const quiet = Array.from({ length: 48 }, () => ({ calls: 0, failed: 0 }))
+
+interface ServerRowsProps {
+  readonly server: ServerView
+  readonly onSwitch: (name: string, enabled: boolean) => Promise<unknown>
+}
+
+function Failed({ calls, failed }: { calls: number; failed: number }) {
+  const text = percent(failed, calls)
+  return failed > calls * MANY_FAILED ? <span class="tag err">{text}</span> : <>{text}</>
+}
+
+/** Why a server fails or waits, and what can be done about it. */
+function Cause({ server }: { server: ServerView }) {
+  const { name, status, status_since: since, last_error: error, last_stderr: line, stats_24h: stats } = server
+  return (
+    <tr class={`detail ${status === 'failing' ? '' : 'mild'}`}>
+      <td colSpan={9}>
+        <div class="diag">
+          <p>
+            {status === 'failing' ? (
+              <strong>
+                <Shown text={sentence(error ?? 'The last contact failed')} />
+              </strong>
+            ) : (
+              <>It asks for a sign-in before it can be used.</>
+            )}{' '}
+            {line && (
+              <>
+                Last stderr line:{' '}
+                <code>
+                  <Shown text={line} />
+                </code>
+                .{' '}
+              </>
+            )}
+            {since && (
+              <>
+                Since <Ago at={since} />
+                {stats && stats.failed > 0 && `, ${plural(stats.failed, 'call')} failed in 24 h`}.
+              </>
+            )}
+          </p>
+          <div class="actions">
+            {server.transport === 'stdio' && (
+              <a class="btn" href={link('server', name, { tab: 'log' })}>
+                View stderr
+              </a>
+            )}
+            <a class={`btn ${status === 'failing' ? '' : 'primary'}`} href={link('server', name, { tab: 'settings' })}>
+              {status === 'failing' ? 'Edit settings' : 'Sign in'}
+            </a>
+            {status === 'failing' && <TestButton name={name} primary />}
+          </div>
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+/** A row of the table of servers; one that fails brings the cause with it. */
+export function ServerRows({ server, onSwitch }: ServerRowsProps) {
+  const { name, status, transport, enabled, tool_count: tools, prompt_count: prompts, stats_24h: stats } = server
+  const isKnown = server.last_discovered_at !== undefined || tools > 0
+  return (
+    <>
+      <tr>
+        <th scope="row">
+          <a class="name" data-row href={link('server', name)}>
+            <Shown text={name} />
+          </a>
+          <span class="ep" title={targetOf(server)}>
+            <Shown text={targetOf(server)} />
+          </span>
+        </th>
+        <td>
+          <ServerState status={status} />
+        </td>
+        <td class="opt">
+          <span class="tag">{transport}</span>
+        </td>
+        <td class="num opt2">
+          {isKnown ? count(tools) : '—'}
+          {prompts > 0 && <span class="muted"> / {count(prompts)}</span>}
+        </td>
+        <td class="opt">
+          <Strip buckets={stats?.half_hours ?? quiet} period="the last 24 hours" />
+        </td>
+        <td class="num opt2">{count(stats?.calls ?? 0)}</td>
+        <td class="num opt">{duration(stats?.p95_ms)}</td>
+        <td class="num opt2">{stats ? <Failed {...stats} /> : '—'}</td>
+        <td>
+          <Switch name={name} checked={enabled} onSwitch={(next) => onSwitch(name, next)} />
+        </td>
+      </tr>
+      {(status === 'failing' || status === 'sign_in_needed') && <Cause server={server} />}
+    </>
+  )
+}

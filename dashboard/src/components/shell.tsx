@@ -1,0 +1,126 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { Overview } from '../../../src/schemas/dashboard/overview.ts'
+import { useApp, useSource } from '../app-context.ts'
+import { count } from '../format.ts'
+import { link, type Route } from '../router.ts'
+import * as sources from '../sources.ts'
+import { Banners } from './banners.tsx'
+import { HalfMoon, Logo } from './icons.tsx'
+import { Keyboard } from './keyboard.tsx'
+import { API_DOCS, navigation, type NavigationEntry } from './navigation.ts'
+
+interface EntryProps {
+  readonly entry: NavigationEntry
+  readonly route: Route
+  readonly overview: Overview | undefined
+}
+
+function Entry({ entry: { label, page, within = [], count: counted }, route, overview }: EntryProps) {
+  const isCurrent = route.page === page
+  const isWithin = within.some((each) => each === route.page)
+  const number = overview && counted?.(overview)
+  return (
+    <li>
+      <a href={link(page)} aria-current={isCurrent ? 'page' : isWithin ? 'true' : undefined}>
+        {label}
+        {number ? <span class="num">{count(number)}</span> : null}
+      </a>
+    </li>
+  )
+}
+
+function ThemeSwitch() {
+  const { theme } = useApp().preferences
+  const onClick = () => {
+    const isDark =
+      theme.value === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.value === 'dark'
+    theme.value = isDark ? 'light' : 'dark'
+  }
+  return (
+    <button type="button" class="btn quiet icon" aria-label="Switch colour theme" onClick={onClick}>
+      <HalfMoon />
+    </button>
+  )
+}
+
+function Side({ route }: { route: Route }) {
+  const overview = useSource(sources.overview).data.value
+  return (
+    <header class="side">
+      <a class="brand" href={link('servers')}>
+        <Logo />
+        Towpath
+      </a>
+      <nav aria-label="Main">
+        {navigation.map(({ heading, entries }) => (
+          <div key={heading}>
+            {heading && <p class="navlabel">{heading}</p>}
+            <ul>
+              {entries.map((entry) => (
+                <Entry key={entry.page} entry={entry} route={route} overview={overview} />
+              ))}
+              {heading === 'Use' && (
+                <li>
+                  <a href={API_DOCS}>API</a>
+                </li>
+              )}
+            </ul>
+          </div>
+        ))}
+      </nav>
+      <div class="foot">
+        <div class="row">
+          <span>Development mode</span>
+          <ThemeSwitch />
+        </div>
+        <span>{overview ? `v${overview.version}, ` : ''}no authentication is enforced</span>
+      </div>
+    </header>
+  )
+}
+
+/** Moves the focus to the title of a new page, and scrolls to where its entry of the history was left. */
+function useArrival(route: Route): void {
+  const { location } = useApp()
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (isFirst.current) {
+      isFirst.current = false
+      return
+    }
+    document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
+    scrollTo(0, location.scrollTop())
+  }, [location, route.page, route.name])
+}
+
+/** What is around every page. */
+export function Shell({ route, children }: { route: Route; children: preact.ComponentChildren }) {
+  const { notice } = useApp()
+  useArrival(route)
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          // the hash is the route
+          event.preventDefault()
+          document.querySelector<HTMLElement>('main')?.focus()
+        }}
+      >
+        Skip to content
+      </a>
+      <div class="shell">
+        <Side route={route} />
+        <main id="main" tabIndex={-1}>
+          <Banners />
+          {children}
+        </main>
+      </div>
+      <div class="vh" role="status">
+        {notice.value}
+      </div>
+      <Keyboard />
+    </>
+  )
+}

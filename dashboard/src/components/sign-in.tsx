@@ -1,0 +1,115 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
+import type { SignInSession } from '../../../src/schemas/dashboard/oauth.ts'
+import { path, send, type ApiError } from '../api.ts'
+import { useApp } from '../app-context.ts'
+import { countdown } from '../format.ts'
+import { CopyButton } from './copy-button.tsx'
+import { Shown } from './shown.tsx'
+
+/** What a registration answers with 202. */
+export interface SignInRequired {
+  readonly session_id: string
+  readonly authorization_url: string
+  readonly expires_at: string
+}
+
+interface SignInProps {
+  readonly server: string
+  readonly required: SignInRequired
+  /** Registers again, for a new link. */
+  readonly onRestart: () => void
+  readonly onDone: () => void
+}
+
+const FIRST_MS = 2_000
+const LONGEST_MS = 10_000
+
+/** The state of a sign-in, asked for until it is over: every 2 s at first, then less often. */
+function useSession({ session_id: id }: SignInRequired, onDone: () => void) {
+  const { store } = useApp()
+  const session = useSignal<SignInSession | undefined>(undefined)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>
+    let wait = FIRST_MS
+    const ask = async () => {
+      try {
+        session.value = (await send<SignInSession>('GET', path('oauth', 'session', id))).body
+      } catch (error) {
+        // the session is forgotten some time after it is over; anything else may pass
+        if ((error as ApiError).status === 404) session.value = { session_id: id, status: 'expired' }
+      }
+      const status = session.value?.status ?? 'pending'
+      if (status === 'pending') {
+        timer = setTimeout(() => void ask(), wait)
+        wait = Math.min(wait * 1.2, LONGEST_MS)
+      } else if (status === 'completed') {
+        void store.refresh()
+        onDone()
+      }
+    }
+    timer = setTimeout(() => void ask(), FIRST_MS)
+    return () => clearTimeout(timer)
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- a session is its id
+  }, [id])
+  return session
+}
+
+/** Milliseconds until a moment, told anew every second. */
+function useRemaining(until: string): number {
+  const remaining = useSignal(Infinity)
+  useLayoutEffect(() => {
+    const tell = () => (remaining.value = Date.parse(until) - Date.now())
+    tell()
+    const timer = setInterval(tell, 1_000)
+    return () => clearInterval(timer)
+  }, [until, remaining])
+  return remaining.value
+}
+
+const isWebLink = (url: string) => /^https?:\/\//i.test(url)
+
+/** Leads a person through the sign-in at an upstream's authorization server, and notices when it is done. */
+export function SignIn({ server, required, onRestart, onDone }: SignInProps) {
+  const session = useSession(required, onDone)
+  const remaining = useRemaining(required.expires_at)
+  const status = session.value?.status ?? 'pending'
+  const isOver = status === 'expired' || (status === 'pending' && remaining <= 0)
+  return (
+    <section class="panel stack" aria-label={`Sign-in of ${server}`}>
+      <h2>Finish connecting {server}</h2>
+      {status === 'pending' && !isOver && (
+        <>
+          <p class="sub">
+            This server asks for a sign-in. Do it in a new tab; this page goes on by itself when it is done. The link
+            expires in {countdown(remaining)}.
+          </p>
+          <div class="actions">
+            {isWebLink(required.authorization_url) && (
+              <a class="btn primary" href={required.authorization_url} target="_blank" rel="noopener noreferrer">
+                Open sign-in page
+              </a>
+            )}
+            <CopyButton text={required.authorization_url} kind="quiet">
+              Copy link
+            </CopyButton>
+            <span class="muted">Waiting for sign-in…</span>
+          </div>
+        </>
+      )}
+      <div role="status">{status === 'completed' && <p class="result good">{server} is connected.</p>}</div>
+      {(isOver || status === 'failed') && (
+        <>
+          <p class="err" role="alert">
+            {isOver ? 'The link has expired.' : <Shown text={session.value?.error ?? 'The sign-in failed.'} />}
+          </p>
+          <div class="actions">
+            <button type="button" class="btn primary" onClick={onRestart}>
+              Start again
+            </button>
+          </div>
+        </>
+      )}
+    </section>
+  )
+}

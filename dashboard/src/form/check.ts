@@ -1,0 +1,139 @@
+import { Validator, type OutputUnit, type Schema, type SchemaDraft } from '@cfworker/json-schema'
+import { plainJson, type Json } from './json.ts'
+import type { Problem } from './problems.ts'
+
+const drafts: readonly [RegExp, SchemaDraft][] = [
+  [/draft-0[0-4]/, '4'],
+  [/draft-0[67]/, '7'],
+  [/2019-09/, '2019-09']
+]
+
+const draftOf = (schema: object): SchemaDraft => {
+  const dialect = '$schema' in schema ? String(schema.$schema) : ''
+  return drafts.find(([pattern]) => pattern.test(dialect))?.[1] ?? '2020-12'
+}
+
+/** Problems of a value under a schema, each at its place. Throws where the schema itself is not sound. */
+export function check(schema: object, value: Json): Problem[] {
+  // The validator writes into the schema that it is given.
+  const validator = new Validator(structuredClone(schema) as Schema, draftOf(schema), false)
+  return problemsOf(validator.validate(plainJson(value)).errors)
+}
+
+/** Of nested reports only the innermost say what is wrong. */
+const outer = new Set([
+  ...['$ref', '$recursiveRef', 'allOf', 'if', 'properties', 'patternProperties', 'additionalProperties', 'items'],
+  ...[
+    'prefixItems',
+    'unevaluatedProperties',
+    'unevaluatedItems',
+    'additionalItems',
+    'dependentSchemas',
+    'propertyNames'
+  ]
+])
+
+function problemsOf(errors: readonly OutputUnit[]): Problem[] {
+  const told = withoutBranches(errors).filter(({ keyword }) => !outer.has(keyword))
+  const problems = told.map(problemOf)
+  const seen = new Set<string>()
+  return problems.filter(({ path, message }) => {
+    const key = JSON.stringify([path, message])
+    return !seen.has(key) && seen.add(key)
+  })
+}
+
+const isAtOrBelow = (location: string, place: string): boolean => location === place || location.startsWith(`${place}/`)
+
+const isUnder = (parent: OutputUnit) => (error: OutputUnit) =>
+  error.keywordLocation.startsWith(`${parent.keywordLocation}/`) &&
+  isAtOrBelow(error.instanceLocation, parent.instanceLocation)
+
+/** Of alternatives that all fail only the problems of the nearest one are told, and of `contains` none. */
+function withoutBranches(errors: readonly OutputUnit[]): OutputUnit[] {
+  const parent = errors.find(({ keyword }) => branching.has(keyword))
+  if (!parent) return [...errors]
+  const rest = errors.filter((error) => error !== parent)
+  const inner = new Set(rest.filter(isUnder(parent)))
+  const others = rest.filter((error) => !inner.has(error))
+  return withoutBranches([...others, ...nearest(parent, [...inner])])
+}
+
+const branching = new Set(['oneOf', 'anyOf', 'contains'])
+
+/** What is told of alternatives that failed: the problems of the one that is meant, or that none is. */
+function nearest(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUnit[] {
+  const own = { ...parent, keyword: `no ${parent.keyword}` }
+  const matchesSeveral = /\([^0]\d* matches\)/.test(parent.error)
+  if (parent.keyword === 'contains' || matchesSeveral) return [own]
+  const branches = branchesOf(parent, inner)
+  const isMissing = (error: OutputUnit) =>
+    error.keyword === 'required' && error.instanceLocation === parent.instanceLocation
+  if (branches.length > 1 && inner.every(isMissing)) {
+    const names = branches.map((list) => list.map(({ error }) => quoted(error)).join(' and '))
+    return [{ ...parent, keyword: 'no member', error: names.join(', or ') }]
+  }
+  const isOther = (error: OutputUnit) =>
+    error.keyword === 'const' ||
+    (error.instanceLocation === parent.instanceLocation && ['type', 'enum', 'false'].includes(error.keyword))
+  const near = branches.filter((list) => !list.some(isOther)).toSorted((a, b) => a.length - b.length)
+  return near[0] ?? [own]
+}
+
+/** The problems of each alternative. */
+function branchesOf(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUnit[][] {
+  const branches = new Map<string, OutputUnit[]>()
+  for (const error of inner) {
+    const index = error.keywordLocation.slice(parent.keywordLocation.length + 1).split('/', 1)[0]!
+    branches.set(index, [...(branches.get(index) ?? []), error])
+  }
+  return [...branches.values()]
+}
+
+const quoted = (error: string): string => /"(.*)"/s.exec(error)?.[1] ?? ''
+
+/** `#/a~1b/0` as a path. Whether a number is a position or a name cannot be seen; places are compared as text. */
+const pathOf = (location: string): string[] =>
+  location
+    .split('/')
+    .slice(1)
+    .map((token) => decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~'))
+
+function problemOf({ keyword, instanceLocation, error }: OutputUnit): Problem {
+  const path = pathOf(instanceLocation)
+  if (keyword === 'required') return { path: [...path, quoted(error)], message: `${quoted(error)} is required` }
+  if (keyword === 'dependentRequired' || keyword === 'dependencies') {
+    const [, given = '', wanted = ''] = /^Instance has "(.*)" but does not have "(.*)"\.$/s.exec(error) ?? []
+    if (wanted) return { path: [...path, wanted], message: `${wanted} is required when ${given} is given` }
+  }
+  return { path, message: messages[keyword]?.(error) ?? error.replace(/\.$/, '') }
+}
+
+const after = (pattern: RegExp, error: string): string => pattern.exec(error)?.[1] ?? ''
+
+const messages: Readonly<Record<string, (error: string) => string>> = {
+  type: (error) => `Must be ${after(/Expected "(.*)"\.$/s, error).replaceAll('", "', ' or ')}`,
+  const: (error) => `Must be ${after(/^Instance does not match (.*)\.$/s, error)}`,
+  enum: (error) => `Must be one of ${after(/^Instance does not match any of \[(.*)\]\.$/s, error)}`,
+  not: () => 'This value is excluded by the schema',
+  false: () => 'The schema does not allow this member',
+  minimum: (error) => `Must be at least ${after(/than\s+(.*)\.$/, error)}`,
+  maximum: (error) => `Must be at most ${after(/than\s+(.*)\.$/, error)}`,
+  exclusiveMinimum: (error) => `Must be more than ${after(/than\s+(.*)\.$/, error)}`,
+  exclusiveMaximum: (error) => `Must be less than ${after(/equal to\s+(.*)\.$/, error)}`,
+  multipleOf: (error) => `Must be a multiple of ${after(/of\s+(\S*)\.$/, error)}`,
+  minLength: (error) => `Needs at least ${after(/< (\d+)/, error)} characters`,
+  maxLength: (error) => `Takes at most ${after(/> (\d+)/, error)} characters`,
+  minItems: (error) => `Needs at least ${after(/< (\d+)/, error)} items`,
+  maxItems: (error) => `Takes at most ${after(/> (\d+)/, error)} items`,
+  minProperties: (error) => `Needs at least ${after(/least (\d+)/, error)} members`,
+  maxProperties: (error) => `Takes at most ${after(/least (\d+)/, error)} members`,
+  uniqueItems: () => 'Holds the same item twice',
+  format: (error) => `Is no ${after(/format "(.*)"\.$/, error)}`,
+  pattern: () => 'Does not match the pattern',
+  'no member': (error) => `Needs ${error}`,
+  'no oneOf': (error) =>
+    error.includes('(0 matches)') ? 'Matches none of the forms' : 'Matches more than one of the forms',
+  'no anyOf': () => 'Matches none of the forms',
+  'no contains': () => 'Lacks an item that the schema asks for'
+}

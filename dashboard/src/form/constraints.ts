@@ -1,0 +1,51 @@
+import { listOf, typeNames, type Keywords } from './schema.ts'
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+/** `1–100`, `≥ 0`, `< 5`; '' without limits. */
+function span(low: unknown, high: unknown, above: unknown, below: unknown): string {
+  if (isNumber(low) && isNumber(high)) return low === high ? `${low}` : `${low}–${high}`
+  const parts = [
+    isNumber(low) ? `≥ ${low}` : isNumber(above) ? `> ${above}` : '',
+    isNumber(high) ? `≤ ${high}` : isNumber(below) ? `< ${below}` : ''
+  ]
+  return parts.filter(Boolean).join(', ')
+}
+
+const counted = (range: string, one: string, many: string): string =>
+  range === '' ? '' : `${range} ${range === '1' || range.endsWith(' 1') ? one : many}`
+
+/** Limits of a value in few words, fit to stand behind the name of its type. */
+export function limits(keywords: Keywords): string {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = keywords
+  const parts = [
+    span(minimum, maximum, exclusiveMinimum, exclusiveMaximum),
+    isNumber(multipleOf) ? `multiple of ${multipleOf}` : '',
+    counted(span(keywords.minLength, keywords.maxLength, undefined, undefined), 'character', 'characters'),
+    counted(span(keywords.minItems, keywords.maxItems, undefined, undefined), 'item', 'items'),
+    counted(span(keywords.minProperties, keywords.maxProperties, undefined, undefined), 'member', 'members'),
+    keywords.uniqueItems === true ? 'no duplicates' : ''
+  ]
+  return parts.filter(Boolean).join(', ')
+}
+
+/** The type that the keywords speak of; undefined where any value fits. */
+export function typeOf(keywords: Keywords): string | undefined {
+  const [name] = typeNames(keywords.type)
+  if (name !== undefined) return name
+  const has = (...names: string[]) => names.some((each) => keywords[each] !== undefined)
+  if (has('properties', 'additionalProperties', 'patternProperties', 'required', 'minProperties')) return 'object'
+  if (has('items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems')) return 'array'
+  if (has('minLength', 'maxLength', 'pattern', 'format')) return 'string'
+  if (has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf')) return 'number'
+  return undefined
+}
+
+/** `alternatives`: those that say what a value is, and those that only ask for members ("one of these"). */
+export function alternatives(keywords: Keywords): { keyword: 'oneOf' | 'anyOf'; list: readonly unknown[] } | undefined {
+  for (const keyword of ['oneOf', 'anyOf'] as const) {
+    const list = listOf(keywords[keyword])
+    if (list.length > 0) return { keyword, list }
+  }
+  return undefined
+}

@@ -1,0 +1,147 @@
+import { isJsonObject } from './json.ts'
+
+/** A JSON Schema as it came, or a part of one. */
+export type Keywords = Readonly<Record<string, unknown>>
+
+export const keywordsOf = (schema: unknown): Keywords => (isJsonObject(schema) ? schema : {})
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Parts that are looked at for one place: hostile schemas grow without end. */
+const MAX_PARTS = 400
+
+const decoded = (token: string): string => {
+  try {
+    return decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return token
+  }
+}
+
+const own = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined
+
+/** The place that `#anchor` names. */
+function anchored(schema: unknown, anchor: string, budget = { left: 5_000 }): unknown {
+  if (typeof schema !== 'object' || schema === null || budget.left-- <= 0) return undefined
+  if (own(schema, '$anchor') === anchor || own(schema, '$id') === `#${anchor}`) return schema
+  for (const part of Object.values(schema)) {
+    const found = anchored(part, anchor, budget)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** What a `$ref` leads to within its document, or undefined: nothing is fetched. */
+export function target(ref: unknown, root: unknown): unknown {
+  if (typeof ref !== 'string') return undefined
+  const id = own(root, '$id')
+  const local = typeof id === 'string' && id !== '' && ref.startsWith(`${id}#`) ? ref.slice(id.length) : ref
+  if (local === '#' || local === id) return root
+  if (!local.startsWith('#')) return undefined
+  if (!local.startsWith('#/')) return anchored(root, decoded(local.slice(1)))
+  return local.slice(2).split('/').map(decoded).reduce<unknown>(own, root)
+}
+
+/**
+ * What one place of a schema says: references followed, `allOf`, `then` and `else` merged. A `$ref` that leads nowhere,
+ * or in a circle, is left standing.
+ */
+export function flatten(schema: unknown, root: unknown): Keywords {
+  return parts(schema, root, new Set(), { left: MAX_PARTS }).reduce(merge, {})
+}
+
+function parts(schema: unknown, root: unknown, seen: ReadonlySet<unknown>, budget: { left: number }): Keywords[] {
+  if (schema === false) return [{ not: {} }]
+  const { $ref, allOf, if: condition, then, else: otherwise, ...rest } = keywordsOf(schema)
+  if (budget.left-- <= 0) return [rest]
+  const more: Keywords[] = []
+  for (const part of listOf(allOf)) more.push(...parts(part, root, seen, budget))
+  if (condition !== undefined) {
+    for (const part of [then, otherwise]) more.push(...parts(part, root, seen, budget).map(optional))
+  }
+  if ($ref === undefined) return [rest, ...more]
+  const found = target($ref, root)
+  if (found === undefined || seen.has(found)) return [{ ...rest, $ref }, ...more]
+  return [rest, ...parts(found, root, new Set([...seen, found]), budget), ...more]
+}
+
+/** What only holds under a condition can be filled in, and is not asked for. */
+const optional = ({ required: _required, ...rest }: Keywords): Keywords => rest
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+const both = (a: unknown, b: unknown): unknown => ({ allOf: [a, b] })
+
+const eitherOr =
+  (choose: (a: unknown, b: unknown) => unknown) =>
+  (a: unknown, b: unknown): unknown =>
+    a === undefined ? b : b === undefined ? a : choose(a, b)
+
+const highest = eitherOr((a, b) => (isNumber(a) && isNumber(b) ? Math.max(a, b) : a))
+const lowest = eitherOr((a, b) => (isNumber(a) && isNumber(b) ? Math.min(a, b) : a))
+const united = eitherOr((a, b) => [...new Set([...listOf(a), ...listOf(b)])])
+const inBoth = eitherOr((a, b) => {
+  const others = new Set(listOf(b).map((value) => JSON.stringify(value)))
+  return listOf(a).filter((value) => others.has(JSON.stringify(value)))
+})
+
+const named = eitherOr((a, b) => {
+  const names = new Set([...Object.keys(keywordsOf(a)), ...Object.keys(keywordsOf(b))])
+  return Object.fromEntries([...names].map((name) => [name, eitherOr(both)(own(a, name), own(b, name))]))
+})
+
+const types = eitherOr((a, b) => {
+  const [first, second] = [typeNames(a), typeNames(b)]
+  const narrow = (name: string, others: readonly string[]) =>
+    others.includes(name)
+      ? [name]
+      : name === 'number' && others.includes('integer')
+        ? ['integer']
+        : isInteger(name, others)
+  const common = first.flatMap((name) => narrow(name, second))
+  return common.length === 1 ? common[0] : common
+})
+
+const isInteger = (name: string, others: readonly string[]): string[] =>
+  name === 'integer' && others.includes('number') ? ['integer'] : []
+
+const closed = eitherOr((a, b) => (a === false || b === false ? false : a === true ? b : b === true ? a : both(a, b)))
+
+/** How the values of a keyword that stands in two parts become one. What is not listed: the first one wins. */
+const merges: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
+  type: types,
+  enum: inBoth,
+  required: united,
+  properties: named,
+  patternProperties: named,
+  $defs: named,
+  additionalProperties: closed,
+  items: eitherOr(both),
+  minimum: highest,
+  exclusiveMinimum: highest,
+  minLength: highest,
+  minItems: highest,
+  maximum: lowest,
+  exclusiveMaximum: lowest,
+  maxLength: lowest,
+  maxItems: lowest
+}
+
+export const typeNames = (type: unknown): readonly string[] =>
+  (Array.isArray(type) ? type : [type]).filter((name) => typeof name === 'string')
+
+/** Both at once, as `allOf` means it, as far as a form can show that; the validator judges by the whole schema. */
+export function merge(a: Keywords, b: Keywords): Keywords {
+  const merged: Record<string, unknown> = { ...b, ...a }
+  for (const [keyword, join] of Object.entries(merges)) {
+    if (keyword in a && keyword in b) merged[keyword] = join(a[keyword], b[keyword])
+  }
+  // Two lists of alternatives cannot be one. For a form `oneOf` and `anyOf` are the same, so the free place is taken.
+  for (const [keyword, other] of [['anyOf', 'oneOf'] as const, ['oneOf', 'anyOf'] as const]) {
+    if (keyword in a && keyword in b && !(other in a) && !(other in b)) merged[other] = b[keyword]
+  }
+  return merged
+}

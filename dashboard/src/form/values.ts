@@ -1,0 +1,139 @@
+import { optionOf, type Field, type FieldOf, type Member, type Variant } from './fields.ts'
+import { at, equalJson, isExact, isJsonObject, isList, type Json } from './json.ts'
+
+/** Values that are made at once: a schema can require itself without end. */
+const MAX_VALUES = 500
+
+/** What a form starts with: what must be there and can be known. What may be absent is absent, so that the upstream's own
+ * defaults hold. */
+export function initial(field: Field, budget = { left: MAX_VALUES }): Json | undefined {
+  if (budget.left-- <= 0) return undefined
+  if (field.fallback !== undefined) return field.fallback
+  switch (field.kind) {
+    case 'fixed':
+      return field.value
+    case 'choice':
+      return field.options.length === 1 ? field.options[0]!.value : undefined
+    case 'object':
+      return Object.fromEntries(requiredOf(field.members()).flatMap((member) => entry(member, budget)))
+    case 'list':
+      return []
+    case 'union':
+      return field.variants()[0] && initial(field.variants()[0]!.field, budget)
+    default:
+      return undefined
+  }
+}
+
+const requiredOf = (members: readonly Member[]): Member[] => members.filter(({ required }) => required)
+
+const entry = ({ name, field }: Member, budget: { left: number }): [string, Json][] => {
+  const value = initial(field, budget)
+  return value === undefined ? [] : [[name, value]]
+}
+
+/** Something to begin with where a part is added by hand: never absent. */
+export function blank(field: Field): Json {
+  const value = initial(field)
+  if (value !== undefined) return value
+  switch (field.kind) {
+    case 'text':
+      return ''
+    case 'number':
+      return 0
+    case 'boolean':
+      return false
+    case 'choice':
+      return field.options[0]?.value ?? null
+    case 'union':
+      return field.variants()[0] ? blank(field.variants()[0]!.field) : null
+    default:
+      return null
+  }
+}
+
+/** How well a value suits a field: -1 not at all, else the more the better. It looks one level deep. */
+export function suits(field: Field, value: Json | undefined): number {
+  if (value === undefined) return -1
+  if (field.nullable && value === null) return 1
+  switch (field.kind) {
+    case 'text':
+      return typeof value === 'string' ? 1 : -1
+    case 'number':
+      return isFitNumber(field, value) ? 1 : -1
+    case 'boolean':
+      return typeof value === 'boolean' ? 1 : -1
+    case 'choice':
+      return optionOf(field.options, value) >= 0 ? 2 : -1
+    case 'fixed':
+      return equalJson(field.value, value) ? 3 : -1
+    case 'list':
+      return isList(value) ? listScore(field, value) : -1
+    case 'object':
+      return objectScore(field, value)
+    case 'union':
+      return Math.max(-1, ...field.variants().map((variant) => suits(variant.field, value)))
+    case 'json':
+      return 0
+  }
+}
+
+function isFitNumber({ type }: FieldOf<'number'>, value: Json): boolean {
+  if (isExact(value)) return true
+  return typeof value === 'number' && (!type.startsWith('integer') || Number.isInteger(value))
+}
+
+function listScore(field: FieldOf<'list'>, value: readonly Json[]): number {
+  const [first] = value
+  if (first === undefined) return 1
+  const inner = field.lead()[0] ?? field.item?.()
+  return inner === undefined || inner.kind === 'list' ? 1 : 1 + suits(inner, first)
+}
+
+/** Members that are there and listed speak for a field; those it lacks, and wrong constants, against it. */
+function objectScore(field: FieldOf<'object'>, value: Json): number {
+  if (!isJsonObject(value)) return -1
+  let score = 1
+  for (const { name, required, field: inner } of field.members()) {
+    const member = at(value, [name])
+    if (member === undefined) score -= required ? 0.5 : 0
+    else if (inner.kind === 'fixed' || inner.kind === 'choice') {
+      const fit = suits(inner, member)
+      if (fit < 0) return inner.kind === 'fixed' ? -1 : 0
+      score += fit
+    } else score += 1
+  }
+  return Math.max(score, 0)
+}
+
+/** The variant that a form shows: the one chosen by hand while the value suits it, else the best; -1 without a value. */
+export function variantFor(variants: readonly Variant[], value: Json | undefined, chosen: number | undefined): number {
+  if (chosen !== undefined && chosen < variants.length) {
+    if (value === undefined || suits(variants[chosen]!.field, value) >= 0) return chosen
+  }
+  if (value === undefined) return -1
+  const scores = variants.map(({ field }) => suits(field, value))
+  return scores.indexOf(Math.max(...scores))
+}
+
+/** The value as another variant takes it: members of the same name stay, constants are those of the new one. */
+export function converted(field: Field, value: Json | undefined): Json | undefined {
+  if (field.kind !== 'object' || !isJsonObject(value)) return suits(field, value) > 0 ? value : initial(field)
+  const start = initial(field)
+  const kept = field.members().flatMap(({ name, field: inner }): [string, Json][] => {
+    const member = at(value, [name])
+    return member !== undefined && inner.kind !== 'fixed' && suits(inner, member) >= 0 ? [[name, member]] : []
+  })
+  return { ...(isJsonObject(start) ? start : {}), ...Object.fromEntries(kept) }
+}
+
+/** Names that an object holds and its schema does not list. */
+export function extraNames(field: FieldOf<'object'>, value: Json | undefined): string[] {
+  if (!isJsonObject(value)) return []
+  const listed = new Set(field.members().map(({ name }) => name))
+  return Object.keys(value).filter((name) => !listed.has(name))
+}
+
+/** Whether the field can show the value; what it cannot is shown and edited as JSON, so that nothing is lost. */
+export const shows = (field: Field, value: Json | undefined): boolean =>
+  value === undefined || field.kind === 'json' || field.kind === 'union' || suits(field, value) >= 0

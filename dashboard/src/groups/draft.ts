@@ -1,0 +1,192 @@
+import type { ToolGroupInput } from '../../../src/schemas/tool-group.ts'
+
+/** A group as it is being built: its record without what follows from it. Lists keep names that lead nowhere. */
+export interface Draft {
+  readonly name: string
+  readonly description: string
+  readonly included_servers: readonly string[]
+  readonly included_tools: readonly string[]
+  readonly excluded_tools: readonly string[]
+  readonly tool_names: 'qualified' | 'bare'
+}
+
+export const emptyDraft: Draft = {
+  name: '',
+  description: '',
+  included_servers: [],
+  included_tools: [],
+  excluded_tools: [],
+  tool_names: 'qualified'
+}
+
+/** What a record has in common with a draft. */
+export interface GroupRecord extends Omit<Draft, 'description' | 'tool_names'> {
+  readonly description?: string | undefined
+  readonly tool_names?: 'bare' | undefined
+}
+
+export function draftOf(record: GroupRecord): Draft {
+  const { name, description = '', included_servers, included_tools, excluded_tools } = record
+  const lists = { included_servers, included_tools, excluded_tools }
+  return { name, description, ...lists, tool_names: record.tool_names ?? 'qualified' }
+}
+
+/** The body that creates it, and the file that `towpath apply` and `create group` take: what is empty is left out. */
+export function groupInput({ name, description, tool_names, ...lists }: Draft): ToolGroupInput {
+  return {
+    name,
+    ...(description.trim() === '' ? {} : { description }),
+    ...filled('included_servers', lists.included_servers),
+    ...filled('included_tools', lists.included_tools),
+    ...filled('excluded_tools', lists.excluded_tools),
+    ...(tool_names === 'bare' ? { tool_names } : {})
+  }
+}
+
+const filled = (name: string, list: readonly string[]) => (list.length > 0 ? { [name]: list } : {})
+
+/** What a box shows. */
+export type BoxState = 'off' | 'mixed' | 'on'
+
+/** A draft made ready for many questions. */
+export interface Choice {
+  /** The whole server is taken, and tools that it adds later with it. */
+  follows(server: string): boolean
+  /** The tool is part of the group. `tool` is its qualified name. */
+  has(server: string, tool: string): boolean
+  stateOf(server: string, tools: readonly string[]): BoxState
+  countOf(server: string, tools: readonly string[]): number
+}
+
+export function choiceOf({ included_servers, included_tools, excluded_tools }: Draft): Choice {
+  const servers = new Set(included_servers)
+  const picked = new Set(included_tools)
+  const excluded = new Set(excluded_tools)
+  const has = (server: string, tool: string) => (servers.has(server) || picked.has(tool)) && !excluded.has(tool)
+  return {
+    follows: (server) => servers.has(server),
+    has,
+    countOf: (server, tools) => tools.filter((tool) => has(server, tool)).length,
+    stateOf(server, tools) {
+      if (servers.has(server)) return ownedBy(server, excluded_tools).length > 0 ? 'mixed' : 'on'
+      return tools.some((tool) => picked.has(tool) && !excluded.has(tool)) ? 'mixed' : 'off'
+    }
+  }
+}
+
+/** Names of a server's tools. A server's name holds no `__`, so that the first one ends it. */
+const ownedBy = (server: string, names: readonly string[]): string[] =>
+  names.filter((name) => name.startsWith(`${server}__`))
+
+const without = (list: readonly string[], gone: (name: string) => boolean): string[] =>
+  list.filter((name) => !gone(name))
+
+const withName = (list: readonly string[], name: string): readonly string[] =>
+  list.includes(name) ? list : [...list, name].toSorted()
+
+/** A click on a server's box: off and mixed become on (its picks and exclusions go), on becomes off. */
+export function toggleServer(draft: Draft, server: string, tools: readonly string[]): Draft {
+  const isOn = choiceOf(draft).stateOf(server, tools) === 'on'
+  const isOwn = (name: string) => name.startsWith(`${server}__`)
+  return bareOrNot({
+    ...draft,
+    included_servers: isOn
+      ? without(draft.included_servers, (name) => name === server)
+      : withName(draft.included_servers, server),
+    included_tools: without(draft.included_tools, isOwn),
+    excluded_tools: without(draft.excluded_tools, isOwn)
+  })
+}
+
+/** A click on a tool's box: below a server that is taken it is excluded or let in again, else picked or dropped. */
+export function toggleTool(draft: Draft, server: string, tool: string): Draft {
+  const choice = choiceOf(draft)
+  const isTool = (name: string) => name === tool
+  if (choice.has(server, tool)) {
+    const included_tools = without(draft.included_tools, isTool)
+    return choice.follows(server)
+      ? { ...draft, included_tools, excluded_tools: withName(draft.excluded_tools, tool) }
+      : { ...draft, included_tools }
+  }
+  const excluded_tools = without(draft.excluded_tools, isTool)
+  if (choice.follows(server)) return { ...draft, excluded_tools }
+  return bareOrNot({ ...draft, excluded_tools, included_tools: withName(draft.included_tools, tool) })
+}
+
+export interface ToolName {
+  readonly server: string
+  /** Qualified. */
+  readonly name: string
+}
+
+/** Lets several tools in at once; those that are in already stay as they are. */
+export function withTools(draft: Draft, tools: readonly ToolName[]): Draft {
+  const choice = choiceOf(draft)
+  const news = tools.filter(({ server, name }) => !choice.has(server, name))
+  if (news.length === 0) return draft
+  const names = new Set(news.map(({ name }) => name))
+  const picks = news.filter(({ server }) => !choice.follows(server)).map(({ name }) => name)
+  return bareOrNot({
+    ...draft,
+    included_tools:
+      picks.length > 0 ? [...new Set([...draft.included_tools, ...picks])].toSorted() : draft.included_tools,
+    excluded_tools: without(draft.excluded_tools, (name) => names.has(name))
+  })
+}
+
+/** Takes several tools out at once. */
+export function withoutTools(draft: Draft, tools: readonly ToolName[]): Draft {
+  const choice = choiceOf(draft)
+  const gone = new Set(tools.map(({ name }) => name))
+  const excluded = tools.filter(({ server }) => choice.follows(server)).map(({ name }) => name)
+  return {
+    ...draft,
+    included_tools: without(draft.included_tools, (name) => gone.has(name)),
+    excluded_tools: [...new Set([...draft.excluded_tools, ...excluded])].toSorted()
+  }
+}
+
+/** A click on a server's box while a filter hides some of its tools: those that are hidden stay as they are. */
+export function toggleShown(draft: Draft, tools: readonly ToolName[]): Draft {
+  const choice = choiceOf(draft)
+  return tools.every(({ server, name }) => choice.has(server, name))
+    ? withoutTools(draft, tools)
+    : withTools(draft, tools)
+}
+
+/** Takes a name out of all lists: how one that leads nowhere is dropped. */
+export const withoutName = (draft: Draft, name: string): Draft => {
+  const isIt = (other: string) => other === name
+  return {
+    ...draft,
+    included_servers: without(draft.included_servers, isIt),
+    included_tools: without(draft.included_tools, isIt),
+    excluded_tools: without(draft.excluded_tools, isIt)
+  }
+}
+
+/** Bare names are those of one whole server (decisions "Tool groups"). */
+export const canBeBare = ({ included_servers, included_tools }: Draft): boolean =>
+  included_servers.length === 1 && included_tools.length === 0
+
+const bareOrNot = (draft: Draft): Draft =>
+  draft.tool_names === 'bare' && !canBeBare(draft) ? { ...draft, tool_names: 'qualified' } : draft
+
+/** Every tool of a server is picked one by one: what it adds later stays out, which is worth a hint. */
+export function isAllPicked(draft: Draft, server: string, tools: readonly string[]): boolean {
+  const choice = choiceOf(draft)
+  return !choice.follows(server) && tools.length > 0 && choice.countOf(server, tools) === tools.length
+}
+
+/** In how many places two drafts differ: names in lists, the description, the kind of names. */
+export function changeCount(before: Draft, after: Draft): number {
+  const lists = ['included_servers', 'included_tools', 'excluded_tools'] as const
+  const differing = lists.reduce((sum, list) => sum + differenceOf(before[list], after[list]), 0)
+  const texts = ['name', 'description', 'tool_names'] as const
+  return differing + texts.filter((member) => before[member] !== after[member]).length
+}
+
+function differenceOf(a: readonly string[], b: readonly string[]): number {
+  const [first, second] = [new Set(a), new Set(b)]
+  return without(a, (name) => second.has(name)).length + without(b, (name) => first.has(name)).length
+}

@@ -1,0 +1,18 @@
+/** A value with the steps that led to it. Steps that change nothing are none. */
+export interface History<T> {
+  readonly now: T
+  readonly past: readonly T[]
+}
+
+/** Steps that can be undone. */
+const MAX_STEPS = 200
+
+export const begin = <T>(now: T): History<T> => ({ now, past: [] })
+
+export const step = <T>({ now, past }: History<T>, next: T): History<T> =>
+  next === now ? { now, past } : { now: next, past: [...past, now].slice(-MAX_STEPS) }
+
+export const undo = <T>({ now, past }: History<T>): History<T> => {
+  const last = past.at(-1)
+  return last === undefined ? { now, past } : { now: last, past: past.slice(0, -1) }
+}

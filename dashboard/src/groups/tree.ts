@@ -1,0 +1,65 @@
+import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
+import { annotationsOf } from '../tools/annotations.ts'
+import { matches, wordsOf } from '../tools/filter.ts'
+import type { Choice } from './draft.ts'
+
+export interface TreeTool {
+  /** Qualified. */
+  readonly canonical_name: string
+  readonly name: string
+  readonly server: string
+  readonly description?: string | undefined
+  readonly enabled: boolean
+  readonly tokens: number
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface TreeServer {
+  readonly name: string
+  readonly status: ServerStatus
+}
+
+/** A server with all of its tools, and those of them that the filter lets through. */
+export interface Branch {
+  readonly server: TreeServer
+  readonly names: readonly string[]
+  readonly tools: readonly TreeTool[]
+}
+
+export const shows = ['all', 'chosen', 'read-only'] as const
+export type Show = (typeof shows)[number]
+
+/** The tree of servers and tools. Servers without tools are in it, too: they can be followed before they have any. */
+export function treeOf(
+  servers: readonly TreeServer[],
+  tools: readonly TreeTool[],
+  filter: { readonly q: string; readonly show: Show },
+  choice: Choice
+): Branch[] {
+  const byServer = new Map<string, TreeTool[]>(servers.map(({ name }) => [name, []]))
+  for (const tool of tools) byServer.get(tool.server)?.push(tool)
+  const words = wordsOf(filter.q)
+  const isShown = (tool: TreeTool) =>
+    (filter.show !== 'chosen' || choice.has(tool.server, tool.canonical_name)) &&
+    (filter.show !== 'read-only' || annotationsOf(tool.annotations).includes('read-only'))
+  return servers.flatMap((server) => {
+    const all = byServer.get(server.name) ?? []
+    const isNamed = words.length > 0 && matches(server.name, words)
+    const shown = all.filter(
+      (tool) => isShown(tool) && (isNamed || matches(`${tool.name}\n${tool.description ?? ''}`, words))
+    )
+    const isWanted = shown.length > 0 || isEmptyBranchShown(server.name, all, filter, isNamed, choice)
+    return isWanted ? [{ server, names: all.map((tool) => tool.canonical_name), tools: shown }] : []
+  })
+}
+
+function isEmptyBranchShown(
+  server: string,
+  all: readonly TreeTool[],
+  { q, show }: { readonly q: string; readonly show: Show },
+  isNamed: boolean,
+  choice: Choice
+): boolean {
+  if (show === 'chosen') return choice.follows(server) && (q === '' || isNamed)
+  return show === 'all' && all.length === 0 && (q === '' || isNamed)
+}

@@ -1,0 +1,45 @@
+import { suggestName } from '../../../src/domain/import-name.ts'
+import { useApp } from '../app-context.ts'
+import { PageHead } from '../components/page-head.tsx'
+import { PasteImport } from '../components/paste-import.tsx'
+import { ServerEditor } from '../components/server-editor.tsx'
+import { Tabs } from '../components/tabs.tsx'
+import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
+import { emptyForm, type ServerForm } from '../server-form.ts'
+
+const tabs = [
+  { id: 'form', label: 'Form' },
+  { id: 'paste', label: 'Paste mcp.json' }
+] as const
+
+/** From host or package, as soon as there is one. */
+const suggest = ({ transport, url, command, args }: ServerForm): string => {
+  if (transport === 'stdio')
+    return command === '' ? '' : suggestName({ command, args: (args ?? '').split('\n').filter(Boolean) })
+  return /^https?:\/\/[^/]+\.?[^/]+/.test(url ?? '') ? suggestName({ url: url! }) : ''
+}
+
+export function AddServer({ query }: PageProps) {
+  const { location } = useApp()
+  const tab = query.tab === 'paste' ? 'paste' : 'form'
+  const initial = query.transport === 'stdio' ? { ...emptyForm, transport: 'stdio' as const } : emptyForm
+  return (
+    <>
+      <PageHead
+        title="Add server"
+        crumb={
+          <>
+            <a href={link('servers')}>Servers</a> <span aria-hidden="true">/</span>
+          </>
+        }
+        sub="Towpath connects first and lists what the server offers; one that does not answer is not kept."
+      />
+      <section class="panel" aria-label="New server">
+        <Tabs label="Way to add" tabs={tabs} current={tab} onSelect={(next) => location.setQuery({ tab: next })}>
+          {tab === 'paste' ? <PasteImport /> : <ServerEditor initial={initial} suggest={suggest} />}
+        </Tabs>
+      </section>
+    </>
+  )
+}

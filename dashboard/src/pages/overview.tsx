@@ -1,0 +1,165 @@
+import type { Overview as OverviewData } from '../../../src/schemas/dashboard/overview.ts'
+import type { Stats } from '../../../src/schemas/stats.ts'
+import { useSource } from '../app-context.ts'
+import { AttentionList } from '../components/attention.tsx'
+import { VolumeChart } from '../components/charts.tsx'
+import { ConnectClient } from '../components/connect-client.tsx'
+import { CopyButton } from '../components/copy-button.tsx'
+import { Fact, Facts } from '../components/facts.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Loaded } from '../components/panels.tsx'
+import { RangeChoice, rangeOf } from '../components/range-choice.tsx'
+import { QualifiedName } from '../components/shown.tsx'
+import { count, duration, durationParts, percent } from '../format.ts'
+import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+
+function OverviewFacts({ overview, stats }: { overview: OverviewData; stats: Stats | undefined }) {
+  const total = stats?.total
+  const [p50, p50Unit] = durationParts(total?.p50_ms)
+  const [p95, p95Unit] = durationParts(total?.p95_ms)
+  return (
+    <Facts>
+      <Fact label="Servers up" value={overview.connected_count} note={`of ${overview.server_count}`} />
+      <Fact label="Tools served" value={count(overview.tool_count)} note={`~${count(overview.tokens)} tokens`} />
+      <Fact label="Calls" value={count(total?.calls)} />
+      <Fact label="Failed" value={total ? percent(total.failed, total.calls) : '—'} bad={(total?.failed ?? 0) > 0} />
+      <Fact label="p50" value={p50} note={p50Unit} />
+      <Fact label="p95" value={p95} note={p95Unit} />
+    </Facts>
+  )
+}
+
+interface ToolRowsProps {
+  readonly title: string
+  readonly tools: Stats['top_tools']
+  readonly empty: string
+}
+
+const ToolRows = ({ title, tools, empty }: ToolRowsProps) => (
+  <section class="panel flush" aria-label={title}>
+    <h2 class="phead">{title}</h2>
+    {tools.length === 0 ? (
+      <p class="pad muted">{empty}</p>
+    ) : (
+      <table class="slim">
+        <thead>
+          <tr>
+            <th scope="col">Tool</th>
+            <th scope="col" class="num">
+              Calls
+            </th>
+            <th scope="col" class="num opt2">
+              Failed
+            </th>
+            <th scope="col" class="num">
+              p95
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {tools.map(({ server, tool, calls, failed, p95_ms }) => (
+            <tr key={`${server}__${tool}`}>
+              <th scope="row">
+                <a class="plain" data-row href={link('tool', `${server}__${tool}`)}>
+                  <QualifiedName name={`${server}__${tool}`} />
+                </a>
+              </th>
+              <td class="num">{count(calls)}</td>
+              <td class="num opt2">{percent(failed, calls)}</td>
+              <td class="num">{duration(p95_ms)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    )}
+  </section>
+)
+
+const Endpoints = ({ endpoints }: { endpoints: OverviewData['endpoints'] }) => (
+  <ul class="endpoints">
+    {endpoints.map(({ label, url }) => (
+      <li key={url} class="row">
+        <span>
+          <span class="help blk">{label}</span>
+          <code class="url">{url}</code>
+        </span>
+        <CopyButton text={url} kind="sm">
+          Copy URL
+        </CopyButton>
+      </li>
+    ))}
+  </ul>
+)
+
+const Attention = ({ overview: { attention, attention_count } }: { overview: OverviewData }) => (
+  <section class="panel" aria-label="Needs attention">
+    <div class="row">
+      <h2>Needs attention</h2>
+      {attention_count > 5 && <a href={link('diagnostics')}>All {count(attention_count)}</a>}
+    </div>
+    {attention_count === 0 ? (
+      <p class="sub">Nothing: every enabled server answers.</p>
+    ) : (
+      <AttentionList items={attention.slice(0, 5)} />
+    )}
+  </section>
+)
+
+/** What is to be done first, where nothing was called yet. */
+const Beginning = ({ state }: { state: OverviewData['empty_state'] }) =>
+  state === 'no_servers' ? (
+    <section class="panel empty below">
+      <h2>Add the first server</h2>
+      <p>Agents see the tools of the servers that you add here.</p>
+      <a class="btn primary" data-new href={link('new-server')}>
+        Add server
+      </a>
+    </section>
+  ) : (
+    <section class="panel below">
+      <p class="sub">No call has been made yet. Point a client at this gateway and ask it to use a tool.</p>
+      <ConnectClient most={1} />
+    </section>
+  )
+
+export function Overview({ query }: PageProps) {
+  const range = rangeOf(query)
+  const overview = useSource(sources.overview)
+  const stats = useSource(sources.stats(range))
+  return (
+    <>
+      <PageHead title="Overview">
+        <RangeChoice range={range} />
+      </PageHead>
+      <Loaded resource={overview} what="The overview">
+        {(data) => (
+          <>
+            <OverviewFacts overview={data} stats={stats.data.value} />
+            {data.empty_state ? (
+              <Beginning state={data.empty_state} />
+            ) : (
+              <Loaded resource={stats} what="The statistics">
+                {(numbers) => <VolumeChart stats={numbers} />}
+              </Loaded>
+            )}
+            <div class="split even">
+              <Attention overview={data} />
+              <section class="panel" aria-label="Endpoints">
+                <h2>Endpoints</h2>
+                <Endpoints endpoints={data.endpoints} />
+              </section>
+              {stats.data.value && !data.empty_state && (
+                <>
+                  <ToolRows title="Top tools" tools={stats.data.value.top_tools} empty="No tool was called." />
+                  <ToolRows title="Slowest tools" tools={stats.data.value.slowest_tools} empty="No tool was called." />
+                </>
+              )}
+            </div>
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}

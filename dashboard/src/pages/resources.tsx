@@ -1,0 +1,3 @@
+import { PageHead } from '../components/page-head.tsx'
+
+export const Resources = () => <PageHead title="Resources" />

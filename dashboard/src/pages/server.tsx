@@ -1,0 +1,80 @@
+import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
+import { change, path } from '../api.ts'
+import { useApp, useSource } from '../app-context.ts'
+import { PageHead } from '../components/page-head.tsx'
+import { Loaded } from '../components/panels.tsx'
+import { DeleteButton, RefreshButton } from '../components/server-actions.tsx'
+import { ServerFacts } from '../components/server-facts.tsx'
+import { ServerTabs, serverTabs } from '../components/server-tabs.tsx'
+import { Shown } from '../components/shown.tsx'
+import { SignInAgain } from '../components/sign-in-again.tsx'
+import { ServerState } from '../components/status.tsx'
+import { Switch } from '../components/switch.tsx'
+import { TestButton } from '../components/test-button.tsx'
+import { sentence } from '../format.ts'
+import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+
+function Head({ server }: { server: ServerDetails }) {
+  const { store } = useApp()
+  const { name, status, last_error: error } = server
+  const onSwitch = async (enabled: boolean) => {
+    await change('PATCH', path('servers', name, 'enabled'), { enabled })
+    await store.refresh()
+  }
+  return (
+    <div class="bar">
+      <ServerState status={status} />
+      <Switch name={name} checked={server.enabled} onSwitch={onSwitch}>
+        Enabled
+      </Switch>
+      {status === 'failing' && error && (
+        <p class="result err">
+          <Shown text={sentence(error)} />
+        </p>
+      )}
+    </div>
+  )
+}
+
+export function Server({ name, query }: PageProps) {
+  const resource = useSource(sources.server(name))
+  const current = serverTabs.find((id) => id === query.tab) ?? 'tools'
+  const server = resource.data.value
+  return (
+    <>
+      <PageHead
+        title={name}
+        heading={<Shown text={name} />}
+        crumb={
+          <>
+            <a href={link('servers')}>Servers</a> <span aria-hidden="true">/</span>
+          </>
+        }
+        sub={server?.description && <Shown text={server.description} />}
+      >
+        {server && (
+          <>
+            <TestButton name={name} />
+            <RefreshButton name={name} />
+            <DeleteButton server={server} />
+          </>
+        )}
+      </PageHead>
+      <Loaded resource={resource} what="The server">
+        {(found) => (
+          <>
+            <Head server={found} />
+            {found.status === 'sign_in_needed' && <SignInAgain server={found} />}
+            <ServerTabs server={found} current={current} />
+            <section class="panel below" aria-label="About">
+              <h2>About</h2>
+              <ServerFacts server={found} />
+            </section>
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}

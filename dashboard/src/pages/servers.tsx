@@ -1,0 +1,191 @@
+import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
+import { change, path } from '../api.ts'
+import { useApp, useSource } from '../app-context.ts'
+import { ConnectClient } from '../components/connect-client.tsx'
+import { Fact, Facts } from '../components/facts.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { EmptyPanel, Loaded } from '../components/panels.tsx'
+import { SearchBox } from '../components/search-box.tsx'
+import { Segmented } from '../components/segmented.tsx'
+import { ServerRows } from '../components/server-rows.tsx'
+import { Table } from '../components/table.tsx'
+import { count, durationParts, percent } from '../format.ts'
+import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
+import { needsAttention } from '../server-state.ts'
+import * as sources from '../sources.ts'
+
+type State = 'all' | 'attention' | 'disabled'
+
+const fits: Readonly<Record<State, (server: ServerView) => boolean>> = {
+  all: () => true,
+  attention: needsAttention,
+  disabled: ({ enabled }) => !enabled
+}
+
+const matches = ({ name, description = '', config_summary: { target = '', command = '' } }: ServerView, text: string) =>
+  [name, description, target, command].some((each) => each.toLowerCase().includes(text.toLowerCase()))
+
+function ServerFacts({ servers }: { servers: readonly ServerView[] }) {
+  const overview = useSource(sources.overview).data.value
+  const total = useSource(sources.stats('24h')).data.value?.total
+  const enabled = servers.filter((server) => server.enabled)
+  const connected = servers.filter(({ status }) => status === 'connected').length
+  const tools = servers.reduce((sum, { tool_count }) => sum + tool_count, 0)
+  const off = overview ? tools - overview.tool_count : 0
+  const [p95, unit] = durationParts(total?.p95_ms)
+  return (
+    <Facts>
+      <Fact label="Servers up" value={connected} note={`of ${enabled.length} enabled`} />
+      <Fact label="Tools served" value={count(overview?.tool_count)} note={off > 0 && `${count(off)} not served`} />
+      <Fact label="Calls, 24 h" value={count(total?.calls)} />
+      <Fact
+        label="Failed"
+        value={total ? percent(total.failed, total.calls) : '—'}
+        note={total && total.failed > 0 && `${count(total.failed)} calls`}
+        bad={(total?.failed ?? 0) > 0}
+      />
+      <Fact label="p95" value={p95} note={unit} />
+    </Facts>
+  )
+}
+
+const NoServers = () => (
+  <div class="ways">
+    <EmptyPanel title="Paste a configuration">
+      <p>The servers of an mcp.json, from any client: Claude, Cursor, VS Code, Windsurf.</p>
+      <a class="btn primary" href={link('new-server', '', { tab: 'paste' })}>
+        Paste mcp.json
+      </a>
+    </EmptyPanel>
+    <EmptyPanel title="Enter a URL">
+      <p>A server that speaks streamable HTTP or SSE, with a token or a sign-in.</p>
+      <a class="btn" href={link('new-server', '', { tab: 'form' })}>
+        Add by URL
+      </a>
+    </EmptyPanel>
+    <EmptyPanel title="Enter a command">
+      <p>A program that speaks MCP on stdin and stdout, for example by npx or uvx.</p>
+      <a class="btn" href={link('new-server', '', { tab: 'form', transport: 'stdio' })}>
+        Add by command
+      </a>
+    </EmptyPanel>
+    <EmptyPanel title="Look around first">
+      <p>
+        The demo server needs nothing else on this machine. Start the gateway with it: <code>towpath start --demo</code>
+      </p>
+    </EmptyPanel>
+  </div>
+)
+
+function ServerTable({ servers, query }: { servers: readonly ServerView[]; query: PageProps['query'] }) {
+  const { location, store } = useApp()
+  const state = query.state && query.state in fits ? (query.state as State) : 'all'
+  const text = query.q ?? ''
+  const shown = servers.filter((server) => fits[state](server) && matches(server, text))
+  const onSwitch = async (name: string, enabled: boolean) => {
+    await change('PATCH', path('servers', name, 'enabled'), { enabled })
+    await store.refresh(new Set(['servers']))
+  }
+  return (
+    <>
+      <div class="bar">
+        <SearchBox
+          label="Filter servers"
+          placeholder="Filter by name, URL or command"
+          value={text}
+          onInput={(q) => location.setQuery({ q })}
+        />
+        <Segmented
+          label="Status filter"
+          current={state}
+          onSelect={(next) => location.setQuery({ state: next === 'all' ? undefined : next })}
+          options={[
+            { id: 'all', label: 'All' },
+            { id: 'attention', label: 'Needs attention', count: servers.filter(needsAttention).length },
+            { id: 'disabled', label: 'Disabled', count: servers.filter(fits.disabled).length }
+          ]}
+        />
+      </div>
+      {shown.length === 0 ? (
+        <EmptyPanel title={text ? `No server matches “${text}”` : 'No server is in this state'}>
+          <button type="button" class="btn" onClick={() => location.setQuery({ q: undefined, state: undefined })}>
+            Clear
+          </button>
+        </EmptyPanel>
+      ) : (
+        <Table label="Servers">
+          <thead>
+            <tr>
+              <th scope="col">Server</th>
+              <th scope="col">Status</th>
+              <th scope="col" class="opt">
+                Transport
+              </th>
+              <th scope="col" class="num opt2">
+                Tools <span class="muted">/ prompts</span>
+              </th>
+              <th scope="col" class="opt">
+                Calls, 24 h
+              </th>
+              <th scope="col" class="num opt2">
+                Total
+              </th>
+              <th scope="col" class="num opt">
+                p95
+              </th>
+              <th scope="col" class="num opt2">
+                Failed
+              </th>
+              <th scope="col">Enabled</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((server) => (
+              <ServerRows key={server.name} server={server} onSwitch={onSwitch} />
+            ))}
+          </tbody>
+        </Table>
+      )}
+    </>
+  )
+}
+
+export function Servers({ query }: PageProps) {
+  const servers = useSource(sources.servers)
+  const endpoint = useSource(sources.overview).data.value?.endpoints[0]?.url
+  return (
+    <>
+      <PageHead
+        title="Servers"
+        sub={
+          <>
+            Upstream MCP servers. Enabled servers appear on {endpoint ? <code>{endpoint}</code> : 'the MCP endpoint'}.
+          </>
+        }
+      >
+        <a class="btn" href={link('new-server', '', { tab: 'paste' })}>
+          Import mcp.json
+        </a>
+        <a class="btn primary" data-new href={link('new-server', '', { tab: 'form' })}>
+          Add server <kbd>N</kbd>
+        </a>
+      </PageHead>
+      <Loaded resource={servers} what="The servers">
+        {({ servers: all }) =>
+          all.length === 0 ? (
+            <NoServers />
+          ) : (
+            <>
+              <ServerFacts servers={all} />
+              <ServerTable servers={all} query={query} />
+              <section class="panel below">
+                <ConnectClient most={1} />
+              </section>
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,40 @@
+import { signal, type Signal } from '@preact/signals'
+
+export type Theme = 'light' | 'dark' | 'system'
+
+/** What a person chose for this browser; the only things that are stored in it. */
+export interface Preferences {
+  readonly theme: Signal<Theme>
+  /** Whether single letters do something (WCAG 2.1.4). */
+  readonly shortcuts: Signal<boolean>
+}
+
+const read = (key: string): string | null => {
+  try {
+    return localStorage.getItem(key)
+  } catch {
+    return null
+  }
+}
+
+const write = (key: string, value: string | undefined) => {
+  try {
+    if (value === undefined) localStorage.removeItem(key)
+    else localStorage.setItem(key, value)
+  } catch {
+    // it holds until the page is left
+  }
+}
+
+export function createPreferences(): Preferences {
+  const saved = read('towpath.theme')
+  const theme = signal<Theme>(saved === 'light' || saved === 'dark' ? saved : 'system')
+  const shortcuts = signal(read('towpath.shortcuts') !== 'off')
+  theme.subscribe((value) => {
+    if (value === 'system') delete document.documentElement.dataset.theme
+    else document.documentElement.dataset.theme = value
+    write('towpath.theme', value === 'system' ? undefined : value)
+  })
+  shortcuts.subscribe((value) => write('towpath.shortcuts', value ? undefined : 'off'))
+  return { theme, shortcuts }
+}

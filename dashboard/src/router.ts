@@ -1,0 +1,83 @@
+/** Routes live in the hash: the gateway serves `/` and `/assets/*` alone, and every other path stays an exact 404. */
+
+/** The first pattern that fits wins; `:name` stands for one segment, encoded. */
+const patterns = {
+  overview: 'overview',
+  servers: 'servers',
+  'new-server': 'new/server',
+  server: 'servers/:name',
+  tools: 'tools',
+  tool: 'tools/:name',
+  prompts: 'prompts',
+  prompt: 'prompts/:name',
+  resources: 'resources',
+  groups: 'groups',
+  'new-group': 'new/group',
+  group: 'groups/:name',
+  calls: 'calls',
+  call: 'calls/:id',
+  diagnostics: 'diagnostics',
+  connect: 'connect'
+} as const
+
+export type Page = keyof typeof patterns
+
+export interface Route {
+  readonly page: Page | 'unknown'
+  /** What `:name` or `:id` stands for; '' where the pattern has neither. */
+  readonly name: string
+  readonly query: Readonly<Record<string, string>>
+}
+
+type Query = Readonly<Record<string, string | undefined>>
+
+const decode = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The name that the pattern's parameter stands for, '' without one; undefined where the path does not fit. */
+function match(pattern: string, path: string): string | undefined {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  if (wanted.length !== given.length) return undefined
+  let name = ''
+  for (const [at, part] of wanted.entries()) {
+    if (!part.startsWith(':')) {
+      if (part !== given[at]) return undefined
+      continue
+    }
+    const value = decode(given[at]!)
+    if (!value) return undefined
+    name = value
+  }
+  return name
+}
+
+/** `location.hash` as a route. An empty one is the servers page. */
+export function parseHash(hash: string): Route {
+  const [path = '', search = ''] = splitOnce(hash.replace(/^#\/?/, ''), '?')
+  const query = Object.fromEntries(new URLSearchParams(search))
+  if (path === '') return { page: 'servers', name: '', query }
+  for (const [page, pattern] of Object.entries(patterns) as [Page, string][]) {
+    const name = match(pattern, path)
+    if (name !== undefined) return { page, name, query }
+  }
+  return { page: 'unknown', name: '', query }
+}
+
+function splitOnce(text: string, separator: string): string[] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)]
+}
+
+/** For `href`, and for `navigate`. Members of the query that are empty or undefined are left out. */
+export function link(page: Page, name = '', query: Query = {}): string {
+  const path = patterns[page].replace(/:\w+/, () => encodeURIComponent(name))
+  const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
+  const search = new URLSearchParams(given).toString()
+  return `#/${path}${search ? `?${search}` : ''}`
+}

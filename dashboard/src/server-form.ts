@@ -1,0 +1,152 @@
+import { isServerName, SERVER_NAME_RULE } from '../../src/domain/names.ts'
+import type { ServerInput } from '../../src/schemas/server.ts'
+import type { ServerUpdate, ServerView } from '../../src/schemas/dashboard/servers.ts'
+
+/** `null` stands for a value that is stored and not shown: it is kept. */
+export type Secret = string | null
+
+export interface Pair {
+  readonly key: string
+  readonly value: Secret
+}
+
+/** What the fields of the form hold; lists are one entry a line. */
+export interface ServerForm {
+  readonly name: string
+  readonly transport: ServerInput['transport']
+  readonly description: string
+  readonly session_mode: 'stateless' | 'stateful'
+  readonly url: Secret
+  readonly command: string
+  readonly args: Secret
+  readonly bearer_token: Secret
+  readonly headers: readonly Pair[]
+  readonly env: readonly Pair[]
+  readonly oauth_client_id: Secret
+  readonly oauth_client_secret: Secret
+  readonly oauth_scopes: string
+}
+
+export type Problems = Readonly<Partial<Record<keyof ServerForm, string>>>
+
+export const emptyForm: ServerForm = {
+  name: '',
+  transport: 'streamable_http',
+  description: '',
+  session_mode: 'stateless',
+  url: '',
+  command: '',
+  args: '',
+  bearer_token: '',
+  headers: [],
+  env: [],
+  oauth_client_id: '',
+  oauth_client_secret: '',
+  oauth_scopes: ''
+}
+
+const stored = (isThere: boolean | number | undefined): Secret => (isThere ? null : '')
+const storedPairs = (keys: readonly string[] = []): Pair[] => keys.map((key) => ({ key, value: null }))
+
+/** A URL whose query values are hidden cannot be shown for editing as it is. */
+const editableUrl = (target: string | undefined): Secret => (target?.includes('***') ? null : (target ?? ''))
+
+/** The form of a server that is registered: what the gateway does not show is kept unless it is replaced. */
+export function formOf({ name, transport, description = '', config_summary: config }: ServerView): ServerForm {
+  return {
+    ...emptyForm,
+    name,
+    transport,
+    description,
+    session_mode: config.session_mode,
+    url: editableUrl(config.target),
+    command: config.command ?? '',
+    args: stored(config.argument_count),
+    bearer_token: stored(config.has_bearer_token),
+    headers: storedPairs(config.header_keys),
+    env: storedPairs(config.env_keys),
+    oauth_client_id: stored(config.has_oauth_client),
+    oauth_client_secret: stored(config.has_oauth_client_secret),
+    oauth_scopes: (config.oauth_scopes ?? []).join('\n')
+  }
+}
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '')
+
+const record = (pairs: readonly Pair[]): Record<string, string | null> | undefined => {
+  const given = pairs.filter(({ key }) => key.trim() !== '')
+  return given.length > 0 ? Object.fromEntries(given.map(({ key, value }) => [key.trim(), value])) : undefined
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+const withoutEmpty = (members: Members): Members =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== ''))
+
+const remote = ({ url, bearer_token, headers }: ServerForm): Members => ({
+  url: url?.trim() ?? null,
+  bearer_token: bearer_token?.trim() ?? null,
+  headers: record(headers)
+})
+
+const local = ({ command, args, env }: ServerForm): Members => ({
+  command: command.trim(),
+  args: args === null ? null : lines(args).length > 0 ? lines(args) : undefined,
+  env: record(env)
+})
+
+const signIn = ({ oauth_client_id, oauth_client_secret, oauth_scopes }: ServerForm): Members => ({
+  oauth_client_id: oauth_client_id?.trim() ?? null,
+  oauth_client_secret,
+  oauth_scopes: lines(oauth_scopes.replaceAll(/[ ,]+/g, '\n')).length
+    ? lines(oauth_scopes.replaceAll(/[ ,]+/g, '\n')).map((scope) => scope.trim())
+    : undefined
+})
+
+/** Body of `PUT /servers/:name`; only what belongs to the transport is in it. */
+export function toUpdate(form: ServerForm): ServerUpdate {
+  const { transport, description, session_mode } = form
+  return withoutEmpty({
+    transport,
+    description: description.trim(),
+    session_mode,
+    ...(transport === 'stdio' ? local(form) : remote(form)),
+    ...(transport === 'streamable_http' ? signIn(form) : {})
+  }) as ServerUpdate
+}
+
+/** Body of `POST /servers`. */
+export const toInput = (form: ServerForm): ServerInput =>
+  ({ name: form.name.trim(), ...toUpdate(form) }) as unknown as ServerInput
+
+/** What is wrong with the fields, as far as it is known before the gateway looks. Only fields that were filled count where `isWhole` is false. */
+export function problemsOf(form: ServerForm, isWhole: boolean): Problems {
+  const { name, transport, url, command } = form
+  const problems: { -readonly [K in keyof Problems]: Problems[K] } = {}
+  if (name.trim() === '' ? isWhole : !isServerName(name.trim())) problems.name = `The name ${SERVER_NAME_RULE}.`
+  if (transport === 'stdio') {
+    if (command.trim() === '' && isWhole) problems.command = 'A command is needed, for example npx.'
+  } else if (url !== null && (url.trim() === '' ? isWhole : !/^https?:\/\/[^\s/]+/.test(url.trim()))) {
+    problems.url = 'A URL is needed that begins with http:// or https://.'
+  }
+  return problems
+}
+
+/** Fields by how much they say: `url` is also part of other words. */
+const fields = [
+  'oauth_client_secret',
+  'oauth_client_id',
+  'oauth_scopes',
+  'bearer_token',
+  'headers',
+  'command',
+  'env',
+  'url',
+  'name'
+] as const
+
+/** A refusal of the gateway beside the field that it speaks of; undefined where it speaks of none that has a place for it. */
+export function problemIn(message: string): Problems | undefined {
+  const field = fields.find((each) => new RegExp(`\\b${each}\\b`).test(message))
+  return field === 'url' || field === 'command' || field === 'name' ? { [field]: message } : undefined
+}

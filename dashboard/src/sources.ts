@@ -1,0 +1,45 @@
+import type { CallEntry, CallFilter } from '../../src/schemas/call.ts'
+import type { Diagnostics } from '../../src/schemas/dashboard/diagnostics.ts'
+import type { Overview } from '../../src/schemas/dashboard/overview.ts'
+import type { PromptsView } from '../../src/schemas/dashboard/prompts.ts'
+import type { ResourcesView } from '../../src/schemas/dashboard/resources.ts'
+import type { ServerDetails, ServersView } from '../../src/schemas/dashboard/servers.ts'
+import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/tool-groups.ts'
+import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
+import type { Range, Stats } from '../../src/schemas/stats.ts'
+import { path } from './api.ts'
+import { source } from './store.ts'
+
+/** What pages read. A page that needs more adds it here, so that pages share answers. */
+
+export interface CallsPage {
+  readonly calls: readonly CallEntry[]
+  readonly next_before?: string
+}
+
+export const overview = source<Overview>(path('overview'), [
+  'servers',
+  'tools',
+  'prompts',
+  'resources',
+  'tool_groups',
+  'calls'
+])
+export const servers = source<ServersView>(path('servers'), ['servers', 'tools', 'prompts', 'resources', 'calls'])
+export const server = (name: string) =>
+  source<ServerDetails>(path('servers', name), ['servers', 'tools', 'prompts', 'resources', 'calls'])
+export const tools = source<ToolsView>(path('tools'), ['servers', 'tools'])
+export const prompts = source<PromptsView>(path('prompts'), ['servers', 'prompts'])
+export const resources = source<ResourcesView>(path('resources'), ['servers', 'resources'])
+export const groups = source<ToolGroupsView>(path('tool-groups'), ['servers', 'tools', 'tool_groups'])
+export const group = (name: string) =>
+  source<ToolGroupView>(path('tool-groups', name), ['servers', 'tools', 'tool_groups'])
+export const diagnostics = source<Diagnostics>(path('diagnostics'), ['servers'])
+export const stats = (range: Range) => source<Stats>(`${path('stats')}?range=${range}`, ['calls'])
+export const calls = (filter: CallFilter) => source<CallsPage>(`${path('calls')}${search(filter)}`, ['calls'])
+export const call = (id: string) => source<CallEntry>(path('calls', id), [])
+
+const search = (filter: CallFilter): string => {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== '')
+  return given.length > 0 ? `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}` : ''
+}

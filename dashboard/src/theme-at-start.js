@@ -1,0 +1,7 @@
+// Runs before the first paint. Without an override CSS follows the system.
+try {
+  const theme = localStorage.getItem('towpath.theme')
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
+} catch {
+  // storage is closed to this page: the system's theme it is
+}

@@ -1,0 +1,101 @@
+export interface DiffLine {
+  readonly change: 'same' | 'added' | 'removed'
+  readonly text: string
+}
+
+/** Cells of the table of the longest common subsequence; beyond it the whole is told as changed. */
+const MAX_CELLS = 4_000_000
+
+const line = (change: DiffLine['change']) => (text: string) => ({ change, text })
+
+/** The lines of two texts, what is gone before what came. */
+export function diffLines(before: string, after: string): DiffLine[] {
+  const [a, b] = [before.split('\n'), after.split('\n')]
+  let start = 0
+  while (start < a.length && start < b.length && a[start] === b[start]) start++
+  let end = 0
+  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++
+  return [
+    ...a.slice(0, start).map(line('same')),
+    ...changed(a.slice(start, a.length - end), b.slice(start, b.length - end)),
+    ...a.slice(a.length - end).map(line('same'))
+  ]
+}
+
+function changed(a: readonly string[], b: readonly string[]): DiffLine[] {
+  if (a.length * b.length > MAX_CELLS) return [...a.map(line('removed')), ...b.map(line('added'))]
+  const width = b.length + 1
+  const lengths = new Uint32Array((a.length + 1) * width)
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      lengths[i * width + j] =
+        a[i] === b[j]
+          ? lengths[(i + 1) * width + j + 1]! + 1
+          : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!)
+    }
+  }
+  const lines: DiffLine[] = []
+  let [i, j] = [0, 0]
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      lines.push({ change: 'same', text: a[i]! })
+      i++
+      j++
+    } else if (i < a.length && (j === b.length || lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!)) {
+      lines.push({ change: 'removed', text: a[i++]! })
+    } else lines.push({ change: 'added', text: b[j++]! })
+  }
+  return lines
+}
+
+export interface Hunk {
+  readonly lines: readonly DiffLine[]
+  /** Lines that are the same, and left out before it. */
+  readonly skipped: number
+}
+
+/** Only what changed, with so many lines around it. */
+export function hunksOf(lines: readonly DiffLine[], context = 3): Hunk[] {
+  const isNear = lines.map((_, at) =>
+    lines.slice(Math.max(0, at - context), at + context + 1).some(({ change }) => change !== 'same')
+  )
+  const hunks: { lines: DiffLine[]; skipped: number }[] = []
+  let skipped = 0
+  for (const [at, each] of lines.entries()) {
+    if (!isNear[at]) skipped++
+    else if (skipped > 0 || hunks.length === 0) {
+      hunks.push({ lines: [each], skipped })
+      skipped = 0
+    } else hunks.at(-1)!.lines.push(each)
+  }
+  return hunks
+}
+
+/** What an agent reads of a tool. */
+export interface Definition {
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly input_schema?: unknown
+  readonly output_schema?: unknown
+  readonly annotations?: unknown
+}
+
+/** A definition as lines of text: the description as it is, the rest as JSON. */
+export function definitionText({
+  title,
+  description = '',
+  input_schema,
+  output_schema,
+  annotations
+}: Definition): string {
+  const json = (name: string, value: unknown) =>
+    value === undefined ? [] : [`${name} ${JSON.stringify(value, null, 2)}`]
+  const parts = [
+    ...(title === undefined ? [] : [`title: ${title}`]),
+    description,
+    ...json('input schema', input_schema),
+    ...json('output schema', output_schema),
+    ...json('annotations', annotations)
+  ]
+  return parts.join('\n')
+}

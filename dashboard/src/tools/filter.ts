@@ -1,0 +1,35 @@
+export const states = ['all', 'enabled', 'disabled', 'flagged'] as const
+export type State = (typeof states)[number]
+
+/** What the list is narrowed to; it lives in the URL. */
+export interface ToolFilter {
+  readonly q: string
+  /** '' for all. */
+  readonly server: string
+  readonly state: State
+}
+
+export const everything: ToolFilter = { q: '', server: '', state: 'all' }
+
+const isState = (text: string): text is State => (states as readonly string[]).includes(text)
+
+export function filterFrom(query: URLSearchParams): ToolFilter {
+  const state = query.get('state') ?? ''
+  return { q: query.get('q') ?? '', server: query.get('server') ?? '', state: isState(state) ? state : 'all' }
+}
+
+/** Members of the URL's query; what filters nothing is not there. */
+export function filterQuery({ q, server, state }: ToolFilter): Record<string, string> {
+  return { ...(server && { server }), ...(q.trim() && { q }), ...(state === 'all' ? {} : { state }) }
+}
+
+export const isNarrow = (filter: ToolFilter): boolean => Object.keys(filterQuery(filter)).length > 0
+
+/** Words that all have to be found, in any order. */
+export const wordsOf = (q: string): readonly string[] => q.toLowerCase().split(/\s+/).filter(Boolean)
+
+export const matches = (text: string, words: readonly string[]): boolean => {
+  if (words.length === 0) return true
+  const lower = text.toLowerCase()
+  return words.every((word) => lower.includes(word))
+}

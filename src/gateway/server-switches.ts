@@ -1,0 +1,40 @@
+import { invalid } from '../errors.ts'
+import type { ItemKind } from '../registry/model.ts'
+import type { Transaction } from '../registry/registry.ts'
+import type { ServerBlock } from './catalog.ts'
+import type { SwitchesPatch, SwitchesRecord } from './gateway.ts'
+
+const kinds = [
+  ['tools', 'tool'],
+  ['prompts', 'prompt'],
+  ['resources', 'resource'],
+  ['templates', 'template']
+] as const satisfies readonly (readonly [keyof SwitchesPatch, ItemKind])[]
+
+const ofKind = (server: ServerBlock, kind: ItemKind): Record<string, boolean> =>
+  Object.fromEntries(server.items(kind).map(({ name, stored }) => [name, stored.enabled]))
+
+/** The own switches, which records do not tell of a server that is disabled. */
+export const switchesOf = (server: ServerBlock): SwitchesRecord => ({
+  name: server.name,
+  enabled: server.enabled,
+  tools: ofKind(server, 'tool'),
+  prompts: ofKind(server, 'prompt'),
+  resources: ofKind(server, 'resource'),
+  templates: ofKind(server, 'template')
+})
+
+/** In one transaction; what the server does not offer is a 400 that names it, and nothing is changed. */
+export async function storeSwitches(tx: Transaction, name: string, patch: SwitchesPatch): Promise<void> {
+  for (const [member, kind] of kinds) {
+    for (const enabled of [true, false]) {
+      const names = Object.entries(patch[member] ?? {}).flatMap(([own, is]) => (is === enabled ? [own] : []))
+      if (names.length === 0) continue
+      const known = new Set(await tx.items.setEnabled(name, kind, names, enabled))
+      const unknown = names.filter((own) => !known.has(own))
+      if (unknown.length > 0)
+        throw invalid(`"${member}" names what server "${name}" does not offer: ${unknown.join(', ')}`)
+    }
+  }
+  if (patch.enabled !== undefined) await tx.servers.setEnabled(name, patch.enabled)
+}

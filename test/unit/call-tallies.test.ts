@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSlices, durationOf, type Tally } from '../../src/registry/call-tallies.ts'
+
+/** A round two hours, in seconds since 1970. */
+const BEGIN = 7_200 * 250_000
+const MINUTE = 60
+const HOUR = 3_600
+
+/** A log of calls, each at its second, and what was read of it. */
+function start() {
+  const calls: number[] = []
+  const reads: [from: number, seconds: number][] = []
+  const slice = createSlices(async (from, seconds) => {
+    reads.push([from - BEGIN, seconds])
+    const count = calls.filter((at) => at >= from && at < from + seconds).length
+    const tally: Tally = { server: 'alpha', tool: 'echo', bin: 0, calls: count, failed: 0 }
+    return count === 0 ? [] : [tally]
+  })
+  const count = async (...asked: Parameters<typeof slice>) =>
+    (await slice(...asked)).reduce((sum, tally) => sum + tally.calls, 0)
+  /** How long the slices are that one look reads. */
+  const reading = async (...asked: Parameters<typeof slice>) => {
+    reads.length = 0
+    await slice(...asked)
+    return reads.map(([, seconds]) => seconds)
+  }
+  return { calls, reads, count, reading }
+}
+
+test('what is long over is read once, and counts when its rows are gone', async () => {
+  const { calls, reads, count } = start()
+  calls.push(BEGIN + 1, BEGIN + 7_199, BEGIN + 7_200)
+  const now = BEGIN + 9 * HOUR
+  assert.equal(await count(BEGIN, 7_200, now), 2)
+  calls.length = 0
+  assert.equal(await count(BEGIN, 7_200, now + HOUR), 2)
+  assert.deepEqual(reads, [[0, 7_200]])
+})
+
+test('of what is not over whole half-hours and minutes are remembered, the last minutes are read again', async () => {
+  const { reading } = start()
+  const now = BEGIN + HOUR + 20 * MINUTE
+  // a half-hour, and one by minutes, since it has just ended; then the minutes of the present one
+  assert.deepEqual(await reading(BEGIN, 7_200, now), [1_800, 1_800, ...Array.from({ length: 21 }, () => 60)])
+  // those that ended less than ten minutes ago or just then, and the one that is not over
+  assert.deepEqual(
+    await reading(BEGIN, 7_200, now),
+    Array.from({ length: 11 }, () => 60)
+  )
+})
+
+test('a call that was over late is counted where it came in', async () => {
+  const { calls, count } = start()
+  const now = BEGIN + 20 * MINUTE
+  calls.push(BEGIN + 19 * MINUTE)
+  assert.equal(await count(BEGIN, 1_800, now), 1)
+  calls.push(BEGIN + 12 * MINUTE)
+  assert.equal(await count(BEGIN, 1_800, now + 1), 2)
+})
+
+test('nothing is remembered for longer than it can be asked for', async () => {
+  const { reading } = start()
+  const now = BEGIN + 2 * HOUR
+  assert.deepEqual(await reading(BEGIN, 60, now), [60])
+  assert.deepEqual(await reading(BEGIN, 60, now), [])
+  // another slice is read hours later
+  await reading(BEGIN + 5 * HOUR, 60, now + 5 * HOUR)
+  assert.deepEqual(await reading(BEGIN, 60, now), [60])
+})
+
+test('the middle of a bin is within 5 % of each duration that falls into it', () => {
+  for (const ms of [0.001, 0.3, 1, 7, 99, 4_321, 300_000]) {
+    const shown = durationOf(Math.floor(Math.log(ms) * 12))
+    assert.ok(Math.abs(shown - ms) / ms < 0.05, `${shown} for ${ms}`)
+  }
+})
