@@ -19,12 +19,15 @@ export interface Answer<T> {
 
 export interface SendOptions {
   readonly body?: unknown
+  /** JSON text in place of `body`, sent as it is: it may hold numbers that JavaScript's own would change. */
+  readonly text?: string
+  /** Reads a body that is no error; without it as `JSON.parse` does. */
+  readonly parse?: (text: string) => unknown
   readonly etag?: string | undefined
   readonly signal?: AbortSignal
 }
 
-const readBody = async (response: Response): Promise<unknown> => {
-  const text = await response.text()
+const readJson = (text: string): unknown => {
   if (text === '') return undefined
   try {
     return JSON.parse(text)
@@ -40,22 +43,23 @@ const toError = (status: number, body: unknown) => {
 
 /** One request to the gateway that served this page. Any status from 400 on is thrown as an `ApiError`. */
 export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<Answer<T>> {
-  const { body, etag, signal } = options
+  const { body, etag, signal, parse = readJson } = options
+  const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body))
   const response = await fetch(path, {
     method,
     headers: {
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(text !== undefined && { 'content-type': 'application/json' }),
       ...(etag && { 'if-none-match': etag })
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(text !== undefined && { body: text }),
     ...(signal && { signal })
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error
     throw new ApiError(0, 'Towpath cannot be reached')
   })
-  const answer = response.status === 304 ? undefined : await readBody(response)
-  if (response.status >= 400) throw toError(response.status, answer)
-  return { status: response.status, etag: response.headers.get('etag') ?? undefined, body: answer as T }
+  const received = response.status === 304 ? '' : await response.text()
+  if (response.status >= 400) throw toError(response.status, readJson(received))
+  return { status: response.status, etag: response.headers.get('etag') ?? undefined, body: parse(received) as T }
 }
 
 /** The body of `POST`, `PUT`, `PATCH` or `DELETE` of one of the gateway's own routes. */

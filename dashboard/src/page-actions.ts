@@ -7,7 +7,9 @@ const rowOf = (element: Element | null) =>
 function move(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')].filter((row) => row.offsetParent !== null)
   const current = rowOf(document.activeElement)
-  const at = rows.findIndex((row) => row === document.activeElement || (current && rowOf(row) === current))
+  const focused = rows.findIndex((row) => row === document.activeElement || (current && rowOf(row) === current))
+  // beside an open item the list goes on from there
+  const at = focused < 0 ? rows.findIndex((row) => row.hasAttribute('aria-current')) : focused
   const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + step, 0), rows.length - 1)
   rows[next]?.focus()
 }

@@ -1,20 +1,23 @@
 import type { ComponentType } from 'preact'
+import { lazy } from './components/lazy.tsx'
 import { AddServer } from './pages/add-server.tsx'
 import { Calls } from './pages/calls.tsx'
 import { Connect } from './pages/connect.tsx'
 import { Diagnostics } from './pages/diagnostics.tsx'
-import { GroupBuilder } from './pages/group.tsx'
 import { Groups } from './pages/groups.tsx'
 import { Overview } from './pages/overview.tsx'
-import { Prompts } from './pages/prompts.tsx'
-import { Resources } from './pages/resources.tsx'
 import { Server } from './pages/server.tsx'
 import { Servers } from './pages/servers.tsx'
-import { Tools } from './pages/tools.tsx'
 import type { Page, Route } from './router.ts'
 
 /** `name`: of the server, tool, prompt or group, or the id of the call; '' on pages of many. */
 export type PageProps = Omit<Route, 'page'>
+
+/** Pages with forms made from schemas are loaded when they are first shown (budget: ux 2). */
+const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
+const Prompts = lazy<PageProps>(async () => (await import('./pages/prompts.tsx')).Prompts)
+const Resources = lazy<PageProps>(async () => (await import('./pages/resources.tsx')).Resources)
+const Tools = lazy<PageProps>(async () => (await import('./pages/tools.tsx')).Tools)
 
 /** Each page is a file in `pages/`; a page and the page of one of its items may be the same. */
 export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
@@ -35,3 +38,14 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   diagnostics: Diagnostics,
   connect: Connect
 }
+
+/** Lists that stay beside the item that is shown: choosing another one does not make the page anew. */
+const panes: Readonly<Partial<Record<Route['page'], Page>>> = {
+  tools: 'tools',
+  tool: 'tools',
+  prompts: 'prompts',
+  prompt: 'prompts'
+}
+
+/** Routes with the same key are one page whose state stays. */
+export const sameAs = ({ page, name }: Route): string => panes[page] ?? `${page} ${name}`

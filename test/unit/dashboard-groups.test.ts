@@ -170,7 +170,7 @@ test('each step is undone, and steps that change nothing are none', () => {
 
 const tool = (canonical_name: string, members: Partial<TreeTool> = {}): TreeTool => {
   const [server = '', name = ''] = canonical_name.split('__')
-  return { canonical_name, name, server, enabled: true, tokens: 10, ...members }
+  return { canonical_name, name, server, enabled: true, tokens: 10, flags: [], ...members }
 }
 const tools = [
   tool('files__read', { annotations: { readOnlyHint: true } }),

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import test from 'node:test'
 import { type JsonObject, parseJson } from '../../dashboard/src/form/json.ts'
+import { promptSchema } from '../../dashboard/src/prompts/prompt-schema.ts'
+import { expandTemplate, templateVariables } from '../../dashboard/src/resources/template.ts'
 import { annotationsOf } from '../../dashboard/src/tools/annotations.ts'
 import { asCli, asCurl, asJsonRpc, invokeBody } from '../../dashboard/src/tools/copies.ts'
 import { definitionText, diffLines, hunksOf } from '../../dashboard/src/tools/diff.ts'
@@ -234,4 +236,24 @@ test('a definition is compared as an agent reads it', () => {
     definitionText({ title: 'T', description: 'One\ntwo', input_schema: {}, annotations: { readOnlyHint: true } }),
     'title: T\nOne\ntwo\ninput schema {}\nannotations {\n  "readOnlyHint": true\n}'
   )
+})
+
+test('a template of URIs becomes the URI that it stands for', () => {
+  const expand = (template: string) => expandTemplate(template, { a: 'x/y z', b: 'ü', c: '' })
+  assert.equal(expand('file:///{a}'), 'file:///x%2Fy%20z')
+  assert.equal(expand('file:///{+a}'), 'file:///x/y%20z')
+  assert.equal(expand('t:{/a,b}{?b,c,gone}{&a}{#b}'), 't:/x%2Fy%20z/%C3%BC?b=%C3%BC&a=x%2Fy%20z#%C3%BC')
+  assert.equal(expand('t:{a:1}{.b}{;b}'), 't:x.%C3%BC;b=%C3%BC')
+  assert.equal(expand('t:{constructor}'), 't:')
+  assert.deepEqual(templateVariables('t:{/a,b*}{?b,c:3}{+d}{}'), ['a', 'b', 'c', 'd'])
+})
+
+test('arguments of a prompt are texts, those that it needs required', () => {
+  const list = [{ name: 'topic', description: 'What about', required: true }, { name: 'tone' }]
+  assert.deepEqual(promptSchema({ arguments: list }), {
+    type: 'object',
+    properties: { topic: { type: 'string', description: 'What about' }, tone: { type: 'string' } },
+    required: ['topic'],
+    additionalProperties: false
+  })
 })

@@ -5,8 +5,12 @@ import { Shown } from './shown.tsx'
 const COLOURED = 100_000
 
 /** A value as JSON, indented, keys and strings coloured. Made of text nodes. */
-export function JsonView({ value, label }: { value: unknown; label?: string }) {
-  const text = JSON.stringify(value, null, 2) ?? 'undefined'
+export const JsonView = ({ value, label }: { value: unknown; label?: string | undefined }) => (
+  <JsonText text={JSON.stringify(value, null, 2) ?? 'undefined'} label={label} />
+)
+
+/** JSON text, keys and strings coloured. */
+export function JsonText({ text, label }: { text: string; label?: string | undefined }) {
   const tokens = text.length > COLOURED ? [{ text, kind: undefined }] : highlight(text)
   return (
     <pre class="code" tabIndex={0} aria-label={label} role={label ? 'group' : undefined}>

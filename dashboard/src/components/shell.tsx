@@ -88,8 +88,22 @@ function useArrival(route: Route): void {
       isFirst.current = false
       return
     }
-    document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
-    scrollTo(0, location.scrollTop())
+    const arrive = (): boolean => {
+      // an item beside its list: the list stays where it is
+      const item = document.querySelector<HTMLElement>('[data-arrival]')
+      const title = document.querySelector<HTMLElement>('h1')
+      if (item) item.focus()
+      else title?.focus({ preventScroll: true })
+      if (title && !item) scrollTo(0, location.scrollTop())
+      return Boolean(item ?? title)
+    }
+    if (arrive()) return
+    // its code is still loading
+    const observer = new MutationObserver(() => {
+      if (arrive()) observer.disconnect()
+    })
+    observer.observe(document.querySelector('main')!, { childList: true, subtree: true })
+    return () => observer.disconnect()
   }, [location, route.page, route.name])
 }
 

@@ -1,4 +1,4 @@
-import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
+import type { Flag, ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
 import { annotationsOf } from '../tools/annotations.ts'
 import { matches, wordsOf } from '../tools/filter.ts'
 import type { Choice } from './draft.ts'
@@ -11,6 +11,8 @@ export interface TreeTool {
   readonly description?: string | undefined
   readonly enabled: boolean
   readonly tokens: number
+  readonly flags: readonly Flag[]
+  readonly changed_at?: string | undefined
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
 }
 

@@ -1,3 +1,110 @@
+import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
+import { useSource } from '../app-context.ts'
+import { CopyButton } from '../components/copy-button.tsx'
 import { PageHead } from '../components/page-head.tsx'
+import { EmptyPanel, Loaded } from '../components/panels.tsx'
+import { Shown } from '../components/shown.tsx'
+import { Table } from '../components/table.tsx'
+import { Ago } from '../components/time.tsx'
+import { count, plural } from '../format.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
 
-export const Groups = () => <PageHead title="Groups" />
+/** Each group with what it serves now. */
+export function Groups() {
+  const groups = useSource(sources.groups)
+  const isEmpty = groups.data.value?.tool_groups.length === 0
+  return (
+    <>
+      <PageHead title="Groups" sub="A group is its own MCP endpoint with only the tools you choose.">
+        {!isEmpty && (
+          <a class="btn primary" href={link('new-group')} data-new>
+            New group
+          </a>
+        )}
+      </PageHead>
+      <Loaded resource={groups} what="The groups">
+        {({ tool_groups: list }) => (list.length === 0 ? <NoGroups /> : <GroupTable groups={list} />)}
+      </Loaded>
+    </>
+  )
+}
+
+const NoGroups = () => (
+  <EmptyPanel title="There are no groups yet">
+    <p>
+      An agent does better with ten tools that it needs than with a hundred that it might. Choose tools of one or more
+      servers, and give each agent the endpoint of its group.
+    </p>
+    <div class="actions">
+      <a class="btn primary" href={link('new-group')} data-new>
+        New group
+      </a>
+    </div>
+  </EmptyPanel>
+)
+
+const GroupTable = ({ groups }: { groups: readonly ToolGroupView[] }) => (
+  <Table label="Groups">
+    <thead>
+      <tr>
+        <th scope="col">Name</th>
+        <th scope="col" class="num">
+          Tools
+        </th>
+        <th scope="col" class="num opt2">
+          Tokens
+        </th>
+        <th scope="col" class="opt2">
+          Endpoint
+        </th>
+        <th scope="col" class="opt">
+          Client seen
+        </th>
+        <th scope="col">
+          <span class="vh">Actions</span>
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {groups.map((group) => (
+        <GroupRow key={group.name} group={group} />
+      ))}
+    </tbody>
+  </Table>
+)
+
+function GroupRow({ group }: { group: ToolGroupView }) {
+  const { name, description, tool_count, tokens, missing, seen, streamable_http_endpoint: url } = group
+  return (
+    <tr>
+      <th scope="row">
+        <a class="name" href={link('group', name)} data-row>
+          {name}
+        </a>
+        {missing.length > 0 && <span class="tag err"> {plural(missing.length, 'name')} missing</span>}
+        {description && (
+          <span class="help blk clip">
+            <Shown text={description} />
+          </span>
+        )}
+      </th>
+      <td class="num">{count(tool_count)}</td>
+      <td class="num opt2">~{count(tokens)}</td>
+      <td class="opt2">
+        <code class="ep whole">{url}</code>
+      </td>
+      <td class="opt">{seen ? <Ago at={seen} /> : <span class="muted">not yet</span>}</td>
+      <td>
+        <div class="actions nowrap right">
+          <CopyButton kind="quiet sm" text={url}>
+            Copy URL
+          </CopyButton>
+          <a class="btn quiet sm" href={link('new-group', '', { clone: name })} aria-label={`Clone ${name}`}>
+            Clone
+          </a>
+        </div>
+      </td>
+    </tr>
+  )
+}

@@ -1,3 +1,131 @@
+import { useMemo } from 'preact/hooks'
+import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
+import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
+import { EmptyPanel, Loaded } from '../components/panels.tsx'
+import { Breakable, Shown } from '../components/shown.tsx'
+import { count, plural } from '../format.ts'
+import type { PageProps } from '../pages.ts'
+import { PromptDetail } from '../prompts/prompt-detail.tsx'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { filterFrom, filterQuery, type ToolFilter } from '../tools/filter.ts'
+import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
+import { ItemSections } from '../tools/item-list.tsx'
+import { ItemTags } from '../tools/item-tags.tsx'
+import { ListPane } from '../tools/list-pane.tsx'
+import { entriesOf, listItems, summary } from '../tools/list.ts'
 
-export const Prompts = () => <PageHead title="Prompts" />
+/** All prompts, by server, beside the one that is shown. */
+export function Prompts({ name, query }: PageProps) {
+  const prompts = useSource(sources.prompts)
+  const list = prompts.data.value?.prompts ?? []
+  const { served, servers } = summary(list)
+  return (
+    <>
+      <PageHead
+        title="Prompts"
+        sub={list.length > 0 && `${count(served)} served, from ${plural(servers, 'server')}.`}
+      />
+      <Loaded resource={prompts} what="The prompts">
+        {(data) =>
+          data.prompts.length === 0 ? (
+            <NoPrompts />
+          ) : (
+            <Panes prompts={data.prompts} name={name} filter={filterFrom(new URLSearchParams(query))} />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+const NoPrompts = () => (
+  <EmptyPanel title="No server offers prompts">
+    <p>Prompts are texts with blanks that a server keeps for its users. Most servers offer tools alone.</p>
+    <div class="actions">
+      <a class="btn" href={link('servers')}>
+        Go to Servers
+      </a>
+    </div>
+  </EmptyPanel>
+)
+
+const searched = ({ canonical_name, title, description }: PromptView) => [canonical_name, title, description]
+
+interface PanesProps {
+  readonly prompts: readonly PromptView[]
+  readonly name: string
+  readonly filter: ToolFilter
+}
+
+function Panes({ prompts, name, filter }: PanesProps) {
+  const entries = useMemo(() => entriesOf(prompts, searched), [prompts])
+  const { q, server, state } = filter
+  const list = useMemo(() => listItems(entries, { q, server, state }), [entries, q, server, state])
+  const current = prompts.find((prompt) => prompt.canonical_name === name)
+  return (
+    <>
+      <FilterBar
+        filter={filter}
+        label="Search prompts"
+        placeholder="Search names and descriptions"
+        servers={[...new Set(prompts.map((prompt) => prompt.server))]}
+        flagged={prompts.filter(({ flags }) => flags.length > 0).length}
+      />
+      <div class="two">
+        <ListPane current={name}>
+          {list.shown.length === 0 && <NoMatch filter={filter} what="prompt" />}
+          <ItemSections
+            list={list}
+            keyOf={(prompt) => prompt.canonical_name}
+            current={name}
+            row={(prompt) => <PromptRow prompt={prompt} isCurrent={prompt === current} query={filterQuery(filter)} />}
+          />
+        </ListPane>
+        {current ? <PromptDetail key={name} prompt={current} /> : <NoPrompt name={name} />}
+      </div>
+    </>
+  )
+}
+
+interface PromptRowProps {
+  readonly prompt: PromptView
+  readonly isCurrent: boolean
+  readonly query: Readonly<Record<string, string>>
+}
+
+const PromptRow = ({ prompt, isCurrent, query }: PromptRowProps) => (
+  <a
+    href={link('prompt', prompt.canonical_name, query)}
+    data-row
+    aria-current={isCurrent ? 'true' : undefined}
+    class={prompt.enabled && prompt.server_enabled ? undefined : 'dim'}
+  >
+    <span class="t">
+      <code>
+        <Breakable text={prompt.name} />
+      </code>
+      <span class="tags">
+        <ItemTags item={prompt} />
+      </span>
+    </span>
+    {prompt.description && (
+      <span class="d">
+        <Shown text={prompt.description.slice(0, 300)} />
+      </span>
+    )}
+  </a>
+)
+
+const NoPrompt = ({ name }: { name: string }) => (
+  <section class="det none" aria-label="Prompt">
+    {name ? (
+      <h2 data-arrival tabIndex={-1}>
+        No prompt is called <Shown text={name} />
+      </h2>
+    ) : (
+      <p class="muted">Choose a prompt to read it and to render it with arguments.</p>
+    )}
+  </section>
+)

@@ -1,3 +1,144 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import type { ResourcesView } from '../../../src/schemas/dashboard/resources.ts'
+import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
+import { EmptyPanel, Loaded } from '../components/panels.tsx'
+import { Shown } from '../components/shown.tsx'
+import { bytes, count, plural } from '../format.ts'
+import type { PageProps } from '../pages.ts'
+import { ResourceDetail, type AnyResource } from '../resources/resource-detail.tsx'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { filterFrom, filterQuery, type ToolFilter } from '../tools/filter.ts'
+import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
+import { ItemSections } from '../tools/item-list.tsx'
+import { ItemTags } from '../tools/item-tags.tsx'
+import { ListPane } from '../tools/list-pane.tsx'
+import { entriesOf, listItems, summary } from '../tools/list.ts'
 
-export const Resources = () => <PageHead title="Resources" />
+/** All resources and templates, by server, beside the one that `?uri=` names. */
+export function Resources({ query }: PageProps) {
+  const resources = useSource(sources.resources)
+  const all = resources.data.value ? allOf(resources.data.value) : []
+  const { served, servers } = summary(all)
+  return (
+    <>
+      <PageHead
+        title="Resources"
+        sub={all.length > 0 && `${count(served)} served, from ${plural(servers, 'server')}.`}
+      />
+      <Loaded resource={resources} what="The resources">
+        {(data) =>
+          data.resources.length + data.templates.length === 0 ? (
+            <NoResources />
+          ) : (
+            <Panes data={data} uri={query.uri ?? ''} filter={filterFrom(new URLSearchParams(query))} />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+const allOf = ({ resources, templates }: ResourcesView): AnyResource[] => [
+  ...resources.map((each) => ({ ...each, key: each.uri, isTemplate: false })),
+  ...templates.map((each) => ({ ...each, key: each.uri_template, isTemplate: true }))
+]
+
+const NoResources = () => (
+  <EmptyPanel title="No server offers resources">
+    <p>Resources are what a server lets others read: files, tables, pages. Most servers offer tools alone.</p>
+    <div class="actions">
+      <a class="btn" href={link('servers')}>
+        Go to Servers
+      </a>
+    </div>
+  </EmptyPanel>
+)
+
+const searched = ({ key, name, title, description }: AnyResource) => [key, name, title, description]
+
+interface PanesProps {
+  readonly data: ResourcesView
+  readonly uri: string
+  readonly filter: ToolFilter
+}
+
+function Panes({ data, uri, filter }: PanesProps) {
+  const all = useMemo(() => allOf(data), [data])
+  const entries = useMemo(() => entriesOf(all, searched), [all])
+  const { q, server, state } = filter
+  const list = useMemo(() => listItems(entries, { q, server, state }), [entries, q, server, state])
+  const current = all.find(({ key }) => key === uri)
+  useEffect(() => {
+    if (uri) document.querySelector<HTMLElement>('[data-arrival]')?.focus()
+  }, [uri])
+  return (
+    <>
+      <FilterBar
+        filter={filter}
+        label="Search resources"
+        placeholder="Search names, URIs and descriptions"
+        servers={[...new Set(all.map((each) => each.server))]}
+        flagged={all.filter(({ flags }) => flags.length > 0).length}
+      />
+      <div class="two">
+        <ListPane current={uri}>
+          {list.shown.length === 0 && <NoMatch filter={filter} what="resource" />}
+          <ItemSections
+            list={list}
+            keyOf={({ key }) => key}
+            current={uri}
+            row={(each) => <ResourceRow resource={each} isCurrent={each === current} query={filterQuery(filter)} />}
+          />
+        </ListPane>
+        {current ? (
+          <ResourceDetail key={uri} resource={current} />
+        ) : (
+          <section class="det none" aria-label="Resource">
+            <p class="muted">{uri ? 'No resource has this URI.' : 'Choose a resource to read it.'}</p>
+          </section>
+        )}
+      </div>
+    </>
+  )
+}
+
+interface ResourceRowProps {
+  readonly resource: AnyResource
+  readonly isCurrent: boolean
+  readonly query: Readonly<Record<string, string>>
+}
+
+function ResourceRow({ resource, isCurrent, query }: ResourceRowProps) {
+  const { key, name, title, isTemplate, mime_type, enabled, server_enabled } = resource
+  const size = 'size' in resource ? resource.size : undefined
+  return (
+    <a
+      href={link('resources', '', { ...query, uri: key })}
+      data-row
+      aria-current={isCurrent ? 'true' : undefined}
+      class={enabled && server_enabled ? undefined : 'dim'}
+    >
+      <span class="t">
+        <code>
+          <Shown text={title ?? name} />
+        </code>
+        <span class="tags">
+          <ItemTags item={resource} />
+          {isTemplate && <span class="tag">template</span>}
+        </span>
+      </span>
+      <span class="d">
+        <Shown text={key.slice(0, 300)} />
+        {mime_type && (
+          <>
+            {' · '}
+            <Shown text={mime_type} />
+          </>
+        )}
+        {size !== undefined && ` · ${bytes(size)}`}
+      </span>
+    </a>
+  )
+}

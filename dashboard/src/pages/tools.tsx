@@ -1,3 +1,236 @@
+import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
+import { useApp, useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
+import { EmptyPanel, Loaded } from '../components/panels.tsx'
+import { Breakable, Shown } from '../components/shown.tsx'
+import { count, plural } from '../format.ts'
+import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { BulkBar } from '../tools/bulk.tsx'
+import { filterFrom, filterQuery, type ToolFilter } from '../tools/filter.ts'
+import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
+import { ItemSections } from '../tools/item-list.tsx'
+import { ItemTags } from '../tools/item-tags.tsx'
+import { ListPane } from '../tools/list-pane.tsx'
+import { chosenOf, entriesOf, listItems, summary, toggled, toggledAll } from '../tools/list.ts'
+import { useToolSwitch } from '../tools/switching.ts'
+import { ToolDetail } from '../tools/tool-detail.tsx'
 
-export const Tools = () => <PageHead title="Tools" />
+/** All tools, by server, beside the one that is shown. */
+export function Tools({ name, query }: PageProps) {
+  const tools = useSource(sources.tools)
+  const isSelecting = useSignal(false)
+  const filter = filterFrom(new URLSearchParams(query))
+  const isEmpty = tools.data.value?.tools.length === 0
+  const sub = tools.data.value && !isEmpty && <Served tools={tools.data.value.tools} />
+  return (
+    <>
+      <PageHead title="Tools" sub={sub}>
+        {!isEmpty && (
+          <>
+            <button
+              type="button"
+              class="btn"
+              aria-pressed={isSelecting.value}
+              onClick={() => (isSelecting.value = !isSelecting.value)}
+            >
+              Select
+            </button>
+            <a class="btn" href={link('new-group', '', { from: 'tools', ...filterQuery(filter) })}>
+              New group from filter
+            </a>
+          </>
+        )}
+      </PageHead>
+      <Loaded resource={tools} what="The tools">
+        {(data) => (
+          <Panes
+            tools={data.tools}
+            name={name}
+            filter={filter}
+            isSelecting={isSelecting.value}
+            onDone={() => (isSelecting.value = false)}
+          />
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function Served({ tools }: { tools: readonly ToolView[] }) {
+  const { served, disabled, servers } = summary(tools)
+  return (
+    <>
+      {count(served)} served, {disabled > 0 && `${count(disabled)} not served, `}from {plural(servers, 'server')}.
+    </>
+  )
+}
+
+interface PanesProps {
+  readonly tools: readonly ToolView[]
+  readonly name: string
+  readonly filter: ToolFilter
+  readonly isSelecting: boolean
+  readonly onDone: () => void
+}
+
+const searched = ({ canonical_name, title, description }: ToolView) => [canonical_name, title, description]
+
+function Panes({ tools, name, filter, isSelecting, onDone }: PanesProps) {
+  const selected = useSignal<ReadonlySet<string>>(new Set())
+  const entries = useMemo(() => entriesOf(tools, searched), [tools])
+  const { q, server, state } = filter
+  const list = useMemo(() => listItems(entries, { q, server, state }), [entries, q, server, state])
+  const servers = useMemo(() => [...new Set(tools.map((tool) => tool.server))], [tools])
+  const flagged = useMemo(() => tools.filter(({ flags }) => flags.length > 0).length, [tools])
+  const tokens = useMemo(() => summary(tools).tokens, [tools])
+  if (tools.length === 0) return <NoTools />
+  const chosen = chosenOf(list.shown, selected.value)
+  const current = tools.find((tool) => tool.canonical_name === name)
+  return (
+    <>
+      <FilterBar
+        filter={filter}
+        label="Search tools"
+        placeholder="Search names and descriptions"
+        servers={servers}
+        flagged={flagged}
+      >
+        <span class="muted">About {count(rounded(tokens))} tokens of tool definitions</span>
+      </FilterBar>
+      {isSelecting && (
+        <BulkBar
+          chosen={chosen}
+          shown={list.shown.length}
+          hidden={selected.value.size - chosen.length}
+          onToggleAll={() => (selected.value = toggledAll(list.shown, selected.value))}
+          onDone={() => {
+            selected.value = new Set()
+            onDone()
+          }}
+        />
+      )}
+      <div class="two">
+        <ListPane current={name}>
+          {list.shown.length === 0 && <NoMatch filter={filter} what="tool" />}
+          <ItemSections
+            list={list}
+            keyOf={(tool) => tool.canonical_name}
+            current={name}
+            row={(tool) => (
+              <ToolRow
+                tool={tool}
+                isCurrent={tool.canonical_name === name}
+                query={filterQuery(filter)}
+                isSelected={isSelecting ? selected.value.has(tool.canonical_name) : undefined}
+                onSelect={() => (selected.value = toggled(selected.value, tool.canonical_name))}
+              />
+            )}
+          />
+        </ListPane>
+        {current ? (
+          <ToolDetail key={current.canonical_name} tool={current} />
+        ) : (
+          <NoTool name={name} count={tools.length} />
+        )}
+      </div>
+    </>
+  )
+}
+
+/** Three figures say enough of an estimate. */
+const rounded = (value: number): number => Number(value.toPrecision(3))
+
+interface ToolRowProps {
+  readonly tool: ToolView
+  readonly isCurrent: boolean
+  readonly query: Readonly<Record<string, string>>
+  /** undefined: nothing is selected now. */
+  readonly isSelected: boolean | undefined
+  readonly onSelect: () => void
+}
+
+function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps) {
+  const { canonical_name, name, description, enabled, server_enabled } = tool
+  return (
+    <div class="itm">
+      {isSelected !== undefined && (
+        <label class="pick">
+          <input type="checkbox" class="cb" checked={isSelected} onChange={onSelect} aria-label={canonical_name} />
+        </label>
+      )}
+      <a
+        href={link('tool', canonical_name, query)}
+        data-row
+        aria-current={isCurrent ? 'true' : undefined}
+        class={enabled && server_enabled ? undefined : 'dim'}
+      >
+        <span class="t">
+          <code>
+            <Breakable text={name} />
+          </code>
+          <span class="tags">
+            <ItemTags item={tool} isBrief />
+          </span>
+        </span>
+        {description && (
+          <span class="d">
+            <Shown text={description.slice(0, 300)} />
+          </span>
+        )}
+      </a>
+      <RowSwitch tool={tool} />
+    </div>
+  )
+}
+
+/** Not seen: what the key `e` presses in a row. The switch that is seen is that of the tool beside the list. */
+function RowSwitch({ tool }: { tool: ToolView }) {
+  const { notice } = useApp()
+  const setEnabled = useToolSwitch()
+  const onClick = async () => {
+    try {
+      await setEnabled(tool, !tool.enabled)
+      notice.value = `${tool.canonical_name} is ${tool.enabled ? 'disabled' : 'enabled'}`
+    } catch (error) {
+      notice.value = (error as Error).message
+    }
+  }
+  return <button type="button" role="switch" aria-checked={tool.enabled} hidden onClick={() => void onClick()} />
+}
+
+const NoTools = () => (
+  <EmptyPanel title="No server offers tools">
+    <p>Tools come from servers. Add one, and what it offers is listed here.</p>
+    <div class="actions">
+      <a class="btn primary" href={link('new-server')}>
+        Add server
+      </a>
+      <a class="btn" href={link('servers')}>
+        Go to Servers
+      </a>
+    </div>
+  </EmptyPanel>
+)
+
+/** Beside the list while no tool is chosen, or for a name that nothing has. */
+const NoTool = ({ name, count: total }: { name: string; count: number }) => (
+  <section class="det none" aria-label="Tool">
+    {name ? (
+      <>
+        <h2 data-arrival tabIndex={-1}>
+          No tool is called <Shown text={name} />
+        </h2>
+        <p class="muted">Its server may have taken it away, or the name is from another gateway.</p>
+      </>
+    ) : (
+      <p class="muted">
+        Choose one of {plural(total, 'tool')} to read its definition and to call it. <kbd>j</kbd> <kbd>k</kbd> move,{' '}
+        <kbd>Enter</kbd> opens.
+      </p>
+    )}
+  </section>
+)

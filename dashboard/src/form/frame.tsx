@@ -1,0 +1,69 @@
+import { Shown } from '../components/shown.tsx'
+import type { Field } from './fields.ts'
+import { printJson, type Path } from './json.ts'
+import { placeOf } from './problems.ts'
+import type { FormState } from './form-state.ts'
+
+/** What every part of a form is given. */
+export interface FieldProps<F extends Field = Field> {
+  readonly field: F
+  readonly path: Path
+  readonly form: FormState
+  /** Beginning of the ids of this form. */
+  readonly id: string
+  /** What it is called on the page. */
+  readonly name: string
+  readonly required: boolean
+}
+
+/** Of the control of a place; holds no white space, so that lists of ids can name it. */
+export const idOf = (id: string, path: Path): string => id + encodeURIComponent(placeOf(path))
+
+/** Attributes that tie a control to its texts. */
+export const describedBy = ({ id, path, form, required }: FieldProps) => {
+  const own = idOf(id, path)
+  const place = placeOf(path)
+  const isWrong = form.problems.value.has(place) || form.broken.value.has(place)
+  return {
+    id: own,
+    'aria-describedby': `${own}-help ${own}-err`,
+    'aria-invalid': isWrong ? ('true' as const) : undefined,
+    'aria-required': required ? ('true' as const) : undefined
+  }
+}
+
+/** Name, type and whether it is required. */
+export const Caption = ({ field, name, required }: Pick<FieldProps, 'field' | 'name' | 'required'>) => (
+  <>
+    <Shown text={name} />
+    <span class="type">
+      <Shown text={field.type} />
+    </span>
+    {required && <span class="req">required</span>}
+    {field.deprecated && <span class="req">deprecated</span>}
+  </>
+)
+
+/** What the schema says besides, and what is wrong. */
+export function Notes({ field, path, form, id, required }: FieldProps) {
+  const own = idOf(id, path)
+  const place = placeOf(path)
+  const wrong = form.problems.value.get(place) ?? form.broken.value.get(place)
+  const fallback = !required && field.fallback !== undefined && field.fallback !== null
+  const lines = [field.description, ...field.hints, fallback ? `Default: ${printJson(field.fallback!, 0)}` : undefined]
+  const told = lines.filter((line) => line !== undefined)
+  return (
+    <>
+      {told.length > 0 && (
+        <span class="help pre" id={`${own}-help`}>
+          <Shown text={told.join('\n')} />
+        </span>
+      )}
+      {wrong && (
+        <span class="err" id={`${own}-err`}>
+          <Shown text={wrong} />
+        </span>
+      )}
+    </>
+  )
+}

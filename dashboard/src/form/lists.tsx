@@ -1,0 +1,128 @@
+import { useSignal } from '@preact/signals'
+import { Shown } from '../components/shown.tsx'
+import type { Field, FieldOf } from './fields.ts'
+import { describedBy, idOf, type FieldProps } from './frame.tsx'
+import { at, isExact, isList, numberOf, numberText, printJson, type Json } from './json.ts'
+import { FieldView } from './schema-form.tsx'
+import { blank, suits } from './values.ts'
+
+const textOf = (value: Json): string =>
+  typeof value === 'string'
+    ? value
+    : typeof value === 'number' || isExact(value)
+      ? numberText(value)
+      : printJson(value, 0)
+
+/** Texts or numbers as tags. Enter adds what is typed, so does leaving the field; lines that are pasted are one each. */
+export function TagsInput(props: FieldProps<FieldOf<'list'>>) {
+  const { field, path, form, name } = props
+  const typed = useSignal('')
+  const list = listAt(props)
+  const isNumber = field.item?.().kind === 'number'
+  const add = (text: string) => {
+    const news = text.split('\n').filter((line) => line !== '')
+    typed.value = ''
+    if (news.length > 0) form.set(path, [...list, ...news.map((each) => (isNumber ? (numberOf(each) ?? each) : each))])
+  }
+  const remove = (index: number) => form.set(path, afterRemoval(list, index, props.required))
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey && typed.value !== '') {
+      event.preventDefault()
+      add(typed.value)
+    } else if (event.key === 'Backspace' && typed.value === '' && list.length > 0) remove(list.length - 1)
+  }
+  return (
+    <div class="chips">
+      {list.map((item, index) => (
+        <span key={index} class="chip">
+          <Shown text={textOf(item)} />
+          <button type="button" aria-label={`Remove ${textOf(item)}`} onClick={() => remove(index)}>
+            ×
+          </button>
+        </span>
+      ))}
+      <input
+        {...describedBy(props)}
+        value={typed.value}
+        placeholder={`Add to ${name}`}
+        autocomplete="off"
+        inputmode={isNumber ? 'decimal' : 'text'}
+        onInput={(event) => (typed.value = event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+        onBlur={() => add(typed.value)}
+        onPaste={(event) => {
+          const text = event.clipboardData?.getData('text') ?? ''
+          if (!text.includes('\n')) return
+          event.preventDefault()
+          add(typed.value + text.replaceAll('\r\n', '\n'))
+        }}
+      />
+    </div>
+  )
+}
+
+const listAt = ({ form, path }: FieldProps): readonly Json[] => {
+  const value = at(form.value.value, path)
+  return isList(value) ? value : []
+}
+
+/** The last one to go takes a list with it that need not be there. */
+const afterRemoval = (list: readonly Json[], index: number, required: boolean): Json | undefined => {
+  const rest = list.toSpliced(index, 1)
+  return rest.length > 0 || required ? rest : undefined
+}
+
+/** Whether tags can show all that is in the list. */
+export const areTags = (field: FieldOf<'list'>, value: Json | undefined): boolean =>
+  field.isTags && (!isList(value) || value.every((item) => suits(field.item!(), item) >= 0))
+
+/** A row for each item. */
+export function ListInput(props: FieldProps<FieldOf<'list'>>) {
+  const { field, path, form, id, name, required } = props
+  const list = listAt(props)
+  const lead = field.lead()
+  const fieldAt = (index: number): Field | undefined => lead[index] ?? field.item?.()
+  const next = fieldAt(list.length)
+  return (
+    <div class="rows" id={idOf(id, path)} tabIndex={-1}>
+      {list.map((_, index) => (
+        <div key={index} class="itemrow">
+          <FieldView
+            field={fieldAt(index) ?? anyField}
+            path={[...path, index]}
+            form={form}
+            id={id}
+            name={`${name} ${index + 1}`}
+            required
+          />
+          <button
+            type="button"
+            class="btn quiet sm"
+            aria-label={`Remove ${name} ${index + 1}`}
+            onClick={() => form.set(path, afterRemoval(list, index, required))}
+          >
+            Remove
+          </button>
+        </div>
+      ))}
+      {next && (
+        <button type="button" class="btn sm" onClick={() => form.set(path, [...list, blank(next)])}>
+          Add to <Shown text={name} />
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** For items that the schema does not speak of. */
+const anyField: Field = {
+  kind: 'json',
+  title: undefined,
+  description: undefined,
+  type: 'any',
+  hints: [],
+  nullable: false,
+  fallback: undefined,
+  deprecated: false,
+  reason: undefined
+}

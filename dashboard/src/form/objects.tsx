@@ -1,0 +1,99 @@
+import { useSignal } from '@preact/signals'
+import { Shown } from '../components/shown.tsx'
+import { fieldOf, type FieldOf } from './fields.ts'
+import { idOf, type FieldProps } from './frame.tsx'
+import { at, isJsonObject, type Json } from './json.ts'
+import { FieldView } from './schema-form.tsx'
+import { blank, extraNames } from './values.ts'
+
+/** Members that the schema lists, and rows for others. */
+export function ObjectInput(props: FieldProps<FieldOf<'object'>>) {
+  const { field, path, form, id } = props
+  return (
+    <>
+      {field.members().map((member) => (
+        <FieldView key={member.name} {...member} path={[...path, member.name]} form={form} id={id} />
+      ))}
+      <Extras {...props} />
+    </>
+  )
+}
+
+/** What is there although the schema does not name it is shown in any case: nothing is sent unseen. */
+function Extras(props: FieldProps<FieldOf<'object'>>) {
+  const { field, path, form, id } = props
+  const value = at(form.value.value, path)
+  const names = extraNames(field, value)
+  if (names.length === 0 && !field.extra) return null
+  const inner = field.extra?.() ?? fieldOf(true)
+  const add = () => {
+    const taken = new Set(isJsonObject(value) ? Object.keys(value) : [])
+    let name = 'name'
+    for (let i = 2; taken.has(name); i++) name = `name${i}`
+    form.set([...path, name], blank(inner))
+  }
+  return (
+    <div class="wide rows">
+      {names.map((name, index) => (
+        <div key={index} class="itemrow">
+          <NameInput {...props} name={name} index={index} />
+          <FieldView field={inner} path={[...path, name]} form={form} id={id} name={`Value of ${name}`} required />
+          <button
+            type="button"
+            class="btn quiet sm"
+            aria-label={`Remove ${name}`}
+            onClick={() => form.set([...path, name], undefined)}
+          >
+            Remove
+          </button>
+        </div>
+      ))}
+      {field.extra && (
+        <button type="button" class="btn sm" onClick={add}>
+          {path.length > 0 ? (
+            <>
+              Add a member to <Shown text={props.name} />
+            </>
+          ) : (
+            'Add a member'
+          )}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** The same members in the same order, one of them under another name. */
+const renamed = (value: Json | undefined, from: string, to: string): Json | undefined =>
+  isJsonObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name === from ? to : name, member]))
+    : value
+
+function NameInput({ field, path, form, id, name, index }: FieldProps<FieldOf<'object'>> & { index: number }) {
+  const value = at(form.value.value, path)
+  const failure = useSignal('')
+  const own = `${idOf(id, path)}-name-${index}`
+  const isTaken = (next: string) =>
+    (isJsonObject(value) && Object.hasOwn(value, next)) || field.members().some((member) => member.name === next)
+  const rename = (next: string) => {
+    failure.value = next !== name && isTaken(next) ? `${next} is there already` : ''
+    if (next !== name && failure.value === '') form.set(path, renamed(value, name, next))
+  }
+  return (
+    <div class="field">
+      <label for={own}>Name</label>
+      <input
+        class="in mono"
+        id={own}
+        value={name}
+        autocomplete="off"
+        onChange={(event) => rename(event.currentTarget.value)}
+      />
+      {failure.value && (
+        <span class="err" role="alert">
+          {failure.value}
+        </span>
+      )}
+    </div>
+  )
+}

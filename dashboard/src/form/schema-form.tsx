@@ -1,0 +1,220 @@
+import { Segmented } from '../components/segmented.tsx'
+import { Shown } from '../components/shown.tsx'
+import type { Field, FieldOf } from './fields.ts'
+import { Caption, idOf, Notes, type FieldProps } from './frame.tsx'
+import { BooleanInput, ChoiceInput, FixedInput, JsonInput, NumberInput, TextInput } from './inputs.tsx'
+import { at } from './json.ts'
+import { areTags, ListInput, TagsInput } from './lists.tsx'
+import { ObjectInput } from './objects.tsx'
+import { blank, converted, initial, shows, variantFor } from './values.ts'
+
+/** The form of a tool's parameters. */
+export function SchemaForm({ field, form, id }: Pick<FieldProps, 'field' | 'form' | 'id'>) {
+  const props = { field, form, id, path: [], name: 'Arguments', required: true }
+  if (!shows(field, form.value.value)) return <Labelled {...props} isJson />
+  if (field.kind === 'object') {
+    return (
+      <>
+        <div class="wide notes">
+          <Notes {...props} field={{ ...field, description: undefined }} />
+        </div>
+        <ObjectInput {...props} field={field} />
+      </>
+    )
+  }
+  return <FieldView {...props} />
+}
+
+type Simple = Exclude<Field['kind'], 'object' | 'union'>
+
+function Control(props: FieldProps) {
+  const { field } = props
+  switch (field.kind) {
+    case 'text':
+      return <TextInput {...props} field={field} />
+    case 'number':
+      return <NumberInput {...props} />
+    case 'boolean':
+      return <BooleanInput {...props} />
+    case 'choice':
+      return <ChoiceInput {...props} field={field} />
+    case 'fixed':
+      return <FixedInput {...props} field={field} />
+    default:
+      return <JsonInput {...props} />
+  }
+}
+
+const isBlock = ({ kind }: Field): boolean => kind === 'object' || kind === 'union' || kind === 'list'
+
+/** One named place with everything below it. What its field cannot show is edited as JSON, so that it is not lost. */
+export function FieldView(props: FieldProps) {
+  const { field, path, form } = props
+  const value = at(form.value.value, path)
+  if (field.nullable && value === null) return <NullValue {...props} />
+  // a number that is being typed is a text for a while
+  const isTyped = field.kind === 'number' && typeof value === 'string'
+  if (!isTyped && !shows(field, value)) return <Labelled {...props} isJson />
+  if (field.kind === 'list' && areTags(field, value)) return <Labelled {...props} isTags />
+  return isBlock(field) ? <Block {...props} /> : <Labelled {...props} />
+}
+
+const wideKinds: ReadonlySet<Simple> = new Set(['json'])
+
+interface LabelledProps extends FieldProps {
+  readonly isJson?: boolean
+  readonly isTags?: boolean
+}
+
+function Labelled({ isJson = false, isTags = false, ...props }: LabelledProps) {
+  const { field, path, id } = props
+  const isWide = isJson || wideKinds.has(field.kind as Simple) || (field.kind === 'text' && field.isLong)
+  const hasOwnLabel = field.kind === 'boolean' || field.kind === 'fixed'
+  const caption = <Caption {...props} />
+  return (
+    <div class={isWide ? 'field wide' : 'field'}>
+      <div class="cap">
+        {hasOwnLabel && !isJson ? <span class="lbl">{caption}</span> : <label for={idOf(id, path)}>{caption}</label>}
+        <NullButton {...props} />
+      </div>
+      {isJson ? (
+        <>
+          <JsonInput {...props} />
+          <span class="help">This value does not fit the form, so it is shown as JSON.</span>
+        </>
+      ) : isTags ? (
+        <TagsInput {...props} field={field as FieldOf<'list'>} />
+      ) : (
+        <Control {...props} />
+      )}
+      {field.kind === 'json' && field.reason && <span class="help">{field.reason}</span>}
+      <Notes {...props} />
+    </div>
+  )
+}
+
+const NullButton = ({ field, path, form, name }: FieldProps) =>
+  field.nullable ? (
+    <button type="button" class="btn quiet sm" aria-label={`Set ${name} to null`} onClick={() => form.set(path, null)}>
+      null
+    </button>
+  ) : null
+
+const NullValue = (props: FieldProps) => {
+  const { path, form, id, name } = props
+  return (
+    <div class="field">
+      <span class="lbl">
+        <Caption {...props} />
+      </span>
+      <div class="row start" id={idOf(id, path)} tabIndex={-1}>
+        <code>null</code>
+        <button
+          type="button"
+          class="btn sm"
+          aria-label={`Set ${name} to something else`}
+          onClick={() => form.set(path, undefined)}
+        >
+          Change
+        </button>
+      </div>
+      <Notes {...props} />
+    </div>
+  )
+}
+
+/** What holds further fields. One that need not be there is added, and removed again, by hand. */
+function Block(props: FieldProps) {
+  const { field, path, form, id, name, required } = props
+  const value = at(form.value.value, path)
+  const isThere = value !== undefined
+  return (
+    <fieldset class="wide group" id={idOf(id, path)} tabIndex={-1}>
+      <legend>
+        <Caption {...props} />
+      </legend>
+      <Notes {...props} />
+      {field.kind === 'union' ? (
+        <UnionInput {...props} field={field} />
+      ) : !isThere ? (
+        <div>
+          <button type="button" class="btn sm" onClick={() => form.set(path, initial(field) ?? blank(field))}>
+            Add <Shown text={name} />
+          </button>
+        </div>
+      ) : field.kind === 'list' ? (
+        <ListInput {...props} field={field} />
+      ) : (
+        <div class="try inner">
+          <ObjectInput {...props} field={field as FieldOf<'object'>} />
+        </div>
+      )}
+      {field.nullable && <NullButton {...props} />}
+      {isThere && !required && (
+        <div>
+          <button type="button" class="btn quiet sm" onClick={() => form.set(path, undefined)}>
+            Leave out <Shown text={name} />
+          </button>
+        </div>
+      )}
+    </fieldset>
+  )
+}
+
+/** A chooser of forms, and the form that is chosen. */
+function UnionInput(props: FieldProps<FieldOf<'union'>>) {
+  const { field, path, form, id, name } = props
+  const variants = field.variants()
+  const value = at(form.value.value, path)
+  const index = variantFor(variants, value, form.chosen(path))
+  const current = variants[index]
+  const select = (next: string) => {
+    const to = variants[Number(next)]
+    if (!to) return
+    form.choose(path, Number(next))
+    form.set(path, converted(to.field, value) ?? (path.length === 0 ? {} : undefined))
+  }
+  const options = variants.map(({ label }, at) => ({ id: String(at), label }))
+  const isShort = variants.length <= 4 && options.every(({ label }) => label.length <= 24)
+  return (
+    <>
+      {isShort ? (
+        <div>
+          <Segmented label={`Form of ${name}`} options={options} current={String(index)} onSelect={select} />
+        </div>
+      ) : (
+        <select
+          class="in"
+          aria-label={`Form of ${name}`}
+          value={index < 0 ? '' : String(index)}
+          onChange={(event) => select(event.currentTarget.value)}
+        >
+          {index < 0 && <option value="">Choose a form</option>}
+          {options.map((option) => (
+            <option key={option.id} value={option.id}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      )}
+      {current && <VariantBody {...props} field={current.field} key={index} id={id} />}
+    </>
+  )
+}
+
+function VariantBody(props: FieldProps) {
+  const { field, path, form } = props
+  const value = at(form.value.value, path)
+  if (field.kind === 'object' && shows(field, value)) {
+    return (
+      <div class="try inner">
+        <ObjectInput {...props} field={field} />
+      </div>
+    )
+  }
+  return (
+    <div class="try inner">
+      <FieldView {...props} required name={props.name} />
+    </div>
+  )
+}

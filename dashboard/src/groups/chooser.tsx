@@ -1,0 +1,201 @@
+import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import { Chevron } from '../components/icons.tsx'
+import { SearchBox } from '../components/search-box.tsx'
+import { Segmented } from '../components/segmented.tsx'
+import { Breakable } from '../components/shown.tsx'
+import { ServerState } from '../components/status.tsx'
+import { count } from '../format.ts'
+import { ItemTags } from '../tools/item-tags.tsx'
+import { choiceOf, isAllPicked, toggleServer, toggleShown, toggleTool, type Choice, type Draft } from './draft.ts'
+import { treeOf, type Branch, type Show, type TreeServer, type TreeTool } from './tree.ts'
+import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
+
+interface ChooserProps {
+  readonly servers: readonly TreeServer[]
+  readonly tools: readonly ToolView[]
+  readonly draft: Draft
+  readonly onChange: (draft: Draft) => void
+  /** undefined while there is nothing to undo. */
+  readonly onUndo: (() => void) | undefined
+}
+
+/** Servers and their tools, each with a box (ux 3.4). */
+export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProps) {
+  const q = useSignal('')
+  const show = useSignal<Show>('all')
+  const choice = useMemo(() => choiceOf(draft), [draft])
+  const branches = treeOf(servers, tools, { q: q.value, show: show.value }, choice)
+  return (
+    <section class="panel flush" aria-labelledby="choose">
+      <div class="phead">
+        <div class="row">
+          <h2 id="choose">Choose</h2>
+          <button type="button" class="btn quiet sm" disabled={!onUndo} onClick={onUndo}>
+            Undo
+          </button>
+        </div>
+        <div class="bar tight">
+          <SearchBox
+            label="Filter servers and tools"
+            placeholder="Filter servers and tools"
+            value={q.value}
+            onInput={(text) => (q.value = text)}
+          />
+          <Segmented
+            label="Show"
+            options={[
+              { id: 'all', label: 'All' },
+              { id: 'chosen', label: 'Chosen' },
+              { id: 'read-only', label: 'Read-only' }
+            ]}
+            current={show.value}
+            onSelect={(id) => (show.value = id)}
+          />
+        </div>
+        <p class="help">
+          Check a server to follow it: tools it adds later join the group. Uncheck a tool below it to exclude that one.
+        </p>
+      </div>
+      {branches.length === 0 ? (
+        <p class="nothing" role="status">
+          Nothing matches the filter.
+        </p>
+      ) : (
+        <ul class="tree" aria-label="Servers and tools">
+          {branches.map((branch) => (
+            <ServerBranch
+              key={branch.server.name}
+              branch={branch}
+              draft={draft}
+              choice={choice}
+              isFiltered={q.value.trim() !== '' || show.value !== 'all'}
+              onChange={onChange}
+            />
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+/** So many tools of a server are drawn at first; the rest on demand. */
+const PAGE = 100
+
+interface BranchProps {
+  readonly branch: Branch
+  readonly draft: Draft
+  readonly choice: Choice
+  readonly isFiltered: boolean
+  readonly onChange: (draft: Draft) => void
+}
+
+function ServerBranch({ branch, draft, choice, isFiltered, onChange }: BranchProps) {
+  const { server, names, tools } = branch
+  const state = choice.stateOf(server.name, names)
+  // one that is partly taken is open at first: what is in it is the question
+  const opened = useSignal<boolean | undefined>(state === 'mixed' ? true : undefined)
+  const isOpen = opened.value ?? isFiltered
+  const hidesSome = tools.length < names.length
+  const onServer = () =>
+    onChange(
+      hidesSome
+        ? toggleShown(
+            draft,
+            tools.map(({ canonical_name }) => ({ server: server.name, name: canonical_name }))
+          )
+        : toggleServer(draft, server.name, names)
+    )
+  const label = hidesSome ? `${server.name}, the ${tools.length} shown tools` : `${server.name}, whole server`
+  return (
+    <li class="sv">
+      <div class="svh">
+        <input
+          type="checkbox"
+          class="cb"
+          aria-label={label}
+          checked={state === 'on'}
+          ref={(box) => {
+            if (box) box.indeterminate = state === 'mixed'
+          }}
+          onClick={(event) => {
+            // the state follows from the draft, not from the click
+            event.preventDefault()
+            onServer()
+          }}
+        />
+        <details open={isOpen} onToggle={(event) => (opened.value = event.currentTarget.open)}>
+          <summary data-row>
+            <Chevron />
+            <strong>{server.name}</strong>
+            {choice.follows(server.name) && <span class="tag ok">follows new tools</span>}
+            {server.status !== 'connected' && server.status !== 'unknown' && <ServerState status={server.status} />}
+            <span class="muted num">
+              {names.length === 0
+                ? 'no tools yet'
+                : `${count(choice.countOf(server.name, names))} of ${count(names.length)}`}
+            </span>
+          </summary>
+          {isOpen && <Kids branch={branch} draft={draft} choice={choice} onChange={onChange} />}
+        </details>
+      </div>
+    </li>
+  )
+}
+
+function Kids({ branch, draft, choice, onChange }: Omit<BranchProps, 'isFiltered'>) {
+  const { server, names, tools } = branch
+  const shown = useSignal(PAGE)
+  if (names.length === 0) {
+    return (
+      <p class="help kids">
+        {server.status === 'sign_in_needed'
+          ? 'Sign in first; its tools join when it connects.'
+          : 'It offers no tools now; those that it adds join.'}
+      </p>
+    )
+  }
+  return (
+    <>
+      {server.status === 'disabled' && <p class="help kids">Nothing is served while the server is disabled.</p>}
+      {isAllPicked(draft, server.name, names) && (
+        <p class="help kids">
+          Tools that it adds later stay out.{' '}
+          <button type="button" class="lnk" onClick={() => onChange(toggleServer(draft, server.name, names))}>
+            Follow new tools
+          </button>
+        </p>
+      )}
+      <ul class="kids">
+        {tools.slice(0, shown.value).map((tool) => (
+          <ToolBox
+            key={tool.canonical_name}
+            tool={tool}
+            isIn={choice.has(server.name, tool.canonical_name)}
+            onToggle={() => onChange(toggleTool(draft, server.name, tool.canonical_name))}
+          />
+        ))}
+      </ul>
+      {tools.length > shown.value && (
+        <button type="button" class="btn quiet sm" onClick={() => (shown.value += PAGE)}>
+          Show {count(Math.min(PAGE, tools.length - shown.value))} more
+        </button>
+      )}
+    </>
+  )
+}
+
+const ToolBox = ({ tool, isIn, onToggle }: { tool: TreeTool; isIn: boolean; onToggle: () => void }) => (
+  <li>
+    <label class={tool.enabled ? 'tn' : 'tn dim'}>
+      <input type="checkbox" class="cb" data-row checked={isIn} onChange={onToggle} />
+      <code>
+        <Breakable text={tool.name} />
+      </code>
+      <span class="tags">
+        <ItemTags item={tool} isBrief />
+      </span>
+      <span class="num muted">~{count(tool.tokens)}</span>
+    </label>
+  </li>
+)

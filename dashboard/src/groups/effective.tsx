@@ -1,0 +1,233 @@
+import { useSignal } from '@preact/signals'
+import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../../src/schemas/dashboard/tool-groups.ts'
+import { Chevron } from '../components/icons.tsx'
+import { JsonView } from '../components/json-view.tsx'
+import { ErrorPanel } from '../components/panels.tsx'
+import { QualifiedName } from '../components/shown.tsx'
+import { CopyButton } from '../components/copy-button.tsx'
+import { count } from '../format.ts'
+import { choiceOf, groupInput, type Draft } from './draft.ts'
+import type { Preview } from './use-preview.ts'
+
+/** Above it some clients cut the list (a limit of 50 was met). */
+const MANY = 40
+const PAGE = 200
+
+interface EffectiveProps {
+  readonly preview: Preview
+  readonly draft: Draft
+  readonly saved: Draft
+  /** Tools that the saved group serves; undefined for one that is not saved yet. */
+  readonly savedCount: number | undefined
+  readonly onDrop: (name: string) => void
+}
+
+/** What agents get from the group as it is drafted, and why. */
+export function Effective({ preview, draft, saved, savedCount, onDrop }: EffectiveProps) {
+  const { data, error, isLate } = preview
+  return (
+    <section class="panel flush" aria-labelledby="effective">
+      <div class="phead">
+        <div class="row">
+          <h2 id="effective">What agents get</h2>
+          {!error.value && !isLate.value && <span class="tag ok">live</span>}
+        </div>
+        {error.value && <ErrorPanel what="It cannot be told what agents would get." error={error.value} />}
+        {data.value && <Figures preview={data.value} savedCount={savedCount} />}
+      </div>
+      {data.value && (
+        <div class={isLate.value ? 'scroll late' : 'scroll'} tabIndex={0} role="region" aria-label="Effective tools">
+          <Served tools={data.value.tools} />
+          <LeftOut preview={data.value} draft={draft} saved={saved} onDrop={onDrop} />
+        </div>
+      )}
+      <AsJson draft={draft} />
+    </section>
+  )
+}
+
+function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCount: number | undefined }) {
+  const { tool_count, tokens, total_tokens } = preview
+  const share = total_tokens === 0 ? 0 : Math.round((tokens / total_tokens) * 100)
+  return (
+    <>
+      <dl class="facts in-panel" aria-live="polite">
+        <div>
+          <dt>Tools</dt>
+          <dd>
+            {count(tool_count)}
+            {savedCount !== undefined && savedCount !== tool_count && <small>was {count(savedCount)}</small>}
+          </dd>
+        </div>
+        <div>
+          <dt>Definition tokens</dt>
+          <dd>~{count(tokens)}</dd>
+        </div>
+        <div>
+          <dt>Of the full set</dt>
+          <dd>
+            {share}%<small>of ~{count(total_tokens)}</small>
+          </dd>
+        </div>
+      </dl>
+      <svg
+        class="meter"
+        width="100%"
+        height="6"
+        role="img"
+        aria-label={`${share} percent of the full tool set's tokens`}
+      >
+        <rect class="bgm" width="100%" height="6" rx="3" />
+        <rect width={`${share}%`} height="6" rx="3" />
+      </svg>
+      {tool_count > MANY && (
+        <p class="help warn">
+          More than {MANY} tools: some clients cut the list, and agents choose worse from a long one.
+        </p>
+      )}
+    </>
+  )
+}
+
+function Served({ tools }: { tools: readonly GroupTool[] }) {
+  const shown = useSignal(PAGE)
+  if (tools.length === 0) return <p class="nothing">Agents see no tools on this endpoint.</p>
+  return (
+    <>
+      <table class="slim">
+        <thead>
+          <tr>
+            <th scope="col">Tool</th>
+            <th scope="col">Why</th>
+            <th scope="col" class="num">
+              Tokens
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {tools.slice(0, shown.value).map(({ name, reason, tokens }) => (
+            <tr key={name}>
+              <th scope="row">
+                <QualifiedName name={name} />
+              </th>
+              <td>
+                {reason === 'server' ? <span class="tag">whole server</span> : <span class="tag pick">picked</span>}
+              </td>
+              <td class="num">{count(tokens)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {tools.length > shown.value && (
+        <button type="button" class="btn quiet sm" onClick={() => (shown.value += PAGE)}>
+          Show {count(Math.min(PAGE, tools.length - shown.value))} more
+        </button>
+      )}
+    </>
+  )
+}
+
+const reasons: Readonly<Record<LeftOutTool['reason'], readonly [tag: string, kind: string, note: string]>> = {
+  excluded: ['excluded', 'warn', ''],
+  disabled: ['disabled', '', 'Enable it on Tools'],
+  server_disabled: ['server disabled', '', 'Enable its server'],
+  unusable: ['unusable', 'err', 'The gateway cannot serve it'],
+  missing: ['missing', 'err', 'Nothing has this name now. Kept in case it returns']
+}
+
+interface LeftOutProps {
+  readonly preview: ToolGroupPreview
+  readonly draft: Draft
+  readonly saved: Draft
+  readonly onDrop: (name: string) => void
+}
+
+function LeftOut({ preview, draft, saved, onDrop }: LeftOutProps) {
+  const shown = useSignal(PAGE)
+  const before = choiceOf(saved)
+  const now = choiceOf(draft)
+  const told = new Set(preview.left_out.map(({ name }) => name))
+  const servers = preview.missing.filter((name) => !told.has(name))
+  const all: readonly LeftOutTool[] = [
+    ...preview.left_out,
+    ...servers.map((name) => ({ name, reason: 'missing' as const }))
+  ]
+  if (all.length === 0) return null
+  const isNew = ({ name, reason }: LeftOutTool) => {
+    const server = name.split('__', 1)[0]!
+    return reason === 'excluded' && before.has(server, name) && !now.has(server, name)
+  }
+  return (
+    <>
+      <h3 class="sec">
+        Left out <span class="muted">{count(all.length)}</span>
+      </h3>
+      <table class="slim">
+        <thead class="vh">
+          <tr>
+            <th scope="col">Tool</th>
+            <th scope="col">Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.slice(0, shown.value).map((each) => {
+            const [tag, kind, note] = reasons[each.reason]
+            const said = [note, isNew(each) ? 'not saved yet' : ''].filter(Boolean).join(', ')
+            return (
+              <tr key={each.name}>
+                <th scope="row">
+                  <QualifiedName name={each.name} />
+                  {said && <span class="help blk">{said}</span>}
+                </th>
+                <td>
+                  <div class="actions nowrap right">
+                    {each.reason === 'missing' && (
+                      <button
+                        type="button"
+                        class="btn quiet sm"
+                        aria-label={`Drop ${each.name}`}
+                        onClick={() => onDrop(each.name)}
+                      >
+                        Drop
+                      </button>
+                    )}
+                    <span class={`tag ${kind}`}>{tag}</span>
+                  </div>
+                </td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+      {all.length > shown.value && (
+        <button type="button" class="btn quiet sm" onClick={() => (shown.value += PAGE)}>
+          Show more
+        </button>
+      )}
+    </>
+  )
+}
+
+function AsJson({ draft }: { draft: Draft }) {
+  const isOpen = useSignal(false)
+  return (
+    <details class="json" open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+      <summary>
+        <Chevron />
+        <span>
+          As JSON, the file for <code>towpath apply</code>
+        </span>
+      </summary>
+      {isOpen.value && (
+        <>
+          <JsonView value={groupInput(draft)} label="The group as JSON" />
+          <div class="pad">
+            <CopyButton kind="sm" text={() => `${JSON.stringify(groupInput(draft), null, 2)}\n`}>
+              Copy JSON
+            </CopyButton>
+          </div>
+        </>
+      )}
+    </details>
+  )
+}

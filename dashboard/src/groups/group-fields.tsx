@@ -1,0 +1,62 @@
+import { canBeBare, type Draft } from './draft.ts'
+
+interface GroupFieldsProps {
+  readonly draft: Draft
+  readonly isNew: boolean
+  readonly onChange: (draft: Draft) => void
+  readonly onSave: () => void
+}
+
+/** What is no choice of tools: name, description, how tools are called. */
+export function GroupFields({ draft, isNew, onChange, onSave }: GroupFieldsProps) {
+  return (
+    <form
+      class="try gfields"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSave()
+      }}
+    >
+      {isNew && (
+        <div class="field">
+          <label for="group-name">
+            Name<span class="req">required</span>
+          </label>
+          <input
+            id="group-name"
+            class="in mono"
+            value={draft.name}
+            autocomplete="off"
+            spellcheck={false}
+            aria-describedby="group-name-help"
+            onInput={(event) => onChange({ ...draft, name: event.currentTarget.value })}
+          />
+          <span class="help" id="group-name-help">
+            Part of the endpoint. Letters, digits, - and _
+          </span>
+        </div>
+      )}
+      <div class={isNew ? 'field' : 'field wide'}>
+        <label for="group-description">Description</label>
+        <input
+          id="group-description"
+          class="in"
+          value={draft.description}
+          placeholder="What agents use it for"
+          onInput={(event) => onChange({ ...draft, description: event.currentTarget.value })}
+        />
+      </div>
+      {(canBeBare(draft) || draft.tool_names === 'bare') && (
+        <label class="check wide">
+          <input
+            type="checkbox"
+            class="cb"
+            checked={draft.tool_names === 'bare'}
+            onChange={(event) => onChange({ ...draft, tool_names: event.currentTarget.checked ? 'bare' : 'qualified' })}
+          />
+          Serve the tools under their own names, without <code>{draft.included_servers[0]}__</code>
+        </label>
+      )}
+    </form>
+  )
+}

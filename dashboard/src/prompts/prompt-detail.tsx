@@ -1,0 +1,122 @@
+import { useMemo } from 'preact/hooks'
+import { PRODUCT } from '../../../src/domain/product.ts'
+import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
+import { change, path } from '../api.ts'
+import { useApp } from '../app-context.ts'
+import { CopyButton } from '../components/copy-button.tsx'
+import { QualifiedName, Shown } from '../components/shown.tsx'
+import { Switch } from '../components/switch.tsx'
+import { count } from '../format.ts'
+import { isJsonObject, isList, printJson, type Json, type JsonObject } from '../form/json.ts'
+import { Runner } from '../form/runner.tsx'
+import { ask, type Answer } from '../results/answer.ts'
+import { blockOf } from '../results/blocks.ts'
+import { ResultFrame } from '../results/result.tsx'
+import { BlockView } from '../results/result-blocks.tsx'
+import * as sources from '../sources.ts'
+import { shellWord } from '../tools/copies.ts'
+import { ItemTags } from '../tools/item-tags.tsx'
+import { ServerNotice } from '../tools/server-notice.tsx'
+import { promptSchema } from './prompt-schema.ts'
+
+/** One prompt: what it says of itself, its arguments, and what they make of it. */
+export function PromptDetail({ prompt }: { prompt: PromptView }) {
+  const { store } = useApp()
+  const { canonical_name: name, title, description, problem } = prompt
+  const schema = useMemo(() => promptSchema(prompt), [prompt])
+  const setEnabled = async (enabled: boolean) => {
+    await change('PATCH', path('prompts', name, 'enabled'), { enabled })
+    store.open(sources.prompts).patch(({ prompts }) => ({
+      prompts: prompts.map((each) => (each.canonical_name === name ? { ...each, enabled } : each))
+    }))
+  }
+  const body = (args: JsonObject) => ({ name, arguments: args })
+  return (
+    <section class="det" aria-labelledby="prompt-name">
+      <div class="row">
+        <h2 class="fq" id="prompt-name" data-arrival tabIndex={-1}>
+          <QualifiedName name={name} />
+        </h2>
+        <div class="actions">
+          <CopyButton kind="quiet" text={name}>
+            Copy name
+          </CopyButton>
+          <Switch name={name} checked={prompt.enabled} onSwitch={setEnabled}>
+            Enabled
+          </Switch>
+        </div>
+      </div>
+      {title && title !== prompt.name && (
+        <p class="strong">
+          <Shown text={title} />
+        </p>
+      )}
+      <p class="desc">
+        {description ? <Shown text={description} /> : <span class="muted">The server gives no description.</span>}
+      </p>
+      <div class="actions">
+        <ItemTags item={prompt} />
+        <span class="tag">~{count(prompt.tokens)} tokens</span>
+      </div>
+      {problem && (
+        <p class="banner err">
+          <Shown text={problem} />
+        </p>
+      )}
+      <Runner
+        key={name}
+        name={name}
+        schema={schema}
+        action="Render"
+        failed="The prompt was not rendered."
+        run={(args, signal) => ask('/api/v0/prompts/render', body(args), signal)}
+        copies={{
+          'Copy as curl': (args) => asCurl(body(args)),
+          'Copy as CLI': (args) => asCli(name, args)
+        }}
+        result={(answer) => <Messages answer={answer} />}
+      >
+        <ServerNotice item={prompt} what="prompt" />
+      </Runner>
+    </section>
+  )
+}
+
+const asCurl = (body: Json): string =>
+  [
+    `curl -sS ${shellWord(`${location.origin}/api/v0/prompts/render`)}`,
+    `-H 'Content-Type: application/json'`,
+    `-d ${shellWord(printJson(body, 0))}`
+  ].join(' \\\n  ')
+
+const asCli = (name: string, args: JsonObject): string =>
+  [
+    `${PRODUCT} get prompt ${shellWord(name)}`,
+    ...Object.entries(args).map(([key, value]) => `--arg ${shellWord(`${key}=${textOf(value)}`)}`)
+  ].join(' ')
+
+const textOf = (value: Json): string => (typeof value === 'string' ? value : printJson(value, 0))
+
+/** The messages that a model would get, each with its role. */
+function Messages({ answer }: { answer: Answer }) {
+  const result = isJsonObject(answer.value) ? answer.value : {}
+  const messages = isList(result.messages) ? result.messages.filter(isJsonObject) : []
+  return (
+    <ResultFrame answer={answer}>
+      {typeof result.description === 'string' && (
+        <p class="muted">
+          <Shown text={result.description} />
+        </p>
+      )}
+      {messages.map((message, at) => (
+        <div key={at} class="message">
+          <p class="role">
+            <Shown text={typeof message.role === 'string' ? message.role : 'unknown'} />
+          </p>
+          <BlockView block={blockOf(message.content ?? null)} />
+        </div>
+      ))}
+      {messages.length === 0 && <p class="muted">The prompt has no messages.</p>}
+    </ResultFrame>
+  )
+}

@@ -1,0 +1,122 @@
+import { useComputed, useSignal } from '@preact/signals'
+import { useEffect, useId, useMemo } from 'preact/hooks'
+import { CopyButton } from '../components/copy-button.tsx'
+import { Segmented } from '../components/segmented.tsx'
+import { Shown } from '../components/shown.tsx'
+import { bytes, duration, plural } from '../format.ts'
+import { equalJson, isJsonObject, printJson, type Json } from '../form/json.ts'
+import type { Problem } from '../form/problems.ts'
+import { placeOf } from '../form/problems.ts'
+import type { Answer } from './answer.ts'
+import { blocksOf } from './blocks.ts'
+import { JsonTree } from './json-tree.tsx'
+import { JsonText } from '../components/json-view.tsx'
+import { BlockList } from './result-blocks.tsx'
+
+interface ResultFrameProps {
+  readonly answer: Answer
+  readonly verdict?: preact.ComponentChildren
+  readonly children: preact.ComponentChildren
+}
+
+/** What came back: rendered, or as it came. */
+export function ResultFrame({ answer, verdict, children }: ResultFrameProps) {
+  const id = useId()
+  const view = useSignal<'rendered' | 'raw'>('rendered')
+  const raw = useComputed(() => (view.value === 'raw' ? printJson(answer.value) : ''))
+  return (
+    <div class="res" role="region" aria-labelledby={id}>
+      <div class="row">
+        <h3 id={id}>Result</h3>
+        <span class="actions">
+          {verdict}
+          <span class="muted num">
+            {duration(answer.ms)}, {bytes(answer.bytes)}
+          </span>
+          <Segmented
+            label="Result as"
+            options={[
+              { id: 'rendered', label: 'Rendered' },
+              { id: 'raw', label: 'Raw' }
+            ]}
+            current={view.value}
+            onSelect={(next) => (view.value = next)}
+          />
+          <CopyButton kind="quiet" text={() => printJson(answer.value)}>
+            Copy JSON
+          </CopyButton>
+        </span>
+      </div>
+      {view.value === 'raw' ? <JsonText text={raw.value} label="Result as JSON" /> : children}
+    </div>
+  )
+}
+
+/** Result of a tool: its own error is a result, too. */
+export function ToolResult({ answer, outputSchema }: { answer: Answer; outputSchema: object | undefined }) {
+  const result = isJsonObject(answer.value) ? answer.value : {}
+  const { structuredContent, isError = false } = result
+  const blocks = useMemo(() => blocksOf(result.content), [result.content])
+  // Servers repeat structured content as text, for clients that know only text.
+  const shown = blocks.filter(
+    (block) => !(block.kind === 'json' && structuredContent !== undefined && equalJson(block.value, structuredContent))
+  )
+  const verdict = <span class={isError === true ? 'tag err' : 'tag ok'}>isError {String(isError === true)}</span>
+  return (
+    <ResultFrame answer={answer} verdict={verdict}>
+      <BlockList blocks={shown} />
+      {structuredContent !== undefined && (
+        <section class="stack">
+          <h4>Structured content</h4>
+          <JsonTree value={structuredContent} label="Structured content" />
+          {outputSchema && isError !== true && <Judged value={structuredContent} schema={outputSchema} />}
+          {shown.length < blocks.length && <p class="help">The text content says the same.</p>}
+        </section>
+      )}
+      {blocks.length === 0 && structuredContent === undefined && <p class="muted">The tool returned no content.</p>}
+    </ResultFrame>
+  )
+}
+
+type Judgement = { readonly problems: readonly Problem[] } | { readonly unsound: string }
+
+/** Whether structured content is what the output schema promises. */
+function Judged({ value, schema }: { value: Json; schema: object }) {
+  const judgement = useSignal<Judgement | undefined>(undefined)
+  useEffect(() => {
+    const judge = async () => {
+      const { check } = await import('../form/check.ts')
+      try {
+        judgement.value = { problems: check(schema, value) }
+      } catch (error) {
+        judgement.value = { unsound: (error as Error).message }
+      }
+    }
+    void judge()
+  }, [judgement, value, schema])
+  const found = judgement.value
+  if (!found) return null
+  if ('unsound' in found) {
+    return (
+      <p class="help">
+        The output schema cannot be checked: <Shown text={found.unsound} />
+      </p>
+    )
+  }
+  if (found.problems.length === 0) return <p class="help">It matches the output schema.</p>
+  return (
+    <div class="err">
+      <p>It does not match the output schema: {plural(found.problems.length, 'problem')}.</p>
+      <ul>
+        {found.problems.slice(0, 20).map(({ path, message }) => (
+          <li key={`${placeOf(path)} ${message}`}>
+            <code>
+              <Shown text={placeOf(path) || '/'} />
+            </code>{' '}
+            <Shown text={message} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

@@ -1,0 +1,73 @@
+import { useApp } from '../app-context.ts'
+import { SearchBox } from '../components/search-box.tsx'
+import { Segmented } from '../components/segmented.tsx'
+import { filterQuery, type ToolFilter } from './filter.ts'
+
+interface FilterBarProps {
+  readonly filter: ToolFilter
+  /** `Search tools`. */
+  readonly label: string
+  readonly placeholder: string
+  readonly servers: readonly string[]
+  /** How many items are flagged; 0 hides that choice. */
+  readonly flagged: number
+  readonly children?: preact.ComponentChildren
+}
+
+/** Text, server and state; kept in the URL, so that a view can be shared. */
+export function FilterBar({ filter, label, placeholder, servers, flagged, children }: FilterBarProps) {
+  const { location } = useApp()
+  const set = (changes: Partial<ToolFilter>) => {
+    const { q, server, state } = filterQuery({ ...filter, ...changes })
+    location.setQuery({ q, server, state })
+  }
+  const isFlaggedShown = flagged > 0 || filter.state === 'flagged'
+  return (
+    <div class="bar">
+      <SearchBox label={label} placeholder={placeholder} value={filter.q} onInput={(q) => set({ q })} />
+      <div class="field">
+        <select
+          class="in"
+          aria-label="Server"
+          value={filter.server}
+          onChange={(event) => set({ server: event.currentTarget.value })}
+        >
+          <option value="">All servers</option>
+          {servers.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
+      <Segmented
+        label="State filter"
+        options={[
+          { id: 'all' as const, label: 'All' },
+          { id: 'enabled' as const, label: 'Enabled' },
+          { id: 'disabled' as const, label: 'Disabled' },
+          ...(isFlaggedShown ? [{ id: 'flagged' as const, label: 'Flagged', count: flagged }] : [])
+        ]}
+        current={filter.state}
+        onSelect={(state) => set({ state })}
+      />
+      {children}
+    </div>
+  )
+}
+
+/** What a list says that shows nothing. */
+export function NoMatch({ filter, what }: { filter: ToolFilter; what: string }) {
+  const { location } = useApp()
+  const clear = () => location.setQuery({ q: undefined, server: undefined, state: undefined })
+  return (
+    <div class="nomatch">
+      <p role="status">
+        No {what} matches {filter.q.trim() ? `“${filter.q.trim()}”` : 'the filter'}.
+      </p>
+      <button type="button" class="btn sm" onClick={clear}>
+        Clear
+      </button>
+    </div>
+  )
+}

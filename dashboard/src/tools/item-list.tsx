@@ -1,0 +1,68 @@
+import { useSignal } from '@preact/signals'
+import { Chevron } from '../components/icons.tsx'
+import { ServerState } from '../components/status.tsx'
+import { count } from '../format.ts'
+import { CLOSED_ABOVE, PAGE, type Item, type ItemList, type Section } from './list.ts'
+
+interface ItemSectionsProps<T extends Item> {
+  readonly list: ItemList<T>
+  readonly keyOf: (item: T) => string
+  /** Key of the item that is shown beside the list. */
+  readonly current: string
+  readonly row: (item: T) => preact.ComponentChildren
+}
+
+/** A section per server. Sections are closed at first where there is a great deal to show. */
+export function ItemSections<T extends Item>({ list, ...props }: ItemSectionsProps<T>) {
+  const isMuch = list.shown.length > CLOSED_ABOVE
+  return (
+    <>
+      {list.sections.map((section) => (
+        <SectionView key={section.server} section={section} isMuch={isMuch} {...props} />
+      ))}
+    </>
+  )
+}
+
+interface SectionProps<T extends Item> extends Omit<ItemSectionsProps<T>, 'list'> {
+  readonly section: Section<T>
+  readonly isMuch: boolean
+}
+
+function SectionView<T extends Item>({ section, isMuch, keyOf, current, row }: SectionProps<T>) {
+  const { server, items, total, disabled, status } = section
+  const opened = useSignal<boolean | undefined>(undefined)
+  const limit = useSignal(PAGE)
+  const at = items.findIndex((item) => keyOf(item) === current)
+  const isOpen = opened.value ?? (!isMuch || at >= 0)
+  // what is open beside the list is in it
+  const shown = Math.max(limit.value, at + 1)
+  const isTroubled = status !== 'connected' && status !== 'unknown'
+  return (
+    <section aria-label={server}>
+      <h2>
+        <button type="button" class="sec-head" aria-expanded={isOpen} onClick={() => (opened.value = !isOpen)}>
+          <Chevron />
+          <span>{server}</span>
+          {isTroubled && <ServerState status={status} />}
+          <span class="muted num">
+            {items.length < total ? `${count(items.length)} of ${count(total)}` : count(total)}
+            {disabled > 0 && `, ${count(disabled)} disabled`}
+          </span>
+        </button>
+      </h2>
+      {isOpen && (
+        <ul>
+          {items.slice(0, shown).map((item) => (
+            <li key={keyOf(item)}>{row(item)}</li>
+          ))}
+        </ul>
+      )}
+      {isOpen && items.length > shown && (
+        <button type="button" class="btn quiet sm" onClick={() => (limit.value = shown + PAGE)}>
+          Show {count(Math.min(PAGE, items.length - shown))} more of {count(items.length - shown)}
+        </button>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,62 @@
+import { useSource } from '../app-context.ts'
+import { Loaded } from '../components/panels.tsx'
+import { Shown } from '../components/shown.tsx'
+import { Outcome } from '../components/status.tsx'
+import { Ago } from '../components/time.tsx'
+import { bytes, duration } from '../format.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+
+/** The last calls of one tool, through whatever endpoint they came. */
+export function RecentCalls({ tool }: { tool: string }) {
+  const calls = useSource(sources.calls({ tool, limit: 20 }))
+  return (
+    <Loaded resource={calls} what="The calls" rows={3}>
+      {({ calls: rows }) =>
+        rows.length === 0 ? (
+          <p class="muted">It has not been called yet.</p>
+        ) : (
+          <table class="slim">
+            <thead>
+              <tr>
+                <th scope="col">When</th>
+                <th scope="col">Outcome</th>
+                <th scope="col">Endpoint</th>
+                <th scope="col" class="num">
+                  Result
+                </th>
+                <th scope="col" class="num">
+                  Time
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((call) => (
+                <tr key={call.id}>
+                  <th scope="row">
+                    <a href={link('call', call.id)}>
+                      <Ago at={call.at} />
+                    </a>
+                  </th>
+                  <td>
+                    <Outcome outcome={call.outcome} />
+                    {call.error && (
+                      <span class="help blk">
+                        <Shown text={call.error} />
+                      </span>
+                    )}
+                  </td>
+                  <td>
+                    <code>{call.endpoint}</code>
+                  </td>
+                  <td class="num">{bytes(call.response_bytes)}</td>
+                  <td class="num">{duration(call.total_ms)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )
+      }
+    </Loaded>
+  )
+}

@@ -1,0 +1,42 @@
+import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
+import { link } from '../router.ts'
+
+interface ServerNoticeProps {
+  readonly item: {
+    readonly server: string
+    readonly enabled: boolean
+    readonly server_enabled: boolean
+    readonly server_status: ServerStatus
+  }
+  /** `tool`, `prompt`, `resource`. */
+  readonly what: string
+}
+
+/** Why using an item will not work now; nothing where it may. */
+export function ServerNotice({ item, what }: ServerNoticeProps) {
+  const { server, enabled, server_enabled, server_status } = item
+  const open = <a href={link('server', server)}>Open {server}</a>
+  if (!server_enabled) {
+    return (
+      <p class="banner">
+        The server {server} is disabled, so this {what} is not served. {open}
+      </p>
+    )
+  }
+  if (!enabled) return <p class="banner">This {what} is disabled. Enable it to use it.</p>
+  if (server_status === 'failing') {
+    return (
+      <p class="banner warn">
+        The server {server} cannot be reached; this is what it offered last. {open}
+      </p>
+    )
+  }
+  if (server_status === 'sign_in_needed') {
+    return (
+      <p class="banner warn">
+        The server {server} needs a sign-in first. {open}
+      </p>
+    )
+  }
+  return null
+}

@@ -1,0 +1,146 @@
+import { useSignal } from '@preact/signals'
+import { PRODUCT } from '../../../src/domain/product.ts'
+import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
+import { useSource } from '../app-context.ts'
+import { CopyButton } from '../components/copy-button.tsx'
+import { JsonView } from '../components/json-view.tsx'
+import { QualifiedName, Shown } from '../components/shown.tsx'
+import { Switch } from '../components/switch.tsx'
+import { Tabs } from '../components/tabs.tsx'
+import { count, duration, plural } from '../format.ts'
+import type { JsonObject } from '../form/json.ts'
+import { Runner } from '../form/runner.tsx'
+import { ask } from '../results/answer.ts'
+import { ToolResult } from '../results/result.tsx'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { annotationsOf } from './annotations.ts'
+import { ChangeNotice } from './change-notice.tsx'
+import { asCli, asCurl, asJsonRpc, invokeBody } from './copies.ts'
+import { ItemTags } from './item-tags.tsx'
+import { RecentCalls } from './recent-calls.tsx'
+import { ServerNotice } from './server-notice.tsx'
+import { useToolSwitch } from './switching.ts'
+
+const tabs = [
+  { id: 'try', label: 'Try it' },
+  { id: 'input', label: 'Input schema' },
+  { id: 'output', label: 'Output schema' },
+  { id: 'calls', label: 'Recent calls' }
+] as const
+type TabId = (typeof tabs)[number]['id']
+
+/** Everything about one tool. */
+export function ToolDetail({ tool }: { tool: ToolView }) {
+  const tab = useSignal<TabId>('try')
+  const setEnabled = useToolSwitch()
+  const { canonical_name: name, title, description, problem, accepted } = tool
+  return (
+    <section class="det" aria-labelledby="tool-name">
+      <div class="row">
+        <h2 class="fq" id="tool-name" data-arrival tabIndex={-1}>
+          <QualifiedName name={name} />
+        </h2>
+        <div class="actions">
+          <CopyButton kind="quiet" text={name}>
+            Copy name
+          </CopyButton>
+          <Switch name={name} checked={tool.enabled} onSwitch={(enabled) => setEnabled(tool, enabled)}>
+            Enabled
+          </Switch>
+        </div>
+      </div>
+      {title && title !== tool.name && (
+        <p class="strong">
+          <Shown text={title} />
+        </p>
+      )}
+      <p class="desc">
+        {description ? <Shown text={description} /> : <span class="muted">The server gives no description.</span>}
+      </p>
+      <ToolFacts tool={tool} />
+      {problem && (
+        <p class="banner err">
+          <strong>Agents cannot use this tool.</strong> <Shown text={problem} />
+        </p>
+      )}
+      {accepted && <ChangeNotice tool={tool} accepted={accepted} />}
+      <Tabs label="Tool views" tabs={tabs} current={tab.value} onSelect={(id) => (tab.value = id)}>
+        <TabBody tool={tool} tab={tab.value} />
+      </Tabs>
+    </section>
+  )
+}
+
+function TabBody({ tool, tab }: { tool: ToolView; tab: TabId }) {
+  switch (tab) {
+    case 'try':
+      return <TryIt tool={tool} />
+    case 'input':
+      return <JsonView value={tool.input_schema} label="Input schema" />
+    case 'output':
+      return tool.output_schema ? (
+        <JsonView value={tool.output_schema} label="Output schema" />
+      ) : (
+        <p class="muted">The tool does not say what its structured content looks like.</p>
+      )
+    case 'calls':
+      return <RecentCalls tool={tool.canonical_name} />
+  }
+}
+
+/** Hints, size, groups and the last day in one line. */
+function ToolFacts({ tool }: { tool: ToolView }) {
+  const groups = useSource(sources.groups).data.value?.tool_groups ?? []
+  const stats = useSource(sources.stats('24h')).data.value
+  const holding = groups.filter(({ tools }) => tools.some(({ name }) => name === tool.canonical_name))
+  const isTool = (each: { server: string; tool: string }) => each.server === tool.server && each.tool === tool.name
+  const today = stats && [...stats.top_tools, ...stats.slowest_tools].find(isTool)
+  return (
+    <div class="actions">
+      <ItemTags item={tool} />
+      <span class="tag">~{count(tool.tokens)} tokens</span>
+      {holding.length > 0 && (
+        <span class="muted">
+          in{' '}
+          {holding.map(({ name }, at) => (
+            <span key={name}>
+              {at > 0 && ', '}
+              <a href={link('group', name)}>{name}</a>
+            </span>
+          ))}
+        </span>
+      )}
+      {today && (
+        <span class="muted">
+          {plural(today.calls, 'call')} in 24 h{today.p95_ms === undefined ? '' : `, p95 ${duration(today.p95_ms)}`}
+        </span>
+      )}
+    </div>
+  )
+}
+
+function TryIt({ tool }: { tool: ToolView }) {
+  const { canonical_name: name, input_schema: schema } = tool
+  const call = (args: JsonObject) => ({ name, args, schema })
+  const isDestructive = annotationsOf(tool.annotations).includes('destructive')
+  return (
+    <Runner
+      key={name}
+      name={name}
+      schema={schema}
+      action="Call tool"
+      failed="The tool was not called."
+      run={(args, signal) => ask('/api/v0/tools/invoke', invokeBody(call(args)), signal)}
+      copies={{
+        'Copy as curl': (args) => asCurl(call(args), location.origin),
+        'Copy as CLI': (args) => asCli(call(args), PRODUCT),
+        'Copy as JSON-RPC': (args) => asJsonRpc(call(args))
+      }}
+      warning={isDestructive ? 'says that it may destroy or overwrite something.' : undefined}
+      result={(answer) => <ToolResult answer={answer} outputSchema={tool.output_schema} />}
+    >
+      <ServerNotice item={tool} what="tool" />
+    </Runner>
+  )
+}
