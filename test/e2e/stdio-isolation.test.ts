@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
 import { chmod, chown, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { engines, freshPlace, later, tempDir } from '../store.ts'
-import { actorAt, initialize, registerAs } from './enterprise.ts'
+import { actorAt, initialize, key, registerAs, skip } from './enterprise.ts'
 import { root, startGateway, until, type Gateway, type GatewayOptions } from './harness.ts'
 import { descendants, isAlive } from './process-tree.ts'
 
@@ -57,6 +58,48 @@ test('SE-12 a server inherits its three pipes and no other descriptor of the gat
     ['0', '1', '2']
   )
 })
+
+test(
+  'SE-10 SE-12 LC-02 LC-17 in enterprise mode a server sees as little, leaves nothing, and a full disk for the log stops nothing',
+  { skip },
+  async (t) => {
+    const token = 'administrator-of-this-test'
+    const full = openSync('/dev/full', 'w')
+    later(t, () => closeSync(full))
+    const place = await freshPlace(t, 'postgres')
+    const env = { ...key, TOWPATH_ADMIN_TOKEN: token, TOWPATH_SPARE_SESSIONS: '0', OTHER_SECRET: 'sentinel' }
+    const gateway = await startGateway(t, { place, env, stdio: ['ignore', full, full] })
+    const admin = actorAt(t, gateway.url, token)
+    await registerAs(admin, stdio('alpha', 'good.mjs', { env: { API_KEY: 'for alpha' } }))
+    const invoke = (name: string) => admin.post('/api/v0/tools/invoke', { name })
+    const told = async (name: string) => ((await invoke(name)).body as { content: { text: string }[] }).content[0]!.text
+
+    const seen = JSON.parse(await told('alpha__env')) as Record<string, string>
+    const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|API_KEY)$/
+    assert.deepEqual(
+      Object.keys(seen).filter((name) => !allowed.test(name)),
+      []
+    )
+    const links = Object.entries(JSON.parse(await told('alpha__fds')) as Record<string, string>)
+    assert.deepEqual(
+      links.filter(([, to]) => to.startsWith('socket:')).map(([name]) => name),
+      ['0', '1', '2']
+    )
+    for (let round = 0; round < 3; round++) {
+      const stop = new AbortController()
+      const headers = { 'content-type': 'application/json', ...admin.headers }
+      const body = JSON.stringify({ name: 'alpha__slow' })
+      const left = fetch(`${gateway.url}/api/v0/tools/invoke`, { method: 'POST', headers, body, signal: stop.signal })
+      await until('the call to have a process', () => descendants(gateway.pid).length > 0)
+      stop.abort()
+      await assert.rejects(left, { name: 'AbortError' })
+      assert.equal((await gateway.get('/health')).status, 200)
+      assert.equal((await gateway.get('/api/v0/servers')).status, 401, 'which is logged')
+      assert.equal((await invoke('alpha__pid')).status, 200)
+    }
+    await until('every child to be gone', () => descendants(gateway.pid).length === 0, 6_000)
+  }
+)
 
 interface Pried {
   readonly parent: { readonly cmdline: unknown; readonly environ: unknown; readonly mem: unknown; readonly fd: unknown }
