@@ -28,8 +28,6 @@ export type Resolve = (
 
 /** The one way out: everything that the gateway connects to by itself passes this policy (security page 7.4). */
 export interface Egress {
-  /** Why this URL must not be contacted, as far as it can be told without asking a resolver. */
-  problem(url: string): string | undefined
   /** Resolves a name, checks every address, and connects to those and no others. Fails with UpstreamFailure `denied`. */
   readonly connector: buildConnector.connector
   /** For requests that are no upstream's: OAuth. Follows no redirects. */
@@ -109,10 +107,6 @@ export function createEgress({ policy, connectMs, own, resolve: ask = resolve }:
 
   const dispatcher = new Agent({ connect: connector, headersTimeout: connectMs, bodyTimeout: connectMs })
   return {
-    problem(url) {
-      const { hostname, protocol, port } = new URL(url)
-      return literalProblem(hostname.replace(/^\[(.*)\]$/, '$1'), portOf(protocol, port))
-    },
     connector,
     dispatcher,
     close: () => void dispatcher.close().catch(() => {})
