@@ -122,13 +122,14 @@ export function createServers(context: WriteContext) {
 export async function readConfigs(db: Db, keys: Keyring): Promise<ServerConfig[]> {
   const rows = await db
     .selectFrom('servers')
-    .select(['id', 'name', 'transport', 'description', 'session_mode', 'settings', 'sealed'])
+    .select(described)
     .orderBy(sql`name collate "C"`)
     .execute()
   return rows.map((row) => toConfig(row, openSecrets(keys, row)))
 }
 
-const described = [
+/** What a stored server is, its items aside. */
+export const described = [
   'id',
   'name',
   'transport',

@@ -2,25 +2,13 @@ import { sql } from 'kysely'
 import { readGroups } from './groups.ts'
 import { readPrincipals } from './principals.ts'
 import type { RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
+import { described } from './servers.ts'
 import type { Db } from './tables.ts'
 
 /** Servers whose rows are read by one statement: no select is without bound. */
 const CHUNK = 100
 
-const columns = [
-  'id',
-  'name',
-  'transport',
-  'description',
-  'session_mode',
-  'settings',
-  'sealed',
-  'enabled',
-  'revision',
-  'verdict',
-  'registered_at',
-  'updated_at'
-] as const
+const columns = [...described, 'revision', 'registered_at', 'updated_at'] as const
 
 /**
  * The state as of now: only what has another revision than in `previous` is read, everything else is the same objects.
