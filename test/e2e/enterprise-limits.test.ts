@@ -1,42 +1,14 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { legacyBody, type Answer as McpAnswer, type RpcAnswer } from '../integration/mcp-helpers.ts'
 import type { AuditEntry } from '../../src/registry/model.ts'
-import { addUpstream, createClient, skip, startEnterprise, type Enterprise } from './enterprise.ts'
+import { addUpstream, createClient, skip, startEnterprise } from './enterprise.ts'
+import { openEventClient } from './event-client.ts'
 import { until } from './harness.ts'
 import { descendants } from './process-tree.ts'
 
 const count = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length
 const slow = (ms: number) => ({ name: 'alpha__slow', arguments: { ms } })
-
-/** The stream of a client of the HTTP+SSE transport, and the path that it posts to. */
-async function openSse(t: TestContext, gateway: Enterprise, token: string) {
-  const stop = new AbortController()
-  t.after(() => stop.abort())
-  const headers = { accept: 'text/event-stream', authorization: `Bearer ${token}` }
-  const response = await fetch(`${gateway.url}/sse`, { headers, signal: stop.signal })
-  assert.equal(response.status, 200)
-  let text = ''
-  let hasEnded = false
-  const read = async () => {
-    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) text += chunk
-  }
-  void read()
-    .catch(() => {})
-    .finally(() => {
-      hasEnded = true
-    })
-  const path = await until('the endpoint', () => /^data: (\/message\S+)$/m.exec(text)?.[1])
-  const post = (body: string) =>
-    fetch(gateway.url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body
-    })
-  const heard = (): RpcAnswer[] =>
-    [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!) as RpcAnswer)
-  return { post, heard, hasEnded: () => hasEnded }
-}
 
 test(
   'LI-12 of 200 calls of one client 64 are served, the others are 429; another client is served',
@@ -173,11 +145,11 @@ test(
   async (t) => {
     const gateway = await startEnterprise(t)
     const upstream = await addUpstream(t, gateway, 'alpha')
-    const streams = await Promise.all(Array.from({ length: 20 }, () => openSse(t, gateway, gateway.tokens.cliAll)))
-    const [first] = streams
-    const clientInfo = { name: 'test', version: '1' }
-    await first!.post(legacyBody('initialize', { protocolVersion: '2024-11-05', capabilities: {}, clientInfo }, 1))
-    assert.equal((await first!.post(legacyBody('tools/call', slow(2_500), 2))).status, 202)
+    const { headers } = gateway.cliAll
+    const clients = await Promise.all(
+      Array.from({ length: 20 }, () => openEventClient(t, gateway.url, '/sse', headers))
+    )
+    const streamed = clients[0]!.request('tools/call', slow(2_500))
     const call = gateway.user.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms: 2_000 })
     await until('both calls upstream', () => upstream.calls('tools/call').length === 2)
 
@@ -188,11 +160,8 @@ test(
     assert.equal((await call).status, 200)
     assert.equal(await gateway.exited, 0)
     assert.ok(performance.now() - begun < 25_000)
-    assert.ok(
-      first!.heard().some(({ id, result }) => id === 2 && result !== undefined),
-      'the answer came on the stream'
-    )
-    await until('the end of every stream', () => streams.every(({ hasEnded }) => hasEnded()))
+    assert.ok((await streamed).result, 'the answer came on the stream')
+    await until('the end of every stream', () => clients.every(({ stream }) => stream.ended()))
     assert.deepEqual(descendants(gateway.pid), [])
   }
 )

@@ -5,6 +5,7 @@ import {
   legacyBody,
   modernBody,
   modernHeaders,
+  openSession,
   openStream,
   readAnswer,
   type Answer as McpAnswer,
@@ -58,16 +59,8 @@ export function actorAt(t: TestContext, url: string, token?: string): Actor {
         ...modernHeaders(method, params?.name ?? params?.uri),
         ...headers
       }),
-    async initialize(endpoint = '/mcp', capabilities = {}) {
-      const clientInfo = { name: 'test', version: '1' }
-      const params = { protocolVersion: '2025-11-25', capabilities, clientInfo }
-      const answer = await actor.legacy('initialize', params, {}, endpoint)
-      assert.equal(answer.status, 200, answer.text)
-      return {
-        'mcp-session-id': answer.headers.get('mcp-session-id')!,
-        'mcp-protocol-version': '2025-11-25'
-      }
-    },
+    initialize: (endpoint = '/mcp', capabilities) =>
+      openSession((params) => actor.legacy('initialize', params, {}, endpoint), undefined, capabilities),
     listen: (path, headers = {}) =>
       openStream(t, url + path, { headers: { accept: 'text/event-stream', ...headers, ...own } })
   }

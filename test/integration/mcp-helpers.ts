@@ -87,6 +87,21 @@ export const modernBody = (method: string, params: Params = {}, id: unknown = 7)
 export const legacyBody = (method: string, params: object = {}, id: unknown = 7) =>
   JSON.stringify({ jsonrpc: '2.0', id, method, params })
 
+/** Initializes a legacy session; the headers with which its requests go on. */
+export async function openSession(
+  initialize: (params: object) => Promise<Answer>,
+  version = '2025-11-25',
+  capabilities: object = {}
+): Promise<Record<string, string>> {
+  const clientInfo = { name: 'test', version: '1' }
+  const answer = await initialize({ protocolVersion: version, capabilities, clientInfo })
+  assert.equal(answer.status, 200, answer.text)
+  return {
+    'mcp-session-id': answer.headers.get('mcp-session-id')!,
+    'mcp-protocol-version': answer.body.result.protocolVersion as string
+  }
+}
+
 /** The gateway with a socket of its own. */
 export async function startMcp(t: TestContext, env: Environment = {}, more: AppOptions = {}): Promise<Mcp> {
   const app = await startApp(t, { ...more, env })
@@ -105,15 +120,8 @@ export async function startMcp(t: TestContext, env: Environment = {}, more: AppO
       const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
       return send(modernBody(method, params), Object.fromEntries(given))
     },
-    async initialize(version = '2025-11-25', capabilities = {}) {
-      const clientInfo = { name: 'test', version: '1' }
-      const answer = await mcp.legacy('initialize', { protocolVersion: version, capabilities, clientInfo })
-      assert.equal(answer.status, 200, answer.text)
-      return {
-        'mcp-session-id': answer.headers.get('mcp-session-id')!,
-        'mcp-protocol-version': answer.body.result.protocolVersion as string
-      }
-    }
+    initialize: (version, capabilities) =>
+      openSession((params) => mcp.legacy('initialize', params), version, capabilities)
   }
   return mcp
 }
