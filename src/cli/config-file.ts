@@ -59,13 +59,13 @@ export async function isReadableByOthers(path: string): Promise<boolean> {
   }
 }
 
-/** A file that is there whole or not at all, and that only its owner can read. */
-export async function writePrivately(path: string, text: string): Promise<void> {
+/** A file that is there whole or not at all. */
+export async function writeWhole(path: string, text: string, mode: number): Promise<void> {
   // through a link, so that a file that is kept elsewhere stays there
   const target = await realpath(path).catch(() => path)
   const temporary = `${target}.${randomBytes(6).toString('hex')}`
   try {
-    const file = await open(temporary, 'wx', 0o600)
+    const file = await open(temporary, 'wx', mode)
     try {
       await file.writeFile(text)
       await file.sync()
@@ -78,6 +78,9 @@ export async function writePrivately(path: string, text: string): Promise<void> 
     throw new Failure(EXIT.failed, `cannot write ${path}`, { cause })
   }
 }
+
+/** As above, and only its owner can read it. */
+export const writePrivately = (path: string, text: string): Promise<void> => writeWhole(path, text, 0o600)
 
 /** Sets members, or removes those that are undefined; everything else in the file stays, comments too. */
 export async function updateConfigFile(

@@ -11,6 +11,7 @@ const { env, stdin, stdout, stderr } = process
 process.exitCode = await execute(process.argv.slice(2), {
   env,
   home: env.HOME || homedir(),
+  cwd: process.cwd(),
   stdin,
   stdout,
   stderr,

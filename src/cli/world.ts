@@ -12,6 +12,8 @@ export interface Sink {
 export interface World {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
+  /** Where paths begin that a client looks for in a project. */
+  readonly cwd: string
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown }
   readonly stdout: Sink
   readonly stderr: Sink

@@ -1,3 +1,6 @@
+/** Where a client cannot take the token from anywhere, this stands in its place. */
+export const TOKEN_PLACEHOLDER = '<token>'
+
 /** A client that can be pointed at the gateway. */
 export const CLIENTS = [
   'claude-code',
@@ -84,7 +87,7 @@ const bridgeEntry = ({ url, tokenVariable }: Target): JsonValue => ({
     ...(isPlain(url) ? ['--allow-http'] : []),
     ...(tokenVariable === undefined ? [] : ['--header', 'Authorization:${AUTH_HEADER}'])
   ],
-  ...(tokenVariable === undefined ? {} : { env: { AUTH_HEADER: 'Bearer <token>' } })
+  ...(tokenVariable === undefined ? {} : { env: { AUTH_HEADER: `Bearer ${TOKEN_PLACEHOLDER}` } })
 })
 
 const member = (file: string, key: string, { name }: Target, value: JsonValue): FileChange => ({
@@ -189,7 +192,7 @@ const notes: { readonly [client in ClientName]?: (target: Target) => string | un
   codex: ({ tokenVariable }) =>
     tokenVariable === undefined ? undefined : `${tokenVariable} must be set where Codex starts`,
   'claude-desktop': ({ tokenVariable }) =>
-    `Claude Desktop starts commands only, so mcp-remote stands in between (needs Node.js)${tokenVariable === undefined ? '' : '; put the token in the place of <token>'}`,
+    `Claude Desktop starts commands only, so mcp-remote stands in between (needs Node.js)${tokenVariable === undefined ? '' : `; put the token in the place of ${TOKEN_PLACEHOLDER}`}`,
   cursor: ({ tokenVariable }) =>
     tokenVariable === undefined ? undefined : `${tokenVariable} must be set where Cursor starts`,
   windsurf: ({ tokenVariable }) =>

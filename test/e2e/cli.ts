@@ -2,7 +2,6 @@ import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { execute } from '../../src/cli/execute.ts'
 import { tempDir } from '../store.ts'
-import { cleanEnv, run, towpathCommand } from './harness.ts'
 
 /** What a command line left behind. */
 export interface Ended {
@@ -35,6 +34,7 @@ export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): 
     const code = await execute(args, {
       env: { ...env, ...options.env },
       home,
+      cwd: home,
       stdin: Readable.from([options.input ?? '']),
       stdout: { write: (text) => (out += text) },
       stderr: { write: (text) => (err += text) }
@@ -50,7 +50,3 @@ export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): 
   }
   return Object.assign(once, { home })
 }
-
-/** The command as a process of its own. */
-export const commandProcess = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  run(t, process.execPath, [...towpathCommand(), ...args], { env: { ...cleanEnv(), ...env } })

@@ -1,9 +1,12 @@
 import type { Static } from '@sinclair/typebox'
 import type { ServerState } from '../../schemas/server.ts'
+import { PRODUCT } from '../../domain/product.ts'
 import { withQuery } from '../api.ts'
+import { usage } from '../failure.ts'
 import { itemPath, KINDS } from '../kinds.ts'
 import { suggesting } from '../lookup.ts'
 import type { Action } from '../runner.ts'
+import { nearest } from '../suggest.ts'
 import { namesView } from '../views.ts'
 
 type Verb = 'enable' | 'disable'
@@ -23,4 +26,22 @@ export const switchOf =
     const answer = await suggesting(cli, kind, name, sent)
     cli.note(`${done} ${answer.body.length} ${answer.body.length === 1 ? kind : KINDS[kind].plural}`)
     await cli.show(answer, namesView(answer.body))
+  }
+
+const kinds = ['server', 'tool', 'prompt', 'resource'] as const
+
+/** `enable NAME` of MCPJungle's users: a tool, or all tools of a server. */
+export const switchBare =
+  (verb: Verb): Action =>
+  async (cli, args) => {
+    const [name, ...more] = args
+    if (name === undefined || more.length > 0) {
+      const near = name === undefined ? undefined : nearest(name, kinds)
+      throw usage(
+        `${verb} takes a kind and a name`,
+        `${PRODUCT} ${verb} ${near ?? kinds.join('|')} ${more[0] ?? 'NAME'}`
+      )
+    }
+    cli.note(`taken for: ${PRODUCT} ${verb} tool ${name}`)
+    return switchOf(verb, 'tool')(cli, args, {})
   }

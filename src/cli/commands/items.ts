@@ -55,6 +55,11 @@ function addSwitches(program: Command, run: Runner): void {
   for (const verb of ['enable', 'disable'] as const) {
     const title = verb === 'enable' ? 'Enable' : 'Disable'
     const parent = program.command(verb).description(`${title} a server, tool, prompt or resource`)
+    // MCPJungle's older spelling names no kind and means tools
+    parent
+      .argument('[words...]')
+      .usage('<kind> <name>')
+      .action(run(async () => (await import('../actions/switch.ts')).switchBare(verb)))
     for (const kind of ['server', 'tool', 'prompt', 'resource'] as const) {
       parent
         .command(`${kind} <name>`)

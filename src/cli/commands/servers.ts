@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { CLIENTS } from '../../domain/client-snippets.ts'
+import { PRODUCT } from '../../domain/product.ts'
 import type { Runner } from '../runner.ts'
 
 export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
@@ -37,4 +39,22 @@ export function addServers(program: Command, run: Runner): void {
     .command('test <server>')
     .description('Connect to a server and read its lists')
     .action(run(async () => (await import('../actions/refresh.ts')).testServer))
+
+  program
+    .command('import <file> [name...]')
+    .description('Register the servers of another client’s configuration: mcp.json in any form, server.json, or -')
+    .option('--dry-run', 'only tell what would be registered')
+    .option('--force', 'replace servers of the same names')
+    .action(run(async () => (await import('../actions/import.ts')).importFile))
+
+  program
+    .command('connect <client>')
+    .description(`Point a client at the gateway: ${CLIENTS.join(', ')}`)
+    .option('--group <name>', 'at the endpoint of this group')
+    .option('--name <name>', 'what the client calls the gateway', PRODUCT)
+    .option('--token-variable <name>', 'where the client finds its token', 'TOWPATH_CLIENT_TOKEN')
+    .option('--print', 'tell how; nothing is changed (default)')
+    .option('--write', 'change the file of the client, after a copy of it, and show the change')
+    .option('--token-stdin', 'for a client that reads no variables: the token for its file')
+    .action(run(async () => (await import('../actions/connect.ts')).connect))
 }

@@ -246,6 +246,107 @@ test('what is exported makes the same gateway of an empty one; files are the des
     assert.match(updated.err, /does not offer at present: tool gone/)
     assert.equal((await gateway.get('/api/v0/tool?name=a_b__echo')).body.enabled, false)
   })
+
+  await t.test('servers of another client’s configuration are imported, each by itself', async () => {
+    const file = join(cli.home, 'mcp.json')
+    await writeFile(
+      file,
+      `{ // of some client
+        "mcpServers": {
+          "my notes": { "url": "${url}", "headers": { "Authorization": "Bearer \${env:NOTES_TOKEN}", "X-A": "\${input:a}" }, "disabled": true },
+          "good": { "url": "${url}" },
+          "loop": { "url": "${gateway.url}/mcp" },
+          "down": { "url": "http://127.0.0.1:1/mcp?key=secret-4" },
+        },
+        "inputs": [{ "id": "a", "default": "of the file" }],
+      }`
+    )
+    const row = (ended: { json: { name: string }[] }, name: string) => ended.json.find((each) => each.name === name)
+    const dry = await cli(['import', file, '--dry-run', '--json'])
+    assert.equal(dry.code, 0, dry.err)
+    assert.deepEqual(row(dry, 'my-notes'), {
+      name: 'my-notes',
+      outcome: 'new',
+      transport: 'streamable_http',
+      target: url,
+      problems: [],
+      notes: ['the name was made to fit the rule of names'],
+      ignored: ['disabled'],
+      variables: ['NOTES_TOKEN', 'A']
+    })
+    assert.doesNotMatch(dry.out, /secret-4/)
+    const outcomes = (ended: { json: { name: string; outcome: string }[] }) =>
+      ended.json.map(({ name, outcome }) => `${name} ${outcome}`)
+    assert.deepEqual(outcomes(dry), ['my-notes new', 'good exists', 'loop refused', 'down new'])
+
+    const unset = await cli(['import', file])
+    assert.deepEqual([unset.code, unset.out], [2, ''])
+    assert.match(unset.err, /NOTES_TOKEN at \$\.bearer_token of "my-notes"\nhint: export NOTES_TOKEN=…/)
+
+    const env = { NOTES_TOKEN: 'secret-5' }
+    const added = await cli(['import', file, '--json'], { env })
+    assert.equal(added.code, 1)
+    assert.deepEqual(outcomes(added), ['my-notes added', 'good exists', 'loop refused', 'down failed'])
+    assert.match(added.err, /server "good": it exists\nhint: replace it with --force/)
+    assert.match(added.err, /server "loop": it leads to this gateway/)
+    const configs = (await gateway.get('/api/v0/server_configs')).body as { name: string }[]
+    const { bearer_token, headers } = configs.find(({ name }) => name === 'my-notes') as Record<string, unknown>
+    assert.deepEqual([bearer_token, headers], ['secret-5', { 'X-A': 'of the file' }])
+
+    assert.equal((await cli(['import', file, 'good'])).code, 5)
+    assert.deepEqual(outcomes(await cli(['import', file, 'good', '--force', '--json'])), ['good replaced'])
+    assert.equal((await cli(['import', file, 'unknown'])).code, 2)
+    const piped = await cli(['import', '-', '-o', 'name'], { input: `{"piped": {"url": "${url}"}}` })
+    assert.deepEqual([piped.code, piped.out], [0, 'piped\n'])
+    assert.match((await cli(['import', '-'], { input: '{"x": 1}' })).err, /stdin: it is none of the known formats/)
+  })
+
+  await t.test('a client is told how it reaches the gateway, and its file is written after a copy', async () => {
+    const printed = await cli(['connect', 'claude-code'])
+    assert.equal(printed.out, `claude mcp add --transport http towpath ${gateway.url}/mcp\n`)
+    const asJson = await cli(['connect', 'cursor', '--group', 'g', '--json'])
+    assert.equal(asJson.json.endpoint, `${gateway.url}/v0/groups/g/mcp`)
+    assert.deepEqual(
+      asJson.json.snippets.map(({ language }: { language: string }) => language),
+      ['url', 'json']
+    )
+    assert.equal((await cli(['connect', 'cursor', '--group', 'gg'])).code, 3)
+    assert.match((await cli(['connect', 'curser'])).err, /did you mean "cursor"\?/)
+    assert.equal((await cli(['connect', 'curl', '--write'])).code, 2)
+
+    const path = join(cli.home, '.cursor/mcp.json')
+    const first = await cli(['connect', 'cursor', '--write'])
+    assert.equal(first.code, 0, first.err)
+    assert.match(first.out, /^\+ \{\n/)
+    const own = `{\n  // mine\n  "mcpServers": { "a": { "command": "a" } }\n}\n`
+    await writeFile(path, own)
+    const written = await cli(['connect', 'cursor', '--write', '--name', 'tools', '--json'])
+    assert.deepEqual(written.json, {
+      client: 'cursor',
+      endpoint: `${gateway.url}/mcp`,
+      file: path,
+      changed: true,
+      backup: `${path}.bak`
+    })
+    assert.equal(await readFile(`${path}.bak`, 'utf8'), own)
+    assert.match(await readFile(path, 'utf8'), /\/\/ mine[^]*"tools": \{\s+"url"/)
+    const again = await cli(['connect', 'cursor', '--write', '--name', 'tools'])
+    assert.deepEqual([again.code, again.out, again.err], [0, '', `${path} has it already\n`])
+
+    const project = await cli(['connect', 'vscode', '--write', '-o', 'name'])
+    assert.equal(project.out, `${join(cli.home, '.vscode/mcp.json')}\n`)
+    await writeFile(path, '{ broken')
+    assert.equal((await cli(['connect', 'cursor', '--write'])).code, 2)
+    assert.equal(await readFile(path, 'utf8'), '{ broken')
+  })
+
+  await t.test('MCPJungle’s spelling without a kind means tools', async () => {
+    const disabled = await cli(['disable', 'good__echo', '--json'])
+    assert.deepEqual([disabled.code, disabled.json], [0, ['good__echo']])
+    assert.match(disabled.err, /taken for: towpath disable tool good__echo/)
+    assert.equal((await cli(['enable', 'good', '--json'])).json.length, 4)
+    for (const args of [['enable'], ['enable', 'toll', 'good__echo']]) assert.equal((await cli(args)).code, 2)
+  })
 })
 
 test('clients and users are exported and applied too, tokens by reference, in enterprise mode', { skip }, async (t) => {
@@ -346,4 +447,25 @@ test('clients and users are exported and applied too, tokens by reference, in en
     const refused = await cli(['apply', '-f', only], { env: { TOWPATH_TOKEN: 'a-token-of-second' } })
     assert.equal(refused.code, 4)
   })
+
+  await t.test(
+    'a client gets a reference to its token, and one that cannot read it the token in a file of its own',
+    async () => {
+      const printed = await cli(['connect', 'codex'])
+      assert.match(printed.out, /--bearer-token-env-var TOWPATH_CLIENT_TOKEN\n$/)
+      assert.equal((await cli(['connect', 'claude-desktop', '--write'])).code, 2)
+      const { code, err, out, json } = await cli(['connect', 'claude-desktop', '--write', '--token-stdin', '--json'], {
+        input: `${tokens.cliAll}\n`
+      })
+      assert.equal(code, 0, err)
+      assert.equal((await stat(json.file)).mode & 0o777, 0o600)
+      const { env, args } = JSON.parse(await readFile(json.file, 'utf8')).mcpServers.towpath
+      assert.deepEqual(env, { AUTH_HEADER: `Bearer ${tokens.cliAll}` })
+      assert.deepEqual(args, ['-y', 'mcp-remote', `${url}/mcp`, '--header', 'Authorization:${AUTH_HEADER}'])
+      const other = await cli(['connect', 'claude-desktop', '--write'], { env: { TOWPATH_CLIENT_TOKEN: tokens.cliA } })
+      for (const text of [out, err, other.out, other.err]) assert.doesNotMatch(text, /twp_/)
+      assert.match(other.out, /\+ +"AUTH_HEADER": "Bearer \*\*\*"/)
+      assert.equal((await cli(['connect', 'cursor', '--write', '--token-stdin'], { input: 'x' })).code, 2)
+    }
+  )
 })

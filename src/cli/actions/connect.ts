@@ -1,0 +1,185 @@
+import { constants } from 'node:fs'
+import { copyFile, mkdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import {
+  CLIENTS,
+  CLIENT_TITLES,
+  clientSnippets,
+  fileChange,
+  TOKEN_PLACEHOLDER,
+  type ClientName,
+  type FileChange,
+  type Target
+} from '../../domain/client-snippets.ts'
+import { isName, NAME_RULE } from '../../domain/names.ts'
+import { PRODUCT } from '../../domain/product.ts'
+import { maskSecrets } from '../../domain/redaction.ts'
+import { escaped } from '../../domain/text.ts'
+import type { Cli } from '../cli.ts'
+import { writeWhole } from '../config-file.ts'
+import { checkToken } from '../connection.ts'
+import { changedLines, edited } from '../edit.ts'
+import { EXIT, Failure, usage } from '../failure.ts'
+import { itemPath } from '../kinds.ts'
+import { suggesting } from '../lookup.ts'
+import type { Action } from '../runner.ts'
+import { secretFromStdin } from '../secret.ts'
+import { nearest } from '../suggest.ts'
+import type { World } from '../world.ts'
+
+interface Flags {
+  readonly group?: string
+  readonly name: string
+  readonly tokenVariable: string
+  readonly tokenStdin?: boolean
+  readonly print?: boolean
+  readonly write?: boolean
+}
+
+function clientOf(given: string): ClientName {
+  const client = CLIENTS.find((each) => each === given)
+  if (client) return client
+  const near = nearest(given, CLIENTS)
+  throw usage(`the client "${given}" is not known`, near ? `did you mean "${near}"?` : `one of ${CLIENTS.join(', ')}`)
+}
+
+/** Development mode has no tokens. Whoever has one may ask; what the answer is does not matter. */
+async function needsToken(cli: Cli): Promise<boolean> {
+  try {
+    await cli.api.get('/api/v0/users/whoami')
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exitCode !== EXIT.refused) throw error
+    return !/only in enterprise mode/.test(error.message)
+  }
+  return true
+}
+
+/** Who may not read groups gets the address that a group of this name would have. */
+async function checkGroup(cli: Cli, name: string): Promise<void> {
+  try {
+    await suggesting(cli, 'group', name, cli.api.get(itemPath('group', name)))
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exitCode !== EXIT.refused) throw error
+  }
+}
+
+async function targetOf(cli: Cli, { group, name, tokenVariable }: Flags): Promise<Target> {
+  if (!isName(name)) throw usage(`--name ${NAME_RULE}`)
+  if (!/^[A-Za-z_]\w*$/.test(tokenVariable)) throw usage('--token-variable takes the name of a variable')
+  const isClosed = await needsToken(cli)
+  if (group !== undefined) await checkGroup(cli, group)
+  const path = group === undefined ? '/mcp' : `/v0/groups/${encodeURIComponent(group)}/mcp`
+  return { name, url: cli.api.registry + path, ...(isClosed ? { tokenVariable } : {}) }
+}
+
+/** The folder of the system for what programs keep. */
+function configFolder({ env, home }: World): string {
+  if (process.platform === 'darwin') return join(home, 'Library/Application Support')
+  if (process.platform === 'win32') return env.APPDATA ?? join(home, 'AppData/Roaming')
+  return env.XDG_CONFIG_HOME ?? join(home, '.config')
+}
+
+const pathOf = (world: World, file: string): string =>
+  resolve(world.cwd, file.replace(/^~(?=\/)/, world.home).replace(/^\{config\}/, configFolder(world)))
+
+const holdsPlaceholder = (change: FileChange) => JSON.stringify(change.members).includes(TOKEN_PLACEHOLDER)
+
+/** The one client that cannot read a variable gets the token itself. */
+async function withToken(cli: Cli, change: FileChange, flags: Flags): Promise<{ change: FileChange; token?: string }> {
+  if (!holdsPlaceholder(change)) {
+    if (flags.tokenStdin) throw usage('this client takes the token from a variable: --token-stdin is of no use')
+    return { change }
+  }
+  const { tokenVariable } = flags
+  const given = flags.tokenStdin ? await secretFromStdin(cli, '--token-stdin') : cli.world.env[tokenVariable]
+  if (!given)
+    throw usage(
+      'this client cannot read variables: the token goes into its file',
+      `give --token-stdin, or set ${tokenVariable}`
+    )
+  const token = checkToken(given, flags.tokenStdin ? 'stdin' : tokenVariable)
+  const members = JSON.parse(
+    JSON.stringify(change.members).replaceAll(TOKEN_PLACEHOLDER, () => JSON.stringify(token).slice(1, -1))
+  ) as FileChange['members']
+  return { change: { ...change, members }, token }
+}
+
+const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+async function present(path: string): Promise<{ text: string; mode: number } | undefined> {
+  try {
+    return { text: await readFile(path, 'utf8'), mode: (await stat(path)).mode & 0o777 }
+  } catch (cause) {
+    if (isMissing(cause)) return undefined
+    throw new Failure(EXIT.usage, `cannot read ${path}`, { cause })
+  }
+}
+
+/** The first of `.bak`, `.bak2`, … that is free. */
+async function backUp(path: string): Promise<string> {
+  for (let count = 1; ; count++) {
+    const copy = `${path}.bak${count === 1 ? '' : count}`
+    try {
+      await copyFile(path, copy, constants.COPYFILE_EXCL)
+      return copy
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
+        throw new Failure(EXIT.failed, `cannot make a copy of ${path}: it is left alone`, { cause })
+    }
+  }
+}
+
+const secretMember = /("?[\w-]*(?:auth|token|secret|key|passw|cookie)[\w-]*"?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*')/gi
+
+/** What was there before may be any secret; of what is written only the token is one. */
+function shownLine(line: string, token: string | undefined): string {
+  const masked = line.startsWith('-')
+    ? String(maskSecrets(line.replace(secretMember, '$1"***"')))
+    : line.replaceAll(token ?? TOKEN_PLACEHOLDER, '***')
+  return escaped(masked, 2_000)
+}
+
+async function write(cli: Cli, client: ClientName, target: Target, flags: Flags): Promise<void> {
+  const wanted = fileChange(client, target)
+  if (!wanted) throw usage(`${CLIENT_TITLES[client]} has no file to write`, `see \`${PRODUCT} connect ${client}\``)
+  const path = pathOf(cli.world, wanted.file)
+  const { change, token } = await withToken(cli, wanted, flags)
+  const before = await present(path)
+  const text = edited(before?.text ?? '', change, path)
+  const isSame = text === before?.text
+  const backup = before && !isSame ? await backUp(path) : undefined
+  if (!isSame || (token && before.mode !== 0o600)) {
+    await mkdir(dirname(path), { recursive: true }).catch((cause: unknown) => {
+      throw new Failure(EXIT.failed, `cannot make the folder of ${path}`, { cause })
+    })
+    await writeWhole(path, text, token ? 0o600 : (before?.mode ?? 0o644))
+  }
+  const lines = changedLines(before?.text ?? '', text).map((line) => shownLine(line, token))
+  cli.note(isSame ? `${path} has it already` : `wrote ${path}${backup ? `; before it was ${backup}` : ''}`)
+  const body = { client, endpoint: target.url, file: path, changed: !isSame, ...(backup ? { backup } : {}) }
+  await cli.show({ body }, { table: () => lines.join('\n'), names: () => [path] })
+}
+
+async function print(cli: Cli, client: ClientName, target: Target): Promise<void> {
+  const snippets = clientSnippets(client, target)
+  const first = snippets.find(({ language }) => language !== 'url')!
+  const noteOf = (note: string | undefined) => (note === undefined ? '' : ` (${note})`)
+  if (first.file !== undefined) cli.note(`# ${first.file}${noteOf(first.note)}`)
+  else if (first.note !== undefined) cli.note(`# ${first.note}`)
+  await cli.show(
+    { body: { client, endpoint: target.url, snippets } },
+    { table: () => first.text, names: () => [target.url] }
+  )
+  for (const { title, text, note } of snippets.filter((snippet) => snippet !== first))
+    cli.note(`\n# or ${title}${noteOf(note)}:\n${text}`)
+  if (target.tokenVariable !== undefined)
+    cli.note(`\n# the token is one of an MCP client: ${PRODUCT} create mcp-client NAME --allow SERVERS`)
+}
+
+/** Points a client at the gateway (design: ux.md 3.6). */
+export const connect: Action<Flags> = async (cli, [given = ''], flags) => {
+  const client = clientOf(given)
+  if (flags.print && flags.write) throw usage('--print and --write: give one of them')
+  const target = await targetOf(cli, flags)
+  return flags.write ? write(cli, client, target, flags) : print(cli, client, target)
+}

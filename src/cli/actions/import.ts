@@ -1,0 +1,155 @@
+import { expandPlaceholders } from '../../domain/placeholders.ts'
+import { importServers, type ImportedServer } from '../../domain/import-formats.ts'
+import type { Cli } from '../cli.ts'
+import { EXIT, Failure, usage } from '../failure.ts'
+import { readText } from '../input.ts'
+import { KINDS } from '../kinds.ts'
+import { exitOf, isFinal } from '../outcome.ts'
+import type { Column, Records } from '../records.ts'
+import type { Action } from '../runner.ts'
+import { rowsView } from '../views.ts'
+
+interface Flags {
+  readonly force?: boolean
+  readonly dryRun?: boolean
+}
+
+/** A server of the file, and what became of it. */
+interface Row {
+  readonly name: string
+  readonly outcome:
+    'new' | 'replaces' | 'added' | 'replaced' | 'sign_in_needed' | 'exists' | 'refused' | 'failed' | 'skipped'
+  readonly transport: string
+  /** Without arguments and values of the query: they may be secrets. */
+  readonly target: string
+  readonly problems: readonly string[]
+  readonly notes: readonly string[]
+  readonly ignored: readonly string[]
+  /** Variables whose values it takes from the environment. */
+  readonly variables: readonly string[]
+}
+
+const columns: readonly Column<Row>[] = [
+  { head: 'name', value: ({ name }) => name },
+  { head: 'outcome', value: ({ outcome }) => outcome.replaceAll('_', ' ') },
+  { head: 'transport', value: ({ transport }) => transport },
+  { head: 'target', value: ({ target }) => target },
+  { head: 'variables', value: ({ variables }) => variables.join(', '), isWide: true },
+  { head: 'ignored', value: ({ ignored }) => ignored.join(', '), isWide: true },
+  { head: 'remarks', value: ({ problems, notes }) => [...problems, ...notes].join('; ') }
+]
+
+function rowOf(server: ImportedServer, outcome: Row['outcome'], problem?: string): Row {
+  const { name, registration, problems, notes, ignored, asks } = server
+  return {
+    name,
+    outcome,
+    transport: registration.transport,
+    target: (registration.url ?? registration.command ?? '').replace(/\?.*$/s, '?***'),
+    problems: problem === undefined ? problems : [...problems, problem],
+    notes,
+    ignored,
+    variables: asks.map((ask) => ask.name)
+  }
+}
+
+function chosen(servers: readonly ImportedServer[], names: readonly string[]): readonly ImportedServer[] {
+  const unknown = names.filter((name) => !servers.some((server) => server.name === name))
+  if (unknown.length > 0)
+    throw usage(`the file has no server ${unknown.join(', ')}`, `it has ${servers.map(({ name }) => name).join(', ')}`)
+  return names.length === 0 ? servers : servers.filter(({ name }) => names.includes(name))
+}
+
+/** The environment's value, else the one that the file gives for where there is none. */
+function valueFor({ asks }: ImportedServer, env: Readonly<Record<string, string | undefined>>) {
+  const defaults = new Map(asks.map((ask) => [ask.name, ask.default]))
+  return (name: string) => env[name] ?? defaults.get(name)
+}
+
+/** All that is not set is told at once, and nothing is sent (contract 2.11). */
+function filled(cli: Cli, servers: readonly ImportedServer[]): ReadonlyMap<ImportedServer, unknown> {
+  const missing: string[] = []
+  const bodies = servers.map((server) => {
+    const { value, unset } = expandPlaceholders(server.registration, valueFor(server, cli.world.env))
+    missing.push(...unset.map(({ name, path }) => `  ${name} at ${path} of "${server.name}"`))
+    return [server, value] as const
+  })
+  const names = [...new Set(missing.map((line) => line.trim().split(' ', 1)[0]!))]
+  if (names.length > 0)
+    throw usage(`variables are not set:\n${missing.join('\n')}`, `export ${names.map((name) => `${name}=…`).join(' ')}`)
+  return new Map(bodies)
+}
+
+interface Pending {
+  readonly authorization_required?: { readonly authorization_url: string }
+}
+
+async function add(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean): Promise<Row> {
+  const query = isForced ? '?force=true' : ''
+  const answer = await cli.api.post<Pending>(`${KINDS.server.path}${query}`, body)
+  const url = answer.body.authorization_required?.authorization_url
+  if (url === undefined) {
+    cli.note(`${isForced ? 'replaced' : 'added'} server "${server.name}"`)
+    return rowOf(server, isForced ? 'replaced' : 'added')
+  }
+  cli.note(`"${server.name}" waits for a sign-in: ${url}`)
+  return rowOf(server, 'sign_in_needed')
+}
+
+/** Registers the servers of another client's configuration (design: ux.md 3.5); one that fails keeps no other out. */
+export const importFile: Action<Flags> = async (cli, [file = '', ...names], { force = false, dryRun = false }) => {
+  const { servers: found, problem } = importServers(await readText(cli.world, file), { ownUrls: [cli.api.registry] })
+  if (problem !== undefined) throw usage(`${file === '-' ? 'stdin' : file}: ${problem}`)
+  const servers = chosen(found, names)
+  const { body } = await cli.api.get<readonly Records['server'][]>(KINDS.server.path)
+  const existing = new Set(body.map(({ name }) => name))
+  const outcomeOf = (server: ImportedServer): Row['outcome'] => {
+    if (server.problems.length > 0) return 'refused'
+    if (existing.has(server.name)) return force ? 'replaces' : 'exists'
+    return 'new'
+  }
+  const show = (rows: readonly Row[]) =>
+    cli.show(
+      { body: rows },
+      rowsView(columns, rows, ({ name }) => name)
+    )
+  const planned = servers.map((server) => [server, outcomeOf(server)] as const)
+  if (dryRun) return show(planned.map(([server, outcome]) => rowOf(server, outcome)))
+
+  const isTried = (outcome: Row['outcome']) => outcome === 'new' || outcome === 'replaces'
+  const bodies = filled(
+    cli,
+    planned.flatMap(([server, outcome]) => (isTried(outcome) ? [server] : []))
+  )
+  const rows: Row[] = []
+  const failures: Failure[] = []
+  for (const [server, outcome] of planned) {
+    if (!isTried(outcome)) {
+      failures.push(refusal(server, outcome))
+      cli.warn(`server "${server.name}": ${failures.at(-1)!.message}`, failures.at(-1)!.hint)
+      rows.push(rowOf(server, outcome))
+    } else if (failures.some(isFinal)) {
+      rows.push(rowOf(server, 'skipped'))
+    } else {
+      rows.push(await tried(cli, server, bodies.get(server), outcome === 'replaces', failures))
+    }
+  }
+  await show(rows)
+  return exitOf(failures)
+}
+
+const refusal = ({ problems }: ImportedServer, outcome: Row['outcome']): Failure =>
+  outcome === 'exists'
+    ? new Failure(EXIT.conflict, 'it exists', { hint: 'replace it with --force' })
+    : usage(problems.join('; '))
+
+async function tried(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean, failures: Failure[]) {
+  try {
+    return await add(cli, server, body, isForced)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    failures.push(error)
+    cli.warn(`server "${server.name}": ${error.message}`, error.hint)
+    return rowOf(server, 'failed', error.message)
+  }
+}
