@@ -6,10 +6,7 @@ const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /** Rows of `blackbox.tsv` that cannot have a test yet, with what they wait for. */
 export const waiting: Readonly<Record<string, string>> = {
-  'DA-02': 'there is no dashboard yet',
-  'DA-08': 'there is no dashboard yet',
-  'DA-09': 'there is no dashboard yet',
-  'DA-10': 'there is no dashboard yet'
+  'DA-08': 'it is about pages in a browser'
 }
 
 /** Ids of the promises about security and reliability, each an example of a property (CONTRIBUTING, "Tests"). */

@@ -1,37 +1,45 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
-import type { FastifyInstance, InjectOptions } from 'fastify'
-import { register, startApp, stdioServer } from '../app.ts'
+import { randomBytes } from 'node:crypto'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from '../../src/app.ts'
+import type { ImportView } from '../../src/schemas/dashboard/import.ts'
+import type { Overview } from '../../src/schemas/dashboard/overview.ts'
+import type { ServerDetails, ServersView, ServerTrial, ServerView } from '../../src/schemas/dashboard/servers.ts'
+import type { ToolGroupView } from '../../src/schemas/dashboard/tool-groups.ts'
+import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
+import { freshConfig, register, startApp, stdioServer } from '../app.ts'
+import { until } from '../e2e/harness.ts'
+import { startRecorder } from '../fixtures/http/recorder.ts'
+import { later, tempDir } from '../store.ts'
+import { ask, read, views } from './dashboard-helpers.ts'
 
-type Method = NonNullable<InjectOptions['method']>
+const invoke = (app: FastifyInstance, name: string) =>
+  app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: { name } })
 
-const ask = async (app: FastifyInstance, method: Method, path: string, payload?: object) => {
-  const answer = await app.inject({ method, url: `/api/dashboard${path}`, ...(payload ? { payload } : {}) })
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
-  const body = answer.body === '' ? undefined : (answer.json() as any)
-  return { status: answer.statusCode, body, text: answer.body, headers: answer.headers }
+/** The gateway with pages as a build leaves them, a secret beside them, and links that lead there. */
+async function withPages(t: TestContext): Promise<FastifyInstance> {
+  const folder = await tempDir(t)
+  const root = join(folder, 'dashboard')
+  await mkdir(join(root, 'assets'), { recursive: true })
+  await writeFile(join(folder, 'package.json'), 'OUTSIDE')
+  await writeFile(join(root, 'index.html'), '<!doctype html><title>pages</title>')
+  await writeFile(join(root, 'assets', 'x-1a2b.js'), 'export {}')
+  await writeFile(join(root, 'assets', '.hidden'), 'OUTSIDE')
+  await symlink(join(folder, 'package.json'), join(root, 'assets', 'link.js'))
+  await symlink(folder, join(root, 'assets', 'folder'))
+  const app = await buildApp(await freshConfig(t), { dashboardRoot: root })
+  later(t, () => app.close())
+  await app.ready()
+  return app
 }
-const read = async <T>(app: FastifyInstance, path: string): Promise<T> => {
-  const { status, body, text } = await ask(app, 'GET', path)
-  assert.equal(status, 200, text)
-  return body as T
-}
-
-const views = [
-  '/overview',
-  '/servers',
-  '/tools',
-  '/prompts',
-  '/resources',
-  '/tool-groups',
-  '/diagnostics',
-  '/stats',
-  '/calls'
-]
 
 test('each view answers, and again with 304 to a page that has its contents', async (t) => {
   const app = await startApp(t)
-  for (const path of views) await read(app, path)
   await register(app, stdioServer('alpha'))
   for (const path of views) {
     const first = await ask(app, 'GET', path)
@@ -42,6 +50,394 @@ test('each view answers, and again with 304 to a page that has its contents', as
     const again = await app.inject({ url: `/api/dashboard${path}`, headers: { 'if-none-match': etag } })
     assert.deepEqual([again.statusCode, again.body], [304, ''], path)
   }
-  const document = (await app.inject('/openapi.json')).body
-  assert.ok(!document.includes('/api/dashboard'))
+  const { status, server_count, endpoints } = await read<Overview>(app, '/overview')
+  assert.deepEqual([status, server_count, endpoints[0]?.url], ['running', 1, 'http://localhost:80/mcp'])
+  assert.ok(!(await app.inject('/openapi.json')).body.includes('/api/dashboard'))
+})
+
+test('DA-02 the pages come with a policy that lets nothing in, and are asked for again each time', async (t) => {
+  const app = await withPages(t)
+  for (const url of ['/', '/index.html']) {
+    const { statusCode, headers, body } = await app.inject(url)
+    assert.equal(statusCode, 200)
+    assert.match(String(headers['content-type']), /^text\/html/)
+    assert.match(body, /<title>pages/)
+    const policy = String(headers['content-security-policy'])
+    for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "form-action 'none'"])
+      assert.ok(policy.includes(part), part)
+    assert.ok(policy.includes("require-trusted-types-for 'script'") && !policy.includes('unsafe'))
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['referrer-policy'], 'no-referrer')
+    assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
+    assert.equal(headers['cache-control'], 'no-cache')
+  }
+  const asset = await app.inject('/assets/x-1a2b.js')
+  assert.equal(asset.statusCode, 200)
+  assert.match(String(asset.headers['content-type']), /^(text|application)\/javascript/)
+  assert.equal(asset.headers['cache-control'], 'public, max-age=31536000, immutable')
+})
+
+test('DA-02 where the pages are not built, one that says so has the same policy', async (t) => {
+  const app = await buildApp(await freshConfig(t), { dashboardRoot: join(await tempDir(t), 'nowhere') })
+  later(t, () => app.close())
+  const { statusCode, headers, body } = await app.inject('/')
+  assert.equal(statusCode, 200)
+  assert.match(body, /The dashboard is not built/)
+  assert.match(String(headers['content-security-policy']), /default-src 'none'.*frame-ancestors 'none'/)
+  assert.equal((await app.inject('/assets/x.js')).statusCode, 404)
+})
+
+test('DA-09 no path leads out of the folder of the pages, nor to what is not meant to be there', async (t) => {
+  const app = await withPages(t)
+  const paths = [
+    '/assets/..%2f..%2fpackage.json',
+    '/assets/%2e%2e/%2e%2e/package.json',
+    '/assets/../../package.json',
+    '/assets/..%5c..%5cpackage.json',
+    '/assets/x-1a2b.js%00.html',
+    '/assets//etc/passwd',
+    '//etc/passwd',
+    '/assets/link.js',
+    '/assets/folder/package.json',
+    '/assets/folder/dashboard/index.html',
+    '/assets/.hidden',
+    '/assets/missing.js',
+    '/assets/',
+    '/assets'
+  ]
+  for (const url of paths) {
+    const { statusCode, body } = await app.inject(url)
+    assert.ok([400, 403, 404].includes(statusCode), `${url} ${statusCode}`)
+    assert.equal(typeof (JSON.parse(body) as { error?: unknown }).error, 'string', url)
+    assert.doesNotMatch(body, /OUTSIDE|pages|root:/, url)
+  }
+})
+
+test('DA-03 DA-04 DA-06 other sites and names reach no route of the dashboard', async (t) => {
+  const app = await startApp(t)
+  await register(app, stdioServer('alpha'))
+  for (const path of ['', ...views, '/events', '/oauth/callback', '/servers/alpha']) {
+    const answer = await app.inject({ url: `/api/dashboard${path}`, headers: { host: 'evil.example' } })
+    assert.equal(answer.statusCode, 403, path)
+  }
+  const before = (await app.inject('/api/v0/servers')).body
+  const writes = [
+    ['POST', '/servers'],
+    ['POST', '/servers/import'],
+    ['POST', '/servers/alpha/test'],
+    ['PUT', '/servers/alpha'],
+    ['DELETE', '/servers/alpha'],
+    ['PATCH', '/servers/alpha/enabled'],
+    ['POST', '/tool-groups'],
+    ['POST', '/tool-groups/preview'],
+    ['POST', '/tools/alpha__echo/accept']
+  ] as const
+  const foreign = [{ origin: 'http://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }]
+  for (const headers of foreign) {
+    for (const [method, path] of [...writes, ['GET', '/events'] as const]) {
+      const answer = await app.inject({ method, url: `/api/dashboard${path}`, payload: {}, headers })
+      assert.equal(answer.statusCode, 403, `${method} ${path} ${JSON.stringify(headers)}`)
+      assert.equal(answer.headers['access-control-allow-origin'], undefined)
+    }
+  }
+  assert.equal((await app.inject('/api/v0/servers')).body, before)
+  const form = await app.inject({
+    method: 'POST',
+    url: '/api/dashboard/servers',
+    headers: { 'content-type': 'text/plain' },
+    payload: '{}'
+  })
+  assert.equal(form.statusCode, 415)
+})
+
+test('DA-07 no view and no answer to a write holds a secret of a configuration', async (t) => {
+  const app = await startApp(t)
+  const sent = () => `SENT-${randomBytes(9).toString('hex')}`
+  const [token, header, client, query, variable, argument] = [sent(), sent(), sent(), sent(), sent(), sent()]
+  const http = await startRecorder(null)
+  later(t, http.close)
+  const texts: string[] = []
+  const write = async (...given: Parameters<typeof ask>) => {
+    const answer = await ask(...given)
+    texts.push(answer.text)
+    return answer
+  }
+  const remote = {
+    name: 'remote',
+    transport: 'streamable_http',
+    url: `${http.url}?key=${query}`,
+    bearer_token: token,
+    headers: { 'X-Key': header },
+    oauth_client_id: 'id',
+    oauth_client_secret: client
+  }
+  const local = { ...stdioServer('local'), env: { API_KEY: variable } }
+  assert.equal((await write(app, 'POST', '/servers', remote)).status, 201)
+  assert.equal((await write(app, 'POST', '/servers', local)).status, 201)
+  // what fails quotes what it was given
+  const noisy = fileURLToPath(new URL('../fixtures/stdio/exits.mjs', import.meta.url))
+  const quoting = [
+    '-e',
+    `console.error(process.argv.join(' ') + process.env.API_KEY); require('${noisy}')`,
+    '--',
+    '--token',
+    argument
+  ]
+  const failing = { name: 'failing', transport: 'stdio', command: process.execPath, args: quoting, env: local.env }
+  for (const path of ['/servers', '/servers?dry_run=true']) await write(app, 'POST', path, failing)
+  await write(app, 'POST', '/servers/import?dry_run=true', {
+    configuration: JSON.stringify({ mcpServers: { x: remote } })
+  })
+  const { name: _name, ...update } = { ...remote, bearer_token: null, headers: { 'X-Key': null }, url: null }
+  assert.equal((await write(app, 'PUT', '/servers/remote', { ...update, oauth_client_secret: null })).status, 200)
+  await write(app, 'PATCH', '/servers/local/enabled', { enabled: false })
+  await write(app, 'POST', '/servers/remote/test')
+  for (const path of [...views, '/servers/remote', '/servers/local']) texts.push((await ask(app, 'GET', path)).text)
+
+  for (const secret of [token, header, client, query, variable, argument]) {
+    for (const form of [secret, Buffer.from(secret).toString('base64').slice(0, -4), encodeURIComponent(secret)])
+      assert.ok(!texts.join('\n').includes(form), form)
+  }
+  const { servers } = await read<ServersView>(app, '/servers')
+  const [first, second] = servers.map(({ config_summary }) => config_summary)
+  assert.deepEqual(first?.env_keys, ['API_KEY'])
+  assert.deepEqual([second?.target, second?.header_keys], [`${http.url}?key=***`, ['X-Key']])
+  const config = (await app.inject('/api/v0/server_configs'))
+    .json<(typeof remote)[]>()
+    .find(({ name }) => name === 'remote')
+  assert.deepEqual(
+    [config?.url, config?.bearer_token, config?.headers, config?.oauth_client_secret],
+    [remote.url, token, remote.headers, client]
+  )
+})
+
+test('DA-07 a kept secret does not follow to another origin or command', async (t) => {
+  const app = await startApp(t)
+  const [one, two] = [await startRecorder(null), await startRecorder(null)]
+  for (const each of [one, two]) later(t, each.close)
+  const base = { transport: 'streamable_http', url: one.url }
+  await register(app, { ...base, name: 'alpha', bearer_token: 'secret-token' })
+  const moved = await ask(app, 'PUT', '/servers/alpha', { ...base, url: two.url, bearer_token: null })
+  assert.deepEqual([moved.status, moved.body.code], [400, 'secrets_not_kept'])
+  assert.match(moved.body.error, /"bearer_token"/)
+  const process = await ask(app, 'PUT', '/servers/alpha', { transport: 'stdio', command: 'node', env: { A: null } })
+  assert.deepEqual([process.status, process.body.code], [400, 'secrets_not_kept'])
+  assert.equal(two.requests.length, 0)
+  const given = await ask(app, 'PUT', '/servers/alpha', { ...base, url: two.url, bearer_token: 'another-token' })
+  assert.equal(given.status, 200)
+  assert.ok(two.requests.every(({ headers }) => headers.authorization === 'Bearer another-token'))
+})
+
+test('DA-10 switches and writes follow the rules of REST', async (t) => {
+  const app = await startApp(t)
+  const tools = [{ name: 'a/b c', inputSchema: { type: 'object' } }]
+  const upstream = await startRecorder(null, { extraTools: tools })
+  later(t, upstream.close)
+  await register(app, { name: 'alpha', transport: 'streamable_http', url: upstream.url })
+  const slashed = `/tools/${encodeURIComponent('alpha__a/b c')}/enabled`
+  const uri = `/resources/${encodeURIComponent('fixture://note')}/enabled`
+  for (const path of [
+    '/servers/alpha/enabled',
+    '/tools/alpha__echo/enabled',
+    '/prompts/alpha__greet/enabled',
+    slashed,
+    uri
+  ]) {
+    for (const body of [{}, { enabled: 'yes' }, { enabled: true, more: 1 }, []])
+      assert.equal((await ask(app, 'PATCH', path, body)).status, 400, path)
+    for (const enabled of [false, true]) {
+      const { status, body } = await ask(app, 'PATCH', path, { enabled })
+      const name = decodeURIComponent(path.split('/')[2]!)
+      assert.deepEqual([status, body], [200, { name, enabled }], path)
+    }
+  }
+  // a server's name is no item's
+  for (const path of ['/servers/beta', '/tools/alpha', '/tools/alpha__none', '/prompts/alpha', '/resources/none'])
+    assert.equal((await ask(app, 'PATCH', `${path}/enabled`, { enabled: false })).status, 404, path)
+  assert.equal((await ask(app, 'POST', '/servers', stdioServer('alpha'))).status, 409)
+  assert.equal((await ask(app, 'POST', '/servers', { name: 'x', transport: 'stdio', extra: 1 })).status, 400)
+  assert.equal((await ask(app, 'PATCH', '/tools/alpha__echo/enabled', { enabled: false })).status, 200)
+  const shown = (await read<ToolsView>(app, '/tools')).tools.map(({ name, enabled }) => [name, enabled])
+  assert.deepEqual(shown, [
+    ['echo', false],
+    ['slow', true],
+    ['whoami', true],
+    ['fail', true],
+    ['a/b c', true]
+  ])
+  assert.equal((await ask(app, 'DELETE', '/servers/alpha')).status, 204)
+  assert.equal((await ask(app, 'DELETE', '/servers/alpha')).status, 404)
+})
+
+test('the status of a server is that of the last contact with it', async (t) => {
+  const app = await startApp(t)
+  const upstream = await startRecorder(null)
+  const view = () => read<ServerDetails>(app, '/servers/alpha')
+  const added = await ask(app, 'POST', '/servers', { name: 'alpha', transport: 'streamable_http', url: upstream.url })
+  assert.equal((added.body as ServerView).status, 'connected')
+  const { protocol, server_info, tool_count } = await view()
+  assert.deepEqual([protocol?.legacy, server_info?.name, tool_count], ['2025-11-25', 'alpha', 4])
+
+  await upstream.close()
+  assert.equal((await invoke(app, 'alpha__echo')).statusCode, 502)
+  const failing = await view()
+  assert.equal(failing.status, 'failing')
+  assert.ok(failing.last_error && failing.status_since)
+  assert.equal((await read<Overview>(app, '/overview')).attention[0]?.kind, 'server_failing')
+  const trial = (await ask(app, 'POST', '/servers/alpha/test')).body as ServerTrial
+  assert.deepEqual([trial.status, trial.tool_count], ['failing', 0])
+
+  const again = await startRecorder(null, { port: Number(new URL(upstream.url).port) })
+  later(t, again.close)
+  const worked = (await ask(app, 'POST', '/servers/alpha/test')).body as ServerTrial
+  assert.deepEqual([worked.status, worked.tool_count, (await view()).status], ['connected', 4, 'connected'])
+  await ask(app, 'PATCH', '/servers/alpha/enabled', { enabled: false })
+  assert.equal((await view()).status, 'disabled')
+
+  const tried = await ask(app, 'POST', '/servers?dry_run=true', stdioServer('beta'))
+  assert.deepEqual([tried.status, (tried.body as ServerTrial).status], [200, 'connected'])
+  const exits = fileURLToPath(new URL('../fixtures/stdio/exits.mjs', import.meta.url))
+  const dead = await ask(app, 'POST', '/servers?dry_run=true', { ...stdioServer('beta'), args: [exits] })
+  assert.equal((dead.body as ServerTrial).status, 'failing')
+  assert.ok((dead.body as ServerTrial).stderr.includes('configuration is missing'))
+  assert.equal((await read<ServersView>(app, '/servers')).servers.length, 1)
+})
+
+test('a changed or hidden text of a tool is flagged until it is accepted', async (t) => {
+  const app = await startApp(t)
+  const described = (description: string) => [{ name: 'read', description, inputSchema: { type: 'object' } }]
+  const upstream = await startRecorder(null, { extraTools: described('Reads') })
+  later(t, upstream.close)
+  await register(app, { name: 'alpha', transport: 'streamable_http', url: upstream.url })
+  const shown = async () => (await read<ToolsView>(app, '/tools')).tools.find(({ name }) => name === 'read')!
+  assert.deepEqual((await shown()).flags, [])
+  upstream.setExtraTools(described('Reads\u200b and sends'))
+  await app.inject({ method: 'POST', url: '/api/v0/servers/alpha/refresh' })
+  const changed = await shown()
+  assert.deepEqual(changed.flags, ['hidden_characters', 'changed'])
+  assert.deepEqual([changed.accepted?.description, changed.description], ['Reads', 'Reads\u200b and sends'])
+  assert.ok(changed.changed_at && changed.tokens > 0)
+  assert.equal((await ask(app, 'POST', '/tools/alpha__read/accept')).status, 200)
+  assert.equal((await ask(app, 'POST', '/tools/alpha__none/accept')).status, 404)
+  const accepted = await shown()
+  assert.deepEqual(
+    [accepted.flags, accepted.accepted, accepted.changed_at],
+    [['hidden_characters'], undefined, undefined]
+  )
+})
+
+test('a group shows what it serves and why, before and after it is stored', async (t) => {
+  const app = await startApp(t)
+  const upstream = await startRecorder(null)
+  later(t, upstream.close)
+  for (const name of ['alpha', 'beta']) await register(app, { name, transport: 'streamable_http', url: upstream.url })
+  await ask(app, 'PATCH', '/tools/alpha__fail/enabled', { enabled: false })
+  const rules = {
+    name: 'g',
+    included_servers: ['alpha'],
+    included_tools: ['beta__echo'],
+    excluded_tools: ['alpha__slow']
+  }
+  const served = [
+    ['alpha__echo', 'server'],
+    ['alpha__whoami', 'server'],
+    ['beta__echo', 'picked']
+  ]
+  const left = [
+    ['alpha__fail', 'disabled'],
+    ['alpha__slow', 'excluded']
+  ]
+  const preview = await ask(app, 'POST', '/tool-groups/preview', {
+    ...rules,
+    included_tools: ['beta__echo', 'beta__gone']
+  })
+  assert.equal(preview.status, 200, preview.text)
+  const pairs = (list: { name: string; reason: string }[]) => list.map(({ name, reason }) => [name, reason])
+  assert.deepEqual(pairs(preview.body.tools), served)
+  assert.deepEqual(pairs(preview.body.left_out), [...left, ['beta__gone', 'missing']])
+  assert.deepEqual([preview.body.missing, preview.body.total_tool_count], [['beta__gone'], 7])
+  assert.equal((await ask(app, 'POST', '/tool-groups/preview', { ...rules, tool_names: 'bare' })).status, 400)
+
+  const created = await ask(app, 'POST', '/tool-groups', rules)
+  assert.equal(created.status, 201, created.text)
+  const group = await read<ToolGroupView>(app, '/tool-groups/g')
+  assert.deepEqual(pairs(group.tools), served)
+  assert.equal(group.streamable_http_endpoint, 'http://localhost:80/v0/groups/g/mcp')
+  const { body } = await app.inject('/api/v0/tool-groups/g/effective-tools')
+  assert.deepEqual(
+    (JSON.parse(body) as { tools: string[] }).tools,
+    served.map(([name]) => name)
+  )
+  const put = await ask(app, 'PUT', '/tool-groups/g', { included_tools: ['beta__echo'] })
+  assert.deepEqual([put.status, put.body.tool_count], [200, 1])
+  assert.equal((await ask(app, 'DELETE', '/tool-groups/g')).status, 204)
+  assert.equal((await ask(app, 'GET', '/tool-groups/g')).status, 404)
+})
+
+test('servers are taken over from a pasted configuration, each by itself', async (t) => {
+  const app = await startApp(t)
+  const upstream = await startRecorder(null, { authorization: 'Bearer value-of-token' })
+  later(t, upstream.close)
+  const { command, args } = stdioServer('x')
+  const configuration = `{ // as it is pasted
+    "mcpServers": {
+      "good one": { "command": ${JSON.stringify(command)}, "args": ${JSON.stringify(args)}, "disabled": false },
+      "asks": { "url": "${upstream.url}", "headers": { "Authorization": "Bearer \${TOKEN}" } },
+      "dead": { "url": "http://127.0.0.1:9/mcp" },
+      "loop": { "url": "http://localhost:80/mcp" },
+    }
+  }`
+  const preview = (await ask(app, 'POST', '/servers/import?dry_run=true', { configuration })).body as ImportView
+  assert.deepEqual(
+    preview.servers.map(({ name, problems, needs, exists, result }) => [
+      name,
+      problems.length,
+      needs[0]?.name,
+      exists,
+      result
+    ]),
+    [
+      ['good-one', 0, undefined, false, undefined],
+      ['asks', 0, 'TOKEN', false, undefined],
+      ['dead', 0, undefined, false, undefined],
+      ['loop', 1, undefined, false, undefined]
+    ]
+  )
+  assert.deepEqual(preview.servers[0]?.ignored, ['disabled'])
+  assert.deepEqual((await read<ServersView>(app, '/servers')).servers, [])
+
+  const outcomes = async (more: object) => {
+    const { status, body, text } = await ask(app, 'POST', '/servers/import', { configuration, ...more })
+    assert.equal(status, 200, text)
+    return (body as ImportView).servers.map(({ name, result }) => [name, result?.outcome])
+  }
+  assert.deepEqual(await outcomes({ names: ['asks'] }), [['asks', 'failed']])
+  assert.deepEqual(await outcomes({ values: { TOKEN: 'value-of-token' } }), [
+    ['good-one', 'added'],
+    ['asks', 'added'],
+    ['dead', 'failed'],
+    ['loop', 'failed']
+  ])
+  assert.deepEqual(await outcomes({ names: ['good-one'] }), [['good-one', 'skipped']])
+  assert.deepEqual(await outcomes({ names: ['good-one'], replace: true }), [['good-one', 'replaced']])
+  assert.equal((await ask(app, 'POST', '/servers/import', { configuration: '{"a"' })).status, 400)
+})
+
+test('pages that listen are told what has changed, and nothing of it', async (t) => {
+  const app = await startApp(t)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  const stream = await fetch(`http://127.0.0.1:${port}/api/dashboard/events`)
+  assert.match(stream.headers.get('content-type') ?? '', /^text\/event-stream/)
+  let text = ''
+  const reading = stream.body!.pipeTo(
+    new WritableStream({ write: (chunk: Uint8Array) => void (text += Buffer.from(chunk).toString()) })
+  )
+  await register(app, stdioServer('alpha'))
+  await until('the event of a server', () => /data: \{"kinds":\[[^\]]*"servers"/.test(text))
+  await invoke(app, 'alpha__echo')
+  await until('the event of a call', () => /"kinds":\[[^\]]*"calls"/.test(text))
+  assert.doesNotMatch(text, /alpha|echo/)
+  await app.close()
+  await reading.catch(() => {})
 })
