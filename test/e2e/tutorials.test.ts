@@ -17,8 +17,8 @@ const withClients =
   (t: TestContext, used: string[]): NonNullable<Follow['onClient']> =>
   async (configuration, terminal) => {
     // as Claude Code and Cursor fill in a variable, and a reader the token itself
-    const token = await terminal('printf %s "${TOWPATH_TOKEN-}"')
-    const filled = configuration.replaceAll(/\$\{(env:)?TOWPATH_TOKEN\}|twp_…/g, token)
+    const token = await terminal('printf %s "${TOWPATH_CLIENT_TOKEN-}"')
+    const filled = configuration.replaceAll(/\$\{(env:)?TOWPATH_CLIENT_TOKEN\}|twp_…/g, token)
     for (const { by, tools, result } of await useConfiguration(t, filled, add)) {
       assert.deepEqual([by, tools ?? demoTools, result.structuredContent], [by, demoTools, { sum: 42 }])
       used.push(by)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { parse } from 'jsonc-parser'
 import {
@@ -119,5 +120,18 @@ test('a snippet of a file is what its change makes of an empty file', () => {
       true,
       client
     )
+  }
+})
+
+test('docs/how-to/connect-clients.md shows the same forms', () => {
+  const page = readFileSync(new URL('../../docs/how-to/connect-clients.md', import.meta.url), 'utf8')
+  const blocks = [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language, text = '']) =>
+    language === 'json' ? JSON.stringify(parse(text)) : text.trim()
+  )
+  assert.ok(blocks.includes(first('claude-code', closed).text))
+  for (const client of CLIENTS.slice(0, 6)) {
+    const { text, language } = file(client, closed)
+    const shown = text.replace('<token>', 'twp_…')
+    assert.ok(blocks.includes(language === 'json' ? JSON.stringify(parse(shown)) : shown), client)
   }
 })
