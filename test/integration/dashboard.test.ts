@@ -7,6 +7,7 @@ import test, { type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.ts'
+import type { Diagnostics } from '../../src/schemas/dashboard/diagnostics.ts'
 import type { ImportView } from '../../src/schemas/dashboard/import.ts'
 import type { Overview } from '../../src/schemas/dashboard/overview.ts'
 import type { ServerDetails, ServersView, ServerTrial, ServerView } from '../../src/schemas/dashboard/servers.ts'
@@ -52,6 +53,11 @@ test('each view answers, and again with 304 to a page that has its contents', as
   }
   const { status, server_count, endpoints } = await read<Overview>(app, '/overview')
   assert.deepEqual([status, server_count, endpoints[0]?.url], ['running', 1, 'http://localhost:80/mcp'])
+  assert.equal((await read<Overview>(app, '/overview')).last_client_at, undefined)
+  const { checks } = await read<Diagnostics>(app, '/diagnostics')
+  const said = new Map(checks.map(({ id, status: outcome }) => [id, outcome]))
+  for (const id of ['bind', 'mcp', 'database', 'clock', 'server:alpha', 'command:alpha'])
+    assert.equal(said.get(id), 'pass', id)
   assert.ok(!(await app.inject('/openapi.json')).body.includes('/api/dashboard'))
 })
 

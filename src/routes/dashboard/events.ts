@@ -34,10 +34,12 @@ export const events: FastifyPluginAsync = async (app) => {
 
   app.get('/events', { config: { access: 'admin', ownPages: true }, exposeHeadRoute: false }, (_request, reply) => {
     if (streams.size >= MAX_STREAMS) throw unavailable('too many pages are listening')
+    // before the response is ours: the registry may not be there yet
+    const { changes } = app.gateway.dashboard
     reply.hijack()
     const { raw } = reply
     streams.add(raw)
-    const unsubscribe = app.gateway.dashboard.changes.subscribe((kinds) => {
+    const unsubscribe = changes.subscribe((kinds) => {
       const event: ChangeEvent = { kinds: [...kinds] }
       write(raw, `event: change\ndata: ${JSON.stringify(event)}\n\n`)
     })
