@@ -1,18 +1,35 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { startPostgres } from './postgres.ts'
 import { makeTemplates } from './templates.ts'
 
 /**
  * Node 20's runner knows neither folders of TypeScript, nor a global set-up: this finds `*.test.ts` in the files and
  * folders given, starts PostgreSQL, runs node's runner on them and ends with its exit code. Options go to the runner.
+ * Loading what a test imports takes longer than most tests: files of some folders share processes.
  */
 async function main(args: string[]): Promise<number> {
   const flags = args.filter((arg) => arg.startsWith('-'))
-  const files = (await Promise.all(args.filter((arg) => !arg.startsWith('-')).map(testsIn))).flat()
-  if (files.length === 0) return refuse('no test files found')
+  const batches = await mkdtemp(join(tmpdir(), 'towpath-batches-'))
+  try {
+    const paths = args.filter((arg) => !arg.startsWith('-'))
+    const files = (await Promise.all(paths.map((path) => testsIn(path, batches)))).flat()
+    return await runAll([...flags, ...files], paths.some(usesStore))
+  } finally {
+    await rm(batches, { recursive: true })
+  }
+}
+
+/** What is neither a unit test nor a property test may run on PostgreSQL and on the embedded store. */
+const usesStore = (path: string) => !/(^|\/)test\/(unit|property)(\/|$)/.test(path)
+
+async function runAll(args: readonly string[], needsStore: boolean): Promise<number> {
+  if (args.every((arg) => arg.startsWith('-'))) return refuse('no test files found')
+  if (!needsStore) return runTests(args, {})
 
   const cluster = await startPostgres(process.env)
   if (!cluster) {
@@ -22,24 +39,34 @@ async function main(args: string[]): Promise<number> {
   }
   const templates = await makeTemplates(cluster?.url)
   try {
-    return await runTests([...flags, ...files], { ...templates.env, TEST_DATABASE_URL: cluster?.url })
+    return await runTests(args, { ...templates.env, TEST_DATABASE_URL: cluster?.url })
   } finally {
     await templates.remove()
     await cluster?.stop()
   }
 }
 
-async function testsIn(path: string): Promise<string[]> {
+/** How many files share a process; of other folders each has its own. */
+const shared: Readonly<Record<string, number>> = { unit: 60, property: 60, integration: 6 }
+
+async function testsIn(path: string, batches: string): Promise<string[]> {
   if ((await stat(path)).isFile()) return [path]
-  const names = await readdir(path, { recursive: true })
-  return names
-    .filter((name) => name.endsWith('.test.ts'))
-    .toSorted()
-    .map((name) => join(path, name))
+  const names = (await readdir(path, { recursive: true })).filter((name) => name.endsWith('.test.ts')).toSorted()
+  const files = names.map((name) => join(path, name))
+  const size = shared[basename(path)] ?? 1
+  if (size === 1) return files
+  const together: string[] = []
+  for (let from = 0; from < files.length; from += size) {
+    const batch = join(batches, `${basename(path)}-${together.length + 1}.test.mjs`)
+    const imports = files.slice(from, from + size).map((file) => `import '${pathToFileURL(resolve(file)).href}'\n`)
+    await writeFile(batch, imports.join(''))
+    together.push(batch)
+  }
+  return together
 }
 
-async function runTests(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const flags = ['--import', 'tsx', '--test', '--test-concurrency=2', '--test-timeout=600000', '--test-reporter=spec']
+async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const flags = ['--import', 'tsx', '--test', '--test-concurrency=3', '--test-timeout=600000', '--test-reporter=spec']
   const child = spawn(process.execPath, [...flags, ...args], { stdio: 'inherit', env: { ...process.env, ...env } })
   // A terminal signals the whole group: the runner ends by itself, and the clean-up here still has to happen.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))

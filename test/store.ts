@@ -54,7 +54,8 @@ export async function freshDataDir(t: TestContext): Promise<string> {
 /** URL of a migrated database that nobody has used. */
 export async function freshDatabase(t: TestContext): Promise<string> {
   const template = await templateDatabase()
-  return createDatabase(t, `template ${template}`)
+  // copying files costs half of what copying through the log does
+  return createDatabase(t, `template ${template} strategy file_copy`)
 }
 
 /** URL of an empty database: nothing is migrated. */

@@ -26,7 +26,8 @@ for (const engine of engines) {
     const usual = performance.now() - start
     assert.deepEqual(await counts(gateway), [1, 200])
 
-    const rounds = 10
+    // an embedded store takes seconds to come back
+    const rounds = engine === 'pglite' ? 3 : 8
     for (let round = 0; round < rounds; round++) {
       assert.equal((await gateway.remove('/api/v0/servers/many')).status, 204)
       const answer = gateway.post('/api/v0/servers', at('many', upstream)).catch(() => undefined)
