@@ -10,7 +10,7 @@ import { anyEngine, freshPlace, later, type Place } from '../store.ts'
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /** Polls until `check` gives something true; a check that throws counts as not yet. */
-export async function until<T>(what: string, check: () => T | Promise<T>, limitMs = 10_000): Promise<T> {
+export async function until<T>(what: string, check: () => T | Promise<T>, limitMs = 30_000): Promise<T> {
   const end = performance.now() + limitMs
   for (let last: unknown; ;) {
     try {

