@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { chmod, cp, mkdir, readFile, realpath, stat, symlink, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, cp, mkdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseDockerfile, type Instruction, type Stage } from '../dockerfile.ts'
@@ -85,12 +86,37 @@ async function copy({ folderOf, stage }: Stand, { flags, text }: Instruction, wo
   if (flags['chmod']) await chmod(target, Number.parseInt(flags['chmod'], 8))
 }
 
+/** The packages that this checkout has installed after the same lock file: reading them again takes longest of all. */
+const install = (folder: string) => symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+
+/** Of the packages that are installed those that the lock file does not call a matter of development. */
+async function prune(folder: string): Promise<void> {
+  await rm(join(folder, 'node_modules'))
+  const lock = JSON.parse(await readFile(join(folder, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean }>
+  }
+  const kept = Object.keys(lock.packages).filter(
+    (path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && !lock.packages[path]!.dev && existsSync(join(root, path))
+  )
+  await run('cp', ['-a', '--parents', ...kept, folder], { cwd: root })
+}
+
+const standIns: Readonly<Record<string, (folder: string) => Promise<void>>> = {
+  'npm ci --no-audit --no-fund': install,
+  'npm prune --omit=dev --no-audit --no-fund': prune
+}
+
+/** What else changes packages would change those of this checkout. */
+const isSafe = (command: string) => !command.startsWith('npm ') || command.startsWith('npm run ')
+
 /** Steps of the build run in their folder with this machine's Node, those of the image in the image. */
 async function execute({ folderOf, stage }: Stand, command: string, workdir: string, isBuild: boolean): Promise<void> {
   const folder = folderOf(stage.name)
   if (!isBuild) return void (await run('/usr/sbin/chroot', [folder, '/bin/sh', '-c', command], { env: { PATH: path } }))
-  const env = { ...cleanEnv(), npm_config_prefer_offline: 'true' }
-  await run('sh', ['-c', command], { cwd: join(folder, workdir), env })
+  const standIn = standIns[command]
+  if (standIn) return standIn(join(folder, workdir))
+  if (!isSafe(command)) throw new Error(`there is nothing that stands in for: ${command}`)
+  await run('sh', ['-c', command], { cwd: join(folder, workdir), env: cleanEnv() })
 }
 
 async function perform(stand: Stand, isBuild: boolean): Promise<void> {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { later, tempDir } from '../store.ts'
+import { later } from '../store.ts'
 import { cleanEnv, root, run, until } from './harness.ts'
 
 /**
@@ -78,14 +78,12 @@ export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv
   }
 }
 
-/** A folder with what a clone has after `npm ci`, as far as starting needs it. */
-export async function cloneProject(t: TestContext): Promise<string> {
-  const folder = await tempDir(t)
+/** Fills a folder with what a clone has after `npm ci`, as far as starting needs it. */
+export async function cloneProject(folder: string): Promise<void> {
   for (const name of ['src', 'migrations', 'package.json', 'tsconfig.json', 'openapi.json']) {
     await cp(join(root, name), join(folder, name), { recursive: true })
   }
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
-  return folder
 }
 
 /** Runs until the test ends, with everything that it starts. */

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { test, type TestContext } from 'node:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test, type TestContext } from 'node:test'
 import { freshDataDir, later, tempDir } from '../store.ts'
 import { administer } from '../templates.ts'
 import { useConfiguration } from './client-config.ts'
@@ -28,11 +31,18 @@ const withClients =
 const bySdks = ['the first SDK', 'the second SDK']
 const byAll = [...bySdks, 'the inspector', ...bySdks, 'mcp-remote']
 
+/** The clone of all readers: what `npm start` builds for the first is there for the next. */
+let cwd = ''
+before(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'towpath-clone-'))
+  await cloneProject(cwd)
+})
+after(() => rm(cwd, { recursive: true, force: true }))
+
 /** A terminal of a reader who has nothing configured. */
 async function reader(t: TestContext) {
-  const [cwd, port] = [await cloneProject(t), await freePort()]
+  const port = await freePort()
   return {
-    cwd,
     port,
     url: `http://localhost:${port}`,
     env: { HOME: await tempDir(t), PORT: String(port) } as Record<string, string>
@@ -40,7 +50,7 @@ async function reader(t: TestContext) {
 }
 
 test('who follows the tutorial of the first call gets there, with every client that it shows', async (t) => {
-  const { cwd, url, env } = await reader(t)
+  const { url, env } = await reader(t)
   const used: string[] = []
   await follow(t, blocksOf(readPage('docs/tutorials/first-call.md')), {
     cwd,
@@ -58,7 +68,7 @@ const hasPsql = spawnSync('psql', ['--version']).status === 0
 const team = { skip: hasPsql ? skip : 'no psql' }
 
 test('who follows the tutorial of the team gateway gets there, with every client that it shows', team, async (t) => {
-  const { cwd, url, env } = await reader(t)
+  const { url, env } = await reader(t)
   const adminUrl = process.env.TEST_DATABASE_URL!
   const name = `tutorial_${randomUUID().replaceAll('-', '')}`
   const own = new URL(adminUrl)
