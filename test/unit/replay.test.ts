@@ -50,9 +50,9 @@ async function start(t: TestContext) {
     const ids = () => [...client.text.matchAll(/^id: \S+_(\d+)$/gm)].map(([, number]) => Number(number))
     return { client, reply, ids, leave: () => asked.destroy() }
   }
-  const open = async () => {
+  const open = async (of = session) => {
     const connection = await connect()
-    connection.reply.mayResume(replays, session)
+    connection.reply.mayResume(replays, of)
     connection.reply.openStream()
     return connection
   }
@@ -114,6 +114,28 @@ test('all streams together keep 64 MiB: those that ended first are forgotten fir
   }
   const known = names.map((name) => replays.find(session, `${name}_1`) !== undefined)
   assert.deepEqual(known, [false, false, true, true, true, true, true, true])
+})
+
+test('of what is too much those streams are forgotten whose principal keeps most', async (t) => {
+  const { replays, sessions, session, open, nameOf } = await start(t)
+  const { client, reply } = await open()
+  reply.message('{}')
+  reply.answer('1', result('{}'))
+  await until('it is read', () => client.isOver)
+  const other = sessions.create('bob', '/mcp', '2025-06-18', {}) as Session
+  const names: string[] = []
+  for (let n = 0; n < 8; n++) {
+    const large = await open(other)
+    large.reply.message('{}')
+    large.reply.answer('1', result(`"${'x'.repeat(10_000_000)}"`))
+    await until('it is read', () => large.client.isOver)
+    names.push(nameOf(large.client.text))
+  }
+  assert.ok(replays.find(session, `${nameOf(client.text)}_0`), 'the oldest of all is somebody else’s')
+  assert.deepEqual(
+    names.map((name) => replays.find(other, `${name}_0`) !== undefined),
+    [false, false, true, true, true, true, true, true]
+  )
 })
 
 test('a session keeps nothing when it has ended, and its streams end', async (t) => {

@@ -66,7 +66,16 @@ export function createReplays(): Replays {
   const ended = new Set<Track>()
   const byId = new Map<string, Track>()
   let total = 0
+  /** Of it, what the streams of each principal keep. */
+  const held = new Map<string, number>()
   let opened = 0
+
+  const grow = ({ session }: Track, length: number) => {
+    const size = (held.get(session.principal) ?? 0) + length
+    if (size > 0) held.set(session.principal, size)
+    else held.delete(session.principal)
+    total += length
+  }
 
   const forget = (track: Track) => {
     track.isEnded = true
@@ -74,22 +83,27 @@ export function createReplays(): Replays {
     ended.delete(track)
     byId.delete(track.id)
     track.session.tracks?.delete(track)
-    total -= track.size
+    grow(track, -track.size)
     track.size = 0
     track.events.length = 0
   }
   const shift = (track: Track) => {
     const { length } = track.events.shift()!
     track.size -= length
-    total -= length
+    grow(track, -length)
   }
+  /** Who keeps most gives way, so that nobody pushes out what others need: first of its streams those that ended first. */
   const makeRoom = () => {
-    for (const track of ended) {
-      if (total <= MAX_TOTAL) return
-      forget(track)
-    }
-    for (const track of live) {
-      while (total > MAX_TOTAL && track.events.length > 0) shift(track)
+    while (total > MAX_TOTAL) {
+      const [principal] = [...held].reduce((a, b) => (b[1] > a[1] ? b : a))
+      for (const track of ended) {
+        if (total <= MAX_TOTAL) return
+        if (track.session.principal === principal) forget(track)
+      }
+      for (const track of live) {
+        if (track.session.principal !== principal) continue
+        while (total > MAX_TOTAL && track.events.length > 0) shift(track)
+      }
     }
   }
   const sweep = () => {
@@ -138,7 +152,7 @@ export function createReplays(): Replays {
       if (track.isEnded) return
       track.events.push(line)
       track.size += line.length
-      total += line.length
+      grow(track, line.length)
       while (track.events.length > MAX_EVENTS || (track.size > MAX_CHARACTERS && track.events.length > 1)) shift(track)
       track.last++
       track.reader?.event(line, `${track.id}_${track.last}`)
