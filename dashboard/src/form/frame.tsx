@@ -35,12 +35,12 @@ export const describedBy = ({ id, path, form, required }: FieldProps) => {
 /** Name, type and whether it is required. */
 export const Caption = ({ field, name, required }: Pick<FieldProps, 'field' | 'name' | 'required'>) => (
   <>
-    <Shown text={name} />
+    <Shown text={name} />{' '}
     <span class="type">
       <Shown text={field.type} />
     </span>
-    {required && <span class="req">required</span>}
-    {field.deprecated && <span class="req">deprecated</span>}
+    {required && <span class="req"> required</span>}
+    {field.deprecated && <span class="req"> deprecated</span>}
   </>
 )
 

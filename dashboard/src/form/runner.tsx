@@ -151,11 +151,12 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
               </CopyButton>
             ))}
             {run.value?.state === 'running' ? (
-              <button type="button" class="btn" onClick={() => abortOf(run.value)?.abort()}>
+              // another element than the one that submits: by the end of the click that one is back
+              <button key="cancel" type="button" class="btn" onClick={() => abortOf(run.value)?.abort()}>
                 Cancel
               </button>
             ) : (
-              <button type="submit" class="btn primary">
+              <button key="run" type="submit" class="btn primary">
                 {texts.action} <kbd>Ctrl ↵</kbd>
               </button>
             )}

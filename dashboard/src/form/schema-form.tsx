@@ -109,12 +109,7 @@ const NullValue = (props: FieldProps) => {
       </span>
       <div class="row start" id={idOf(id, path)} tabIndex={-1}>
         <code>null</code>
-        <button
-          type="button"
-          class="btn sm"
-          aria-label={`Set ${name} to something else`}
-          onClick={() => form.set(path, undefined)}
-        >
+        <button type="button" class="btn sm" aria-label={`Change ${name}`} onClick={() => form.set(path, undefined)}>
           Change
         </button>
       </div>

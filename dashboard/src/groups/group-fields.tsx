@@ -20,7 +20,7 @@ export function GroupFields({ draft, isNew, onChange, onSave }: GroupFieldsProps
       {isNew && (
         <div class="field">
           <label for="group-name">
-            Name<span class="req">required</span>
+            Name <span class="req">required</span>
           </label>
           <input
             id="group-name"

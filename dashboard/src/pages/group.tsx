@@ -236,6 +236,9 @@ function Builder({ servers, tools, saved, start }: BuilderProps) {
           group={saved}
           onClose={() => (isDeleting.value = false)}
           onDeleted={() => {
+            store.open(sources.groups).patch(({ tool_groups }) => ({
+              tool_groups: tool_groups.filter(({ name }) => name !== saved.name)
+            }))
             release.current()
             location.navigate(link('groups'))
           }}
