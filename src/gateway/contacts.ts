@@ -31,6 +31,8 @@ export interface Contacts {
   /** Undefined: not contacted yet. */
   of(server: string): Contact | undefined
   isConnecting(server: string): boolean
+  /** When its lists were last read by `during`, in milliseconds since 1970. */
+  lastRead(server: string): number | undefined
   /** When a contact last worked, in milliseconds since 1970. */
   lastWorked(server: string): number | undefined
   keep(catalog: Catalog): void
@@ -47,6 +49,7 @@ const neutral: ReadonlySet<Reason> = new Set<Reason>(['cancelled', 'limited', 'o
 export function createContacts({ lastLine, onChange }: ContactsOptions): Contacts {
   const contacts = new Map<string, Contact>()
   const worked = new Map<string, number>()
+  const read = new Map<string, number>()
   const running = new Map<string, number>()
 
   const set = (server: string, contact: Contact) => {
@@ -85,6 +88,7 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
       try {
         const result = await work()
         good(server)
+        read.set(server, Date.now())
         return result
       } catch (error) {
         const lost = failureOf(error)
@@ -97,9 +101,10 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
     worked: good,
     of: (server) => contacts.get(server),
     isConnecting: (server) => running.has(server) && !contacts.get(server)?.isGood,
+    lastRead: (server) => read.get(server),
     lastWorked: (server) => worked.get(server),
     keep(catalog) {
-      for (const known of [contacts, worked]) {
+      for (const known of [contacts, worked, read]) {
         for (const server of known.keys()) if (!catalog.server(server)) known.delete(server)
       }
     }

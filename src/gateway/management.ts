@@ -1,13 +1,12 @@
-import { splitName } from '../domain/names.ts'
 import { notFound } from '../errors.ts'
 import type { ItemKind, Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { Catalog, Item, ServerBlock } from './catalog.ts'
+import type { Catalog, ServerBlock } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Caller, Gateway, RefreshResult } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import { restName, serverRecord } from './records.ts'
-import { anyByUri } from './scope.ts'
+import { anyByName } from './scope.ts'
 import { storeSwitches, switchesOf } from './server-switches.ts'
 import type { Target } from './transports.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
@@ -37,13 +36,6 @@ export function createManagement(options: ManagementOptions): Management {
   const record = (caller: Caller, server: ServerBlock) =>
     serverRecord(server, readableSecrets(registry, server.stored), caller)
 
-  const itemOf = (kind: ItemKind, entity: string): Item | undefined => {
-    if (kind === 'tool' || kind === 'prompt') {
-      const split = splitName(entity)
-      return split && catalog().server(split.server)?.find(kind, split.name)
-    }
-    return anyByUri(catalog(), kind, entity)
-  }
   const publicNames = (server: ServerBlock, kind: ItemKind, names: readonly string[]) =>
     names.map((name) => {
       const item = server.find(kind, name)
@@ -93,7 +85,7 @@ export function createManagement(options: ManagementOptions): Management {
 
     async setItemsEnabled(caller, kind, entity, enabled) {
       const server = catalog().server(entity)
-      const item = server ? undefined : itemOf(kind, entity)
+      const item = server ? undefined : anyByName(catalog(), kind, entity)
       const owner = server ?? item?.server
       if (!owner) throw notFound(`${kind} or server`, entity)
       const action = `${kind}.${enabled ? 'enable' : 'disable'}`

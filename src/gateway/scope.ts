@@ -263,3 +263,10 @@ export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: s
   const byAge = catalog.servers.toSorted(byRegistration)
   return byAge.map((each) => each.find(kind, uri)).find((item) => item !== undefined)
 }
+
+/** An item by the name that REST has for it, whether or not anybody may use it: qualified, or a URI. */
+export function anyByName(catalog: Catalog, kind: ItemKind, name: string): Item | undefined {
+  if (kind === 'resource' || kind === 'template') return anyByUri(catalog, kind, name)
+  const split = splitName(name)
+  return split && catalog.server(split.server)?.find(kind, split.name)
+}

@@ -325,6 +325,8 @@ test('a changed or hidden text of a tool is flagged until it is accepted', async
   assert.ok(changed.changed_at && changed.tokens > 0)
   assert.equal((await ask(app, 'POST', '/tools/alpha__read/accept')).status, 200)
   assert.equal((await ask(app, 'POST', '/tools/alpha__none/accept')).status, 404)
+  for (const path of ['/prompts/alpha__greet', `/resources/${encodeURIComponent('fixture://note')}`])
+    assert.equal((await ask(app, 'POST', `${path}/accept`)).status, 200, path)
   const accepted = await shown()
   assert.deepEqual(
     [accepted.flags, accepted.accepted, accepted.changed_at],

@@ -15,7 +15,7 @@ import type { Changes } from '../changes.ts'
 import { changeBy } from '../change.ts'
 import type { Caller } from '../gateway.ts'
 import { readableSecrets } from '../readable.ts'
-import { globalScope } from '../scope.ts'
+import { anyByName, globalScope } from '../scope.ts'
 import { configTarget, type Target } from '../transports.ts'
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkServer } from './diagnostics.ts'
@@ -72,8 +72,8 @@ export interface Dashboard {
   /** Contacts a registered server; 404. */
   test(name: string): Promise<ServerTrial>
   trial(config: ServerConfig): Promise<ServerTrial>
-  /** The present definition of a tool is the accepted one from now on; 404. */
-  accept(caller: Caller, name: string): Promise<void>
+  /** The present definition of an item is the accepted one from now on; 404. */
+  accept(caller: Caller, kind: ItemKind, name: string): Promise<void>
   /** The whole configuration that an update asks for, kept secrets included; 400, 404. */
   complete(name: string, update: ServerUpdate): ServerInput
 }
@@ -152,13 +152,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       return tryOut(target, { read: readOffer, stderr: target.tail.lines })
     },
 
-    async accept(caller, name) {
-      const item = catalog()
-        .servers.flatMap((server) => server.items('tool'))
-        .find(({ publicName }) => publicName === name)
-      if (!item) throw notFound('tool', name)
-      await registry.write(changeBy(caller, 'tool.accept', name), (tx) =>
-        tx.items.accept(item.server.name, { kind: 'tool', name: item.name })
+    async accept(caller, kind, name) {
+      const item = anyByName(catalog(), kind, name)
+      if (!item) throw notFound(kind, name)
+      await registry.write(changeBy(caller, `${kind}.accept`, name), (tx) =>
+        tx.items.accept(item.server.name, { kind, name: item.name })
       )
     },
 

@@ -78,9 +78,15 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       ...(contact.stderr === undefined ? {} : { last_stderr: redact(contact.stderr) })
     }
   }
+  /** What a re-read finds is stored only where it differs. */
+  const discovered = ({ name, stored: { verdict } }: ServerBlock) => {
+    const read = contacts.lastRead(name)
+    const at = Math.max(read ?? 0, verdict ? Date.parse(verdict.checkedAt) : 0)
+    return at > 0 ? { last_discovered_at: iso(at) } : {}
+  }
   const view = (server: ServerBlock, stats?: Stats): ServerView => {
     const { stored, name, enabled } = server
-    const { description, transport, verdict, updatedAt } = stored
+    const { description, transport, updatedAt } = stored
     return {
       name,
       ...(description === null ? {} : { description }),
@@ -92,7 +98,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       prompt_count: server.items('prompt').length,
       resource_count: server.items('resource').length + server.items('template').length,
       changed_count: changedCount(server),
-      ...(verdict ? { last_discovered_at: verdict.checkedAt } : {}),
+      ...discovered(server),
       updated_at: updatedAt,
       config_summary: summary(stored),
       ...(stats ? { stats_24h: statsOf(name, stats) } : {})

@@ -5,14 +5,14 @@ import { callerOf } from '../../plugins/auth.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import { PromptsView } from '../../schemas/dashboard/prompts.ts'
 import { ResourcesView } from '../../schemas/dashboard/resources.ts'
-import { EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
-import { AcceptedTool, ToolsView } from '../../schemas/dashboard/tools.ts'
+import { Accepted, EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
+import { ToolsView } from '../../schemas/dashboard/tools.ts'
 import { failures } from '../../schemas/shared.ts'
 
 const config = { access: 'admin' } as const
 
-/** Which kinds of items a path of switches stands for; the first that has the name is meant. */
-const switches: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] = [
+/** Which kinds of items a path stands for; the first that has the name is meant. */
+const places: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] = [
   ['tools', ['tool']],
   ['prompts', ['prompt']],
   ['resources', ['resource', 'template']]
@@ -40,7 +40,7 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
     gateway.find(caller, last, name)
     return last
   }
-  for (const [path, kinds] of switches) {
+  for (const [path, kinds] of places) {
     app.patch(
       `/${path}/:name/enabled`,
       {
@@ -59,15 +59,15 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
         return { name, enabled }
       }
     )
+    app.post(
+      `/${path}/:name/accept`,
+      { config, schema: { params: ItemParam, response: { 200: Accepted, ...failures(400, 404, 414, 415, 503) } } },
+      async (request) => {
+        const { name } = request.params
+        const caller = callerOf(request)
+        await gateway.dashboard.accept(caller, kindOf(caller, kinds, name), name)
+        return { name }
+      }
+    )
   }
-
-  app.post(
-    '/tools/:name/accept',
-    { config, schema: { params: ItemParam, response: { 200: AcceptedTool, ...failures(400, 404, 414, 415, 503) } } },
-    async (request) => {
-      const { name } = request.params
-      await gateway.dashboard.accept(callerOf(request), name)
-      return { name }
-    }
-  )
 }

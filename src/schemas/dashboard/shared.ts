@@ -40,6 +40,10 @@ export type EnabledInput = Static<typeof EnabledInput>
 export const EnabledState = Type.Object({ name: Type.String(), enabled: Type.Boolean() })
 export type EnabledState = Static<typeof EnabledState>
 
+/** Answer of `POST /tools/:name/accept`, and of prompts and resources: the present definition is the accepted one now. */
+export const Accepted = Type.Object({ name: Type.String() })
+export type Accepted = Static<typeof Accepted>
+
 /** Path parameter of an item: qualified name, or URI; `/` is written `%2F`. */
 export const ItemParam = Type.Object({ name: Text({ minLength: 1 }) })
 

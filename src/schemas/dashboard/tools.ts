@@ -28,7 +28,3 @@ export type ToolView = Static<typeof ToolView>
 /** `GET /tools`: of all servers, disabled ones included; by server, then in the upstream's order. */
 export const ToolsView = Type.Object({ tools: Type.Array(ToolView) })
 export type ToolsView = Static<typeof ToolsView>
-
-/** Answer of `POST /tools/:name/accept`: the present definition is the accepted one now. */
-export const AcceptedTool = Type.Object({ name: Type.String() })
-export type AcceptedTool = Static<typeof AcceptedTool>
