@@ -78,6 +78,9 @@ const callers = (world: World): Promise<unknown>[] => [
   ...(world.isEnterprise ? [principals(world)] : [])
 ]
 
+/** Connections that clients keep alive live for 72 s without a request. */
+const GONE_MS = 90_000
+
 async function watch({ pid, exited }: Gateway, minutes: number, stop: AbortSignal): Promise<Sample[]> {
   const begun = performance.now()
   const samples: Sample[] = []
@@ -124,7 +127,7 @@ async function soak(t: TestContext, minutes: number, isEnterprise: boolean): Pro
     const { descriptors, children } = sample(gateway.pid, 0)
     return children === 0 && descriptors <= before.descriptors + SPARE_DESCRIPTORS
   }
-  await until('children and descriptors to be gone', isQuiet, 60_000).catch((error: Error) =>
+  await until('children and descriptors to be gone', isQuiet, GONE_MS).catch((error: Error) =>
     problems.push(error.message)
   )
   const after = sample(gateway.pid, 0)
