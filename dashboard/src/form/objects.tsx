@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Shown } from '../components/shown.tsx'
-import { fieldOf, type FieldOf } from './fields.ts'
+import { fieldOf, type FieldOf, type Member } from './fields.ts'
 import { idOf, type FieldProps } from './frame.tsx'
 import { at, isJsonObject, type Json } from './json.ts'
 import { FieldView } from './schema-form.tsx'
@@ -11,13 +11,17 @@ export function ObjectInput(props: FieldProps<FieldOf<'object'>>) {
   const { field, path, form, id } = props
   return (
     <>
-      {field.members().map((member) => (
+      {requiredFirst(field.members()).map((member) => (
         <FieldView key={member.name} {...member} path={[...path, member.name]} form={form} id={id} />
       ))}
       <Extras {...props} />
     </>
   )
 }
+
+/** What has to be filled in stands before what may be. */
+const requiredFirst = (members: readonly Member[]): readonly Member[] =>
+  members.toSorted((a, b) => Number(b.required) - Number(a.required))
 
 /** What is there although the schema does not name it is shown in any case: nothing is sent unseen. */
 function Extras(props: FieldProps<FieldOf<'object'>>) {
@@ -81,7 +85,9 @@ function NameInput({ field, path, form, id, name, index }: FieldProps<FieldOf<'o
   }
   return (
     <div class="field">
-      <label for={own}>Name</label>
+      <div class="cap">
+        <label for={own}>Name</label>
+      </div>
       <input
         class="in mono"
         id={own}
