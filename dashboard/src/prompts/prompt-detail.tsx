@@ -15,6 +15,7 @@ import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
 import * as sources from '../sources.ts'
 import { shellWord } from '../tools/copies.ts'
+import { ChangeNotice } from '../tools/change-notice.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ServerNotice } from '../tools/server-notice.tsx'
 import { promptSchema } from './prompt-schema.ts'
@@ -63,6 +64,7 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
           <Shown text={problem} />
         </p>
       )}
+      {prompt.flags.includes('changed') && <ChangeNotice kind="prompts" name={name} changedAt={prompt.changed_at} />}
       <Runner
         key={name}
         name={name}

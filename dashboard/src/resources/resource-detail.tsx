@@ -16,6 +16,7 @@ import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
 import * as sources from '../sources.ts'
 import { shellWord } from '../tools/copies.ts'
+import { ChangeNotice } from '../tools/change-notice.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ServerNotice } from '../tools/server-notice.tsx'
 import { expandTemplate, templateVariables } from './template.ts'
@@ -74,6 +75,9 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         <p class="banner err">
           <Shown text={problem} />
         </p>
+      )}
+      {resource.flags.includes('changed') && (
+        <ChangeNotice kind="resources" name={uri} changedAt={resource.changed_at} />
       )}
       <Runner
         key={uri}

@@ -1,26 +1,39 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { Shown } from '../components/shown.tsx'
 import { Ago } from '../components/time.tsx'
 import { plural } from '../format.ts'
-import { definitionText, diffLines, hunksOf, type DiffLine } from './diff.ts'
+import { definitionText, diffLines, hunksOf, type Definition, type DiffLine } from './diff.ts'
 
 const marks: Readonly<Record<DiffLine['change'], string>> = { same: ' ', added: '+', removed: '−' }
 
-/** The present definition against the accepted one, and what clears the flag. */
-export function ChangeNotice({ tool, accepted }: { tool: ToolView; accepted: NonNullable<ToolView['accepted']> }) {
+interface ChangeNoticeProps {
+  /** Its part of the API, and what is loaded again. */
+  readonly kind: 'tools' | 'prompts' | 'resources'
+  /** As routes name it. */
+  readonly name: string
+  readonly changedAt: string | undefined
+  /** The accepted definition and the present one, where both are known. */
+  readonly before?: Definition | undefined
+  readonly after?: Definition
+}
+
+/** That a definition is not the accepted one, what differs, and what clears the flag. */
+export function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProps) {
   const { store, notice } = useApp()
   const failure = useSignal('')
-  const hunks = useMemo(() => hunksOf(diffLines(definitionText(accepted), definitionText(tool))), [accepted, tool])
+  const hunks = useMemo(
+    () => (before && after ? hunksOf(diffLines(definitionText(before), definitionText(after))) : []),
+    [before, after]
+  )
   const accept = async () => {
     failure.value = ''
     try {
-      await change('POST', path('tools', tool.canonical_name, 'accept'))
-      notice.value = `The definition of ${tool.canonical_name} is accepted`
-      await store.refresh(new Set(['tools']))
+      await change('POST', path(kind, name, 'accept'))
+      notice.value = `The definition of ${name} is accepted`
+      await store.refresh(new Set([kind]))
     } catch (error) {
       failure.value = (error as Error).message
     }
@@ -30,10 +43,10 @@ export function ChangeNotice({ tool, accepted }: { tool: ToolView; accepted: Non
       <div class="row">
         <p>
           <strong>The server changed this definition</strong>
-          {tool.changed_at && (
+          {changedAt && (
             <>
               {' '}
-              <Ago at={tool.changed_at} />
+              <Ago at={changedAt} />
             </>
           )}
           . Agents read the new one.
@@ -47,18 +60,20 @@ export function ChangeNotice({ tool, accepted }: { tool: ToolView; accepted: Non
           {failure.value}
         </p>
       )}
-      <pre class="code diff" tabIndex={0} role="group" aria-label="What changed">
-        {hunks.map((hunk, at) => (
-          <div key={at}>
-            {hunk.skipped > 0 && <div class="muted"> {plural(hunk.skipped, 'line')} unchanged</div>}
-            {hunk.lines.map(({ change: kind, text }, index) => (
-              <div key={index} class={kind}>
-                {marks[kind]} <Shown text={text} />
-              </div>
-            ))}
-          </div>
-        ))}
-      </pre>
+      {hunks.length > 0 && (
+        <pre class="code diff" tabIndex={0} role="group" aria-label="What changed">
+          {hunks.map((hunk, at) => (
+            <div key={at}>
+              {hunk.skipped > 0 && <div class="muted"> {plural(hunk.skipped, 'line')} unchanged</div>}
+              {hunk.lines.map(({ change: kind, text }, index) => (
+                <div key={index} class={kind}>
+                  {marks[kind]} <Shown text={text} />
+                </div>
+              ))}
+            </div>
+          ))}
+        </pre>
+      )}
     </section>
   )
 }

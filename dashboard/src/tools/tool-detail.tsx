@@ -64,7 +64,9 @@ export function ToolDetail({ tool }: { tool: ToolView }) {
           <strong>Agents cannot use this tool.</strong> <Shown text={problem} />
         </p>
       )}
-      {accepted && <ChangeNotice tool={tool} accepted={accepted} />}
+      {tool.flags.includes('changed') && (
+        <ChangeNotice kind="tools" name={name} changedAt={tool.changed_at} before={accepted} after={tool} />
+      )}
       <Tabs label="Tool views" tabs={tabs} current={tab.value} onSelect={(id) => (tab.value = id)}>
         <TabBody tool={tool} tab={tab.value} />
       </Tabs>
