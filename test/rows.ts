@@ -5,9 +5,7 @@ import { fileURLToPath } from 'node:url'
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /** Rows of `blackbox.tsv` that cannot have a test yet, with what they wait for. */
-export const waiting: Readonly<Record<string, string>> = {
-  'DA-08': 'it is about pages in a browser'
-}
+export const waiting: Readonly<Record<string, string>> = {}
 
 /** Ids of the promises about security and reliability, each an example of a property (CONTRIBUTING, "Tests"). */
 export function rowIds(): string[] {

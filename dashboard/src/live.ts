@@ -43,6 +43,8 @@ export function createLive({ onChange, url = '/api/dashboard/events', pollMs = 5
     events.addEventListener('error', poll)
   }
   const poll = () => {
+    // what the stream broke off for concerns the pages too
+    if (state.value !== 'polling') onChange()
     state.value = 'polling'
     timer ??= setInterval(() => {
       onChange()

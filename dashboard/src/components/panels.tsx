@@ -50,7 +50,7 @@ export function Skeleton({ rows = 5 }: { rows?: number }) {
     const timer = setTimeout(() => (late.value = true), 150)
     return () => clearTimeout(timer)
   }, [late])
-  if (!late.value) return null
+  if (!late.value) return <div class="skeleton" hidden />
   return (
     <div class="skeleton" role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, at) => (

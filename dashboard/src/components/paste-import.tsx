@@ -108,11 +108,6 @@ const Row = ({ server, chosen, busy, onChoose }: RowProps) => (
       ) : (
         <span class="name">{server.name}</span>
       )}
-      {server.given_name && (
-        <span class="ep">
-          was <Shown text={server.given_name} />
-        </span>
-      )}
     </th>
     <td class="opt2">{server.transport && <span class="tag">{server.transport}</span>}</td>
     <td class="opt">

@@ -1,7 +1,8 @@
+import { useRef } from 'preact/hooks'
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
 import { count, duration, percent, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
-import { targetOf } from '../server-state.ts'
+import { needsAttention, targetOf } from '../server-state.ts'
 import { Shown } from './shown.tsx'
 import { ServerState } from './status.tsx'
 import { Strip } from './strip.tsx'
@@ -39,7 +40,7 @@ function Cause({ server }: { server: ServerView }) {
             ) : (
               <>It asks for a sign-in before it can be used.</>
             )}{' '}
-            {line && (
+            {line && !error?.includes(line) && (
               <>
                 Last stderr line:{' '}
                 <code>
@@ -76,6 +77,11 @@ function Cause({ server }: { server: ServerView }) {
 export function ServerRows({ server, onSwitch }: ServerRowsProps) {
   const { name, status, transport, enabled, tool_count: tools, prompt_count: prompts, stats_24h: stats } = server
   const isKnown = server.last_discovered_at !== undefined || tools > 0
+  const isBad = needsAttention(server)
+  // a test of the connection passes through "connecting"; the cause, and how the test goes, stay
+  const cause = useRef<ServerView | undefined>(undefined)
+  if (isBad) cause.current = server
+  else if (status !== 'connecting') cause.current = undefined
   return (
     <>
       <tr>
@@ -107,7 +113,7 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
           <Switch name={name} checked={enabled} onSwitch={(next) => onSwitch(name, next)} />
         </td>
       </tr>
-      {(status === 'failing' || status === 'sign_in_needed') && <Cause server={server} />}
+      {cause.current && <Cause server={cause.current} />}
     </>
   )
 }

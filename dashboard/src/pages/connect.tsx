@@ -1,5 +1,5 @@
-import { useMemo } from 'preact/hooks'
-import { useSource } from '../app-context.ts'
+import { useEffect, useMemo } from 'preact/hooks'
+import { useApp, useSource } from '../app-context.ts'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { Loaded } from '../components/panels.tsx'
@@ -8,10 +8,19 @@ import { Ago } from '../components/time.tsx'
 import type { PageProps } from '../pages.ts'
 import * as sources from '../sources.ts'
 
+const WAIT_MS = 2_000
+
 /** Turns green by itself when a client comes. */
 function FirstRequest({ at }: { at: string | undefined }) {
   const opened = useMemo(() => Date.now(), [])
   const isNew = at !== undefined && Date.parse(at) >= opened
+  const { store } = useApp()
+  useEffect(() => {
+    if (isNew) return undefined
+    // a client that only says hello changes nothing, so there is no event of it
+    const timer = setInterval(() => void store.open(sources.overview).load(), WAIT_MS)
+    return () => clearInterval(timer)
+  }, [store, isNew])
   return (
     <p role="status" class="waiting">
       <Status

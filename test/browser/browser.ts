@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { root, startGateway, type Gateway, type GatewayOptions } from '../e2e/harness.ts'
+import { later } from '../store.ts'
+
+const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
+const missing = existsSync(executablePath) ? undefined : `there is no Chromium at ${executablePath} (CHROMIUM_PATH)`
+if (missing && process.env.CI) throw new Error(missing)
+if (missing) console.error(`*** NO BROWSER TEST RUNS: ${missing} ***`)
+
+/** For the options of every test that needs a browser. */
+export const skip: string | false = missing ?? false
+
+/** Nothing but the pages of the gateway is asked for: no updates, no experiments, no names of other hosts. */
+const args = [
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync'
+]
+
+const newest = (folder: string): number =>
+  Math.max(
+    ...readdirSync(folder, { recursive: true, withFileTypes: true }).map(
+      (entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs
+    )
+  )
+
+/** The tests see what `npm run build` made; an old build would tell nothing. */
+export function requireBuild(): void {
+  const page = join(root, 'dist/dashboard/index.html')
+  const isFresh = existsSync(page) && statSync(page).mtimeMs >= newest(join(root, 'dashboard/src'))
+  if (!isFresh) throw new Error('dist/dashboard is missing or older than dashboard/src: run "npm run build"')
+}
+
+export interface Visit extends BrowserContextOptions {
+  /** Messages on the console that belong to what is tested, for example a refusal of the gateway. */
+  readonly expected?: RegExp
+}
+
+/** A gateway with its dashboard, and a browser. One of each is enough for a file of tests. */
+export interface Site {
+  readonly gateway: Gateway
+  readonly browser: Browser
+  /** Opens a page at a hash; afterwards nothing may stand on its console, and nothing may have been asked of other hosts. */
+  visit(hash: string, work: (page: Page) => Promise<void>, options?: Visit): Promise<void>
+}
+
+export async function startSite(t: TestContext, options: GatewayOptions = {}): Promise<Site> {
+  requireBuild()
+  const [gateway, browser] = await Promise.all([
+    startGateway(t, options),
+    chromium.launch({ executablePath, args, chromiumSandbox: false })
+  ])
+  later(t, () => browser.close())
+  const visit: Site['visit'] = async (hash, work, { expected, ...context } = {}) => {
+    const opened = await browser.newContext({
+      reducedMotion: 'reduce',
+      viewport: { width: 1440, height: 900 },
+      ...context
+    })
+    opened.setDefaultTimeout(15_000)
+    const page = await opened.newPage()
+    const said: string[] = []
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) said.push(message.text())
+    })
+    page.on('pageerror', (error) => said.push(String(error.stack)))
+    page.on('request', (request) => {
+      if (!request.url().startsWith(gateway.url)) said.push(`asked for ${request.url()}`)
+    })
+    try {
+      await page.goto(`${gateway.url}/${hash}`)
+      await page.locator('h1').waitFor()
+      await work(page)
+    } finally {
+      await opened.close()
+    }
+    assert.deepEqual(
+      said.filter((text) => !expected?.test(text)),
+      []
+    )
+  }
+  return { gateway, browser, visit }
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+interface AxeResults {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
+}
+
+/** What axe finds wrong with the page as it is shown now: a rule and an element each. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe)
+  const { violations } = (await page.evaluate(
+    `axe.run(document, { runOnly: ${JSON.stringify(rules)}, resultTypes: ['violations'] })`
+  )) as AxeResults
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+}
+
+/** By how many pixels the page is wider than its window. */
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate('document.documentElement.scrollWidth - innerWidth')
+
+/** Leads a page that is open to another hash, without loading it anew. */
+export async function go(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
+  // pages that are loaded when they are first shown
+  await page.locator('main h1').waitFor()
+  await settled(page)
+}
+
+/** Until no skeleton stands in for data. */
+export const settled = (page: Page): Promise<void> => page.locator('.skeleton').first().waitFor({ state: 'detached' })

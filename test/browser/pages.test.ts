@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findBarriers, go, overflowOf, skip, startSite } from './browser.ts'
+import { at, hostile, makeBreakable, startHostile } from './world.ts'
+
+const routes = [
+  '#/overview',
+  '#/servers',
+  '#/servers/demo',
+  '#/servers/evil',
+  '#/servers/evil?tab=prompts',
+  '#/servers/evil?tab=resources',
+  '#/servers/evil?tab=calls',
+  '#/servers/evil?tab=settings',
+  '#/servers/reports?tab=log',
+  '#/new/server',
+  '#/new/server?tab=form&transport=stdio',
+  '#/new/server?tab=paste',
+  '#/tools',
+  '#/tools/evil__look',
+  `#/tools/${encodeURIComponent(`evil__${hostile.image}`)}`,
+  '#/prompts',
+  '#/prompts/evil__ask',
+  '#/resources',
+  '#/groups',
+  '#/groups/evil',
+  '#/new/group',
+  '#/calls',
+  '#/calls?outcome=failed',
+  '#/diagnostics',
+  '#/connect',
+  '#/nothing'
+]
+const widths = [1440, 390] as const
+const themes = ['light', 'dark'] as const
+
+test('every page is open to everybody, in both themes and widths, and hostile text stays text', { skip }, async (t) => {
+  const { gateway, visit } = await startSite(t, { args: ['--demo'] })
+  const reports = await makeBreakable(t, `FATAL: ${hostile.image}`)
+  await gateway.register({ ...at('evil', await startHostile(t)), description: Object.values(hostile).join(' ') })
+  await gateway.register(reports.registration('reports'))
+  const group = { name: 'evil', description: hostile.image, included_servers: ['evil'] }
+  assert.equal((await gateway.post('/api/v0/tool-groups', group)).status, 201)
+  await gateway.post('/api/v0/tools/invoke', { name: 'evil__look' })
+  await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 1, b: 2 })
+  await reports.break()
+  await gateway.post('/api/v0/tools/invoke', { name: 'reports__echo' })
+
+  await visit('#/servers', async (page) => {
+    for (const route of routes) {
+      await t.test(`DA-08 ${route} is inert, has no barriers and fits its window`, async () => {
+        await page.setViewportSize({ width: 1440, height: 900 })
+        await go(page, route)
+        for (const width of widths) {
+          await page.setViewportSize({ width, height: 900 })
+          for (const colorScheme of themes) {
+            await page.emulateMedia({ colorScheme })
+            assert.deepEqual(await findBarriers(page), [], `${width} ${colorScheme}`)
+          }
+          assert.equal(await overflowOf(page), 0, `${width} px`)
+        }
+        assert.equal(await page.evaluate('window.__x'), undefined)
+        assert.equal(await page.locator('main img, main script, main a[href^="javascript:"]').count(), 0)
+      })
+    }
+  })
+
+  await t.test('DA-08 hostile text is shown as it is, hidden characters as marks', async () => {
+    await visit('#/servers/evil', async (page) => {
+      const row = page.getByRole('row', { name: 'look' })
+      const text = (await row.textContent()) ?? ''
+      for (const part of [hostile.image, hostile.script, hostile.link]) assert.ok(text.includes(part), part)
+      assert.match(text, /aU\+200BbU\+202EcU\+E0041d/)
+      await row.getByText('hidden characters').waitFor()
+    })
+  })
+})

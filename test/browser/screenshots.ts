@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test, type TestContext } from 'node:test'
+import pg from 'pg'
+import { root } from '../e2e/harness.ts'
+import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
+import { startProtected } from '../fixtures/oauth/protected.ts'
+import { freshPlace, later, tempDir, type Place } from '../store.ts'
+import { go, startSite, type Site } from './browser.ts'
+import { makeBreakable } from './world.ts'
+
+/** `npm run screenshots`: the pictures of the documentation, of a gateway that has been used for a day. */
+const folder = join(root, 'docs/images')
+const DAY_MS = 86_400_000
+
+const used: readonly (readonly [server: string, item: string, ms: number, share: number])[] = [
+  ['demo', 'add', 3, 0.3],
+  ['demo', 'time', 4, 0.25],
+  ['files', 'read_text_file', 9, 0.25],
+  ['files', 'search_files', 140, 0.1],
+  ['memory', 'search_nodes', 12, 0.08],
+  ['reports', 'echo', 60, 0.02]
+]
+
+/** The same numbers every time. */
+function random(seed: number): () => number {
+  let state = seed
+  return () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647
+}
+
+/** Calls of the last day, more by day than by night. */
+function pastCalls(): object[] {
+  const next = random(42)
+  return Array.from({ length: 2_400 }, (_, at) => {
+    const ago = DAY_MS * next() ** 1.3
+    const pick = next()
+    let sum = 0
+    const [server, item, typical] = used.find(([, , , share]) => (sum += share) > pick) ?? used[0]!
+    const isBroken = server === 'reports' && ago < DAY_MS / 4
+    const total = typical * (0.6 + next() + 3 * next() ** 9)
+    return {
+      at: Date.now() - ago,
+      server,
+      item,
+      outcome: isBroken ? 'failed' : at % 160 === 0 ? 'tool_error' : 'ok',
+      error: isBroken
+        ? 'the process exited with code 3: FATAL: password authentication failed for user "reports"'
+        : null,
+      total_ms: isBroken ? 1_400 + next() * 80 : total,
+      upstream_ms: isBroken ? 1_398 : total * 0.97,
+      request_bytes: 80 + Math.round(next() * 200),
+      response_bytes: 300 + Math.round(next() * 4_000),
+      endpoint: next() > 0.25 ? '/mcp' : '/v0/groups/research/mcp'
+    }
+  })
+}
+
+async function addPastCalls({ databaseUrl }: Place): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(
+    `insert into calls (at, kind, caller_kind, caller, endpoint, via, server, item, outcome, total_ms, upstream_ms,
+       request_bytes, response_bytes, error)
+     select to_timestamp(at / 1000), 'tool', 'development', 'development', endpoint, 'modern', server, item, outcome,
+       total_ms, upstream_ms, request_bytes, response_bytes, error
+     from json_to_recordset($1::json) as r(at double precision, endpoint text, server text, item text, outcome text,
+       total_ms real, upstream_ms real, request_bytes integer, response_bytes integer, error text) order by at`,
+    [JSON.stringify(pastCalls())]
+  )
+  await client.end()
+}
+
+const bin = (path: string) =>
+  fileURLToPath(new URL(`../../node_modules/@modelcontextprotocol/${path}`, import.meta.url))
+const nodeServer = (name: string, args: readonly string[]) => ({
+  name,
+  transport: 'stdio',
+  command: process.execPath,
+  args
+})
+
+async function fill(t: TestContext, { gateway }: Site): Promise<void> {
+  const reports = await makeBreakable(t, 'FATAL: password authentication failed for user "reports"')
+  await gateway.register(nodeServer('files', [bin('server-filesystem/dist/index.js'), await tempDir(t)]))
+  await gateway.register(nodeServer('memory', [bin('server-memory/dist/index.js')]))
+  await gateway.register(reports.registration('reports'))
+  const as = await startAuthorizationServer(null)
+  later(t, as.close)
+  const tracker = await startProtected(null, as, { isOpen: true } as never)
+  later(t, tracker.close)
+  await gateway.register({ name: 'tracker', transport: 'streamable_http', url: tracker.url })
+  await gateway.post('/api/v0/servers/tracker/disable')
+  const group = {
+    name: 'research',
+    description: 'Look things up; nothing that writes.',
+    included_servers: ['demo', 'memory']
+  }
+  assert.equal((await gateway.post('/api/v0/tool-groups', group)).status, 201)
+  await reports.break()
+  await gateway.post('/api/v0/tools/invoke', { name: 'reports__echo' })
+  await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 3 })
+}
+
+const pages: readonly (readonly [name: string, hash: string])[] = [
+  ['overview', '#/overview'],
+  ['server', '#/servers/files'],
+  ['add-server', '#/new/server?tab=paste'],
+  ['tools', '#/tools/demo__add'],
+  ['prompts', '#/prompts'],
+  ['resources', '#/resources'],
+  ['groups', '#/groups'],
+  ['group', '#/groups/research'],
+  ['calls', '#/calls'],
+  ['diagnostics', '#/diagnostics'],
+  ['connect', '#/connect'],
+  ['servers', '#/servers']
+]
+
+test('pictures of every page', async (t) => {
+  const place = await freshPlace(t, 'postgres')
+  await addPastCalls(place)
+  const site = await startSite(t, { place, args: ['--demo'] })
+  await fill(t, site)
+  await mkdir(folder, { recursive: true })
+  await site.visit('#/servers', async (page) => {
+    for (const [name, hash] of pages) {
+      await go(page, hash)
+      await page.evaluate('document.activeElement.blur()')
+      await page.screenshot({ path: join(folder, `${name}.png`) })
+    }
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.screenshot({ path: join(folder, 'servers-dark.png') })
+  })
+})

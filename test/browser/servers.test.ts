@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { until } from '../e2e/harness.ts'
+import { at, startUpstream } from '../e2e/upstream.ts'
+import { startRecorder } from '../fixtures/http/recorder.ts'
+import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
+import { startProtected } from '../fixtures/oauth/protected.ts'
+import { later } from '../store.ts'
+import { skip, startSite } from './browser.ts'
+import { makeBreakable } from './world.ts'
+
+const row = (page: Page, name: string) =>
+  page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
+
+test('servers are added, watched, changed and removed in the browser', { skip }, async (t) => {
+  const { gateway, visit } = await startSite(t)
+  const alpha = await startUpstream(t, 'alpha')
+
+  await t.test('an empty gateway says how to begin', async () => {
+    await visit('', async (page) => {
+      assert.equal(await page.title(), 'Servers · Towpath')
+      await page.getByRole('link', { name: 'Paste mcp.json' }).click()
+      await page.getByRole('tab', { name: 'Paste mcp.json', selected: true }).waitFor()
+    })
+  })
+
+  await t.test('a server is added with the keyboard alone', async () => {
+    await visit('#/overview', async (page) => {
+      await page.keyboard.press('g')
+      await page.keyboard.press('s')
+      await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      assert.equal(await page.evaluate('document.activeElement.textContent'), 'Servers')
+      await page.keyboard.press('n')
+      await page.getByRole('heading', { name: 'Add server' }).waitFor()
+      const reach = async (label: string) => {
+        for (let presses = 0; presses < 40; presses++) {
+          await page.keyboard.press('Tab')
+          const focused = await page.evaluate(
+            '(document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent)'
+          )
+          if (String(focused).startsWith(label)) return
+        }
+        throw new Error(`Tab never reaches ${label}`)
+      }
+      await reach('URL')
+      await page.keyboard.type(alpha.url)
+      await reach('Name')
+      await page.keyboard.press('Control+A')
+      await page.keyboard.type('a__b')
+      await page.getByText('The name must be').waitFor()
+      await page.keyboard.press('Control+A')
+      await page.keyboard.type('alpha')
+      await page.keyboard.press('Control+Enter')
+      await page.getByRole('heading', { name: 'alpha' }).waitFor()
+      await page.getByRole('link', { name: 'echo' }).waitFor()
+    })
+  })
+
+  await t.test('the form tests without keeping, and offers to replace a name that is taken', async () => {
+    const beta = await startUpstream(t, 'beta', { tools: [{ name: 'other', inputSchema: { type: 'object' } }] })
+    await visit(
+      '#/new/server',
+      async (page) => {
+        await page.getByLabel('URL').fill(beta.url)
+        await page.getByLabel('Name').fill('alpha')
+        await page.getByRole('button', { name: 'Test' }).click()
+        await page.getByText(/Connected in .*: 1 tool\./).waitFor()
+        await page.getByRole('button', { name: 'Add server' }).click()
+        await page.getByRole('alert').filter({ hasText: 'alpha' }).waitFor()
+        assert.equal((await gateway.get('/api/v0/tools?server=alpha')).body[0].name, 'alpha__echo')
+        await page.getByRole('button', { name: 'Replace alpha' }).click()
+        await page.getByRole('link', { name: 'other' }).waitFor()
+      },
+      { expected: /409/ }
+    )
+    await gateway.remove('/api/v0/servers/alpha')
+    await gateway.register(at('alpha', alpha))
+  })
+
+  await t.test('what others change is seen without reloading, and a call on the page of calls', async () => {
+    await visit('#/servers', async (page) => {
+      await row(page, 'alpha').waitFor()
+      await gateway.register(at('gamma', alpha))
+      await row(page, 'gamma').waitFor()
+      await page.getByRole('navigation').getByRole('link', { name: 'Calls' }).click()
+      await page.getByText('Live', { exact: true }).waitFor()
+      await gateway.post('/api/v0/tools/invoke', { name: 'gamma__echo' })
+      await page.getByRole('button', { name: 'gamma__echo' }).click()
+      await page.getByText('Of it the gateway').waitFor()
+      await gateway.remove('/api/v0/servers/gamma')
+    })
+  })
+
+  await t.test('a switch shows its new state at once, and goes back with the reason where it is refused', async () => {
+    await visit(
+      '#/servers',
+      async (page) => {
+        const control = page.getByRole('switch', { name: 'alpha enabled' })
+        await control.uncheck()
+        await row(page, 'alpha').getByText('Disabled').waitFor()
+        await until('the gateway to know', async () => !(await gateway.get('/api/v0/servers')).body[0].enabled)
+        await control.check()
+        await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
+        await page.context().setOffline(true)
+        await control.click()
+        await row(page, 'alpha').getByRole('alert').filter({ hasText: 'Towpath cannot be reached' }).waitFor()
+        assert.equal(await control.isChecked(), true)
+        await page.context().setOffline(false)
+      },
+      { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK/ }
+    )
+  })
+
+  await t.test('a server that fails opens itself with the cause and the last line of stderr', async () => {
+    const reports = await makeBreakable(t, 'FATAL: DATABASE_URI is missing')
+    await gateway.register(reports.registration('reports'))
+    await visit('#/servers', async (page) => {
+      await row(page, 'reports').getByText('Connected').waitFor()
+      await reports.break()
+      await gateway.post('/api/v0/tools/invoke', { name: 'reports__echo' })
+      await row(page, 'reports').getByText('Failing').waitFor()
+      await page.getByText('FATAL: DATABASE_URI is missing').first().waitFor()
+      await page.getByRole('button', { name: 'Test connection' }).click()
+      await page.getByText(/Failed after/).waitFor()
+      await page.getByRole('link', { name: 'View stderr' }).click()
+      await page.locator('.log').getByText('FATAL: DATABASE_URI is missing').waitFor()
+    })
+    await gateway.remove('/api/v0/servers/reports')
+  })
+
+  const guarded = await startRecorder(t)
+  await t.test('a pasted configuration is looked at, asked for what it lacks, and added server by server', async () => {
+    const configuration = {
+      mcpServers: {
+        'my notes': { url: guarded.url, headers: { Authorization: 'Bearer ${NOTES_TOKEN}' }, autoApprove: [] },
+        loop: { url: `${gateway.url}/mcp` },
+        gone: { url: 'http://127.0.0.1:9/mcp' }
+      }
+    }
+    await visit('#/new/server?tab=paste', async (page) => {
+      await page.getByLabel('Configuration').fill(JSON.stringify(configuration))
+      await page.getByRole('button', { name: 'Preview' }).click()
+      await page.getByText('Ignored: autoApprove').waitFor()
+      assert.equal(await page.getByRole('checkbox', { name: 'Add loop' }).isDisabled(), true)
+      await page.getByLabel('NOTES_TOKEN').fill('a-token-of-notes')
+      await page.getByRole('button', { name: 'Add 2 servers' }).click()
+      await page.getByText(/Added, \d+ tools?/).waitFor()
+      await page.getByText('Failed', { exact: true }).waitFor()
+      await page.getByRole('link', { name: 'my-notes' }).waitFor()
+    })
+    assert.ok(guarded.requests.some(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
+  })
+
+  await t.test(
+    'a secret stays what it is while other settings change, and never follows to another server',
+    async () => {
+      await visit(
+        '#/servers/my-notes?tab=settings',
+        async (page) => {
+          await page.getByText('Stored, not shown').waitFor()
+          await page.getByLabel('Description').fill('What was said')
+          const seen = guarded.requests.length
+          await page.getByRole('button', { name: 'Save settings' }).click()
+          await page.getByText('What was said').waitFor()
+          const later = guarded.requests.slice(seen)
+          assert.ok(later.length > 0)
+          assert.ok(later.every(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
+
+          await page.getByRole('tab', { name: 'Settings' }).click()
+          await page.getByLabel('URL').fill(alpha.url)
+          await page.getByRole('button', { name: 'Save settings' }).click()
+          await page
+            .getByRole('alert')
+            .filter({ hasText: /bearer_token/ })
+            .waitFor()
+        },
+        { expected: /400/ }
+      )
+    }
+  )
+
+  await t.test('a sign-in at the authorization server of an upstream is led through to its end', async () => {
+    const as = await startAuthorizationServer(null)
+    later(t, as.close)
+    const upstream = await startProtected(null, as)
+    later(t, upstream.close)
+    await visit('#/new/server', async (page) => {
+      await page.getByLabel('URL').fill(upstream.url)
+      await page.getByLabel('Name').fill('tracker')
+      await page.getByRole('button', { name: 'Add server' }).click()
+      await page.getByText(/The link expires in \d+:\d\d/).waitFor()
+      const target = await page.getByRole('link', { name: 'Open sign-in page' }).getAttribute('href')
+      // what the other tab does where the person agrees
+      const callback = await fetch(await as.agree(target!))
+      assert.equal(callback.status, 200)
+      assert.match(callback.headers.get('content-type') ?? '', /text\/html/)
+      await page.getByRole('heading', { name: 'tracker' }).waitFor()
+      await page.getByText('Connected', { exact: true }).waitFor()
+    })
+  })
+
+  await t.test('deleting names what goes, begins at Cancel and gives the focus back', async () => {
+    await gateway.post('/api/v0/tool-groups', { name: 'helpers', included_servers: ['tracker'] })
+    await visit(
+      '#/servers/tracker',
+      async (page) => {
+        const remove = page.getByRole('button', { name: 'Delete', exact: true })
+        await remove.click()
+        const dialog = page.getByRole('dialog', { name: 'Delete tracker' })
+        await dialog.getByText('1 group will miss it: helpers').waitFor()
+        assert.equal(await page.evaluate('document.activeElement.textContent'), 'Cancel')
+        await page.keyboard.press('Escape')
+        await dialog.waitFor({ state: 'detached' })
+        assert.equal(await page.evaluate('document.activeElement.textContent'), 'Delete')
+        await remove.click()
+        await dialog.getByRole('button', { name: 'Delete server' }).click()
+        await page.getByRole('heading', { name: 'Servers' }).waitFor()
+        await row(page, 'tracker').waitFor({ state: 'detached' })
+      },
+      { expected: /404/ }
+    )
+  })
+
+  await t.test('the command menu finds servers and tools, and letters can be turned off', async () => {
+    await visit('#/servers', async (page) => {
+      await row(page, 'alpha').waitFor()
+      await page.keyboard.press('Control+K')
+      await page.keyboard.type('alpha')
+      await page.getByRole('option', { name: 'alpha Server' }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'alpha' }).waitFor()
+      await page.keyboard.press('?')
+      const help = page.getByRole('dialog', { name: 'Keyboard' })
+      await help.getByRole('switch').uncheck()
+      await page.keyboard.press('Escape')
+      await help.waitFor({ state: 'detached' })
+      await page.reload()
+      await page.getByRole('heading', { name: 'alpha' }).waitFor()
+      await page.keyboard.press('?')
+      await page.keyboard.press('Control+K')
+      await page.getByRole('dialog', { name: 'Go to' }).waitFor()
+      assert.equal(await help.count(), 0)
+    })
+  })
+
+  await t.test('rows are walked with j and k and switched with e, and the filter stands in the address', async () => {
+    await visit('#/servers', async (page) => {
+      await row(page, 'alpha').waitFor()
+      await page.keyboard.press('j')
+      assert.equal(await page.evaluate('document.activeElement.textContent'), 'alpha')
+      await page.keyboard.press('e')
+      await row(page, 'alpha').getByText('Disabled').waitFor()
+      await page.keyboard.press('e')
+      await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
+      await page.keyboard.press('/')
+      await page.keyboard.type('nothing')
+      await page.getByText('No server matches “nothing”').waitFor()
+      assert.match(page.url(), /#\/servers\?q=nothing$/)
+      await page.getByRole('button', { name: 'Clear' }).click()
+      await row(page, 'alpha').waitFor()
+    })
+  })
+
+  await t.test('a theme that is chosen is there before the first paint of the next visit', async () => {
+    await visit('#/servers', async (page) => {
+      const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+      const before = await ground()
+      await page.getByRole('button', { name: 'Switch colour theme' }).click()
+      assert.notEqual(await ground(), before)
+      await page.reload()
+      assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
+    })
+  })
+
+  await t.test('the page to connect clients turns green when one comes', async () => {
+    await visit('#/connect', async (page) => {
+      await page.getByText(`claude mcp add --transport http towpath ${gateway.url}/mcp`).waitFor()
+      const initialize = {
+        ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+      }
+      const answer = await fetch(`${gateway.url}/mcp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: JSON.stringify(initialize)
+      })
+      assert.equal(answer.status, 200)
+      await page.getByText('A client is connected').waitFor()
+    })
+  })
+
+  await t.test('checks say what they found, and can be repeated', async () => {
+    await visit('#/diagnostics', async (page) => {
+      await page.getByRole('cell', { name: 'Pass' }).first().waitFor()
+      await page.getByRole('button', { name: 'Check again' }).click()
+      await page.getByRole('button', { name: 'Check again' }).waitFor()
+    })
+  })
+
+  await t.test('while the gateway is away what was known stays, and a banner says so', async () => {
+    await visit(
+      '#/servers',
+      async (page) => {
+        await row(page, 'alpha').waitFor()
+        await gateway.stop('SIGKILL')
+        await page.getByText('Towpath cannot be reached.').waitFor()
+        assert.equal(await row(page, 'alpha').count(), 1)
+      },
+      { expected: /ERR_CONNECTION|ERR_INCOMPLETE|Failed to load/ }
+    )
+  })
+})
