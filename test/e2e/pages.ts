@@ -56,9 +56,14 @@ export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv
   later(t, () => shell.kill('SIGKILL'))
   let printed = ''
   let complaints = ''
+  let commands = ''
   let told = () => {}
-  let failed: (error: Error) => void = () => {}
-  shell.once('close', () => failed(new Error(`a command of the page failed: ${complaints}${printed}`)))
+  const failed = new Promise<never>((_, reject) =>
+    shell.once('close', (code, signal) =>
+      reject(new Error(`a command of the page ended with ${code ?? signal}: ${commands}\n${complaints}${printed}`))
+    )
+  )
+  failed.catch(() => {})
   shell.stdout.on('data', (chunk: Buffer) => {
     printed += chunk.toString()
     told()
@@ -67,13 +72,13 @@ export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv
     complaints += chunk.toString()
   })
   return async (text: string): Promise<string> => {
+    commands = text
     printed = complaints = ''
-    const done = new Promise<void>((resolve, reject) => {
+    const done = new Promise<void>((resolve) => {
       told = () => printed.endsWith('\0') && resolve()
-      failed = reject
     })
     shell.stdin.write(`{\n${text}\n} < /dev/null\nprintf '\\0'\n`)
-    await done
+    await Promise.race([done, failed])
     return printed.slice(0, -1)
   }
 }
