@@ -16,6 +16,12 @@ export const Shown = ({ text }: { text: string }) => (
   </>
 )
 
+/** The same where only text can stand: options, labels that are read out. */
+export const shownText = (text: string): string =>
+  markHidden(text)
+    .map((segment) => ('text' in segment ? segment.text : `[${segment.mark}]`))
+    .join('')
+
 /** A qualified name, `<server>__<item>`, that may break after the prefix and at `_`. */
 export function QualifiedName({ name }: { name: string }) {
   const at = name.indexOf('__')

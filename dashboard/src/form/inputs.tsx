@@ -1,18 +1,19 @@
 import { useSignal } from '@preact/signals'
 import { Segmented } from '../components/segmented.tsx'
+import { shownText } from '../components/shown.tsx'
 import { optionOf, type FieldOf } from './fields.ts'
 import { describedBy, type FieldProps } from './frame.tsx'
 import { at, equalJson, isExact, numberOf, numberText, parseJson, printJson, type Json } from './json.ts'
 
-const hints: Readonly<Record<string, string>> = {
-  date: '2026-01-31',
-  'date-time': '2026-01-31T09:30:00Z',
-  time: '09:30:00Z',
-  duration: 'PT1H30M',
-  email: 'name@example.com',
-  uri: 'https://example.com',
-  uuid: '00000000-0000-0000-0000-000000000000'
-}
+const hints: ReadonlyMap<string, string> = new Map([
+  ['date', '2026-01-31'],
+  ['date-time', '2026-01-31T09:30:00Z'],
+  ['time', '09:30:00Z'],
+  ['duration', 'PT1H30M'],
+  ['email', 'name@example.com'],
+  ['uri', 'https://example.com'],
+  ['uuid', '00000000-0000-0000-0000-000000000000']
+])
 
 const valueAt = ({ form, path }: FieldProps): Json | undefined => at(form.value.value, path)
 
@@ -28,7 +29,7 @@ export function TextInput(props: FieldProps<FieldOf<'text'>>) {
   const value = valueAt(props)
   const text = typeof value === 'string' ? value : ''
   const onInput = (next: string) => form.set(path, next === '' ? undefined : next)
-  const placeholder = field.format === undefined ? undefined : hints[field.format]
+  const placeholder = hints.get(field.format ?? '')
   if (field.format === 'password') {
     return (
       <input
@@ -134,7 +135,7 @@ export function ChoiceInput(props: FieldProps<FieldOf<'choice'>>) {
       {(current < 0 || !required) && <option value="">{required ? 'Choose' : 'Not set'}</option>}
       {field.options.map(({ label }, index) => (
         <option key={index} value={String(index)}>
-          {label}
+          {shownText(label)}
         </option>
       ))}
     </select>

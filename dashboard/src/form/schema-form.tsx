@@ -1,5 +1,5 @@
 import { Segmented } from '../components/segmented.tsx'
-import { Shown } from '../components/shown.tsx'
+import { Shown, shownText } from '../components/shown.tsx'
 import type { Field, FieldOf } from './fields.ts'
 import { Caption, idOf, Notes, type FieldProps } from './frame.tsx'
 import { BooleanInput, ChoiceInput, FixedInput, JsonInput, NumberInput, TextInput } from './inputs.tsx'
@@ -169,7 +169,7 @@ function UnionInput(props: FieldProps<FieldOf<'union'>>) {
     form.choose(path, Number(next))
     form.set(path, converted(to.field, value) ?? (path.length === 0 ? {} : undefined))
   }
-  const options = variants.map(({ label }, at) => ({ id: String(at), label }))
+  const options = variants.map(({ label }, at) => ({ id: String(at), label: shownText(label) }))
   const isShort = variants.length <= 4 && options.every(({ label }) => label.length <= 24)
   return (
     <>

@@ -36,7 +36,7 @@ export function Effective({ preview, draft, saved, savedCount, onDrop }: Effecti
         {data.value && <Figures preview={data.value} savedCount={savedCount} />}
       </div>
       {data.value && (
-        <div class={isLate.value ? 'scroll late' : 'scroll'} tabIndex={0} role="region" aria-label="Effective tools">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Effective tools">
           <Served tools={data.value.tools} />
           <LeftOut preview={data.value} draft={draft} saved={saved} onDrop={onDrop} />
         </div>

@@ -52,6 +52,7 @@ export function Tools({ name, query }: PageProps) {
             name={name}
             filter={filter}
             isSelecting={isSelecting.value}
+            onStart={() => (isSelecting.value = true)}
             onDone={() => (isSelecting.value = false)}
           />
         )}
@@ -74,12 +75,13 @@ interface PanesProps {
   readonly name: string
   readonly filter: ToolFilter
   readonly isSelecting: boolean
+  readonly onStart: () => void
   readonly onDone: () => void
 }
 
 const searched = ({ canonical_name, title, description }: ToolView) => [canonical_name, title, description]
 
-function Panes({ tools, name, filter, isSelecting, onDone }: PanesProps) {
+function Panes({ tools, name, filter, isSelecting, onStart, onDone }: PanesProps) {
   const selected = useSignal<ReadonlySet<string>>(new Set())
   const entries = useMemo(() => entriesOf(tools, searched), [tools])
   const { q, server, state } = filter
@@ -126,7 +128,10 @@ function Panes({ tools, name, filter, isSelecting, onDone }: PanesProps) {
                 isCurrent={tool.canonical_name === name}
                 query={filterQuery(filter)}
                 isSelected={isSelecting ? selected.value.has(tool.canonical_name) : undefined}
-                onSelect={() => (selected.value = toggled(selected.value, tool.canonical_name))}
+                onSelect={() => {
+                  selected.value = toggled(selected.value, tool.canonical_name)
+                  onStart()
+                }}
               />
             )}
           />
@@ -157,7 +162,10 @@ function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps)
   const { canonical_name, name, description, enabled, server_enabled } = tool
   return (
     <div class="itm">
-      {isSelected !== undefined && (
+      {isSelected === undefined ? (
+        // not seen: what Space presses in a row, to begin with
+        <input type="checkbox" hidden aria-label={canonical_name} onChange={onSelect} />
+      ) : (
         <label class="pick">
           <input type="checkbox" class="cb" checked={isSelected} onChange={onSelect} aria-label={canonical_name} />
         </label>
