@@ -1,0 +1,118 @@
+import type { ServerResponse } from 'node:http'
+import type { TestContext } from 'node:test'
+import { sendJson, sendResult, startUpstream, textResult, type Message, type Upstream } from '../e2e/upstream.ts'
+
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+const node = {
+  type: 'object',
+  properties: { label: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/node' } } },
+  required: ['label']
+}
+
+/** A schema with everything that people miss in forms made from schemas. */
+export const orderSchema = {
+  type: 'object',
+  allOf: [{ properties: { id: { type: 'integer', minimum: 1 } }, required: ['id'] }, { $ref: '#/$defs/named' }],
+  properties: {
+    body: { type: 'string', description: 'What it is about' },
+    labels: { type: 'array', items: { type: 'string' } },
+    urgent: { type: 'boolean' },
+    size: { enum: ['small', 'large'] },
+    limit: { anyOf: [{ type: 'number' }, { type: 'null' }] },
+    source: {
+      oneOf: [
+        { title: 'File', type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+        { title: 'Link', type: 'object', properties: { url: { type: 'string' } }, required: ['url'] }
+      ]
+    },
+    tree: { $ref: '#/$defs/node' },
+    extra: { type: 'object', additionalProperties: { type: 'string' } }
+  },
+  $defs: { node, named: { properties: { title: { type: 'string', minLength: 3 } }, required: ['title'] } }
+}
+
+const results: Readonly<Record<string, object>> = {
+  show: {
+    content: [
+      { type: 'text', text: 'Plain <b>text</b>' },
+      { type: 'text', text: '{"rows":[{"id":12345678901234567890}]}' },
+      { type: 'image', data: png, mimeType: 'image/png' },
+      { type: 'audio', data: png, mimeType: 'audio/wav' },
+      { type: 'resource_link', uri: 'https://example.com/report', name: 'report' },
+      { type: 'resource', resource: { uri: 'x://blob', blob: png, mimeType: 'application/zip' } }
+    ],
+    structuredContent: { sum: 'three' }
+  },
+  fail: { ...textResult('No such order'), isError: true }
+}
+
+export interface Offering extends Upstream {
+  /** Tools that it lists; what is changed here is seen at the next refresh. */
+  readonly tools: { name: string; description: string; inputSchema: object; [member: string]: unknown }[]
+  /** Lets the calls of `wait` end. */
+  release(): void
+}
+
+/** An upstream that has something of everything. */
+export async function startOffering(t: TestContext): Promise<Offering> {
+  const none = { type: 'object' }
+  const tools: Offering['tools'] = [
+    { name: 'order', description: 'Takes an order', inputSchema: orderSchema },
+    {
+      name: 'show',
+      description: 'Shows results of every kind',
+      inputSchema: none,
+      outputSchema: { type: 'object', properties: { sum: { type: 'number' } } },
+      annotations: { readOnlyHint: true }
+    },
+    { name: 'fail', description: 'Says that it failed', inputSchema: none },
+    { name: 'break', description: 'Breaks the protocol', inputSchema: none },
+    { name: 'wait', description: 'Takes its time', inputSchema: none },
+    { name: 'drop', description: 'Drops everything', inputSchema: none, annotations: { destructiveHint: true } }
+  ]
+  const held: (() => void)[] = []
+  const answers: Readonly<Record<string, (message: Message) => object>> = {
+    initialize: () => ({
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: {}, prompts: {}, resources: {} },
+      serverInfo: { name: 'offering', version: '1' }
+    }),
+    'prompts/list': () => ({
+      prompts: [{ name: 'greet', description: 'Greets', arguments: [{ name: 'who', required: true }] }]
+    }),
+    'prompts/get': ({ params }) => ({
+      messages: [
+        { role: 'user', content: { type: 'text', text: `Greet ${String(params?.arguments?.who)}` } },
+        { role: 'assistant', content: { type: 'text', text: 'Hello' } }
+      ]
+    }),
+    'resources/list': () => ({ resources: [{ uri: 'note://one', name: 'One', mimeType: 'text/plain', size: 12 }] }),
+    'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'note://{id}', name: 'Any note' }] }),
+    'resources/read': ({ params }) => ({
+      contents: [{ uri: (params as { uri: string }).uri, text: `It is ${(params as { uri: string }).uri}` }]
+    })
+  }
+  const call = (message: Message, response: ServerResponse): void => {
+    const name = message.params?.name ?? ''
+    if (name === 'break') {
+      return sendJson(response, {
+        jsonrpc: '2.0',
+        id: message.id,
+        error: { code: -32603, message: 'It broke' }
+      }) as never
+    }
+    if (name === 'wait') return void held.push(() => sendResult(response, message, textResult('Done')))
+    sendResult(response, message, results[name] ?? textResult(JSON.stringify(message.params?.arguments)))
+  }
+  const upstream = await startUpstream(t, 'offering', {
+    tools,
+    onCall: call,
+    onRequest(message, response) {
+      const answer = answers[message.method]
+      if (answer) sendResult(response, message, answer(message))
+      return answer !== undefined
+    }
+  })
+  return { ...upstream, tools, release: () => held.splice(0).forEach((end) => end()) }
+}

@@ -1,0 +1,411 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { until } from '../e2e/harness.ts'
+import { at } from '../e2e/upstream.ts'
+import { findBarriers, go, overflowOf, skip, startSite, type Site } from './browser.ts'
+import { startOffering } from './offering.ts'
+
+const manyTools = fileURLToPath(new URL('../fixtures/stdio/many-tools.mjs', import.meta.url))
+const many = { name: 'many', transport: 'stdio', command: process.execPath, args: [manyTools], env: { TOOLS: '2000' } }
+
+const result = (page: Page) => page.getByRole('region', { name: 'Result' })
+const field = (page: Page, name: string) => page.getByLabel(new RegExp(`^${name}\\b`))
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+const callTool = (page: Page) => page.getByRole('button', { name: /^Call tool/ })
+
+/** The body of the next request to a path, as text. */
+const sent = async (page: Page, path: string, work: () => Promise<void>): Promise<string> => {
+  const [request] = await Promise.all([page.waitForRequest((each) => each.url().endsWith(path)), work()])
+  return request.postData() ?? ''
+}
+
+const isClean = async (page: Page) => {
+  assert.deepEqual(await findBarriers(page), [])
+  assert.equal(await overflowOf(page), 0)
+}
+
+const enabledOf = async ({ gateway }: Site, name: string) =>
+  (await gateway.get(`/api/v0/tool?name=${name}`)).body.enabled as boolean
+
+test('tools, prompts, resources and groups are used in the browser', { skip }, async (t) => {
+  const offering = await startOffering(t)
+  const site = await startSite(t, { args: ['--demo'] })
+  const { gateway, visit } = site
+  await gateway.register(at('shop', offering))
+
+  await t.test('a form is made from a schema with references, alternatives, lists and open members', () =>
+    visit('#/tools/shop__order', async (page) => {
+      await callTool(page).click()
+      await page.getByText('2 problems by the input schema').waitFor()
+      await page.getByText('id is required').waitFor()
+      await page.getByText('title is required').waitFor()
+      assert.equal(await field(page, 'id').getAttribute('aria-invalid'), 'true')
+      await page.waitForFunction('document.activeElement.getAttribute("aria-invalid") === "true"')
+      await isClean(page)
+
+      await field(page, 'id').fill('12345678901234567890')
+      await field(page, 'title').fill('Boat')
+      await field(page, 'body').fill('Two\nlines')
+      await field(page, 'labels').fill('red')
+      await field(page, 'labels').press('Enter')
+      await field(page, 'labels').fill('blue')
+      await field(page, 'labels').press('Tab')
+      await page.getByRole('group', { name: 'urgent' }).getByRole('button', { name: 'true' }).click()
+      await field(page, 'size').selectOption('large')
+      await button(page, 'Set limit to null').click()
+      await page.getByRole('group', { name: 'Form of source' }).getByRole('button', { name: 'Link' }).click()
+      await field(page, 'url').fill('https://example.com')
+      await button(page, 'Add tree').click()
+      await field(page, 'label').first().fill('root')
+      await button(page, 'Add children').click()
+      await button(page, 'Add to children').click()
+      await field(page, 'label').nth(1).fill('leaf')
+      await button(page, 'Add extra').click()
+      await button(page, 'Add a member to extra').click()
+      await page.getByLabel('Name', { exact: true }).fill('note')
+      await page.getByLabel('Name', { exact: true }).press('Tab')
+      await field(page, 'Value of note').fill('yes')
+      await isClean(page)
+
+      const body = await sent(page, '/tools/invoke', () => page.keyboard.press('Control+Enter'))
+      const wanted =
+        '{"name":"shop__order","id":12345678901234567890,"title":"Boat","body":"Two\\nlines",' +
+        '"labels":["red","blue"],"urgent":true,"size":"large","limit":null,"source":{"url":"https://example.com"},' +
+        '"tree":{"label":"root","children":[{"label":"leaf"}]},"extra":{"note":"yes"}}'
+      assert.deepEqual(JSON.parse(body), JSON.parse(wanted))
+      assert.ok(body.includes('"id":12345678901234567890'), body)
+      await result(page).getByText('isError false').waitFor()
+      await isClean(page)
+    })
+  )
+
+  await t.test('form and JSON are two views of one value, which lasts until the tab is closed', () =>
+    visit('#/tools/shop__order', async (page) => {
+      await field(page, 'title').fill('Boat')
+      await button(page, 'JSON').click()
+      const json = page.getByLabel('Arguments as JSON')
+      assert.deepEqual(JSON.parse(await json.inputValue()), { title: 'Boat' })
+      await json.fill('{"id": 7, ')
+      await page.getByText(/^Not JSON/).waitFor()
+      await button(page, 'Form').click()
+      assert.ok(await json.isVisible(), 'what is no JSON is not thrown away')
+      await json.fill('{"id": 7, "title": "Ship", "other": [1], "size": "huge"}')
+      await button(page, 'Form').click()
+      assert.equal(await field(page, 'id').inputValue(), '7')
+      assert.equal(await page.getByLabel('Value of other').inputValue(), '[\n  1\n]', 'nothing is sent unseen')
+      await page.getByText('does not fit the form').waitFor()
+      await page.reload()
+      await field(page, 'title').waitFor()
+      assert.equal(await field(page, 'title').inputValue(), 'Ship')
+      await callTool(page).click()
+      await page.getByText('Must be one of "small","large"').waitFor()
+      const body = await sent(page, '/tools/invoke', () => button(page, 'Send anyway').click())
+      assert.equal(JSON.parse(body).size, 'huge')
+      assert.equal(await page.evaluate('Object.keys(localStorage).some((key) => key.includes("input"))'), false)
+    })
+  )
+
+  await t.test('results of every kind are shown, and compared with the output schema', () =>
+    visit(
+      '#/tools/shop__show',
+      async (page) => {
+        await page.getByText('It takes no parameters.').waitFor()
+        await callTool(page).click()
+        const shown = result(page)
+        await shown.getByText('Plain <b>text</b>').waitFor()
+        await shown.getByText('12345678901234567890').waitFor()
+        const image = shown.getByRole('img', { name: /image\/png/ })
+        assert.equal(
+          await image.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth),
+          1
+        )
+        assert.equal(await shown.locator('audio').count(), 1)
+        const link = shown.getByRole('link', { name: 'https://example.com/report' })
+        assert.equal(await link.getAttribute('rel'), 'noopener noreferrer')
+        const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download').click()])
+        assert.equal(download.suggestedFilename(), 'blob')
+        await shown.getByText('It does not match the output schema').waitFor()
+        await shown.getByText('Must be number').waitFor()
+        await isClean(page)
+        await button(page, 'Raw').click()
+        await shown.getByText('"resource_link"').waitFor()
+        await page.getByRole('tab', { name: 'Recent calls' }).click()
+        await page.getByRole('tabpanel').getByText('OK').first().waitFor()
+        await page.getByRole('tab', { name: 'Output schema' }).click()
+        await page.getByRole('group', { name: 'Output schema' }).getByText('"sum"').waitFor()
+        await isClean(page)
+      },
+      { expected: /ERR_|media/i }
+    )
+  )
+
+  await t.test("a tool's own error is a result, and a failure of the call is not", () =>
+    visit(
+      '#/tools/shop__fail',
+      async (page) => {
+        await callTool(page).click()
+        await result(page).getByText('isError true').waitFor()
+        await result(page).getByText('No such order').waitFor()
+        await go(page, '#/tools/shop__break')
+        await callTool(page).click()
+        await page.getByRole('alert').getByText('The tool was not called.').waitFor()
+        await page.getByRole('alert').getByText('It broke').waitFor()
+        assert.equal(await result(page).count(), 0)
+        await isClean(page)
+      },
+      { expected: /502/ }
+    )
+  )
+
+  await t.test('a call is cancelled down to the server', () =>
+    visit('#/tools/shop__wait', async (page) => {
+      await callTool(page).click()
+      await page.getByText('Waiting for the server').waitFor()
+      const waiting = () => offering.requests.filter(({ message }) => message.params?.name === 'wait')
+      await until('the call to arrive', () => waiting().length === 1)
+      await button(page, 'Cancel').click()
+      await page.getByText('Cancelled.').waitFor()
+      await until('the server to hear of it', () => waiting()[0]!.abandoned)
+      await callTool(page).waitFor()
+    })
+  )
+
+  await t.test('a destructive tool asks once in a tab', () =>
+    visit('#/tools/shop__drop', async (page) => {
+      await callTool(page).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('may destroy or overwrite').waitFor()
+      await isClean(page)
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await callTool(page).click()
+      await dialog.getByRole('button', { name: 'Call tool' }).click()
+      await result(page).waitFor()
+      await page.reload()
+      await callTool(page).click()
+      await result(page).waitFor()
+      assert.equal(await dialog.count(), 0)
+    })
+  )
+
+  await t.test('a call is copied as curl, for the command line and as JSON-RPC', () =>
+    visit(
+      '#/tools/demo__add',
+      async (page) => {
+        await field(page, 'a').fill('1')
+        await field(page, 'b').fill('2')
+        const copied = async (name: string) => {
+          await button(page, name).click()
+          return page.evaluate<string>('navigator.clipboard.readText()')
+        }
+        const curl = `curl -sS ${gateway.url}/api/v0/tools/invoke`
+        assert.ok((await copied('Copy as curl')).startsWith(curl))
+        assert.equal(await copied('Copy as CLI'), `towpath invoke demo__add --input '{"a":1,"b":2}'`)
+        assert.equal(JSON.parse(await copied('Copy as JSON-RPC')).params.arguments.b, 2)
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] }
+    )
+  )
+
+  await t.test('a changed definition is flagged, shown as a difference, and accepted', async () => {
+    const tool = offering.tools.find(({ name }) => name === 'fail')!
+    tool.description = 'Says that it failed\u200b, and sends your files away'
+    assert.equal((await gateway.post('/api/v0/servers/shop/refresh')).status, 200)
+    await visit('#/tools?state=flagged', async (page) => {
+      await page.getByRole('link', { name: /^fail/ }).click()
+      const changed = page.getByRole('region', { name: 'Changed definition' })
+      await changed.locator('.removed', { hasText: 'Says that it failed' }).waitFor()
+      await changed.locator('.added', { hasText: 'sends your files away' }).getByText('U+200B').waitFor()
+      await page.locator('.det').getByText('hidden characters').waitFor()
+      await isClean(page)
+      await button(page, 'Accept').click()
+      await changed.waitFor({ state: 'detached' })
+      await page.locator('.det').getByText('hidden characters').waitFor()
+    })
+  })
+
+  await t.test('prompts are rendered with their roles', () =>
+    visit('#/prompts', async (page) => {
+      await page.getByRole('link', { name: /^greet/ }).click()
+      await field(page, 'who').fill('Ada')
+      await field(page, 'who').press('Enter')
+      await result(page).getByText('Greet Ada').waitFor()
+      await result(page).getByText('assistant').waitFor()
+      await isClean(page)
+      await page.getByRole('switch').click()
+      await page.getByText('This prompt is disabled.').waitFor()
+      assert.equal((await gateway.get('/api/v0/prompt?name=shop__greet')).body.enabled, false)
+      await page.getByRole('switch').click()
+    })
+  )
+
+  await t.test('resources and templates are read', () =>
+    visit('#/resources', async (page) => {
+      await page.getByRole('link', { name: /^One/ }).click()
+      await page.getByRole('button', { name: /^Read/ }).click()
+      await result(page).getByText('It is note://one').waitFor()
+      await page.getByRole('link', { name: /^Any note/ }).click()
+      await field(page, 'id').fill('two')
+      await page.keyboard.press('Control+Enter')
+      await result(page).getByText('It is note://two').waitFor()
+      await isClean(page)
+    })
+  )
+
+  await t.test('a group is built, saved, copied and deleted', async () => {
+    await visit('#/groups', async (page) => {
+      await page.getByText('There are no groups yet').waitFor()
+      await page.keyboard.press('n')
+      await page.getByRole('heading', { name: 'New group' }).waitFor()
+      await page.getByText('Agents see no tools on this endpoint.').waitFor()
+      await page.getByLabel(/^Name/).fill('support')
+      await page.getByLabel('shop, whole server').click()
+      const effective = page.getByRole('region', { name: 'Effective tools' })
+      await effective.getByText('drop').waitFor()
+      await page.locator('summary', { hasText: 'shop' }).getByText('follows new tools').waitFor()
+      await page.locator('summary', { hasText: 'shop' }).click()
+      await page.locator('.tn', { hasText: 'drop' }).click()
+      await effective.getByText('excluded').waitFor()
+      await page.locator('summary', { hasText: 'demo' }).click()
+      await page.locator('.tn', { hasText: 'add' }).click()
+      await effective.getByText('picked').waitFor()
+      await page.locator('.tn', { hasText: 'word_count' }).click()
+      await button(page, 'Undo').click()
+      assert.equal(await page.locator('.tn', { hasText: 'word_count' }).getByRole('checkbox').isChecked(), false)
+      assert.equal(
+        await page
+          .getByLabel('shop, whole server')
+          .evaluate((box) => (box as unknown as { indeterminate: boolean }).indeterminate),
+        true
+      )
+      await isClean(page)
+      await page.getByText('As JSON').click()
+      await page.getByRole('group', { name: 'The group as JSON' }).getByText('"shop__drop"').waitFor()
+      await button(page, 'Create group').click()
+      await page.getByRole('heading', { name: 'support' }).waitFor()
+    })
+    const saved = (await gateway.get('/api/v0/tool-groups/support')).body
+    assert.deepEqual(
+      [saved.included_servers, saved.included_tools, saved.excluded_tools],
+      [['shop'], ['demo__add'], ['shop__drop']]
+    )
+    await visit('#/groups/support', async (page) => {
+      await page.locator('.tn', { hasText: 'add' }).click()
+      await page.getByText('1 change not saved').waitFor()
+      await page.getByText('was 6').waitFor()
+      await page.getByRole('link', { name: 'Tools', exact: false }).first().click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('1 change to this group will be lost').waitFor()
+      await isClean(page)
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      assert.match(page.url(), /#\/groups\/support$/)
+      await button(page, 'Save group').click()
+      await page.getByText('1 change not saved').waitFor({ state: 'detached' })
+      assert.deepEqual((await gateway.get('/api/v0/tool-groups/support')).body.included_tools, [])
+      await go(page, '#/groups')
+      await page.getByLabel('Clone support').click()
+      await page.getByLabel(/^Name/).waitFor()
+      assert.equal(await page.getByLabel(/^Name/).inputValue(), 'support-copy')
+      await button(page, 'Create group').click()
+      await page.getByRole('heading', { name: 'support-copy' }).waitFor()
+      await button(page, 'Delete').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete group' }).click()
+      await page.getByRole('heading', { name: 'Groups' }).waitFor()
+      await page.getByRole('link', { name: 'support-copy', exact: true }).waitFor({ state: 'detached' })
+    })
+  })
+
+  await t.test('a group keeps names that lead nowhere, marked, until they are dropped', async () => {
+    const tool = offering.tools.pop()!
+    assert.equal((await gateway.post('/api/v0/servers/shop/refresh')).status, 200)
+    await visit('#/groups/support', async (page) => {
+      await page.getByText('missing').waitFor()
+      await button(page, 'Drop shop__drop').click()
+      await button(page, 'Save group').click()
+      await page.getByText('1 change not saved').waitFor({ state: 'detached' })
+    })
+    assert.deepEqual((await gateway.get('/api/v0/tool-groups/support')).body.excluded_tools, [])
+    offering.tools.push(tool)
+  })
+
+  await t.test('2,000 tools are filtered in less than 100 ms a key, and many are changed at once', async () => {
+    await gateway.register(many)
+    await visit('#/tools', async (page) => {
+      await page.getByText('About').waitFor()
+      const filter = page.getByRole('searchbox')
+      const times: number[] = []
+      for (const text of ['t', 'to', 'tool', 'tool_00', 'tool_000']) {
+        times.push(
+          await page.evaluate<number>(`(async () => {
+            const box = document.querySelector('main input[type=search]')
+            const from = performance.now()
+            box.value = ${JSON.stringify(text)}
+            box.dispatchEvent(new InputEvent('input', { bubbles: true }))
+            await new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
+            return performance.now() - from
+          })()`)
+        )
+      }
+      // the machine may be busy, so that the best of them tells what the page needs
+      assert.ok(Math.min(...times) < 100, `${times.map(Math.round).join(', ')} ms`)
+      assert.match(page.url(), /q=tool_000/)
+      await button(page, 'Select').click()
+      await button(page, 'Select all shown').click()
+      await page.getByText('9 of 9 selected').waitFor()
+      await filter.fill('tool_0003')
+      await page.getByText('1 of 1 selected, 8 more are hidden').waitFor()
+      await button(page, 'Disable').nth(0).click()
+      await page.locator('.list').getByText('disabled', { exact: true }).waitFor()
+      await isClean(page)
+    })
+    assert.deepEqual(
+      await Promise.all(['tool_0002', 'tool_0003', 'tool_0004'].map((name) => enabledOf(site, `many__${name}`))),
+      [true, false, true]
+    )
+  })
+
+  await t.test('the list is worked with keys alone', () =>
+    visit('#/tools?server=shop', async (page) => {
+      await page.getByRole('link', { name: /^order/ }).waitFor()
+      await page.keyboard.press('/')
+      await page.keyboard.type('ai')
+      await page.getByRole('link', { name: /^order/ }).waitFor({ state: 'detached' })
+      await page.keyboard.press('Tab')
+      await page.getByRole('heading', { level: 1 }).focus()
+      await page.keyboard.press('j')
+      await page.keyboard.press('j')
+      await page.keyboard.press('e')
+      await page.locator('.list').getByText('disabled', { exact: true }).waitFor()
+      assert.equal(await enabledOf(site, 'shop__wait'), false)
+      await page.keyboard.press('e')
+      await page.locator('.list').getByText('disabled', { exact: true }).waitFor({ state: 'detached' })
+      await page.keyboard.press('Space')
+      await page.getByText('1 of 2 selected').waitFor()
+      await button(page, 'Done').click()
+      await page.getByRole('link', { name: /^wait/ }).focus()
+      await page.keyboard.press('Enter')
+      await page.waitForURL(/shop__wait/)
+      await page.waitForFunction('document.activeElement?.id === "tool-name"')
+      await page.keyboard.press('k')
+      await page.waitForFunction('document.activeElement?.textContent.startsWith("fail")')
+    })
+  )
+
+  await t.test('a server that is gone is said at its tools, whose definitions stay', async () => {
+    await offering.close()
+    await gateway.post('/api/v0/servers/shop/refresh')
+    await visit(
+      '#/tools/shop__order',
+      async (page) => {
+        await page.getByText('The server shop cannot be reached').waitFor()
+        await field(page, 'title').waitFor()
+        await go(page, '#/tools/shop__show')
+        await callTool(page).click()
+        await page.getByText('The tool was not called.').waitFor()
+        await isClean(page)
+      },
+      { expected: /50[234]/ }
+    )
+  })
+})
