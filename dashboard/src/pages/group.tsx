@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { change, path } from '../api.ts'
@@ -133,7 +133,8 @@ function Builder({ servers, tools, saved, start }: BuilderProps) {
     known.current = next
   }, [saved, history])
   const release = useRef(() => {})
-  useEffect(() => {
+  // with the very frame that says so: what was just saved is not asked about
+  useLayoutEffect(() => {
     if (!hasChanges) return
     release.current = location.guard((go) => (leave.value = go))
     const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()
