@@ -23,7 +23,8 @@ const normalised = (error: string): string =>
 export function causesOf(calls: readonly CallEntry[]): Cause[] {
   const causes = new Map<string, { server: string; text: string; count: number }>()
   for (const { server = '', error, outcome } of calls) {
-    const text = error ?? words[outcome]
+    // the server stands beside it
+    const text = (error ?? words[outcome])?.replace(/^server "[^"]*": /, '')
     if (text === undefined) continue
     const key = `${server}\n${normalised(text)}`
     const known = causes.get(key) ?? { server, text, count: 0 }

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 
 const used: readonly (readonly [server: string, item: string, ms: number, share: number])[] = [
   ['demo', 'add', 3, 0.3],
-  ['demo', 'time', 4, 0.25],
+  ['demo', 'time_now', 4, 0.25],
   ['files', 'read_text_file', 9, 0.25],
   ['files', 'search_files', 140, 0.1],
   ['memory', 'search_nodes', 12, 0.08],
@@ -77,7 +77,7 @@ const bin = (path: string) =>
 const nodeServer = (name: string, args: readonly string[]) => ({
   name,
   transport: 'stdio',
-  command: process.execPath,
+  command: 'node',
   args
 })
 
@@ -94,7 +94,7 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
   await gateway.post('/api/v0/servers/tracker/disable')
   const group = {
     name: 'research',
-    description: 'Look things up; nothing that writes.',
+    description: 'Look things up and take notes.',
     included_servers: ['demo', 'memory']
   }
   assert.equal((await gateway.post('/api/v0/tool-groups', group)).status, 201)
@@ -121,7 +121,7 @@ const pages: readonly (readonly [name: string, hash: string])[] = [
 test('pictures of every page', async (t) => {
   const place = await freshPlace(t, 'postgres')
   await addPastCalls(place)
-  const site = await startSite(t, { place, args: ['--demo'] })
+  const site = await startSite(t, { place, args: ['--demo'], env: { TOWPATH_PUBLIC_URL: 'http://localhost:8080' } })
   await fill(t, site)
   await mkdir(folder, { recursive: true })
   await site.visit('#/servers', async (page) => {

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { causesOf } from '../../dashboard/src/causes.ts'
+import { latencyPaths, latencyY, volumePaths } from '../../dashboard/src/chart.ts'
+import { emptyForm, formOf, problemIn, problemsOf, toInput, toUpdate } from '../../dashboard/src/server-form.ts'
+import type { CallEntry } from '../../src/schemas/call.ts'
+import type { ConfigSummary, ServerView } from '../../src/schemas/dashboard/servers.ts'
+
+const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>): ServerView => ({
+  ...{ name: 'a', transport, enabled: true, status: 'connected' },
+  ...{ tool_count: 0, prompt_count: 0, resource_count: 0, changed_count: 0, updated_at: '2026-01-01T00:00:00Z' },
+  config_summary: { kind: transport === 'stdio' ? 'stdio' : 'http', session_mode: 'stateful', ...config }
+})
+
+test('what is stored and not shown goes back as null, which keeps it', () => {
+  const remote = view('streamable_http', {
+    ...{ target: 'https://a.example/mcp?key=***', header_keys: ['X-Team'], has_bearer_token: true },
+    ...{ has_oauth_client: true, has_oauth_client_secret: true, oauth_scopes: ['read', 'write'] }
+  })
+  assert.deepEqual(toUpdate(formOf(remote)), {
+    ...{ transport: 'streamable_http', session_mode: 'stateful', url: null, bearer_token: null },
+    ...{ headers: { 'X-Team': null }, oauth_client_id: null, oauth_client_secret: null },
+    oauth_scopes: ['read', 'write']
+  })
+  const local = view('stdio', { command: 'npx', argument_count: 2, env_keys: ['TOKEN'] })
+  assert.deepEqual(toUpdate(formOf(local)), {
+    ...{ transport: 'stdio', session_mode: 'stateful', command: 'npx', args: null, env: { TOKEN: null } }
+  })
+})
+
+test('a new server has only what was filled in and belongs to its transport', () => {
+  const form = { ...emptyForm, name: ' a ', url: ' https://a.example/mcp ', command: 'npx', args: '-y' }
+  assert.deepEqual(toInput(form), {
+    ...{ name: 'a', transport: 'streamable_http', session_mode: 'stateless', url: 'https://a.example/mcp' }
+  })
+  const pairs = [
+    { key: 'A', value: '1' },
+    { key: ' ', value: 'nobody’s' }
+  ]
+  assert.deepEqual(toInput({ ...form, transport: 'stdio', args: '-y\n\npackage with space\n', env: pairs }), {
+    ...{ name: 'a', transport: 'stdio', session_mode: 'stateless', command: 'npx' },
+    ...{ args: ['-y', 'package with space'], env: { A: '1' } }
+  })
+})
+
+test('fields are held to their rules while they are typed, and missing ones only at the end', () => {
+  assert.deepEqual(problemsOf(emptyForm, false), {})
+  assert.deepEqual(Object.keys(problemsOf(emptyForm, true)), ['name', 'url'])
+  assert.deepEqual(Object.keys(problemsOf({ ...emptyForm, name: 'a__b', url: 'ftp://x' }, false)), ['name', 'url'])
+  assert.deepEqual(Object.keys(problemsOf({ ...emptyForm, name: 'a', transport: 'stdio' }, true)), ['command'])
+  assert.deepEqual(problemsOf({ ...emptyForm, name: 'a', url: null }, true), {})
+})
+
+test('a refusal stands beside the field that it speaks of', () => {
+  assert.deepEqual(problemIn('body/url must be a URL'), { url: 'body/url must be a URL' })
+  assert.equal(problemIn('body/headers must be an object'), undefined)
+  assert.equal(problemIn('the upstream did not answer'), undefined)
+})
+
+const call = (more: Partial<CallEntry>): CallEntry => ({
+  ...{ id: '1', at: '2026-01-01T00:00:00Z', kind: 'tool', caller_kind: 'development', caller: 'x', endpoint: '/mcp' },
+  ...{ via: 'modern', outcome: 'failed', total_ms: 1, upstream_ms: 1, request_bytes: 1, response_bytes: 1 },
+  ...more
+})
+
+test('failures are one cause where only numbers, quoted texts and the name of the server differ', () => {
+  const causes = causesOf([
+    call({ server: 'a', error: 'server "a": no answer within 61 ms' }),
+    call({ server: 'a', error: 'no answer within 9 ms' }),
+    call({ server: 'b', error: 'no answer within 9 ms' }),
+    call({ server: 'a', outcome: 'tool_error' }),
+    call({ server: 'a', outcome: 'tool_error' }),
+    call({ server: 'a', outcome: 'tool_error' })
+  ])
+  assert.deepEqual(causes, [
+    { server: 'a', text: 'the tool says that it failed', count: 3 },
+    { server: 'a', text: 'no answer within 61 ms', count: 2 },
+    { server: 'b', text: 'no answer within 9 ms', count: 1 }
+  ])
+})
+
+test('durations lie on a log scale, and what is beyond it at its edge', () => {
+  const [bottom, top] = [latencyY(0.1, 120), latencyY(1_000_000, 120)]
+  assert.deepEqual([bottom, top], [112, 16])
+  assert.equal(latencyY(100, 120), (bottom + top) / 2)
+})
+
+test('charts draw nothing for buckets without calls, and failures wherever there are any', () => {
+  const empty = { calls: 0, failed: 0 }
+  assert.deepEqual(latencyPaths([empty, empty], 120), { range: '', median: '', failed: '' })
+  assert.deepEqual(volumePaths([empty], 120), { ok: '', bad: '' })
+  const { ok, bad } = volumePaths([{ calls: 1_000, failed: 1 }], 120)
+  assert.match(bad, /v2h/)
+  assert.match(ok, /v118h/)
+  assert.match(latencyPaths([{ calls: 1, failed: 1 }], 120).failed, /^M/)
+})
