@@ -236,7 +236,9 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.getByRole('switch').click()
       await page.getByText('This prompt is disabled.').waitFor()
       assert.equal((await gateway.get('/api/v0/prompt?name=shop__greet')).body.enabled, false)
-      await page.getByRole('switch').click()
+      await page.getByRole('link', { name: /^greet/ }).focus()
+      await page.keyboard.press('e')
+      await page.getByText('This prompt is disabled.').waitFor({ state: 'detached' })
     })
   )
 

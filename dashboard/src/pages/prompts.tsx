@@ -14,6 +14,8 @@ import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
 import { ItemSections } from '../tools/item-list.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ListPane } from '../tools/list-pane.tsx'
+import { RowSwitch } from '../tools/row-switch.tsx'
+import { useSwitch } from '../tools/switching.ts'
 import { entriesOf, listItems, summary } from '../tools/list.ts'
 
 /** All prompts, by server, beside the one that is shown. */
@@ -95,28 +97,35 @@ interface PromptRowProps {
   readonly query: Readonly<Record<string, string>>
 }
 
-const PromptRow = ({ prompt, isCurrent, query }: PromptRowProps) => (
-  <a
-    href={link('prompt', prompt.canonical_name, query)}
-    data-row
-    aria-current={isCurrent ? 'true' : undefined}
-    class={prompt.enabled && prompt.server_enabled ? undefined : 'dim'}
-  >
-    <span class="t">
-      <code>
-        <Breakable text={prompt.name} />
-      </code>
-      <span class="tags">
-        <ItemTags item={prompt} />
-      </span>
-    </span>
-    {prompt.description && (
-      <span class="d">
-        <Shown text={prompt.description.slice(0, 300)} />
-      </span>
-    )}
-  </a>
-)
+function PromptRow({ prompt, isCurrent, query }: PromptRowProps) {
+  const setEnabled = useSwitch('prompts')
+  const { canonical_name: name, enabled } = prompt
+  return (
+    <>
+      <a
+        href={link('prompt', prompt.canonical_name, query)}
+        data-row
+        aria-current={isCurrent ? 'true' : undefined}
+        class={prompt.enabled && prompt.server_enabled ? undefined : 'dim'}
+      >
+        <span class="t">
+          <code>
+            <Breakable text={prompt.name} />
+          </code>
+          <span class="tags">
+            <ItemTags item={prompt} />
+          </span>
+        </span>
+        {prompt.description && (
+          <span class="d">
+            <Shown text={prompt.description.slice(0, 300)} />
+          </span>
+        )}
+      </a>
+      <RowSwitch name={name} enabled={enabled} onSwitch={(next) => setEnabled(name, next)} />
+    </>
+  )
+}
 
 const NoPrompt = ({ name }: { name: string }) => (
   <section class="det none" aria-label="Prompt">

@@ -14,6 +14,8 @@ import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
 import { ItemSections } from '../tools/item-list.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ListPane } from '../tools/list-pane.tsx'
+import { RowSwitch } from '../tools/row-switch.tsx'
+import { useSwitch } from '../tools/switching.ts'
 import { entriesOf, listItems, summary } from '../tools/list.ts'
 
 /** All resources and templates, by server, beside the one that `?uri=` names. */
@@ -113,32 +115,36 @@ interface ResourceRowProps {
 function ResourceRow({ resource, isCurrent, query }: ResourceRowProps) {
   const { key, name, title, isTemplate, mime_type, enabled, server_enabled } = resource
   const size = 'size' in resource ? resource.size : undefined
+  const setEnabled = useSwitch('resources')
   return (
-    <a
-      href={link('resources', '', { ...query, uri: key })}
-      data-row
-      aria-current={isCurrent ? 'true' : undefined}
-      class={enabled && server_enabled ? undefined : 'dim'}
-    >
-      <span class="t">
-        <code>
-          <Shown text={title ?? name} />
-        </code>
-        <span class="tags">
-          <ItemTags item={resource} />
-          {isTemplate && <span class="tag">template</span>}
+    <>
+      <a
+        href={link('resources', '', { ...query, uri: key })}
+        data-row
+        aria-current={isCurrent ? 'true' : undefined}
+        class={enabled && server_enabled ? undefined : 'dim'}
+      >
+        <span class="t">
+          <code>
+            <Shown text={title ?? name} />
+          </code>
+          <span class="tags">
+            <ItemTags item={resource} />
+            {isTemplate && <span class="tag">template</span>}
+          </span>
         </span>
-      </span>
-      <span class="d">
-        <Shown text={key.slice(0, 300)} />
-        {mime_type && (
-          <>
-            {' · '}
-            <Shown text={mime_type} />
-          </>
-        )}
-        {size !== undefined && ` · ${bytes(size)}`}
-      </span>
-    </a>
+        <span class="d">
+          <Shown text={key.slice(0, 300)} />
+          {mime_type && (
+            <>
+              {' · '}
+              <Shown text={mime_type} />
+            </>
+          )}
+          {size !== undefined && ` · ${bytes(size)}`}
+        </span>
+      </a>
+      <RowSwitch name={name} enabled={enabled} onSwitch={(next) => setEnabled(key, next)} />
+    </>
   )
 }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
-import { useApp, useSource } from '../app-context.ts'
+import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
 import { EmptyPanel, Loaded } from '../components/panels.tsx'
 import { Breakable, Shown } from '../components/shown.tsx'
@@ -16,7 +16,8 @@ import { ItemSections } from '../tools/item-list.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ListPane } from '../tools/list-pane.tsx'
 import { chosenOf, entriesOf, listItems, summary, toggled, toggledAll } from '../tools/list.ts'
-import { useToolSwitch } from '../tools/switching.ts'
+import { RowSwitch } from '../tools/row-switch.tsx'
+import { useSwitch } from '../tools/switching.ts'
 import { ToolDetail } from '../tools/tool-detail.tsx'
 
 /** All tools, by server, beside the one that is shown. */
@@ -160,6 +161,7 @@ interface ToolRowProps {
 
 function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps) {
   const { canonical_name, name, description, enabled, server_enabled } = tool
+  const setEnabled = useSwitch('tools')
   return (
     <div class="itm">
       {isSelected === undefined ? (
@@ -190,24 +192,9 @@ function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps)
           </span>
         )}
       </a>
-      <RowSwitch tool={tool} />
+      <RowSwitch name={canonical_name} enabled={enabled} onSwitch={(next) => setEnabled(canonical_name, next)} />
     </div>
   )
-}
-
-/** Not seen: what the key `e` presses in a row. The switch that is seen is that of the tool beside the list. */
-function RowSwitch({ tool }: { tool: ToolView }) {
-  const { notice } = useApp()
-  const setEnabled = useToolSwitch()
-  const onClick = async () => {
-    try {
-      await setEnabled(tool, !tool.enabled)
-      notice.value = `${tool.canonical_name} is ${tool.enabled ? 'disabled' : 'enabled'}`
-    } catch (error) {
-      notice.value = (error as Error).message
-    }
-  }
-  return <button type="button" role="switch" aria-checked={tool.enabled} hidden onClick={() => void onClick()} />
 }
 
 const NoTools = () => (

@@ -1,8 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
-import { change, path } from '../api.ts'
-import { useApp } from '../app-context.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { QualifiedName, Shown } from '../components/shown.tsx'
 import { Switch } from '../components/switch.tsx'
@@ -13,24 +11,18 @@ import { ask, type Answer } from '../results/answer.ts'
 import { blockOf } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
-import * as sources from '../sources.ts'
 import { shellWord } from '../tools/copies.ts'
 import { ChangeNotice } from '../tools/change-notice.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
+import { useSwitch } from '../tools/switching.ts'
 import { ServerNotice } from '../tools/server-notice.tsx'
 import { promptSchema } from './prompt-schema.ts'
 
 /** One prompt: what it says of itself, its arguments, and what they make of it. */
 export function PromptDetail({ prompt }: { prompt: PromptView }) {
-  const { store } = useApp()
   const { canonical_name: name, title, description, problem } = prompt
   const schema = useMemo(() => promptSchema(prompt), [prompt])
-  const setEnabled = async (enabled: boolean) => {
-    await change('PATCH', path('prompts', name, 'enabled'), { enabled })
-    store.open(sources.prompts).patch(({ prompts }) => ({
-      prompts: prompts.map((each) => (each.canonical_name === name ? { ...each, enabled } : each))
-    }))
-  }
+  const setEnabled = useSwitch('prompts')
   const body = (args: JsonObject) => ({ name, arguments: args })
   return (
     <section class="det" aria-labelledby="prompt-name">
@@ -42,7 +34,7 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
           <CopyButton kind="quiet" text={name}>
             Copy name
           </CopyButton>
-          <Switch name={name} checked={prompt.enabled} onSwitch={setEnabled}>
+          <Switch name={name} checked={prompt.enabled} onSwitch={(enabled) => setEnabled(name, enabled)}>
             Enabled
           </Switch>
         </div>

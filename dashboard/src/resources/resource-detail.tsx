@@ -2,8 +2,6 @@ import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { ResourceView, TemplateView } from '../../../src/schemas/dashboard/resources.ts'
-import { change, path } from '../api.ts'
-import { useApp } from '../app-context.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { Shown } from '../components/shown.tsx'
 import { Switch } from '../components/switch.tsx'
@@ -14,10 +12,10 @@ import { ask, type Answer } from '../results/answer.ts'
 import { contentsBlock } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
-import * as sources from '../sources.ts'
 import { shellWord } from '../tools/copies.ts'
 import { ChangeNotice } from '../tools/change-notice.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
+import { useSwitch } from '../tools/switching.ts'
 import { ServerNotice } from '../tools/server-notice.tsx'
 import { expandTemplate, templateVariables } from './template.ts'
 
@@ -26,16 +24,9 @@ export type AnyResource = (ResourceView | TemplateView) & { readonly key: string
 
 /** One resource, and what is read of it. */
 export function ResourceDetail({ resource }: { resource: AnyResource }) {
-  const { store } = useApp()
   const { key: uri, isTemplate, name, title, description, mime_type, problem } = resource
   const size = 'size' in resource ? resource.size : undefined
-  const setEnabled = async (enabled: boolean) => {
-    await change('PATCH', path('resources', uri, 'enabled'), { enabled })
-    store.open(sources.resources).patch(({ resources, templates }) => ({
-      resources: resources.map((each) => (each.uri === uri ? { ...each, enabled } : each)),
-      templates: templates.map((each) => (each.uri_template === uri ? { ...each, enabled } : each))
-    }))
-  }
+  const setEnabled = useSwitch('resources')
   const schema = useMemo(() => (isTemplate ? schemaOf(uri) : { type: 'object' }), [isTemplate, uri])
   const target = (args: JsonObject) => (isTemplate ? expandTemplate(uri, args as Record<string, string>) : uri)
   return (
@@ -48,7 +39,7 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
           <CopyButton kind="quiet" text={uri}>
             Copy URI
           </CopyButton>
-          <Switch name={name} checked={resource.enabled} onSwitch={setEnabled}>
+          <Switch name={name} checked={resource.enabled} onSwitch={(enabled) => setEnabled(uri, enabled)}>
             Enabled
           </Switch>
         </div>

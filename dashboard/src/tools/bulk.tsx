@@ -8,7 +8,7 @@ import { count, plural } from '../format.ts'
 import { draftOf, emptyDraft, groupInput, withTools } from '../groups/draft.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
-import { useToolSwitch } from './switching.ts'
+import { useSwitch } from './switching.ts'
 
 /** So many requests at once. */
 const WIDTH = 4
@@ -39,14 +39,14 @@ interface BulkBarProps {
 /** What is done with many tools at once. */
 export function BulkBar({ chosen, shown, hidden, onToggleAll, onDone }: BulkBarProps) {
   const { notice } = useApp()
-  const setEnabled = useToolSwitch()
+  const setEnabled = useSwitch('tools')
   const isBusy = useSignal(false)
   const failure = useSignal('')
   const isGrouping = useSignal(false)
   const switchAll = async (enabled: boolean) => {
     isBusy.value = true
     const due = chosen.filter((tool) => tool.enabled !== enabled)
-    const failures = await each(due, (tool) => setEnabled(tool, enabled))
+    const failures = await each(due, (tool) => setEnabled(tool.canonical_name, enabled))
     isBusy.value = false
     failure.value = failures.length > 0 ? `${plural(failures.length, 'tool')} not changed: ${failures[0]}` : ''
     notice.value = `${plural(due.length - failures.length, 'tool')} ${enabled ? 'enabled' : 'disabled'}`

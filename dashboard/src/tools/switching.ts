@@ -1,15 +1,32 @@
-import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import * as sources from '../sources.ts'
+import type { Store } from '../store.ts'
 
-/** Enables or disables tools; the list shows it at once, and rejects with the gateway's refusal. */
-export function useToolSwitch(): (tool: ToolView, enabled: boolean) => Promise<void> {
-  const { store } = useApp()
-  return async ({ canonical_name }, enabled) => {
-    await change('PATCH', path('tools', canonical_name, 'enabled'), { enabled })
+type Kind = 'tools' | 'prompts' | 'resources'
+
+/** Shows the new state in the list before the gateway has been asked for it again. */
+const patches: Readonly<Record<Kind, (store: Store, name: string, enabled: boolean) => void>> = {
+  tools: (store, name, enabled) =>
     store.open(sources.tools).patch(({ tools }) => ({
-      tools: tools.map((tool) => (tool.canonical_name === canonical_name ? { ...tool, enabled } : tool))
+      tools: tools.map((each) => (each.canonical_name === name ? { ...each, enabled } : each))
+    })),
+  prompts: (store, name, enabled) =>
+    store.open(sources.prompts).patch(({ prompts }) => ({
+      prompts: prompts.map((each) => (each.canonical_name === name ? { ...each, enabled } : each))
+    })),
+  resources: (store, uri, enabled) =>
+    store.open(sources.resources).patch(({ resources, templates }) => ({
+      resources: resources.map((each) => (each.uri === uri ? { ...each, enabled } : each)),
+      templates: templates.map((each) => (each.uri_template === uri ? { ...each, enabled } : each))
     }))
+}
+
+/** Enables or disables an item by its qualified name or URI; rejects with the gateway's refusal. */
+export function useSwitch(kind: Kind): (name: string, enabled: boolean) => Promise<void> {
+  const { store } = useApp()
+  return async (name, enabled) => {
+    await change('PATCH', path(kind, name, 'enabled'), { enabled })
+    patches[kind](store, name, enabled)
   }
 }

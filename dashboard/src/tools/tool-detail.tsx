@@ -20,7 +20,7 @@ import { asCli, asCurl, asJsonRpc, invokeBody } from './copies.ts'
 import { ItemTags } from './item-tags.tsx'
 import { RecentCalls } from './recent-calls.tsx'
 import { ServerNotice } from './server-notice.tsx'
-import { useToolSwitch } from './switching.ts'
+import { useSwitch } from './switching.ts'
 
 const tabs = [
   { id: 'try', label: 'Try it' },
@@ -33,7 +33,7 @@ type TabId = (typeof tabs)[number]['id']
 /** Everything about one tool. */
 export function ToolDetail({ tool }: { tool: ToolView }) {
   const tab = useSignal<TabId>('try')
-  const setEnabled = useToolSwitch()
+  const setEnabled = useSwitch('tools')
   const { canonical_name: name, title, description, problem, accepted } = tool
   return (
     <section class="det" aria-labelledby="tool-name">
@@ -45,7 +45,7 @@ export function ToolDetail({ tool }: { tool: ToolView }) {
           <CopyButton kind="quiet" text={name}>
             Copy name
           </CopyButton>
-          <Switch name={name} checked={tool.enabled} onSwitch={(enabled) => setEnabled(tool, enabled)}>
+          <Switch name={name} checked={tool.enabled} onSwitch={(enabled) => setEnabled(name, enabled)}>
             Enabled
           </Switch>
         </div>

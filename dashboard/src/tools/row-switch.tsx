@@ -1,0 +1,21 @@
+import { useApp } from '../app-context.ts'
+
+interface RowSwitchProps {
+  readonly name: string
+  readonly enabled: boolean
+  readonly onSwitch: (enabled: boolean) => Promise<unknown>
+}
+
+/** Not seen: what the key `e` presses in a row. The switch that is seen is that of the item beside the list. */
+export function RowSwitch({ name, enabled, onSwitch }: RowSwitchProps) {
+  const { notice } = useApp()
+  const onClick = async () => {
+    try {
+      await onSwitch(!enabled)
+      notice.value = `${name} is ${enabled ? 'disabled' : 'enabled'}`
+    } catch (error) {
+      notice.value = (error as Error).message
+    }
+  }
+  return <button type="button" role="switch" aria-checked={enabled} hidden onClick={() => void onClick()} />
+}
