@@ -65,7 +65,7 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
       viewport: { width: 1440, height: 900 },
       ...context
     })
-    opened.setDefaultTimeout(15_000)
+    opened.setDefaultTimeout(30_000)
     const page = await opened.newPage()
     const said: string[] = []
     page.on('console', (message) => {

@@ -4,11 +4,11 @@ import type { ImportedServer, ImportView } from '../../../src/schemas/dashboard/
 import { ApiError, change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { plural, sentence } from '../format.ts'
-import { link } from '../router.ts'
 import { Shape } from './icons.tsx'
+import { ImportNeeds } from './import-needs.tsx'
+import { ImportRow } from './import-row.tsx'
 import { Shown } from './shown.tsx'
 import { SignIn } from './sign-in.tsx'
-import { Status } from './status.tsx'
 import { Table } from './table.tsx'
 
 const placeholder = `{
@@ -20,163 +20,6 @@ const placeholder = `{
 
 const importing = (dryRun: boolean, body: object) =>
   change<ImportView>('POST', `${path('servers', 'import')}${dryRun ? '?dry_run=true' : ''}`, body)
-
-const target = ({ config_summary: config }: ImportedServer): string =>
-  config?.target ??
-  [config?.command, config?.argument_count ? `(${plural(config.argument_count, 'argument')})` : '']
-    .filter(Boolean)
-    .join(' ')
-
-type Result = NonNullable<ImportedServer['result']>
-
-function ResultState({ server, busy }: { server: ImportedServer; busy: boolean }) {
-  if (busy) return <Status tone="warn" word="Connecting" />
-  const { result } = server
-  if (result === undefined) return null
-  const states: Readonly<Record<Result['outcome'], preact.ComponentChildren>> = {
-    added: <Status tone="ok" word={`Added, ${plural(result.tool_count ?? 0, 'tool')}`} />,
-    replaced: <Status tone="ok" word={`Replaced, ${plural(result.tool_count ?? 0, 'tool')}`} />,
-    sign_in_needed: <Status tone="warn" word="Sign-in needed" />,
-    failed: <Status tone="err" word="Failed" />,
-    skipped: <Status tone="off" word="Skipped" />
-  }
-  return (
-    <>
-      {states[result.outcome]}
-      {result.error && (
-        <span class="err blk">
-          <Shown text={sentence(result.error)} />
-        </span>
-      )}
-      {result.tools && result.tools.length > 0 && (
-        <span class="help blk">
-          <Shown text={result.tools.slice(0, 8).join(', ')} />
-          {result.tools.length > 8 && ' …'}
-        </span>
-      )}
-    </>
-  )
-}
-
-const Remarks = ({ server: { problems, notes, ignored, exists } }: { server: ImportedServer }) => (
-  <>
-    {problems.map((problem) => (
-      <span class="err blk" key={problem}>
-        <Shown text={sentence(problem)} />
-      </span>
-    ))}
-    {exists && <span class="help blk">A server of this name is registered.</span>}
-    {notes.map((note) => (
-      <span class="help blk" key={note}>
-        <Shown text={sentence(note)} />
-      </span>
-    ))}
-    {ignored.length > 0 && (
-      <span class="help blk">
-        Ignored: <Shown text={ignored.join(', ')} />
-      </span>
-    )}
-  </>
-)
-
-interface RowProps {
-  readonly server: ImportedServer
-  readonly chosen: boolean
-  readonly busy: boolean
-  readonly onChoose: (chosen: boolean) => void
-}
-
-const Row = ({ server, chosen, busy, onChoose }: RowProps) => (
-  <tr>
-    <td>
-      <label class="hit">
-        <input
-          type="checkbox"
-          class="cb"
-          aria-label={`Add ${server.name}`}
-          disabled={server.problems.length > 0 || server.result?.outcome === 'added'}
-          checked={chosen}
-          onChange={(event) => onChoose(event.currentTarget.checked)}
-        />
-      </label>
-    </td>
-    <th scope="row">
-      {server.result?.outcome === 'added' || server.result?.outcome === 'replaced' ? (
-        <a class="name" href={link('server', server.name)}>
-          {server.name}
-        </a>
-      ) : (
-        <span class="name">{server.name}</span>
-      )}
-    </th>
-    <td class="opt2">{server.transport && <span class="tag">{server.transport}</span>}</td>
-    <td class="opt">
-      <span class="ep" title={target(server)}>
-        <Shown text={target(server)} />
-      </span>
-    </td>
-    <td class="wrap">
-      {server.result || busy ? <ResultState server={server} busy={busy} /> : <Remarks server={server} />}
-    </td>
-  </tr>
-)
-
-interface NeedInputProps {
-  readonly id: string
-  readonly isSecret: boolean
-  readonly value: string
-  readonly onInput: (value: string) => void
-}
-
-const NeedInput = ({ id, isSecret, value, onInput }: NeedInputProps) => {
-  const shared = {
-    class: 'in mono',
-    id,
-    autocomplete: 'off',
-    value,
-    onInput: (event: { readonly currentTarget: HTMLInputElement }) => onInput(event.currentTarget.value)
-  }
-  return isSecret ? <input type="password" {...shared} /> : <input type="text" {...shared} />
-}
-
-/** Values that the configuration leaves to whoever takes it over. */
-function Needs({
-  servers,
-  values,
-  onChange
-}: {
-  readonly servers: readonly ImportedServer[]
-  readonly values: Readonly<Record<string, string>>
-  readonly onChange: (name: string, value: string) => void
-}) {
-  const id = useId()
-  const needs = [...new Map(servers.flatMap((server) => server.needs).map((need) => [need.name, need])).values()]
-  if (needs.length === 0) return null
-  return (
-    <fieldset class="fields">
-      <legend class="lbl">Values that the configuration asks for</legend>
-      {needs.map((need) => (
-        <div class="field" key={need.name}>
-          <label for={`${id}-${need.name}`}>
-            <code>{need.name}</code>
-            {need.has_default && <span class="req">has a default</span>}
-          </label>
-          <NeedInput
-            id={`${id}-${need.name}`}
-            isSecret={need.is_secret}
-            value={values[need.name] ?? ''}
-            onInput={(value) => onChange(need.name, value)}
-          />
-          {need.description && (
-            <span class="help">
-              <Shown text={need.description} />
-            </span>
-          )}
-        </div>
-      ))}
-    </fieldset>
-  )
-}
 
 /** Takes the configuration of any client, shows what it says, then adds what is chosen, each server by itself. */
 export function PasteImport() {
@@ -286,7 +129,7 @@ export function PasteImport() {
             </thead>
             <tbody>
               {preview.value.map((server) => (
-                <Row
+                <ImportRow
                   key={server.name}
                   server={server}
                   chosen={chosen.value.has(server.name)}
@@ -296,7 +139,7 @@ export function PasteImport() {
               ))}
             </tbody>
           </Table>
-          <Needs
+          <ImportNeeds
             servers={preview.value.filter(({ name }) => chosen.value.has(name))}
             values={values.value}
             onChange={(name, value) => (values.value = { ...values.value, [name]: value })}

@@ -1,16 +1,15 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { CallEntry, CallFilter } from '../../../src/schemas/call.ts'
+import type { CallFilter } from '../../../src/schemas/call.ts'
 import type { Range, Stats } from '../../../src/schemas/stats.ts'
-import { send } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
-import { calledItem, CallDetail, CallTable } from '../components/call-table.tsx'
+import { CallList } from '../components/call-list.tsx'
+import { CallDetail } from '../components/call-table.tsx'
 import { LatencyChart } from '../components/charts.tsx'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { Fact, Facts } from '../components/facts.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { EmptyPanel, Loaded } from '../components/panels.tsx'
-import { RangeChoice, rangeOf, rangeText } from '../components/range-choice.tsx'
+import { RangeChoice, rangeOf } from '../components/range-choice.tsx'
 import { SearchBox } from '../components/search-box.tsx'
 import { Segmented } from '../components/segmented.tsx'
 import { Shown } from '../components/shown.tsx'
@@ -20,7 +19,6 @@ import { count, durationParts, percent } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import * as sources from '../sources.ts'
 
-const PAGE = 50
 const CAUSES_OF = 500
 const hours: Readonly<Record<Range, number>> = { '1h': 1, '24h': 24, '7d': 168 }
 
@@ -28,9 +26,6 @@ type Outcomes = 'all' | 'failed' | 'slow'
 
 /** Begin of a range that ends now. */
 const since = (range: Range): string => new Date(Date.now() - hours[range] * 3_600_000).toISOString()
-
-const matches = (call: CallEntry, text: string) =>
-  [calledItem(call), call.caller, call.error ?? ''].some((each) => each.toLowerCase().includes(text.toLowerCase()))
 
 function CallFacts({ stats }: { stats: Stats | undefined }) {
   const total = stats?.total
@@ -95,70 +90,6 @@ function LiveState({ paused, onToggle }: { paused: boolean; onToggle: () => void
         {paused ? 'Resume' : 'Pause'}
       </button>
     </>
-  )
-}
-
-interface Listed {
-  readonly calls: readonly CallEntry[]
-  readonly next_before?: string
-}
-
-interface CallListProps {
-  readonly filter: CallFilter
-  readonly text: string
-  readonly paused: boolean
-  readonly open: string | undefined
-  readonly onToggle: (id: string) => void
-  readonly onClear: () => void
-}
-
-function CallList({ filter, text, paused, open, onToggle, onClear }: CallListProps) {
-  const resource = useSource(sources.calls({ ...filter, limit: PAGE }))
-  const frozen = useSignal<Listed | undefined>(undefined)
-  const older = useSignal<Listed | undefined>(undefined)
-  useEffect(() => {
-    frozen.value = paused ? resource.data.value : undefined
-  }, [paused, resource, frozen])
-
-  return (
-    <Loaded resource={resource} what="The calls">
-      {(newest) => {
-        const first: Listed = frozen.value ?? newest
-        const known = new Set(first.calls.map(({ id }) => id))
-        const all = [...first.calls, ...(older.value?.calls ?? []).filter(({ id }) => !known.has(id))]
-        const before = older.value ? older.value.next_before : first.next_before
-        const shown = text === '' ? all : all.filter((call) => matches(call, text))
-        const more = async () => {
-          const { body } = await send<Listed>('GET', sources.calls({ ...filter, limit: PAGE, before: before! }).path)
-          older.value = { ...body, calls: [...(older.value?.calls ?? []), ...body.calls] }
-        }
-        return (
-          <>
-            {shown.length === 0 ? (
-              <EmptyPanel title="No call fits">
-                <button type="button" class="btn" onClick={onClear}>
-                  Clear filters
-                </button>
-              </EmptyPanel>
-            ) : (
-              <CallTable label="Calls" calls={shown} open={open} onToggle={onToggle} />
-            )}
-            <div class="row more">
-              <span class="muted" role="status">
-                {text === ''
-                  ? `${count(all.length)} shown`
-                  : `${count(shown.length)} of the ${count(all.length)} that are loaded`}
-              </span>
-              {before && (
-                <button type="button" class="btn" onClick={() => void more()}>
-                  Load older
-                </button>
-              )}
-            </div>
-          </>
-        )
-      }}
-    </Loaded>
   )
 }
 
@@ -278,7 +209,6 @@ export function Calls({ name: id, query }: PageProps) {
           }
         />
       )}
-      <p class="vh">The range is {rangeText(range)}.</p>
     </>
   )
 }
