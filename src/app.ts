@@ -13,6 +13,7 @@ import guard from './plugins/guard.ts'
 import jsonBody from './plugins/json-body.ts'
 import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
+import { closeQueued } from './plugins/queued.ts'
 import { createRequestIds } from './plugins/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
@@ -106,6 +107,7 @@ const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
 export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
   const { tell, observers = [], onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used') } = options
   const app = createServer(config, options)
+  closeQueued(app.server)
   // a logger for each request is a measurable part of a call's cost; the few lines about requests name them themselves
   app.setChildLoggerFactory((logger) => logger)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
