@@ -51,6 +51,7 @@ test('OA-01 OA-02 OA-08 a server that asks for OAuth is there once somebody has 
   assert.match(String(page.headers['content-type']), /^text\/html/)
   assert.match(String(page.headers['content-security-policy']), /^default-src 'none'/)
   assert.doesNotMatch(page.body, /<script|<a |http|evil/)
+  assert.match(page.body, /go back to the dashboard\./)
   assert.equal(page.headers.location, undefined)
   assert.equal((await ask(app, 'GET', `/oauth/session/${id}`)).body.status, 'completed')
   const [server] = await listed(setup)

@@ -18,7 +18,7 @@ const Callback = Type.Object({
   error_description: Type.Optional(Text())
 })
 
-const back = 'You can close this page and go back to the gateway.dashboard.'
+const back = 'You can close this page and go back to the dashboard.'
 
 /** Where a sign-in ends, and how it stands. The callback is one answer without script, which leads nowhere. */
 export const oauth: FastifyPluginAsyncTypebox = async (app) => {
