@@ -244,14 +244,18 @@ test('a client of the SDK lists, calls and gets progress over /sse, and its abor
   assert.equal(tools.length, 4)
   const heard: number[] = []
   const onprogress = ({ progress }: { progress: number }) => void heard.push(progress)
-  await client.callTool({ name: 'one__slow', arguments: { ms: 100 } }, undefined, { onprogress })
-  assert.ok(heard.length > 0)
+  // this SDK loses progress that it reads together with the answer
+  await until('progress', async () => {
+    await client.callTool({ name: 'one__slow', arguments: { ms: 100 } }, undefined, { onprogress })
+    return heard.length > 0
+  })
   const { contents } = await client.readResource({ uri: 'fixture://note' })
   assert.equal(contents.length, 1)
   const stop = new AbortController()
+  const before = recorder.calls('tools/call').length
   const call = client.callTool({ name: 'one__slow', arguments: { ms: 60_000 } }, undefined, { signal: stop.signal })
   const failed = assert.rejects(call)
-  await until('it arrives', () => recorder.calls('tools/call').length === 2)
+  await until('it arrives', () => recorder.calls('tools/call').length > before)
   stop.abort()
   await failed
   await until('the upstream is told', () => recorder.calls('notifications/cancelled').length === 1)
