@@ -66,7 +66,15 @@ async function testsIn(path: string, batches: string): Promise<string[]> {
 }
 
 async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const flags = ['--import', 'tsx', '--test', '--test-concurrency=3', '--test-force-exit', '--test-timeout=600000', '--test-reporter=spec']
+  const flags = [
+    '--import',
+    'tsx',
+    '--test',
+    '--test-concurrency=3',
+    '--test-force-exit',
+    '--test-timeout=600000',
+    '--test-reporter=spec'
+  ]
   const child = spawn(process.execPath, [...flags, ...args], { stdio: 'inherit', env: { ...process.env, ...env } })
   // A terminal signals the whole group: the runner ends by itself, and the clean-up here still has to happen.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { until } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 import { at, startUpstream } from '../e2e/upstream.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'

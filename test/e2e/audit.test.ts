@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addUpstream, skip, startEnterprise } from './enterprise.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 
 type Entry = Record<string, unknown>
 

@@ -4,7 +4,8 @@ import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { addUpstream, createUser, skip, startEnterprise, type Actor } from './enterprise.ts'
-import { root, until, type Answer } from './harness.ts'
+import { root, type Answer } from './harness.ts'
+import { until } from '../until.ts'
 
 interface Document {
   readonly paths: Record<string, Record<string, unknown>>

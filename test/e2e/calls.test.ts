@@ -4,7 +4,8 @@ import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import type { CallEntry } from '../../src/schemas/call.ts'
 import { engines, freshPlace, later } from '../store.ts'
 import { addUpstream, skip, startEnterprise } from './enterprise.ts'
-import { restart, startGateway, until } from './harness.ts'
+import { restart, startGateway } from './harness.ts'
+import { until } from '../until.ts'
 import { at, startUpstream } from './upstream.ts'
 
 const names = (calls: readonly CallEntry[]) => calls.map(({ item, outcome }) => `${item} ${outcome}`)

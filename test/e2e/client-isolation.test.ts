@@ -13,7 +13,7 @@ import {
   type Actor,
   type Enterprise
 } from './enterprise.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 import { openEventClient } from './event-client.ts'
 
 test('IS-01 fifty clients with tokens of their own get two thousand answers, each its own', { skip }, async (t) => {

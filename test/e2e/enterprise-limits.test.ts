@@ -4,7 +4,7 @@ import { legacyBody, type Answer as McpAnswer, type RpcAnswer } from '../integra
 import type { AuditEntry } from '../../src/registry/model.ts'
 import { addUpstream, createClient, skip, startEnterprise } from './enterprise.ts'
 import { openEventClient } from './event-client.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 import { descendants } from './process-tree.ts'
 
 const count = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { legacyBody, openStream, type OpenStream, type RpcAnswer } from '../integration/mcp-helpers.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 
 /** A client of the HTTP+SSE transport. */
 export interface EventClient {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { later } from '../store.ts'
-import { cleanEnv, root, run, until } from './harness.ts'
+import { cleanEnv, root, run } from './harness.ts'
+import { until } from '../until.ts'
 
 export type Era = 'modern' | 'legacy'
 

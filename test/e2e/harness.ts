@@ -3,26 +3,11 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { anyEngine, freshPlace, later, type Place } from '../store.ts'
+import { until } from '../until.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
-
-/** Polls until `check` gives something true; a check that throws counts as not yet. */
-export async function until<T>(what: string, check: () => T | Promise<T>, limitMs = 30_000): Promise<T> {
-  const end = performance.now() + limitMs
-  for (let last: unknown; ;) {
-    try {
-      const value = await check()
-      if (value) return value
-    } catch (error) {
-      last = error
-    }
-    if (performance.now() > end) throw new Error(`waited ${limitMs} ms for ${what}`, { cause: last })
-    await delay(25)
-  }
-}
 
 export async function freePort(): Promise<number> {
   const server = createServer()

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { environmentOf, instructionsOf, lastOf, parseDockerfile } from '../dockerfile.ts'
 import { buildImage } from './image-builder.ts'
-import { freePort, request, root, run, until } from './harness.ts'
+import { freePort, request, root, run } from './harness.ts'
+import { until } from '../until.ts'
 
 const canBuild = process.platform === 'linux' && process.getuid?.() === 0
 const skip = canBuild ? false : 'THE STEPS OF THE IMAGE ARE NOT RUN: they need Linux and root'

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { freshDatabase, tempDir } from '../store.ts'
 import { actorAt, initialize, key, skip, startEmpty } from './enterprise.ts'
-import { startGateway, until } from './harness.ts'
+import { startGateway } from './harness.ts'
+import { until } from '../until.ts'
 
 const refused = { error: 'the server is already initialized' }
 

@@ -5,7 +5,7 @@ import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/cl
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { Recorder } from '../fixtures/http/recorder.ts'
 import { addUpstream, createClient, skip, startEnterprise, startReplica, type Enterprise } from './enterprise.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 import { noNginx, startNginx, type Nginx } from './nginx.ts'
 import { connectSse, connectV1, connectV2 } from './peers.ts'
 

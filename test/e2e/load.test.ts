@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { later } from '../store.ts'
 import { addUpstream, skip, startEnterprise } from './enterprise.ts'
-import { startGateway, until } from './harness.ts'
+import { startGateway } from './harness.ts'
+import { until } from '../until.ts'
 
 const rssMb = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length

@@ -16,7 +16,7 @@ import { answersOf, connectLegacy, connectModern, type AskedClient } from '../as
 import { META, startMcp, type Mcp } from '../integration/mcp-helpers.ts'
 import { tempDir } from '../store.ts'
 import { fixtureArgs, pinned, startFixture, type Era } from './fixture.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 
 const watched = 'test://watched-resource'
 

@@ -3,7 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { later, tempDir } from '../store.ts'
-import { freePort, root, run, until } from './harness.ts'
+import { freePort, root, run } from './harness.ts'
+import { until } from '../until.ts'
 
 const command = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).status === 0)
 

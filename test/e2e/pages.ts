@@ -5,7 +5,8 @@ import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { later } from '../store.ts'
-import { cleanEnv, root, run, until } from './harness.ts'
+import { cleanEnv, root, run } from './harness.ts'
+import { until } from '../until.ts'
 
 /**
  * What a test does with a block. `start`: runs in a terminal of its own till the end; `run`: in the reader's terminal;

@@ -10,7 +10,8 @@ import {
   type LoggingMessageNotification
 } from '@modelcontextprotocol/sdk/types.js'
 import { answersOf, connectLegacy, type AskedClient } from '../asked-clients.ts'
-import { cleanEnv, root, startGateway, until } from './harness.ts'
+import { cleanEnv, root, startGateway } from './harness.ts'
+import { until } from '../until.ts'
 import { everything } from './peers.ts'
 
 const script = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')

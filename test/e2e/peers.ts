@@ -7,7 +7,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { later, tempDir } from '../store.ts'
-import { cleanEnv, freePort, root, run, until } from './harness.ts'
+import { cleanEnv, freePort, root, run } from './harness.ts'
+import { until } from '../until.ts'
 import { rawHttp, rawSse, rawStdio, type RawPeer } from './raw.ts'
 
 /** A real MCP server: how to register it, and how to ask it directly. */

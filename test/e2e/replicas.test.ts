@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { engines, freshDatabase, tempDir } from '../store.ts'
-import { startGateway, until, type Gateway } from './harness.ts'
+import { startGateway, type Gateway } from './harness.ts'
+import { until } from '../until.ts'
 import { at, startUpstream } from './upstream.ts'
 
 const skip = engines.includes('postgres') ? false : 'no PostgreSQL'

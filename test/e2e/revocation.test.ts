@@ -14,7 +14,7 @@ import {
   type Enterprise
 } from './enterprise.ts'
 import { openEventClient } from './event-client.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 
 /** What decisions promise: on every replica, open streams included. */
 const LIMIT_MS = 2_000

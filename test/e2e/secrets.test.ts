@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { actorAt, addUpstream, skip, startEnterprise, type Actor, type Enterprise } from './enterprise.ts'
-import { root, startGateway, until } from './harness.ts'
+import { root, startGateway } from './harness.ts'
+import { until } from '../until.ts'
 import { later } from '../store.ts'
 
 /** Characters that look different in JSON, in a URL and in base64. */

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { engines, freshPlace, later, tempDir } from '../store.ts'
 import { actorAt, initialize, key, registerAs, skip } from './enterprise.ts'
-import { root, startGateway, until, type Gateway, type GatewayOptions } from './harness.ts'
+import { root, startGateway, type Gateway, type GatewayOptions } from './harness.ts'
+import { until } from '../until.ts'
 import { descendants, isAlive } from './process-tree.ts'
 
 const file = (name: string) => join(root, 'test/fixtures/stdio', name)

@@ -3,7 +3,8 @@ import { test, type TestContext } from 'node:test'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { attributesOf, startCollector, type Collector, type ReceivedSpan } from '../fixtures/otlp.ts'
 import { actorAt, type Actor } from './enterprise.ts'
-import { startGateway, until, type Gateway } from './harness.ts'
+import { startGateway, type Gateway } from './harness.ts'
+import { until } from '../until.ts'
 import { later } from '../store.ts'
 
 const TRACE = 'a'.repeat(32)

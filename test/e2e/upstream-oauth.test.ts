@@ -8,7 +8,7 @@ import {
 import { startProtected, type Protected } from '../fixtures/oauth/protected.ts'
 import { later } from '../store.ts'
 import { skip, startEnterprise, startReplica, type Actor, type Enterprise } from './enterprise.ts'
-import { until } from './harness.ts'
+import { until } from '../until.ts'
 
 interface Setup {
   readonly as: AuthorizationServer

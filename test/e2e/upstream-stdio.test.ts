@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { root, startGateway, until } from './harness.ts'
+import { root, startGateway } from './harness.ts'
+import { until } from '../until.ts'
 import { descendants } from './process-tree.ts'
 
 /** A registration of one of the stdio servers in `test/fixtures/stdio`. */

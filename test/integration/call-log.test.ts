@@ -5,7 +5,7 @@ import type { CallEntry } from '../../src/schemas/call.ts'
 import type { Stats } from '../../src/schemas/stats.ts'
 import { startApp } from '../app.ts'
 import { at, echoTool, startUpstream } from '../e2e/upstream.ts'
-import { until } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
 
 const get = async <T>(app: FastifyInstance, path: string): Promise<T> => {

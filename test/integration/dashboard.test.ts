@@ -14,7 +14,7 @@ import type { ServerDetails, ServersView, ServerTrial, ServerView } from '../../
 import type { ToolGroupView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
-import { until } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { later, tempDir } from '../store.ts'
 import { ask, read, views } from './dashboard-helpers.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { addRecorder, modernBody, modernHeaders, openStream, startMcp, until, type Mcp } from './mcp-helpers.ts'
+import { addRecorder, modernBody, modernHeaders, openStream, startMcp, type Mcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const listen = (t: TestContext, { url }: Mcp) =>
   openStream(t, url, {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addRecorder, legacyBody, openStream, readAnswer, startMcp, until, type Mcp } from './mcp-helpers.ts'
+import { addRecorder, legacyBody, openStream, readAnswer, startMcp, type Mcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const stream = { accept: 'text/event-stream' }
 

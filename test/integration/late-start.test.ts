@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp, type BuildOptions } from '../../src/app.ts'
 import type { Environment } from '../../src/config.ts'
 import { freshConfig } from '../app.ts'
-import { until } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 import { startFaultProxy, type FaultProxy } from '../fixtures/fault-proxy.ts'
 import { engines, later } from '../store.ts'
 

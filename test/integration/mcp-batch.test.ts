@@ -6,11 +6,11 @@ import {
   modernBody,
   modernHeaders,
   startMcp,
-  until,
   type Answer,
   type Mcp,
   type RpcAnswer
 } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const both = 'application/json, text/event-stream'
 const array = (...bodies: string[]) => `[${bodies.join(',')}]`

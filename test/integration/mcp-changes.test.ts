@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { addRecorder, openStream, startMcp, until, type Mcp, type OpenStream } from './mcp-helpers.ts'
+import { addRecorder, openStream, startMcp, type Mcp, type OpenStream } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const methods = (stream: OpenStream) => (stream.heard as { method?: string }[]).map(({ method }) => String(method))
 const changed = (...lists: string[]) => lists.map((list) => `notifications/${list}/list_changed`)

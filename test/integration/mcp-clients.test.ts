@@ -5,7 +5,8 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { later } from '../store.ts'
-import { addRecorder, legacyBody, startMcp, textOf, until } from './mcp-helpers.ts'
+import { addRecorder, legacyBody, startMcp, textOf } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const identity = { name: 'test', version: '1' }
 

@@ -16,10 +16,10 @@ import {
   readAnswer,
   startMcp,
   textOf,
-  until,
   type Answer,
   type Mcp
 } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 

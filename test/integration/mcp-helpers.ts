@@ -150,14 +150,6 @@ export async function addFaulty(t: TestContext, { app }: Mcp, name: string): Pro
 export const textOf = ({ body }: Answer): unknown =>
   JSON.parse((body.result as { content: { text: string }[] }).content[0]!.text)
 
-export async function until(what: string, isTrue: () => boolean, limitMs = 5_000): Promise<void> {
-  const end = performance.now() + limitMs
-  while (!isTrue()) {
-    if (performance.now() > end) assert.fail(`never happened: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
 export interface OpenStream {
   readonly status: number
   readonly headers: Headers

@@ -11,9 +11,9 @@ import {
   readAnswer,
   startMcp,
   textOf,
-  until,
   type Answer
 } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const shown = ({ status, body }: Answer) => [status, body.error?.code, body.id]
 

@@ -10,9 +10,9 @@ import {
   openStream,
   startMcp,
   textOf,
-  until,
   type Answer
 } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const shown = ({ status, body }: Answer) => [status, body.error?.code, body.id]
 const identity = (answer: Answer) =>

@@ -5,7 +5,8 @@ import { register } from '../app.ts'
 import { answersOf, connectLegacy, connectModern, type AskedClient } from '../asked-clients.ts'
 import { start, ready } from '../conformance/processes.ts'
 import { later } from '../store.ts'
-import { startMcp, until, type Mcp } from './mcp-helpers.ts'
+import { startMcp, type Mcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 const fixture = fileURLToPath(new URL('../fixtures/conformance/main.ts', import.meta.url))
 const everything = fileURLToPath(

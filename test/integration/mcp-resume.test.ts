@@ -4,7 +4,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { later } from '../store.ts'
-import { addRecorder, legacyBody, readAnswer, startMcp, until, type Mcp, type RpcAnswer } from './mcp-helpers.ts'
+import { addRecorder, legacyBody, readAnswer, startMcp, type Mcp, type RpcAnswer } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 interface Event extends RpcAnswer {
   readonly eventId: string

@@ -9,7 +9,6 @@ import {
   META,
   openStream,
   startMcp,
-  until,
   type Answer,
   type Mcp,
   type OpenStream,
@@ -17,6 +16,7 @@ import {
   modernHeaders,
   readAnswer
 } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 /** Registers a legacy upstream whose tool `script` does what the test says. */
 async function addScripted(

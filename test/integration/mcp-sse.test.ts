@@ -11,11 +11,11 @@ import {
   modernBody,
   readAnswer,
   startMcp,
-  until,
   type Answer,
   type Mcp,
   type RpcAnswer
 } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 interface Message extends RpcAnswer {
   readonly method?: string

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { register, stdioServer } from '../app.ts'
-import { addRecorder, openStream, startMcp, until } from './mcp-helpers.ts'
+import { addRecorder, openStream, startMcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 import type { Mcp, OpenStream } from './mcp-helpers.ts'
 
 const methods = ({ heard }: OpenStream) => (heard as { method?: string }[]).map(({ method }) => String(method))

@@ -5,7 +5,8 @@ import type { CallObservation, Observer } from '../../src/gateway/observation.ts
 import { register, startApp } from '../app.ts'
 import { startScripted } from '../fixtures/http/scripted.ts'
 import { later } from '../store.ts'
-import { addFaulty, addRecorder, META, startMcp, until, type Mcp } from './mcp-helpers.ts'
+import { addFaulty, addRecorder, META, startMcp, type Mcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 interface Watched {
   readonly mcp: Mcp

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { addRecorder, startMcp, until } from './mcp-helpers.ts'
+import { addRecorder, startMcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
 
 /** Elements of an array that fills so many per cent of the heap. */
 const elements = (percent: number) => Math.floor((getHeapStatistics().heap_size_limit * percent) / 100 / 8)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type AddressInfo } from 'node:net'
 import test from 'node:test'
 import { startApp } from '../app.ts'
-import { until } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 
 const request = 'GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n'
 

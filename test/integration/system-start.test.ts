@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { cleanEnv, freePort, root, run, startGateway, towpathCommand, until, type Running } from '../e2e/harness.ts'
+import { cleanEnv, freePort, root, run, startGateway, towpathCommand, type Running } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 import { freshPlace, tempDir } from '../store.ts'
 
 const start = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running =>

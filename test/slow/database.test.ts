@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { actorAt, addUpstream, registerAs, skip, startEmpty, startEnterprise } from '../e2e/enterprise.ts'
-import { until } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 import { startOwnPostgres } from '../own-postgres.ts'
 import { tempDir } from '../store.ts'
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import { startGateway, until, type Gateway } from '../e2e/harness.ts'
+import { startGateway, type Gateway } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 import { legacyBody } from '../integration/mcp-helpers.ts'
 
 const KB = 1_024

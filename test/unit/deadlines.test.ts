@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { createDeadlines } from '../../src/gateway/deadlines.ts'
-import { newCall, until } from './upstreams.ts'
+import { newCall } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const open = (t: TestContext) => {
   const deadlines = createDeadlines()

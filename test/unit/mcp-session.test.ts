@@ -7,7 +7,8 @@ import { test, type TestContext } from 'node:test'
 import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
 import { createSessions, type Session, type SessionOptions } from '../../src/gateway/downstream/session.ts'
 import { createShares } from '../../src/gateway/shares.ts'
-import { newCall, until } from './upstreams.ts'
+import { newCall } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const key = randomBytes(32)
 

@@ -8,7 +8,7 @@ import { createParks, giveUp, inputRequests, readResponses, type Question } from
 import { Questions } from '../../src/gateway/downstream/questions.ts'
 import type { Answer, Asking } from '../../src/gateway/upstream/call.ts'
 import { callerNamed } from './stored.ts'
-import { until } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const limits = { depth: 64, elements: Infinity }
 const request = { name: 'a__t', arguments: { n: 1 } }

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createPushes } from '../../src/gateway/downstream/push.ts'
 import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
-import { until } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const limits = { depth: 64, elements: Infinity }
 

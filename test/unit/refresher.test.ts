@@ -4,7 +4,7 @@ import type { Catalog } from '../../src/gateway/catalog.ts'
 import { createRefresher, type RefresherOptions } from '../../src/gateway/refresher.ts'
 import type { Offer } from '../../src/registry/model.ts'
 import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
-import { until } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const unchanged = { unchanged: true }
 const offer: Offer = { verdict: legacyVerdict, items: [] }

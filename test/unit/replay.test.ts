@@ -6,7 +6,7 @@ import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
 import { createReplays } from '../../src/gateway/downstream/replay.ts'
 import { createSessions, type Session } from '../../src/gateway/downstream/session.ts'
 import { createShares } from '../../src/gateway/shares.ts'
-import { until } from './upstreams.ts'
+import { until } from '../until.ts'
 
 /** Opens connections of one session, and tells what was read on each. */
 async function start(t: TestContext) {

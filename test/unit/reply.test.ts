@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { createHeartbeat, Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
-import { until } from './upstreams.ts'
+import { until } from '../until.ts'
 
 /** A listener whose answers are made by the test. */
 async function open(t: TestContext, answer: (reply: Reply) => void, options: Partial<ReplyOptions> = {}) {

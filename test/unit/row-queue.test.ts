@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { unavailable } from '../../src/errors.ts'
 import { createRowQueue } from '../../src/registry/row-queue.ts'
-import { until } from '../e2e/harness.ts'
+import { until } from '../until.ts'
 
 const BATCH = 3
 const PLACES = 10_000

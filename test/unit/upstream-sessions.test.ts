@@ -5,7 +5,8 @@ import { nobody } from '../../src/gateway/observation.ts'
 import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { legacyVerdict } from './stored.ts'
-import { closing, countingClient, dualVerdict, failureOf, newCall, sessionVerdict, textOf, until } from './upstreams.ts'
+import { closing, countingClient, dualVerdict, failureOf, newCall, sessionVerdict, textOf } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const need = (more: Partial<Need> = {}): Need => ({ era: 'legacy', capabilities: '{}', owner: 'one', ...more })
 

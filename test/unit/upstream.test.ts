@@ -20,9 +20,9 @@ import {
   failureOf,
   newCall,
   sessionVerdict,
-  textOf,
-  until
+  textOf
 } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const origin = { era: 'legacy', owner: 'one', principal: 'one' } as const
 

@@ -54,14 +54,6 @@ export async function failureOf(work: Promise<unknown>): Promise<UpstreamFailure
   return error
 }
 
-export async function until(what: string, isTrue: () => boolean, limitMs = 5_000): Promise<void> {
-  const end = performance.now() + limitMs
-  while (!isTrue()) {
-    if (performance.now() > end) assert.fail(`never happened: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
 /** Fixtures are closed last, after what talks to them. */
 export function closing(t: TestContext, ...things: { close(): unknown }[]): void {
   t.after(async () => {

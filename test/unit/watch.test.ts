@@ -4,7 +4,7 @@ import type { Catalog } from '../../src/gateway/catalog.ts'
 import { createWatch, type ListKind } from '../../src/gateway/downstream/watch.ts'
 import { globalScope } from '../../src/gateway/scope.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
-import { until } from './upstreams.ts'
+import { until } from '../until.ts'
 
 const start = () => catalogOf([storedServer('a', [tool('t'), prompt('p'), resource('x://1'), template('x://{a}')])])
 
