@@ -54,6 +54,20 @@ test('members stand in the order of the schema, with type, limits and whether th
   assert.deepEqual(members(field).code!.hints, ['Matches ^[a-z]+$'])
 })
 
+test('an object of more members than anybody would look through is written as JSON', () => {
+  const properties = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`m${i}`, { type: 'string' }]))
+  for (const [schema, count] of [
+    [{ type: 'object', properties }, 10_000],
+    [{ type: 'object', required: Object.keys(properties).slice(0, 301) }, 301]
+  ] as const) {
+    const { kind, reason } = as(fieldOf(schema), 'json')
+    assert.deepEqual([kind, reason], ['json', `A form of ${count} members would be too long`])
+    assert.equal(initial(fieldOf(schema)), undefined)
+  }
+  const some = Object.fromEntries(Object.entries(properties).slice(0, 300))
+  assert.equal(fieldOf({ type: 'object', properties: some }).kind, 'object')
+})
+
 test('a local reference is followed, and what stands beside it wins', () => {
   const schema = {
     type: 'object',

@@ -64,6 +64,8 @@ export type FieldOf<Kind extends Field['kind']> = Extract<Field, { kind: Kind }>
 /** Deeper parts are written as JSON. */
 const MAX_DEPTH = 10
 const MAX_VARIANTS = 50
+/** With more members than a person would look through the form takes seconds to draw: they are written as JSON. */
+const MAX_MEMBERS = 300
 
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
@@ -261,6 +263,8 @@ function text(keywords: Keywords, name: string): Field {
 function object(keywords: Keywords, place: Place): Field {
   const { properties, required, additionalProperties, patternProperties } = keywords
   const wanted = new Set(listOf(required))
+  const count = Math.max(Object.keys(keywordsOf(properties)).length, wanted.size)
+  if (count > MAX_MEMBERS) return json(keywords, `A form of ${count} members would be too long`)
   const below = { root: place.root, depth: place.depth + 1 }
   const members = once(() => {
     const listed = Object.entries(keywordsOf(properties))
