@@ -5,6 +5,7 @@ import { answerFailure, EXIT, Failure } from './failure.ts'
 /** A success. */
 export interface Answer<T> {
   readonly status: number
+  readonly headers: Headers
   /** The body as it came; empty where there is none. */
   readonly text: string
   readonly body: T
@@ -86,7 +87,7 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
     const began = performance.now()
     const told = (what: string | number) =>
       trace(`${method} ${path.split('?', 1)[0]!} ${what} ${Math.round(performance.now() - began)} ms`)
-    let response: { readonly status: number; readonly ok: boolean }
+    let response: Pick<Response, 'status' | 'ok' | 'headers'>
     let text: string
     try {
       const answer = await fetch(registry + path, {
@@ -110,7 +111,7 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
     if (!response.ok) throw refusal(response.status, text, registry)
     const parsed = text === '' ? undefined : parse(text)
     if (text !== '' && parsed === undefined) throw refusal(response.status, text, registry)
-    return { status: response.status, text, body: parsed as T }
+    return { status: response.status, headers: response.headers, text, body: parsed as T }
   }
   return {
     registry,

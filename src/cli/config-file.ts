@@ -48,15 +48,27 @@ export async function readConfigFile(path: string): Promise<ConfigFile> {
   return { ...(registry_url ? { registry_url } : {}), ...(access_token ? { access_token } : {}) }
 }
 
-/** Whether others than its owner can read it. Windows has no such bits. */
-export async function isReadableByOthers(path: string): Promise<boolean> {
-  if (process.platform === 'win32') return false
+/** Whose a file is, and who can reach it. */
+export interface Access {
+  readonly isOwn: boolean
+  /** Undefined on Windows, which has no such bits. */
+  readonly mode: number | undefined
+}
+
+/** Undefined where there is no such file. */
+export async function accessOf(path: string): Promise<Access | undefined> {
   try {
-    const { mode } = await lstat(await realpath(path))
-    return (mode & 0o077) !== 0
+    const { mode, uid } = await lstat(await realpath(path))
+    const isWindows = process.platform === 'win32'
+    return { isOwn: isWindows || uid === process.getuid?.(), mode: isWindows ? undefined : mode & 0o777 }
   } catch {
-    return false
+    return undefined
   }
+}
+
+/** Whether others than its owner can read it. */
+export async function isReadableByOthers(path: string): Promise<boolean> {
+  return (((await accessOf(path))?.mode ?? 0) & 0o077) !== 0
 }
 
 /** A file that is there whole or not at all. */

@@ -4,9 +4,10 @@ import { execute } from './execute.ts'
 import { EXIT } from './failure.ts'
 
 // A reader that went away or a full disk must not stop what is being served: the line is lost, nothing else.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-
 const { env, stdin, stdout, stderr } = process
+const reader = new AbortController()
+stdout.on('error', () => reader.abort())
+stderr.on('error', () => {})
 
 process.exitCode = await execute(process.argv.slice(2), {
   env,
@@ -15,6 +16,7 @@ process.exitCode = await execute(process.argv.slice(2), {
   stdin,
   stdout,
   stderr,
+  readerGone: reader.signal,
   // a command line that waits is left at once, and the gateway sees that nobody waits any more
   interruptible: () => process.once('SIGINT', () => process.exit(EXIT.interrupted))
 })

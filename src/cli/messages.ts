@@ -7,6 +7,8 @@ import type { World } from './world.ts'
 export interface Messages {
   /** What was done; `-q` silences it. */
   note(text: string): void
+  /** What a person must know to go on. */
+  tell(text: string): void
   warn(text: string, hint?: string): void
   /** `-v` alone. */
   trace(text: string): void
@@ -26,6 +28,7 @@ export function createMessages(world: World, flags: GlobalFlags): Messages {
     note(text) {
       if (!flags.quiet) line(text)
     },
+    tell: (text) => void line(text),
     warn(text, hint) {
       line(`${paint('yellow', 'warning:')} ${text}`)
       if (hint !== undefined && !flags.quiet) line(`${paint('cyan', 'hint:')} ${hint}`)

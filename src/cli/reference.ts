@@ -25,7 +25,7 @@ function pathOf(command: Command): string {
 
 /** A command that has subcommands is described by them. */
 function section(command: Command): string {
-  if (command.commands.length > 0) return command.commands.map(section).join('\n')
+  if (command.commands.length > 0) return sections(command)
   const path = pathOf(command)
   const operands = command.registeredArguments.map((operand) => {
     const shown = `${operand.name()}${operand.variadic ? '…' : ''}`
@@ -36,6 +36,15 @@ function section(command: Command): string {
   const line = [path, ...operands].join(' ')
   return `## ${path}\n\n\`${line}\`\n\n${cell(command.description())}.${also}\n${optionsOf(command)}`
 }
+
+/** Those that help shows, but itself. */
+const sections = (command: Command): string =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((each) => command.commands.includes(each))
+    .map(section)
+    .join('\n')
 
 /** The text of docs/reference/cli.md. */
 export function commandReference(): string {
@@ -68,5 +77,5 @@ told with their places, and nothing is sent.
 
 ## Options of every command
 ${optionsOf(program)}
-${program.commands.map(section).join('\n')}`
+${sections(program)}`
 }

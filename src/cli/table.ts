@@ -21,6 +21,13 @@ export function table(heads: readonly string[], rows: readonly (readonly string[
     .join('\n')
 }
 
+/** A line of a table whose other lines are not known: as wide as `widths` where the texts are not wider. */
+export const row = (texts: readonly string[], widths: readonly number[]): string =>
+  texts
+    .map((text, column) => cell(text).padEnd(widths[column] ?? 0))
+    .join('  ')
+    .trimEnd()
+
 /** One record: a line for each member that has something to say. */
 export function details(members: readonly (readonly [name: string, value: string | undefined])[]): string {
   const shown = members.flatMap(([name, value]) =>

@@ -17,6 +17,8 @@ export interface World {
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown }
   readonly stdout: Sink
   readonly stderr: Sink
+  /** Aborted once nobody reads stdout any more. */
+  readonly readerGone?: AbortSignal
   /** Called before a command that has nothing to tidy up: from then on an interrupt ends it. */
   readonly interruptible?: () => void
 }

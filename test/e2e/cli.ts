@@ -17,6 +17,11 @@ export interface CliOptions {
   readonly env?: NodeJS.ProcessEnv
   /** What stdin holds. */
   readonly input?: string
+  /** See World. */
+  readonly readerGone?: AbortSignal
+  /** Gets what goes to stdout or stderr as it comes. */
+  readonly onOut?: (text: string) => void
+  readonly onErr?: (text: string) => void
 }
 
 export interface CommandLine {
@@ -36,8 +41,19 @@ export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): 
       home,
       cwd: home,
       stdin: Readable.from([options.input ?? '']),
-      stdout: { write: (text) => (out += text) },
-      stderr: { write: (text) => (err += text) }
+      stdout: {
+        write(text) {
+          out += text
+          options.onOut?.(text)
+        }
+      },
+      stderr: {
+        write(text) {
+          err += text
+          options.onErr?.(text)
+        }
+      },
+      ...(options.readerGone && { readerGone: options.readerGone })
     })
     return {
       code,

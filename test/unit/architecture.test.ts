@@ -44,8 +44,8 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
 /** What opens sockets to elsewhere, all of it under the egress policy (security page 7.4). Types are open to the gateway. */
 const waysOut: Readonly<Record<string, readonly string[]>> = {
   undici: ['gateway/egress.ts', 'gateway/upstream/http-pool.ts'],
-  // for the names of statuses
-  'node:http': ['plugins/errors.ts', 'plugins/openapi.ts'],
+  // for the names of statuses, and to listen
+  'node:http': ['plugins/errors.ts', 'plugins/openapi.ts', 'cli/callback.ts'],
   'node:https': [],
   'node:http2': [],
   'node:tls': [],

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import type { Command } from 'commander'
 import { commandReference, describedProgram } from '../../src/cli/reference.ts'
+import { LINES, PROCESSES } from '../e2e/every-command.ts'
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
 
@@ -34,4 +35,17 @@ test('the spellings of MCPJungle are understood', () => {
   for (const verb of ['create', 'update', 'delete']) has([verb], 'group', 'mcp-client', 'user')
   for (const verb of ['enable', 'disable']) has([verb], 'tool', 'prompt', 'server')
   has(['get'], 'group', 'prompt', 'resource')
+})
+
+test('every command is run against a gateway in both modes', () => {
+  const pathOf = (command: Command): string =>
+    command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
+  const commands = everyCommand(describedProgram()).filter(({ commands: below }) => below.length === 0)
+  const run = new Set(LINES.map(({ command }) => command))
+  for (const command of commands.map(pathOf)) {
+    const file = PROCESSES[command]
+    if (file === undefined) assert.ok(run.delete(command), `${command} has no line in test/e2e/every-command.ts`)
+    else assert.match(readFileSync(new URL(`../e2e/${file}`, import.meta.url), 'utf8'), new RegExp(`'${command}'`))
+  }
+  assert.deepEqual([...run], [], 'lines of commands that are not there')
 })

@@ -1,12 +1,12 @@
 import type { Static } from '@sinclair/typebox'
-import type { AuthorizationRequired, Server } from '../../schemas/server.ts'
-import type { Answer } from '../api.ts'
+import type { Server } from '../../schemas/server.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { expand, pairs, readObjects, type Given } from '../input.ts'
 import { itemPath } from '../kinds.ts'
 import type { Action } from '../runner.ts'
 import { secretFromArgument, secretFromStdin } from '../secret.ts'
+import { isPending, needsSignIn, registerBySigningIn, type Registration } from '../sign-in.ts'
 import { setSwitches, takeSwitches } from '../switches.ts'
 import { listView, recordView } from '../views.ts'
 
@@ -22,10 +22,10 @@ interface Flags {
   readonly sessionMode?: string
   readonly conf?: string
   readonly force?: boolean
+  readonly browser: boolean
 }
 
 type Registered = Static<typeof Server>
-type Pending = Static<typeof AuthorizationRequired>
 
 const own = [
   'url',
@@ -103,21 +103,23 @@ function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<Give
   return readObjects(cli.world, flags.conf!)
 }
 
-const isPending = (body: Registered | Pending): body is Pending => 'authorization_required' in body
-
 /** What a file says of switches is set once the server is there; the answer is the record after that. */
-async function send(cli: Cli, each: Given, isForced: boolean): Promise<Answer<Registered | Pending>> {
+async function send(cli: Cli, each: Given, flags: Flags): Promise<Registration> {
   const { given, switches } = takeSwitches(each)
-  const answer = await post(cli, given, isForced)
+  const answer = await post(cli, given, flags).catch((error: unknown) => {
+    if (!needsSignIn(error)) throw error
+    const value = (redirectUri: string) => ({ ...given.value, oauth_redirect_uri: redirectUri })
+    return registerBySigningIn(cli, flags.browser, (uri) => post(cli, { ...given, value: value(uri) }, flags))
+  })
   if (isPending(answer.body) || !switches) return answer
   const { name } = answer.body
   await setSwitches(cli, name, switches)
   return cli.api.get<Registered>(itemPath('server', name))
 }
 
-async function post(cli: Cli, { value }: Given, isForced: boolean): Promise<Answer<Registered | Pending>> {
+async function post(cli: Cli, { value }: Given, { force }: Flags): Promise<Registration> {
   try {
-    return await cli.api.post(`/api/v0/servers${isForced ? '?force=true' : ''}`, value)
+    return await cli.api.post(`/api/v0/servers${force ? '?force=true' : ''}`, value)
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.conflict) throw error
     throw new Failure(error.exitCode, error.message, { hint: 'replace it with --force', code: error.code })
@@ -126,9 +128,9 @@ async function post(cli: Cli, { value }: Given, isForced: boolean): Promise<Answ
 
 export const register: Action<Flags> = async (cli, args, flags) => {
   const given = flags.conf === undefined ? [await fromFlags(cli, args, flags)] : await fromFile(cli, args, flags)
-  const answers: Answer<Registered | Pending>[] = []
+  const answers: Registration[] = []
   for (const each of given) {
-    const answer = await send(cli, each, Boolean(flags.force)).catch((error: unknown) => {
+    const answer = await send(cli, each, flags).catch((error: unknown) => {
       if (answers.length > 0)
         cli.warn(`${answers.length} of ${given.length} servers were registered before this failed`)
       throw error
@@ -140,7 +142,7 @@ export const register: Action<Flags> = async (cli, args, flags) => {
   await showAll(cli, answers)
 }
 
-async function showAll(cli: Cli, answers: readonly Answer<Registered | Pending>[]): Promise<void> {
+async function showAll(cli: Cli, answers: readonly Registration[]): Promise<void> {
   const [first] = answers
   if (answers.length === 1 && first) {
     const { body } = first

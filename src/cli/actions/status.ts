@@ -6,14 +6,13 @@ import type { Cli } from '../cli.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { KINDS, type KindName } from '../kinds.ts'
 import type { Action } from '../runner.ts'
+import { skewWith } from '../skew.ts'
 import { recordView } from '../views.ts'
-
-const minor = (version: string) => version.split('.').slice(0, 2).join('.')
 
 async function gatewayVersion(cli: Cli): Promise<string> {
   const { version } = (await cli.api.get<Static<typeof Metadata>>('/metadata')).body
-  if (minor(version) !== minor(VERSION))
-    cli.warn(`this command is version ${VERSION}, the gateway ${version}`, 'use the command of the gateway’s version')
+  const skew = skewWith(version)
+  if (skew) cli.warn(skew.message, skew.hint)
   return version
 }
 

@@ -10,6 +10,11 @@ export function addAdministration(program: Command, run: Runner): void {
     .action(run(async () => (await import('../actions/status.ts')).status))
 
   program
+    .command('doctor')
+    .description('Look for what is wrong: the connection, the token, the gateway, its servers')
+    .action(run(async () => (await import('../actions/doctor.ts')).doctor))
+
+  program
     .command('version')
     .description('Versions of this command and of the gateway')
     .action(run(async () => (await import('../actions/status.ts')).version))
@@ -46,6 +51,17 @@ export function addAdministration(program: Command, run: Runner): void {
     .option('--limit <n>', 'at most so many rows (100)')
     .action(run(async () => (await import('../actions/audit.ts')).audit))
 
+  program
+    .command('logs')
+    .description('Who called what, and how it went; the newest at the end')
+    .option('-f, --follow', 'go on with the calls that come in')
+    .option('--server <name>', 'only calls of this server')
+    .option('--tool <name>', 'only calls of this tool, <server>__<tool>')
+    .option('--caller <name>', 'only calls of this user or MCP client')
+    .option('--failed', 'only what went wrong: tool_error, failed and timeout')
+    .option('--limit <n>', 'at most so many calls that were there before', '100')
+    .action(run(async () => (await import('../actions/logs.ts')).logs))
+
   const keys = program.command('keys').description('The key that seals secrets')
   keys
     .command('rotate')
@@ -72,4 +88,13 @@ export function addAdministration(program: Command, run: Runner): void {
     .description('Check a file without sending it')
     .option('--type <type>', 'server, group, mcp-client or user; by default what it looks like')
     .action(run(async () => (await import('../actions/validate.ts')).validate))
+
+  program
+    .command('completion <shell>')
+    .description('Print the completion script of bash, zsh or fish; what it offers has the names of the gateway in it')
+    .action(run(async () => (await import('../actions/completion.ts')).completion))
+  program
+    .command('__complete <shell> [words...]', { hidden: true })
+    .description('What can stand at the end of a line; for completion scripts')
+    .action(run(async () => (await import('../actions/complete.ts')).complete))
 }

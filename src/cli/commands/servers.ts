@@ -22,6 +22,7 @@ export function addServers(program: Command, run: Runner): void {
     .option('--session-mode <mode>', 'stateless or stateful')
     .option('-c, --conf <file>', 'JSON or YAML: one registration, an array of them, a folder, or - for stdin')
     .option('--force', 'replace a server of the same name')
+    .option('--no-browser', 'for a sign-in at the server print the URL alone')
     .action(run(async () => (await import('../actions/register.ts')).register))
 
   program

@@ -1,0 +1,32 @@
+import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import { checkClient } from '../checks/client.ts'
+import { checkGateway } from '../checks/gateway.ts'
+import { EXIT } from '../failure.ts'
+import type { Column } from '../records.ts'
+import type { Action } from '../runner.ts'
+import { rowsView } from '../views.ts'
+
+const columns: readonly Column<Check>[] = [
+  { head: 'status', value: ({ status }) => (status === 'fail' ? 'FAIL' : status) },
+  { head: 'check', value: ({ id }) => id },
+  { head: 'ms', value: ({ ms }) => (ms === undefined ? undefined : String(ms)), isWide: true },
+  { head: 'finding', value: ({ title, detail }) => (detail === undefined ? title : `${title}: ${detail}`) }
+]
+
+/** Ends with 0 where nothing fails; a gateway that is not reached and a token that is not taken have codes of their own. */
+export const doctor: Action = async (cli) => {
+  const client = await checkClient(cli)
+  const gateway = client.isReached ? await checkGateway(cli) : { checks: [], isRefused: false }
+  const checks = [...client.checks, ...gateway.checks]
+  await cli.show(
+    { body: { registry: cli.api.registry, checks } },
+    rowsView(columns, checks, ({ id }) => id)
+  )
+  for (const { id, hint, status } of checks)
+    if (hint !== undefined && status !== 'pass') cli.note(`hint: ${id}: ${hint}`)
+  const failed = checks.filter(({ status }) => status === 'fail').length
+  cli.note(failed === 0 ? 'nothing fails' : `${failed} of ${checks.length} checks fail`)
+  if (!client.isReached) return EXIT.unreachable
+  if (gateway.isRefused) return EXIT.refused
+  return failed === 0 ? EXIT.done : EXIT.failed
+}

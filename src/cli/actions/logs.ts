@@ -1,0 +1,105 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CallEntry, CallPage } from '../../schemas/call.ts'
+import type { Static } from '@sinclair/typebox'
+import { withQuery } from '../api.ts'
+import type { Cli } from '../cli.ts'
+import { usage } from '../failure.ts'
+import type { Column } from '../records.ts'
+import type { Action } from '../runner.ts'
+import { row } from '../table.ts'
+import { rowsView } from '../views.ts'
+
+interface Flags {
+  readonly follow?: boolean
+  readonly server?: string
+  readonly tool?: string
+  readonly caller?: string
+  readonly failed?: boolean
+  readonly limit: string
+}
+
+const POLL_MS = 1_000
+/** The longest page that the gateway gives. */
+const PAGE = 500
+/** Rows that replicas write late can stand before those that were seen: so many are known again. */
+const KNOWN = 2_000
+
+const columns: readonly Column<CallEntry>[] = [
+  { head: 'at', value: ({ at }) => at },
+  { head: 'outcome', value: ({ outcome }) => outcome },
+  { head: 'ms', value: ({ total_ms }) => String(Math.round(total_ms)) },
+  { head: 'caller', value: ({ caller, caller_kind }) => caller || caller_kind },
+  { head: 'endpoint', value: ({ endpoint }) => endpoint, isWide: true },
+  { head: 'kind', value: ({ kind }) => kind, isWide: true },
+  { head: 'item', value: ({ server, item }) => (server === undefined ? item : `${server}: ${item ?? ''}`) },
+  { head: 'request', value: ({ request_id }) => request_id, isWide: true },
+  { head: 'error', value: ({ error }) => error }
+]
+/** What a column has at least while the rows that will come are not known. */
+const WIDTHS: Readonly<Record<string, number>> = { at: 24, outcome: 10, ms: 6, caller: 12, endpoint: 12, item: 28 }
+
+type Page = Static<typeof CallPage>
+type Query = Readonly<Record<string, string | undefined>>
+
+const pageOf = (cli: Cli, query: Query) => cli.api.get<Page>(withQuery('/api/v0/calls', query))
+
+export const logs: Action<Flags> = async (cli, _args, { follow, failed, limit, ...filter }) => {
+  const { server, tool, caller } = filter
+  const query: Query = { server, tool, caller, ...(failed ? { failed: 'true' } : {}) }
+  if (follow) return followCalls(cli, query, limit)
+  const answer = await pageOf(cli, { ...query, limit })
+  const { calls, next_before } = answer.body
+  await cli.show(
+    answer,
+    rowsView(columns, calls.toReversed(), ({ id }) => id)
+  )
+  if (calls.length === 0) cli.note('no calls')
+  if (next_before !== undefined) cli.note('there are older ones: --limit shows more, at most 500')
+}
+
+/** A line for each call, in the format asked for; JSON lines rather than a list, which would never end. */
+function printer(cli: Cli): (calls: readonly CallEntry[]) => void {
+  if (cli.format === 'yaml')
+    throw usage('logs --follow has no end, which YAML needs', 'use -o json: a line for each call')
+  const shown = columns.filter(({ isWide }) => !isWide || cli.format === 'wide')
+  const widths = shown.map(({ head }) => WIDTHS[head] ?? 8)
+  const line = (texts: readonly string[]) => row(texts, widths)
+  if (cli.format === 'table' || cli.format === 'wide') cli.out(line(shown.map(({ head }) => head.toUpperCase())))
+  return (calls) => {
+    for (const call of calls) {
+      if (cli.format === 'json') cli.out(JSON.stringify(call))
+      else if (cli.format === 'name') cli.out(call.id)
+      else cli.out(line(shown.map(({ value }) => value(call) ?? '')))
+    }
+  }
+}
+
+/** What came after `floor` and is not known yet, the oldest first: pages are read until one holds what is known. */
+async function unseen(cli: Cli, query: Query, known: ReadonlySet<string>, floor: bigint): Promise<CallEntry[]> {
+  const fresh: CallEntry[] = []
+  for (let before: string | undefined; ;) {
+    const { calls, next_before } = (await pageOf(cli, { ...query, before, limit: String(PAGE) })).body
+    const own = calls.filter(({ id }) => !known.has(id) && BigInt(id) > floor)
+    fresh.push(...own)
+    if (own.length < calls.length || next_before === undefined) return fresh.toReversed()
+    before = next_before
+  }
+}
+
+/** Until it is interrupted, or nobody reads any more. */
+async function followCalls(cli: Cli, query: Query, limit: string): Promise<void> {
+  const { readerGone } = cli.world
+  const print = printer(cli)
+  const first = (await pageOf(cli, { ...query, limit })).body.calls.toReversed()
+  // what is older than the first page was not asked for
+  const floor = BigInt(first[0]?.id ?? 0)
+  let known = new Set(first.map(({ id }) => id))
+  print(first)
+  while (!readerGone?.aborted) {
+    await delay(POLL_MS, undefined, readerGone ? { signal: readerGone } : {}).catch(() => {})
+    if (readerGone?.aborted) return
+    const fresh = await unseen(cli, query, known, floor)
+    print(fresh)
+    known = new Set([...known, ...fresh.map(({ id }) => id)].slice(-KNOWN))
+  }
+}

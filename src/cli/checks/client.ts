@@ -1,0 +1,78 @@
+import type { Static } from '@sinclair/typebox'
+import { isLoopback } from '../../domain/loopback.ts'
+import type { Check } from '../../schemas/dashboard/diagnostics.ts'
+import type { Metadata } from '../../schemas/system.ts'
+import type { Answer } from '../api.ts'
+import type { Cli } from '../cli.ts'
+import { accessOf } from '../config-file.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { skewWith } from '../skew.ts'
+
+/** A `Date` header counts whole seconds, and says when the answer began. */
+const CLOCK_MS = 5_000
+
+/** What the side of the command line can see by itself, and whether the gateway answers. */
+export async function checkClient(cli: Cli): Promise<{ checks: Check[]; isReached: boolean }> {
+  const own = [await checkFile(cli), checkToken(cli)]
+  const since = performance.now()
+  try {
+    const answer = await cli.api.get<Static<typeof Metadata>>('/metadata')
+    const ms = Math.round(performance.now() - since)
+    const title = `${cli.api.registry} answers (named by ${sources[cli.connection.source]})`
+    const reached: Check = { id: 'registry', status: 'pass', title, ms }
+    return { checks: [...own, reached, checkVersion(answer.body.version), ...checkClock(answer)], isReached: true }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const { message: title, hint, exitCode } = error
+    const failed: Check = { id: 'registry', status: 'fail', title, ...(hint === undefined ? {} : { hint }) }
+    return { checks: [...own, failed], isReached: exitCode !== EXIT.unreachable }
+  }
+}
+
+const sources: Readonly<Record<Cli['connection']['source'], string>> = {
+  '--registry': '--registry',
+  TOWPATH_REGISTRY: 'TOWPATH_REGISTRY',
+  file: 'the file',
+  default: 'default'
+}
+
+/** The file holds a token or may come to hold one: nobody else is to read it, or put another gateway's URL into it. */
+async function checkFile({ configPath: path }: Cli): Promise<Check> {
+  const id = 'config_file'
+  const access = await accessOf(path)
+  if (access === undefined) return { id, status: 'pass', title: `There is no ${path}` }
+  if (!access.isOwn)
+    return { id, status: 'warn', title: `${path} belongs to another user`, hint: 'chown it, or remove it' }
+  if (access.mode === undefined || (access.mode & 0o077) === 0)
+    return { id, status: 'pass', title: `${path} is for its owner alone` }
+  const title = `Others can reach ${path} (mode ${access.mode.toString(8).padStart(4, '0')})`
+  return { id, status: 'fail', title, hint: `chmod 600 ${path}` }
+}
+
+function checkToken({ connection: { tokenSource, registry } }: Cli): Check {
+  const id = 'token_source'
+  const from = tokenSource === 'file' ? 'the file' : tokenSource
+  const title = from === undefined ? 'There is no access token' : `The access token comes from ${from}`
+  const { protocol, hostname } = new URL(registry)
+  const isOpen = from !== undefined && protocol === 'http:' && !isLoopback(hostname)
+  if (!isOpen) return { id, status: 'pass', title }
+  const detail = `${registry} is reached without TLS: everyone on the way can read it`
+  return { id, status: 'warn', title, detail, hint: 'use https://' }
+}
+
+function checkVersion(version: string): Check {
+  const id = 'version'
+  const skew = skewWith(version)
+  if (!skew) return { id, status: 'pass', title: `Command and gateway are version ${version}` }
+  return { id, status: 'warn', title: skew.message, hint: skew.hint }
+}
+
+function checkClock({ headers }: Answer<unknown>): Check[] {
+  const date = Date.parse(headers.get('date') ?? '')
+  if (Number.isNaN(date)) return []
+  const apart = Math.abs(Date.now() - date)
+  const id = 'client_clock'
+  if (apart <= CLOCK_MS) return [{ id, status: 'pass', title: 'The clocks here and at the gateway agree' }]
+  const title = `The clocks here and at the gateway are ${Math.round(apart / 1_000)} s apart`
+  return [{ id, status: 'warn', title, hint: 'keep both with NTP' }]
+}

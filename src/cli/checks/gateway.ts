@@ -1,0 +1,89 @@
+import type { Static } from '@sinclair/typebox'
+import type { Check, Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
+import type { User } from '../../schemas/principal.ts'
+import type { Server } from '../../schemas/server.ts'
+import type { Stats } from '../../schemas/stats.ts'
+import type { Cli } from '../cli.ts'
+import { EXIT, Failure } from '../failure.ts'
+
+/** What the gateway tells this caller of itself. */
+export interface GatewayChecks {
+  readonly checks: readonly Check[]
+  /** The token is missing or not taken. */
+  readonly isRefused: boolean
+}
+
+/** The answer, or why there is none. What is no answer of a gateway at all is thrown. */
+async function asked<T>(cli: Cli, path: string): Promise<T | Failure> {
+  try {
+    return (await cli.api.get<T>(path)).body
+  } catch (error) {
+    if (error instanceof Failure) return error
+    throw error
+  }
+}
+
+const failed = (id: string, { message: title, hint }: Failure): Check => ({
+  id,
+  status: 'fail',
+  title,
+  ...(hint === undefined ? {} : { hint })
+})
+
+/** In development mode the dashboard's Diagnostics; in enterprise mode what this caller may see. */
+export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
+  const ready = await asked(cli, '/ready')
+  const readiness: Check =
+    ready instanceof Failure ? failed('ready', ready) : { id: 'ready', status: 'pass', title: 'The gateway is ready' }
+  const who = await asked<Static<typeof User>>(cli, '/api/v0/users/whoami')
+  if (!(who instanceof Failure)) {
+    return {
+      checks: [readiness, taken(who), await checkEndpoint(cli), ...(await checkCalls(cli, who))],
+      isRefused: false
+    }
+  }
+  if (!/only in enterprise mode/.test(who.message))
+    return { checks: [readiness, failed('token', who)], isRefused: who.exitCode === EXIT.refused }
+  const told = await asked<Diagnostics>(cli, '/api/dashboard/diagnostics')
+  const own = told instanceof Failure ? [failed('diagnostics', told)] : told.checks
+  return { checks: [readiness, ...own], isRefused: false }
+}
+
+const taken = ({ name, role }: Static<typeof User>): Check => ({
+  id: 'token',
+  status: 'pass',
+  title: `The gateway knows this token: ${name} (${role})`
+})
+
+/** Nobody's request is refused at the door: so the endpoint is there, and asks for a client's token. */
+async function checkEndpoint(cli: Cli): Promise<Check> {
+  const since = performance.now()
+  const about = () => ({ id: 'mcp', ms: Math.round(performance.now() - since) })
+  try {
+    await cli.api.send('POST', '/mcp', {}, { token: null })
+    return { ...about(), status: 'fail', title: 'The MCP endpoint asks nobody for a token' }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    if (error.exitCode === EXIT.refused)
+      return { ...about(), status: 'pass', title: 'The MCP endpoint answers, and asks for a token' }
+    return { ...about(), ...failed('mcp', error) }
+  }
+}
+
+/** Without a call of its own: how the servers did in the last day, which administrators may see. */
+async function checkCalls(cli: Cli, { role }: Static<typeof User>): Promise<Check[]> {
+  const servers = await asked<readonly Static<typeof Server>[]>(cli, '/api/v0/servers')
+  if (servers instanceof Failure) return [failed('servers', servers)]
+  const stats = role === 'admin' ? await asked<Stats>(cli, '/api/v0/stats?range=24h') : undefined
+  if (stats instanceof Failure) return [failed('calls', stats)]
+  const strips = new Map(stats?.servers.map((strip) => [strip.server, strip]))
+  return servers.map(({ name, enabled }): Check => {
+    const id = `server:${name}`
+    if (!enabled) return { id, status: 'pass', title: `The server ${name} is disabled` }
+    const { calls = 0, failed: wrong = 0 } = strips.get(name) ?? {}
+    if (calls === 0) return { id, status: 'pass', title: `The server ${name} is enabled` }
+    const title = `The server ${name}: ${wrong} of ${calls} calls of the last day failed`
+    if (wrong * 2 < calls) return { id, status: 'pass', title }
+    return { id, status: 'warn', title, hint: `towpath test ${name}, and towpath logs --failed --server ${name}` }
+  })
+}

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import type { CommandLine } from './cli.ts'
+
+export type Mode = 'development' | 'enterprise'
+
+/** Exit code, or, where that is 0, what `-o json` holds: see shapeOf. */
+type Outcome = number | string
+
+interface More {
+  readonly input?: string
+  /** An administrator's: the role user gets 4. */
+  readonly isAdmins?: true
+  /** Needs no gateway. */
+  readonly isLocal?: true
+}
+
+interface Line extends More {
+  /** Path of the command in the tree. */
+  readonly command: string
+  /** `URL` and `URI` stand for the server’s and its resource’s, `TOKEN` for the administrator’s. */
+  readonly args: readonly string[]
+  readonly development: Outcome
+  readonly enterprise: Outcome
+}
+
+const line = (command: string, args: string, outcome: Outcome | readonly [Outcome, Outcome], more: More = {}): Line => {
+  const [development, enterprise] = typeof outcome === 'object' ? outcome : [outcome, outcome]
+  return { command, args: args.split(' ').filter((arg) => arg !== ''), development, enterprise, ...more }
+}
+
+/** Names of members, in order; of a list those of its first item. */
+export function shapeOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.length > 0 ? shapeOf(value[0]) : ''}]`
+  if (value === null || typeof value !== 'object') return typeof value
+  return `{${Object.keys(value).toSorted().join(' ')}}`
+}
+
+const admins = { isAdmins: true } as const
+const local = { isLocal: true } as const
+
+const server = '{enabled name session_mode transport url}'
+const tool = '{description enabled input_schema name}'
+const prompt = '{arguments description enabled name}'
+const resource = '{enabled mime_type name uri}'
+const group = 'excluded_tools included_servers included_tools missing name'
+const endpoints = 'sse_endpoint sse_message_endpoint streamable_http_endpoint'
+const reread = '{added changed name removed}'
+const switched = '{name prompts_affected tools_affected}'
+
+/** A line for every command, in an order in which they can run. */
+export const LINES: readonly Line[] = [
+  line('init-server', '', [5, '{config status}']),
+  line('login', '--token-stdin', [4, '{name role}'], { input: 'TOKEN' }),
+  line('status', '', [
+    '{initialized mode prompts ready registry resources servers tool_groups tools version}',
+    '{clients initialized mode name prompts ready registry resources role servers tool_groups tools users version}'
+  ]),
+  line('doctor', '', '{checks registry}'),
+  line('version', '', '{gateway towpath}', local),
+  line('register', 'alpha --url URL', server, admins),
+  line('list servers', '', `[${server}]`),
+  line('list tools', '--server alpha', `[${tool}]`),
+  line('list prompts', '', `[${prompt}]`),
+  line('list resources', '', `[${resource}]`),
+  line('get server', 'alpha', server),
+  line('get tool', 'alpha__echo', tool),
+  line('get prompt', 'alpha__greet', prompt),
+  line('get resource', 'URI', resource),
+  line('usage', 'alpha__echo', tool),
+  line('invoke', 'alpha__echo', '{content}'),
+  line('invoke', 'alpha__fail', 7),
+  line('render', 'alpha__greet --arg who=all', '{messages}'),
+  line('read', 'URI', '{contents}'),
+  line('refresh', 'alpha', reread, admins),
+  line('test', 'alpha', reread, admins),
+  line('update server', '-c server.json', server, admins),
+  line('disable resource', 'URI', '[string]', admins),
+  line('disable prompt', 'alpha__greet', '[string]', admins),
+  line('disable tool', 'alpha__echo', '[string]', admins),
+  line('disable server', 'alpha', switched, admins),
+  line('enable server', 'alpha', switched, admins),
+  line('enable tool', 'alpha__echo', '[string]', admins),
+  line('enable prompt', 'alpha__greet', '[string]', admins),
+  line('enable resource', 'URI', '[string]', admins),
+  line('create group', 'some --include-server alpha', `{${group} ${endpoints}}`, admins),
+  line('update group', 'some --description new', `{description ${group} ${endpoints}}`, admins),
+  line('list groups', '', `[{description ${group}}]`, admins),
+  line('get group', 'some', `{description ${group} ${endpoints}}`, admins),
+  line('create mcp-client', 'ci --allow alpha', [4, '{access_token allowed_servers name}'], admins),
+  line('update mcp-client', 'ci --allow *', [4, '{allowed_servers name}'], admins),
+  line('list mcp-clients', '', [4, '[{allowed_servers name}]'], admins),
+  line('get mcp-client', 'ci', [4, '{allowed_servers name}'], admins),
+  line('create user', 'dev', [4, '{access_token name role}'], admins),
+  line('update user', 'dev', [4, '{access_token name role}'], admins),
+  line('list users', '', [4, '[{name role}]'], admins),
+  line('get user', 'dev', [4, '{name role}'], admins),
+  line('logs', '', '{calls}', admins),
+  line('audit', '', '{entries}', admins),
+  line('keys rotate', '', '{key_id remaining rewrapped unreadable}', admins),
+  line('validate', 'server.json', '[{file name type}]', local),
+  line('import', 'mcp.json', '[{ignored name notes outcome problems target transport variables}]', admins),
+  line('connect', 'cursor', '{client endpoint snippets}'),
+  line('export', '-d files', '{files variables}', admins),
+  line('apply', '-f server.json', '{changes dry_run unchanged}', admins),
+  line('completion', 'bash', 'text', local),
+  line('__complete', 'zsh -- get server al', 'text', local),
+  line('delete group', 'some', '', admins),
+  line('delete mcp-client', 'ci', [4, ''], admins),
+  line('delete user', 'dev', [4, ''], admins),
+  line('deregister', 'beta', '', admins),
+  line('delete server', 'alpha', '', admins),
+  line('logout', '', '', local)
+]
+
+/** What is tested as a process of its own, and where. */
+export const PROCESSES: Readonly<Record<string, string>> = { start: 'harness.ts', migrate: 'migrate.test.ts' }
+
+export interface Scene {
+  readonly cli: CommandLine
+  readonly mode: Mode
+  readonly registry: string
+  /** Of a server that can be registered. */
+  readonly url: string
+}
+
+async function writeFiles({ cli: { home }, url }: Scene): Promise<void> {
+  const alpha = { name: 'alpha', transport: 'streamable_http', url }
+  await writeFile(join(home, 'server.json'), JSON.stringify(alpha))
+  await writeFile(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { beta: { url } } }))
+}
+
+async function keptToken({ home }: CommandLine): Promise<string> {
+  const text = await readFile(join(home, '.towpath.conf'), 'utf8').catch(() => '{}')
+  return (parse(text) as { access_token?: string }).access_token ?? 'x'.repeat(20)
+}
+
+/** What a word of a line stands for. */
+async function written({ cli, registry, url }: Scene, word: string): Promise<string> {
+  if (word === 'URL') return url
+  if (word === 'TOKEN') return keptToken(cli)
+  if (word !== 'URI') return /\.json$|^files$/.test(word) ? join(cli.home, word) : word
+  const listed = await cli(['list', 'resources', '--server', 'alpha', '-o', 'name', '--registry', registry])
+  return listed.out.trim()
+}
+
+/** Options go before `--`. */
+function withGlobals(words: readonly string[], registry: string): string[] {
+  const end = words.indexOf('--')
+  const at = end < 0 ? words.length : end
+  return [...words.slice(0, at), '--registry', registry, '-o', 'json', '--yes', ...words.slice(at)]
+}
+
+const shapeOfText = (text: string) => (text === '' ? '' : /^[[{]/.test(text) ? shapeOf(JSON.parse(text)) : 'text')
+
+/** Runs every line with `-o json`; without a gateway, as a user, and as an administrator or where nobody is asked. */
+export async function runLines(scene: Scene): Promise<void> {
+  const { cli, mode, registry } = scene
+  await writeFiles(scene)
+  let userToken: string | undefined
+  for (const { command, args, input, isAdmins, isLocal, ...outcomes } of LINES) {
+    const words = [...command.split(' '), ...(await Promise.all(args.map((word) => written(scene, word))))]
+    const spelled = `towpath ${words.join(' ')}`
+    const options = input === undefined ? {} : { input: await written(scene, input) }
+    if (!isLocal) {
+      const { code, out } = await cli(withGlobals(words, 'http://127.0.0.1:9'), options)
+      assert.equal(code, 6, `${spelled}: without a gateway`)
+      if (command !== 'doctor') assert.equal(out, '', spelled)
+    }
+    if (isAdmins && mode === 'enterprise') {
+      userToken ??= (await cli(withGlobals(['create', 'user', 'reader'], registry))).json.access_token as string
+      const { code } = await cli(withGlobals(words, registry), { ...options, env: { TOWPATH_TOKEN: userToken } })
+      assert.equal(code, 4, `${spelled}: by a user`)
+    }
+    const { code, out, err } = await cli(withGlobals(words, registry), options)
+    const outcome = outcomes[mode]
+    assert.equal(code, typeof outcome === 'number' ? outcome : 0, `${spelled}: ${err}`)
+    if (typeof outcome === 'string') assert.equal(shapeOfText(out), outcome, spelled)
+  }
+}
