@@ -84,9 +84,18 @@ export function refuseRepeatedQuery(query: unknown): void {
   }
 }
 
-/** What a request with this body would be refused for, where the schema is its own; undefined if it would be taken. */
-export function problemOf(schema: object, body: unknown): string | undefined {
-  const compile = buildValidator({}, {}) as unknown as (route: object) => ValidateFunction
-  const validate = compile({ schema, httpPart: 'body' })
-  return validate(body) ? undefined : formatFindings(validate.errors ?? [], 'body').message
+/**
+ * Says what a request with a body would be refused for, where the schema is its own; undefined if it would be taken. The
+ * schema is compiled when the first body comes, which takes milliseconds, and once.
+ */
+export function createCheck(schema: object): (body: unknown) => string | undefined {
+  let validate: ValidateFunction | undefined
+  const compile = () => {
+    const build = buildValidator({}, {}) as unknown as (route: object) => ValidateFunction
+    return build({ schema, httpPart: 'body' })
+  }
+  return (body) => {
+    validate ??= compile()
+    return validate(body) ? undefined : formatFindings(validate.errors ?? [], 'body').message
+  }
 }

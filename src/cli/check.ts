@@ -1,9 +1,8 @@
-import type { TSchema } from '@sinclair/typebox'
 import { upstreamUrlProblem } from '../domain/upstream-url.ts'
 import { ClientInput, UserInput } from '../schemas/principal.ts'
 import { ServerInput } from '../schemas/server.ts'
 import { ToolGroupInput } from '../schemas/tool-group.ts'
-import { problemOf } from '../validation.ts'
+import { createCheck } from '../validation.ts'
 import { usage } from './failure.ts'
 import type { Given } from './input.ts'
 
@@ -11,11 +10,11 @@ import type { Given } from './input.ts'
 export const FILED = ['server', 'group', 'client', 'user'] as const
 export type Filed = (typeof FILED)[number]
 
-const schemas: Readonly<Record<Filed, TSchema>> = {
-  server: ServerInput,
-  group: ToolGroupInput,
-  client: ClientInput,
-  user: UserInput
+const checks: Readonly<Record<Filed, ReturnType<typeof createCheck>>> = {
+  server: createCheck(ServerInput),
+  group: createCheck(ToolGroupInput),
+  client: createCheck(ClientInput),
+  user: createCheck(UserInput)
 }
 
 /** What an object looks like, by the members that only one kind has. */
@@ -36,6 +35,6 @@ function serverProblem({ transport, url, command }: Readonly<Record<string, unkn
 
 /** Refuses what the gateway would refuse of what it is sent. */
 export function checkBody(kind: Filed, { value, from }: Given): void {
-  const problem = problemOf(schemas[kind], value) ?? (kind === 'server' ? serverProblem(value) : undefined)
+  const problem = checks[kind](value) ?? (kind === 'server' ? serverProblem(value) : undefined)
   if (problem !== undefined) throw usage(`${from}: ${problem}`)
 }

@@ -429,6 +429,14 @@ test('servers are taken over from a pasted configuration, each by itself', async
   assert.deepEqual(await outcomes({ names: ['good-one'] }), [['good-one', 'skipped']])
   assert.deepEqual(await outcomes({ names: ['good-one'], replace: true }), [['good-one', 'replaced']])
   assert.equal((await ask(app, 'POST', '/servers/import', { configuration: '{"a"' })).status, 400)
+  for (const [count, status] of [
+    [1_000, 200],
+    [1_001, 400]
+  ] as const) {
+    const mcpServers = Object.fromEntries(Array.from({ length: count }, (_, i) => [`s${i}`, { command: 'x' }]))
+    const many = { configuration: JSON.stringify({ mcpServers }) }
+    assert.equal((await ask(app, 'POST', '/servers/import?dry_run=true', many)).status, status)
+  }
 })
 
 test('pages that listen are told what has changed, and nothing of it', async (t) => {

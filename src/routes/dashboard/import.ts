@@ -9,7 +9,7 @@ import { ImportInput, ImportView, type ImportedServer } from '../../schemas/dash
 import { DryRunQuery } from '../../schemas/dashboard/shared.ts'
 import { ServerInput } from '../../schemas/server.ts'
 import { failures } from '../../schemas/shared.ts'
-import { problemOf } from '../../validation.ts'
+import { createCheck } from '../../validation.ts'
 import { baseOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
 import { inParallel } from './in-parallel.ts'
@@ -18,8 +18,11 @@ import { withSignIn } from './registering.ts'
 /** Servers that are contacted at a time. */
 const AT_ONCE = 4
 const MAX_TOOLS = 100
+/** More is no configuration that anybody uses, and would keep everybody else waiting. */
+const MAX_SERVERS = 1_000
 
 type Values = Readonly<Record<string, string>>
+type Check = ReturnType<typeof createCheck>
 type Result = NonNullable<ImportedServer['result']>
 
 /** The input of a registration, with the values that it asks for; what is not given is named. */
@@ -31,8 +34,8 @@ function fill({ registration, asks }: Found, values: Values): { input: ServerInp
 }
 
 /** Why it would be refused before anything is contacted. Texts name members, no values. */
-function refusalOf(input: ServerInput): string[] {
-  const problem = problemOf(ServerInput, input)
+function refusalOf(input: ServerInput, check: Check): string[] {
+  const problem = check(input)
   if (problem !== undefined) return [problem]
   try {
     toServerConfig(input)
@@ -43,7 +46,7 @@ function refusalOf(input: ServerInput): string[] {
   }
 }
 
-function preview(found: Found, values: Values, exists: boolean): ImportedServer {
+function preview(found: Found, values: Values, exists: boolean, check: Check): ImportedServer {
   const { name, registration, problems, notes, ignored, asks } = found
   const { input, unset } = fill(found, values)
   const isReadable = problems.length === 0
@@ -53,7 +56,7 @@ function preview(found: Found, values: Values, exists: boolean): ImportedServer 
     ...(isReadable ? { transport } : {}),
     ...(isReadable ? { config_summary: summaryOf({ transport, session_mode, settings: registration }, input) } : {}),
     exists,
-    problems: isReadable && unset.length === 0 ? refusalOf(input) : [...problems],
+    problems: isReadable && unset.length === 0 ? refusalOf(input, check) : [...problems],
     notes: [...notes],
     ignored: [...ignored],
     needs: asks.map(({ name: asked, description, isSecret, default: fallback }) => ({
@@ -68,6 +71,7 @@ function preview(found: Found, values: Values, exists: boolean): ImportedServer 
 /** Servers out of a pasted configuration of any client (design of the dashboard, 3.5). */
 export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
   const { gateway } = app
+  const check = createCheck(ServerInput)
 
   const toolsOf = (caller: Caller, server: string) => {
     const tools = JSON.parse(gateway.list(caller, 'tool', server)) as { name: string }[]
@@ -103,12 +107,13 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const caller = callerOf(request)
       const { servers: all, problem } = importServers(configuration, { ownUrls: [base] })
       if (problem !== undefined) throw invalid(`the configuration cannot be used: ${problem}`)
+      if (all.length > MAX_SERVERS) throw invalid(`the configuration holds more than ${MAX_SERVERS} servers`)
       const known = new Set(gateway.servers(caller).map(({ name }) => name))
       const chosen = all.filter(({ name }) => names?.includes(name) ?? true)
 
       const take = async (found: Found): Promise<ImportedServer> => {
         const exists = known.has(found.name)
-        const row = preview(found, values, exists)
+        const row = preview(found, values, exists, check)
         if (request.query.dry_run) return row
         const { input, unset } = fill(found, values)
         const [first] = row.problems
