@@ -1,0 +1,181 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { until } from '../test/until.ts'
+import type { Order, Round } from './load.ts'
+import { start, type Started } from './processes.ts'
+import { ask, type Headers } from './requests.ts'
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const built = here('../dist/src/cli/main.js')
+const withCompiler = ['--import', import.meta.resolve('tsx')]
+
+/** A process that serves HTTP. */
+export interface Serving {
+  readonly pid: number
+  readonly url: string
+  stop(): Promise<void>
+}
+
+export interface Gateway extends Serving {
+  readonly mcp: string
+  /** An administrative request that has to work; `path` after `/api/v0`. */
+  admin(method: string, path: string, body?: unknown): Promise<Response>
+  register(name: string, server: object): Promise<void>
+}
+
+/** Where a gateway keeps its data; undefined is the embedded store. */
+export interface Place {
+  readonly databaseUrl: string | undefined
+  readonly dataDir: string
+}
+
+export interface GatewayOptions {
+  readonly env?: NodeJS.ProcessEnv
+  /** Default: an empty one, on PostgreSQL where there is one. */
+  readonly place?: Place
+  readonly adminHeaders?: Headers
+}
+
+/** What a row works with; everything that it starts ends with the row. */
+export interface Bench {
+  readonly isQuick: boolean
+  /** False: there is none on this machine, and gateways use the embedded store. */
+  readonly hasPostgres: boolean
+  /** A file of `targets/` that tells its port. */
+  target(name: string, env?: NodeJS.ProcessEnv, isTested?: boolean): Promise<Serving>
+  /** A file of `targets/` in plain JavaScript that listens on `PORT`. */
+  plain(name: string): Promise<Serving>
+  gateway(options?: GatewayOptions): Promise<Gateway>
+  place(engine?: 'postgres' | 'embedded'): Promise<Place>
+  /** A load generator; runs one order at a time. */
+  load(): Promise<(order: Order) => Promise<Round>>
+  /** Runs `work` when the row ends. */
+  later(work: () => unknown): void
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A path of the server answers 200. */
+export const isUp = async (url: string) => (await fetch(url)).ok
+
+async function served(process: Started, url: string, path: string): Promise<Serving> {
+  const check = async () => process.child.exitCode !== null || (await isUp(url + path))
+  await until(`${url}${path}`, check, 60_000)
+  if (process.child.exitCode !== null) throw new Error(`a process has ended: ${process.errors()}`)
+  return { pid: process.pid, url, stop: process.stop }
+}
+
+/** Nothing of the environment that could configure the gateway; what is measured has its checks and metrics on. */
+const gatewayEnv = (port: number, { databaseUrl, dataDir }: Place): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH,
+  HOME: dataDir,
+  NODE_ENV: 'production',
+  HOST: '127.0.0.1',
+  PORT: String(port),
+  TOWPATH_DATA_DIR: dataDir,
+  ...(databaseUrl && { DATABASE_URL: databaseUrl }),
+  OTEL_ENABLED: 'on',
+  TOWPATH_CALL_LOG: 'off',
+  ...(process.env.BENCH_NODE_OPTIONS && { NODE_OPTIONS: process.env.BENCH_NODE_OPTIONS })
+})
+
+/** Starts the built gateway; does not wait for it. */
+export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv = {}): Started {
+  return start([built, 'start'], { isTested: true, env: { ...gatewayEnv(port, place), ...env }, cwd: place.dataDir })
+}
+
+/** Starts a file of `targets/` that is plain JavaScript; does not wait for it. */
+export const startPlain = (name: string, port: number): Started =>
+  start([here(`targets/${name}`)], { isTested: true, env: { PATH: process.env.PATH, PORT: String(port) } })
+
+async function makeDatabase(adminUrl: string): Promise<string> {
+  const client = new pg.Client({ connectionString: adminUrl })
+  await client.connect()
+  const name = `bench_${process.pid}_${Date.now()}_${Math.floor(Math.random() * 1e6)}`
+  try {
+    await client.query(`create database ${name}`)
+  } finally {
+    await client.end()
+  }
+  const url = new URL(adminUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** Gives `work` a bench and ends all that it started, last first. */
+export async function withBench<T>(
+  { isQuick, postgresUrl }: { readonly isQuick: boolean; readonly postgresUrl: string | undefined },
+  work: (bench: Bench) => Promise<T>
+): Promise<T> {
+  const cleanups: (() => unknown)[] = []
+  const later = (clean: () => unknown) => void cleanups.push(clean)
+
+  async function place(engine: 'postgres' | 'embedded' = 'postgres'): Promise<Place> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'towpath-bench-'))
+    later(() => rm(dataDir, { recursive: true, force: true }))
+    const databaseUrl = engine === 'postgres' && postgresUrl ? await makeDatabase(postgresUrl) : undefined
+    return { databaseUrl, dataDir }
+  }
+
+  const bench: Bench = {
+    isQuick,
+    hasPostgres: postgresUrl !== undefined,
+    place,
+    later,
+    async target(name, env = {}, isTested = false) {
+      const options = { env: { ...process.env, ...env }, isTested, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] as never }
+      const process_ = start([...withCompiler, here(`targets/${name}`)], options)
+      later(process_.stop)
+      const [{ port }] = (await once(process_.child, 'message')) as [{ port: number }]
+      return { pid: process_.pid, url: `http://127.0.0.1:${port}`, stop: process_.stop }
+    },
+    async plain(name) {
+      const port = await freePort()
+      const running = startPlain(name, port)
+      later(running.stop)
+      return served(running, `http://127.0.0.1:${port}`, '/health')
+    },
+    async gateway({ env, place: given, adminHeaders = {} } = {}) {
+      const port = await freePort()
+      const running = startGateway(port, given ?? (await place()), env)
+      later(running.stop)
+      const serving = await served(running, `http://127.0.0.1:${port}`, '/ready')
+      const admin: Gateway['admin'] = (method, path, body) =>
+        ask(`${serving.url}/api/v0${path}`, method, adminHeaders, body)
+      const register = async (name: string, server: object) => {
+        await (await admin('POST', '/servers', { name, ...server })).text()
+      }
+      return { ...serving, mcp: `${serving.url}/mcp`, admin, register }
+    },
+    async load() {
+      const stdio = ['ignore', 'inherit', 'pipe', 'ipc'] as never
+      const { child, stop, errors } = start([...withCompiler, here('load.ts')], { stdio })
+      later(stop)
+      const ended = once(child, 'exit').then(() => Promise.reject(new Error(`the load generator ended: ${errors()}`)))
+      ended.catch(() => {})
+      return async (order) => {
+        const answered = once(child, 'message')
+        child.send(order)
+        const [round] = (await Promise.race([answered, ended])) as [Round]
+        return round
+      }
+    }
+  }
+  try {
+    return await work(bench)
+  } finally {
+    while (cleanups.length > 0) await cleanups.pop()!()
+  }
+}

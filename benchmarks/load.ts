@@ -1,0 +1,96 @@
+import { connectionTo, type Connection } from './connection.ts'
+import { percentile } from './statistics.ts'
+
+/** What is asked, again and again. One of `requests` for each connection, so that each may have its own session. */
+export interface Target {
+  readonly host: string
+  readonly port: number
+  /** Whole HTTP requests. `"id":10000000` in the body is counted up. */
+  readonly requests: readonly string[]
+  /** Stands in every right answer, and in no wrong one. */
+  readonly marker: string
+  readonly minBytes: number
+}
+
+/** Asks for a round; connections are kept from one to the next of the same `key`. */
+export interface Order {
+  readonly key: string
+  readonly target: Target
+  readonly ms: number
+  /** Requests under way at a time; with `perSecond` those are sent at a steady rate however long answers take. */
+  readonly perSecond?: number
+}
+
+export interface Round {
+  readonly requests: number
+  readonly errors: number
+  /** The first of the errors. */
+  readonly sample: string
+  readonly elapsedMs: number
+  readonly p50: number
+  readonly p99: number
+  readonly maxMs: number
+}
+
+const connections = new Map<string, Connection[]>()
+
+function connectionsOf({ key, target }: Order): Connection[] {
+  const known = connections.get(key)
+  if (known) return known
+  const made = target.requests.map((request) => connectionTo(target, request))
+  connections.set(key, made)
+  return made
+}
+
+/** Each connection asks the next as soon as it has its answer. */
+async function closedLoop(
+  all: readonly Connection[],
+  ms: number,
+  ask: (one: Connection, from: number) => Promise<void>
+) {
+  const end = performance.now() + ms
+  const work = async (one: Connection) => {
+    while (performance.now() < end) await ask(one, performance.now())
+  }
+  await Promise.all(all.map(work))
+}
+
+/** Latency counts from when a request was due, so that a slow answer does not hide what waits behind it. */
+async function steadyRate(
+  all: readonly Connection[],
+  ms: number,
+  perSecond: number,
+  ask: (one: Connection, from: number) => Promise<void>
+) {
+  const begun = performance.now()
+  const queues = all.map(() => Promise.resolve())
+  for (let sent = 0; (sent * 1_000) / perSecond < ms; sent++) {
+    const due = begun + (sent * 1_000) / perSecond
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())))
+    const at = sent % all.length
+    queues[at] = queues[at]!.then(() => ask(all[at]!, due))
+  }
+  await Promise.all(queues)
+}
+
+async function run(order: Order): Promise<Round> {
+  const latencies: number[] = []
+  let errors = 0
+  let sample = ''
+  const ask = async (one: Connection, from: number) => {
+    const problem = await one.ask()
+    latencies.push(performance.now() - from)
+    if (problem === '') return
+    errors++
+    sample ||= problem
+  }
+  const all = connectionsOf(order)
+  const begun = performance.now()
+  await (order.perSecond ? steadyRate(all, order.ms, order.perSecond, ask) : closedLoop(all, order.ms, ask))
+  const elapsedMs = performance.now() - begun
+  const [p50, p99, maxMs] = [50, 99, 100].map((percent) => percentile(latencies, percent)) as [number, number, number]
+  return { requests: latencies.length, errors, sample, elapsedMs, p50, p99, maxMs }
+}
+
+process.on('message', (order: Order) => void run(order).then((round) => process.send!(round)))
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,81 @@
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { execFileSync } from 'node:child_process'
+
+/** Of Linux on every architecture that Node.js runs on. */
+const TICKS_PER_SECOND = 100
+
+/** The process under test has core 0 for itself; load, upstreams and database share core 1. */
+const TESTED = '0'
+const OTHERS = '1'
+
+const hasTaskset = (() => {
+  try {
+    execFileSync('taskset', ['--version'], { stdio: 'ignore' })
+    return availableParallelism() > 1
+  } catch {
+    return false
+  }
+})()
+
+/** Moves this process to the core of the others, and with it everything that it starts. False: not at hand. */
+export function pinSelf(): boolean {
+  if (hasTaskset) execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)], { stdio: 'ignore' })
+  return hasTaskset
+}
+
+export interface Started {
+  readonly pid: number
+  readonly child: ChildProcess
+  /** What it wrote last to stderr. */
+  errors(): string
+  stop(): Promise<void>
+}
+
+export interface StartOptions extends SpawnOptions {
+  /** The process under test: it gets the core for itself. */
+  readonly isTested?: boolean
+}
+
+/** A Node.js process of the run; `stop` ends it by its pid. */
+export function start(args: readonly string[], { isTested = false, ...options }: StartOptions = {}): Started {
+  const [command = '', ...rest] = [
+    ...(isTested && hasTaskset ? ['taskset', '-c', TESTED] : []),
+    process.execPath,
+    ...args
+  ]
+  const child = spawn(command, rest, { stdio: ['ignore', 'ignore', 'pipe'], ...options })
+  let tail = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    tail = (tail + chunk.toString()).slice(-2_000)
+  })
+  const ended = once(child, 'exit')
+  const isRunning = () => child.exitCode === null && child.signalCode === null
+  return {
+    pid: child.pid!,
+    child,
+    errors: () => tail,
+    async stop() {
+      if (!isRunning()) return
+      child.kill()
+      const timer = setTimeout(() => child.kill('SIGKILL'), 3_000)
+      await ended
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** CPU time that the process has used until now, user and system, in milliseconds; not of its children. */
+export function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // the name in parentheses may hold anything; after it come the fields from the third on: 14 and 15 are the times
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS_PER_SECOND
+}
+
+/** Resident memory in KiB. */
+export function rssKib(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}

@@ -1,0 +1,84 @@
+import type { Target } from './load.ts'
+import { CALL_MARKER } from './targets/tools.ts'
+
+export type Headers = Readonly<Record<string, string>>
+
+const LEGACY = '2025-11-25'
+const MODERN = '2026-07-28'
+const META = 'io.modelcontextprotocol/'
+/** Counted up by the load generator. */
+const id = 10_000_000
+const json: Headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+const legacyHeaders: Headers = { ...json, 'mcp-protocol-version': LEGACY }
+const modernHeaders = (method: string, name?: string): Headers => ({
+  ...json,
+  'mcp-protocol-version': MODERN,
+  'mcp-method': method,
+  ...(name !== undefined && { 'mcp-name': name })
+})
+const modernMeta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {} }
+
+export function post(url: string, headers: Headers, body: string): string {
+  const { host, pathname, search } = new URL(url)
+  const all = { host, ...headers, 'content-length': String(Buffer.byteLength(body)) }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+}
+
+export interface Params {
+  readonly name?: string
+  readonly arguments?: object
+  readonly cursor?: string
+  readonly _meta?: object
+}
+
+export const legacyRequest = (url: string, method: string, params: Params, headers: Headers = {}) =>
+  post(url, { ...legacyHeaders, ...headers }, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+
+export const modernRequest = (url: string, method: string, params: Params, headers: Headers = {}) => {
+  const message = { jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...params._meta, ...modernMeta } } }
+  return post(url, { ...modernHeaders(method, params.name), ...headers }, JSON.stringify(message))
+}
+
+export const restRequest = (url: string, tool: string, args: object) =>
+  post(`${url}/api/v0/tools/invoke`, { 'content-type': 'application/json' }, JSON.stringify({ name: tool, ...args }))
+
+export function target(url: string, requests: readonly string[], marker: string, minBytes: number): Target {
+  const { hostname: host, port } = new URL(url)
+  return { host, port: Number(port), requests, marker, minBytes }
+}
+
+/** Connections that all ask for a result with text of `size` bytes. */
+export const calls = (url: string, requests: readonly string[], size = 200) => target(url, requests, CALL_MARKER, size)
+
+export const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index))
+
+/** Sends one request to its end and expects it to work. */
+export async function ask(url: string, method: string, headers: Headers, body?: unknown): Promise<Response> {
+  const answer = await fetch(url, {
+    method,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) })
+  })
+  if (!answer.ok) throw new Error(`${method} ${url}: ${answer.status} ${(await answer.text()).slice(0, 300)}`)
+  return answer
+}
+
+/** Opens a legacy session; the headers of its requests. */
+export async function openSession(url: string, headers: Headers = {}): Promise<Headers> {
+  const clientInfo = { name: 'bench', version: '1.0.0' }
+  const params = { protocolVersion: LEGACY, capabilities: {}, clientInfo }
+  const all = { ...legacyHeaders, ...headers }
+  const answer = await ask(url, 'POST', all, { jsonrpc: '2.0', id, method: 'initialize', params })
+  await answer.text()
+  const session = answer.headers.get('mcp-session-id')
+  const own = { ...headers, ...(session !== null && { 'mcp-session-id': session }) }
+  const greeted = { jsonrpc: '2.0', method: 'notifications/initialized' }
+  await (await ask(url, 'POST', { ...legacyHeaders, ...own }, greeted)).text()
+  return own
+}
+
+export const openSessions = (url: string, count: number): Promise<Headers[]> =>
+  Promise.all(times(count, () => openSession(url)))

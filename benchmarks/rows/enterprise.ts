@@ -1,0 +1,40 @@
+import type { Gateway } from '../bench.ts'
+import { compare, type Candidate, type Measured } from '../compare.ts'
+import { calls, modernRequest, times, type Headers } from '../requests.ts'
+import { client, enterpriseGateway, server } from './enterprise-gateway.ts'
+import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
+
+function candidate(name: string, { pid, url, mcp }: Gateway, headers: Headers): Candidate {
+  const request = modernRequest(mcp, 'tools/call', { name: 'bench__echo', arguments: { message: 'hello' } }, headers)
+  return {
+    name,
+    pid,
+    target: calls(
+      url,
+      times(CONNECTIONS, () => request)
+    )
+  }
+}
+
+export const enterpriseCalls: Row = {
+  numbers: [3],
+  work: '`tools/call` 200 B in enterprise mode',
+  limitSeconds: 60,
+  async run(bench) {
+    const { url } = await bench.target('upstream.ts')
+    const development = await bench.gateway()
+    await development.register('bench', server(url))
+    const candidates = [
+      candidate('enterprise', await enterpriseGateway(bench, url), client),
+      candidate('with call log', await enterpriseGateway(bench, url, { TOWPATH_CALL_LOG: 'on' }), client),
+      candidate('development', development, {})
+    ]
+    const [plain, logged, open] = (await compare(bench, candidates)) as [Measured, Measured, Measured]
+    const reference = 'itself in development mode'
+    const work = '`tools/call` 200 B, enterprise mode, token and allow list'
+    return [
+      cpuOutcome({ row: 3, work, reference, atMost: 1.08 }, plain, open),
+      cpuOutcome({ row: 3, work: `${work}, call log on`, reference, atMost: 1.3 }, logged, open)
+    ]
+  }
+}

@@ -1,0 +1,35 @@
+import type { Bench } from '../bench.ts'
+import { cpuRatio, errorsOf, figures, type Measured } from '../compare.ts'
+import type { Outcome } from '../outcome.ts'
+
+/** A row of the table, or rows that share what they start. */
+export interface Row {
+  readonly numbers: readonly number[]
+  readonly work: string
+  /** Past it the row has failed. */
+  readonly limitSeconds: number
+  run(bench: Bench): Promise<Outcome[]>
+}
+
+export const CONNECTIONS = 16
+export const CPU = 'CPU per request'
+
+interface CpuOutcome {
+  readonly row: number
+  readonly work: string
+  readonly reference: string
+  readonly atMost: number
+}
+
+/** An outcome that compares the CPU per request of two candidates. */
+export const cpuOutcome = ({ row, work, reference, atMost }: CpuOutcome, one: Measured, other: Measured): Outcome => ({
+  row,
+  work,
+  reference,
+  measure: CPU,
+  goal: { atMost, unit: '×' },
+  value: cpuRatio(one, other),
+  unit: '×',
+  errors: errorsOf(one, other),
+  note: figures(one, other)
+})

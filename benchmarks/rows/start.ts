@@ -1,0 +1,100 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { freePort, isUp, startGateway, startPlain, type Bench, type Place } from '../bench.ts'
+import type { Outcome } from '../outcome.ts'
+import { rssKib, type Started } from '../processes.ts'
+import { interleaved, median, medianRatio } from '../statistics.ts'
+import { until } from '../../test/until.ts'
+import type { Row } from './row.ts'
+
+const STARTS = 5
+const QUICK_STARTS = 2
+const IDLE_MS = 5_000
+
+interface Subject {
+  readonly name: 'bare' | 'PostgreSQL' | 'embedded'
+  start(port: number): Started
+  readonly ms: number[]
+  readonly rssMib: number[]
+}
+
+/** Milliseconds from the start of the process to its first 200. */
+async function timed(process: Started, url: string): Promise<number> {
+  const begun = performance.now()
+  await until(url, () => isUp(url))
+  if (process.child.exitCode !== null) throw new Error(`a process has ended: ${process.errors()}`)
+  return performance.now() - begun
+}
+
+async function measure({ start, ms, rssMib }: Subject, idleMs: number): Promise<void> {
+  const port = await freePort()
+  const process = start(port)
+  try {
+    ms.push(await timed(process, `http://127.0.0.1:${port}/health`))
+    await delay(idleMs)
+    rssMib.push(rssKib(process.pid) / 1_024)
+  } finally {
+    await process.stop()
+  }
+}
+
+const subject = (name: Subject['name'], start: Subject['start']): Subject => ({ name, start, ms: [], rssMib: [] })
+const onPlace = (name: Subject['name'], place: Place) => subject(name, (port) => startGateway(port, place))
+
+async function measureAll(bench: Bench, idleMs: number): Promise<Subject[]> {
+  const bare = subject('bare', (port) => startPlain('bare-fastify.mjs', port))
+  const gateways = [
+    ...(bench.hasPostgres ? [onPlace('PostgreSQL', await bench.place('postgres'))] : []),
+    onPlace('embedded', await bench.place('embedded'))
+  ]
+  // the first start makes the schema
+  for (const { name, start } of gateways) await measure(subject(name, start), 0)
+  const subjects = [bare, ...gateways]
+  for (let round = 0; round < (bench.isQuick ? QUICK_STARTS : STARTS); round++) {
+    for (const each of interleaved(subjects, round)) await measure(each, idleMs)
+  }
+  return subjects
+}
+
+const label = { bare: 'bare Fastify', PostgreSQL: 'PostgreSQL', embedded: 'embedded store, opened again' }
+
+export const starts: Row = {
+  numbers: [12],
+  work: 'start to `/health`',
+  limitSeconds: 90,
+  async run(bench) {
+    const [bare, ...gateways] = (await measureAll(bench, 0)) as [Subject, ...Subject[]]
+    return gateways.map(({ name, ms }): Outcome => ({
+      row: 12,
+      work: `start to \`/health\`, ${label[name]}`,
+      reference: 'bare Fastify',
+      measure: 'time',
+      goal: { atMost: name === 'embedded' ? 6 : 3, unit: '×' },
+      value: medianRatio(ms, bare.ms),
+      unit: '×',
+      errors: 0,
+      note: `${median(ms).toFixed(0)} ms, bare ${median(bare.ms).toFixed(0)} ms`
+    }))
+  }
+}
+
+export const idleMemory: Row = {
+  numbers: [13],
+  work: 'idle resident memory',
+  limitSeconds: 120,
+  async run(bench) {
+    const [bare, ...gateways] = (await measureAll(bench, IDLE_MS)) as [Subject, ...Subject[]]
+    return gateways.map(({ name, rssMib }): Outcome => {
+      const note = `${median(rssMib).toFixed(0)} MiB, bare ${median(bare.rssMib).toFixed(0)} MiB`
+      const shared = {
+        row: 13,
+        work: `idle resident memory, ${label[name]}`,
+        reference: 'bare Fastify',
+        errors: 0,
+        note
+      }
+      if (name === 'embedded') return { ...shared, measure: 'RSS', value: median(rssMib), unit: 'MiB' }
+      const value = medianRatio(rssMib, bare.rssMib)
+      return { ...shared, measure: 'RSS', goal: { atMost: 1.6, unit: '×' }, value, unit: '×' }
+    })
+  }
+}

@@ -1,0 +1,34 @@
+import { fileURLToPath } from 'node:url'
+import { compare, type Measured } from '../compare.ts'
+import { calls, legacyRequest, openSessions, post, times } from '../requests.ts'
+import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
+
+const work = 'stdio, `stateful` mode, 16 callers'
+const args = [fileURLToPath(new URL('../targets/stdio-server.mjs', import.meta.url))]
+const params = { name: 'bench__echo', arguments: { message: 'hello' } }
+const piped = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 10_000_000,
+  method: 'tools/call',
+  params: { ...params, name: 'echo' }
+})
+
+export const stdioCalls: Row = {
+  numbers: [7],
+  work,
+  limitSeconds: 60,
+  async run(bench) {
+    const pipe = await bench.target('pipe.ts', { COMMAND: JSON.stringify([process.execPath, ...args]) }, true)
+    const { pid, url, mcp, register } = await bench.gateway()
+    await register('bench', { transport: 'stdio', command: process.execPath, args, session_mode: 'stateful' })
+    const sessions = await openSessions(mcp, CONNECTIONS)
+    const through = sessions.map((headers) => legacyRequest(mcp, 'tools/call', params, headers))
+    const bare = times(CONNECTIONS, () => post(pipe.url, { 'content-type': 'application/json' }, piped))
+    const candidates = [
+      { name: 'gateway', pid, target: calls(url, through) },
+      { name: 'pipe', pid: pipe.pid, target: calls(pipe.url, bare) }
+    ]
+    const [one, other] = (await compare(bench, candidates)) as [Measured, Measured]
+    return [cpuOutcome({ row: 7, work, reference: 'the bare pipe', atMost: 2 }, one, other)]
+  }
+}

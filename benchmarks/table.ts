@@ -1,0 +1,43 @@
+import { isMet, type Outcome } from './outcome.ts'
+
+const columns = ['#', 'Work', 'Reference', 'Measure', 'Goal', 'Result', '', 'Errors', 'Figures'] as const
+
+function number(value: number, unit: string): string {
+  if (Number.isNaN(value)) return '–'
+  const digits = unit === 'processes' || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
+  return unit === '×' ? `${value.toFixed(digits)}×` : `${value.toFixed(digits)} ${unit}`
+}
+
+function goalText({ goal, value }: Outcome): string {
+  if (!goal) return Number.isNaN(value) ? '–' : 'documented'
+  const { atMost, atLeast, unit } = goal
+  const limit = (bound: number) => (unit === '×' ? `${bound}×` : `${bound.toLocaleString('en')} ${unit}`)
+  return atMost === undefined ? `≥ ${limit(atLeast!)}` : `≤ ${limit(atMost)}`
+}
+
+const verdicts = new Map([
+  [true, 'met'],
+  [false, '**missed**'],
+  [undefined, '']
+])
+
+const cells = (outcome: Outcome): string[] => [
+  String(outcome.row),
+  outcome.work,
+  outcome.reference,
+  outcome.measure,
+  goalText(outcome),
+  number(outcome.value, outcome.unit),
+  verdicts.get(isMet(outcome))!,
+  String(outcome.errors),
+  outcome.note
+]
+
+const line = (texts: readonly string[]) =>
+  `| ${texts.map((text) => text.replaceAll('|', String.raw`\|`)).join(' | ')} |`
+
+/** As a table in Markdown, a line per outcome, in the order of the rows. */
+export function table(outcomes: readonly Outcome[]): string {
+  const rows = outcomes.toSorted((a, b) => a.row - b.row).map(cells)
+  return [line(columns), `|${'---|'.repeat(columns.length)}`, ...rows.map(line)].join('\n')
+}

@@ -1,0 +1,8 @@
+// Holds event streams open and does nothing else: what a stream costs in Node.js itself.
+import { createServer } from 'node:http'
+
+const server = createServer((request, response) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.flushHeaders()
+})
+server.listen(Number(process.env.PORT), '127.0.0.1', 4_096)
