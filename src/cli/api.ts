@@ -1,6 +1,7 @@
 import { isObject } from '../domain/is-object.ts'
 import type { Connection } from './connection.ts'
 import { answerFailure, EXIT, Failure } from './failure.ts'
+import type { Waiting } from './spinner.ts'
 
 /** A success. */
 export interface Answer<T> {
@@ -81,7 +82,7 @@ function unreachable(cause: unknown, registry: string): Failure {
 }
 
 /** `trace` gets one line for each request, without anything secret. */
-export function createApi({ registry, token }: Connection, trace: (line: string) => void): Api {
+export function createApi({ registry, token }: Connection, trace: (line: string) => void, waiting: Waiting): Api {
   async function send<T>(method: string, path: string, body?: unknown, options: SendOptions = {}): Promise<Answer<T>> {
     const bearer = options.token === undefined ? token : options.token
     const began = performance.now()
@@ -90,7 +91,7 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
     let response: Pick<Response, 'status' | 'ok' | 'headers'>
     let text: string
     try {
-      const answer = await fetch(registry + path, {
+      const asked = fetch(registry + path, {
         method,
         redirect: 'manual',
         headers: {
@@ -101,8 +102,7 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(options.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(options.timeoutMs) })
       })
-      text = await answer.text()
-      response = answer
+      ;[response, text] = await waiting(asked.then(async (answer) => [answer, await answer.text()] as const))
     } catch (cause) {
       told('failed')
       throw unreachable(cause, registry)

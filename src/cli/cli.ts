@@ -3,6 +3,7 @@ import { configPath, isReadableByOthers, readConfigFile } from './config-file.ts
 import { connection, type Connection } from './connection.ts'
 import { createMessages, type Messages } from './messages.ts'
 import { usage } from './failure.ts'
+import { createWaiting } from './spinner.ts'
 import type { World } from './world.ts'
 
 export const FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const
@@ -73,12 +74,13 @@ export async function createCli(world: World, flags: GlobalFlags): Promise<Cli> 
     format,
     connection: at,
     configPath: path,
-    api: createApi(at, messages.trace),
+    api: createApi(at, messages.trace, createWaiting(world, flags)),
     canAsk: !flags.yes && Boolean(world.stdin.isTTY && world.stderr.isTTY),
     isYes: Boolean(flags.yes),
     out,
     async show({ body, text }, { table, wide = table, names }) {
-      const width = world.stdout.isTTY ? world.stdout.columns : undefined
+      // a terminal that does not know its width says 0
+      const width = (world.stdout.isTTY && world.stdout.columns) || undefined
       if (format === 'name') return out(names().join('\n'))
       if (format === 'table') return out(table(width))
       if (format === 'wide') return out(wide(width))

@@ -13,7 +13,10 @@ function tellRefusal(text: string, args: readonly string[], world: World): void 
   const [, what = text, meant] = /^(?:error: )?(.*?)\s*(?:\(Did you mean (.*)\?\)\s*)?$/s.exec(text)!
   const line = args.join(' ')
   const json = args.includes('--json') || /(^| )(-o|--output)[ =]?json( |$)/.test(line)
-  report(usage(what.trim(), meant === undefined ? 'see `towpath --help`' : `did you mean ${meant}?`), world, { json })
+  report(usage(what.trim(), meant === undefined ? 'see `towpath --help`' : `did you mean ${meant}?`), world, {
+    json,
+    color: !args.includes('--no-color')
+  })
 }
 
 /** Runs one command line; its exit code. `towpath start` goes on serving after that. */

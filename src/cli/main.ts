@@ -18,5 +18,10 @@ process.exitCode = await execute(process.argv.slice(2), {
   stderr,
   readerGone: reader.signal,
   // a command line that waits is left at once, and the gateway sees that nobody waits any more
-  interruptible: () => process.once('SIGINT', () => process.exit(EXIT.interrupted))
+  interruptible: () =>
+    process.once('SIGINT', () => {
+      // the shell's prompt is not to stand behind `^C`
+      if (stderr.isTTY) stderr.write('\n')
+      process.exit(EXIT.interrupted)
+    })
 })

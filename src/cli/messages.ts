@@ -18,7 +18,7 @@ type Colour = Parameters<typeof styleText>[0]
 
 function painter({ env, stderr }: World, { color = true }: GlobalFlags) {
   const isOn = color && Boolean(stderr.isTTY) && !env.NO_COLOR && env.TERM !== 'dumb'
-  return (colour: Colour, text: string) => (isOn ? styleText(colour, text) : text)
+  return (colour: Colour, text: string) => (isOn ? styleText(colour, text, { validateStream: false }) : text)
 }
 
 export function createMessages(world: World, flags: GlobalFlags): Messages {

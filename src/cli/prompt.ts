@@ -5,10 +5,14 @@ import type { World } from './world.ts'
 
 /** Asks on the terminal; `isHidden` shows nothing of what is typed. */
 async function ask({ stdin, stderr }: World, question: string, isHidden: boolean): Promise<string> {
-  stderr.write(question)
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: stdin, output: nowhere, terminal: isHidden })
-  lines.once('SIGINT', () => process.exit(EXIT.interrupted))
+  lines.once('SIGINT', () => {
+    stderr.write('\n')
+    process.exit(EXIT.interrupted)
+  })
+  // once nothing is echoed any more
+  stderr.write(question)
   try {
     const ended = new Promise<never>((_resolve, reject) => {
       lines.once('close', () => reject(new Failure(EXIT.interrupted, 'nothing was answered')))

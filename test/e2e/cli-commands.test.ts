@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -14,7 +14,9 @@ import { until } from '../until.ts'
 import { commandLine, type CommandLine } from './cli.ts'
 import { skip, startEmpty } from './enterprise.ts'
 import { runLines } from './every-command.ts'
-import { startGateway, towpathCommand, type Gateway } from './harness.ts'
+import { binFolder, personAtTerminal } from './person.ts'
+import { noTerminal } from './terminal.ts'
+import { startGateway, type Gateway } from './harness.ts'
 
 interface Setup {
   readonly gateway: Gateway
@@ -38,9 +40,9 @@ const checksOf = async (cli: CommandLine, code: number, args: readonly string[] 
 test('development mode', async (t) => {
   const setup = await setUp(t, await startGateway(t))
   const { gateway, cli, url } = setup
-  await t.test('every command has the exit code and the JSON that it should', () =>
-    runLines({ cli, mode: 'development', registry: gateway.url, url })
-  )
+  await t.test('every command has the exit code and the JSON that it should', async () => {
+    await runLines({ cli, mode: 'development', registry: gateway.url, url })
+  })
   await gateway.register({ name: 'alpha', transport: 'streamable_http', url })
   await t.test('logs tell calls, the newest last, and go on with those that come', () => logsFollow(setup))
   await t.test('doctor tells what Diagnostics tells, and what is wrong on this side', () => doctorFinds(setup))
@@ -51,13 +53,15 @@ test('development mode', async (t) => {
 
 test('enterprise mode', { skip }, async (t) => {
   const { gateway, cli, url } = await setUp(t, await startEmpty(t))
-  await t.test('every command has the exit code and the JSON that it should', () =>
-    runLines({ cli, mode: 'enterprise', registry: gateway.url, url })
-  )
+  let token = ''
+  await t.test('every command has the exit code and the JSON that it should', async () => {
+    token = await runLines({ cli, mode: 'enterprise', registry: gateway.url, url })
+  })
   await t.test('doctor ends with 4 where the token is not taken', async () => {
     assert.equal((await checksOf(cli, 4)).get('token')!.status, 'fail')
     assert.equal((await checksOf(cli, 4, [], { TOWPATH_TOKEN: 'w'.repeat(20) })).get('token')!.status, 'fail')
   })
+  await t.test('a person at a terminal', { skip: noTerminal }, () => personAtTerminal(t, { gateway, cli, url, token }))
 })
 
 async function logsFollow({ gateway, cli }: Setup): Promise<void> {
@@ -120,15 +124,6 @@ async function doctorFinds({ gateway, cli, url }: Setup): Promise<void> {
   assert.equal((await checksOf(cli, 1, ['--registry', new URL(url).origin])).get('registry')!.status, 'fail')
 }
 
-/** A folder with the command in it. */
-async function binFolder({ home }: CommandLine): Promise<string> {
-  const folder = join(home, 'bin')
-  await mkdir(folder, { recursive: true })
-  const words = [process.execPath, ...towpathCommand()].map((word) => `'${word}'`)
-  await writeFile(join(folder, 'towpath'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
-  return folder
-}
-
 /** What bash does for a press of the key at the end of a line: it calls what `complete` named. */
 const press = `
 complete -p towpath >&2
@@ -152,7 +147,11 @@ answer 'towpath read ${begun}' towpath read ${scheme} : '${begun.slice(scheme.le
 answer 'towpath --registry ${gateway.url} invoke alpha__e' towpath --registry http : '//x' invoke alpha__e
 `
   )
-  const env = { PATH: `${await binFolder(cli)}:${process.env.PATH}`, HOME: cli.home, TOWPATH_REGISTRY: gateway.url }
+  const env = {
+    PATH: `${await binFolder(cli.home)}:${process.env.PATH}`,
+    HOME: cli.home,
+    TOWPATH_REGISTRY: gateway.url
+  }
   await promisify(execFile)('bash', ['-n', script])
   const { stdout, stderr } = await promisify(execFile)('bash', [script], { env })
   assert.match(stderr, /^complete -F _towpath towpath\n/)

@@ -155,10 +155,14 @@ function withGlobals(words: readonly string[], registry: string): string[] {
 
 const shapeOfText = (text: string) => (text === '' ? '' : /^[[{]/.test(text) ? shapeOf(JSON.parse(text)) : 'text')
 
-/** Runs every line with `-o json`; without a gateway, as a user, and as an administrator or where nobody is asked. */
-export async function runLines(scene: Scene): Promise<void> {
+/**
+ * Runs every line with `-o json`; without a gateway, as a user, and as an administrator or where nobody is
+ * asked. The administrator's token.
+ */
+export async function runLines(scene: Scene): Promise<string> {
   const { cli, mode, registry } = scene
   await writeFiles(scene)
+  let adminToken = ''
   let userToken: string | undefined
   for (const { command, args, input, isAdmins, isLocal, ...outcomes } of LINES) {
     const words = [...command.split(' '), ...(await Promise.all(args.map((word) => written(scene, word))))]
@@ -178,5 +182,7 @@ export async function runLines(scene: Scene): Promise<void> {
     const outcome = outcomes[mode]
     assert.equal(code, typeof outcome === 'number' ? outcome : 0, `${spelled}: ${err}`)
     if (typeof outcome === 'string') assert.equal(shapeOfText(out), outcome, spelled)
+    if (command === 'login') adminToken = await keptToken(cli)
   }
+  return adminToken
 }

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { until } from '../until.ts'
+import type { CommandLine } from './cli.ts'
+import { cleanEnv, towpathCommand, type Gateway } from './harness.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+
+/** A folder with the command in it. */
+export async function binFolder(home: string): Promise<string> {
+  const folder = join(home, 'bin')
+  await mkdir(folder, { recursive: true })
+  const words = [process.execPath, ...towpathCommand()].map((word) => `'${word}'`)
+  await writeFile(join(folder, 'towpath'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`, { mode: 0o755 })
+  return folder
+}
+
+interface Setup {
+  readonly gateway: Gateway
+  readonly cli: CommandLine
+  /** Of an upstream that can be registered. */
+  readonly url: string
+  /** An administrator’s. */
+  readonly token: string
+}
+
+const INTERRUPT = '\u0003'
+const CLEAR_LINE = '\u0015'
+// oxlint-disable-next-line no-control-regex -- what colours begin with
+const colour = /\u001b\[\d+m/
+
+/** What only a terminal shows, and what only a person does. Each line is a process of its own. */
+export async function personAtTerminal(t: TestContext, { gateway, cli, url, token }: Setup): Promise<void> {
+  const env = { ...cleanEnv(), HOME: cli.home, TOWPATH_REGISTRY: gateway.url }
+  const inputrc = join(cli.home, 'inputrc')
+  await writeFile(inputrc, 'set enable-bracketed-paste off\n')
+  const PATH = `${await binFolder(cli.home)}:${process.env.PATH}`
+  const terminal = await openTerminal(t, { ...env, PATH, INPUTRC: inputrc })
+  await signsIn(terminal, cli, token)
+  assert.equal((await cli(['register', 'alpha', '--url', url])).code, 0)
+  await seesColours(terminal)
+  await waits(terminal)
+  await follows(terminal, cli)
+  await completes(terminal)
+  await deletes(terminal, cli)
+  await terminal.close()
+}
+
+async function signsIn(terminal: Terminal, { home }: CommandLine, token: string): Promise<void> {
+  const question = /Access token: $/
+  const interrupted = await terminal.run('towpath login', [question, INTERRUPT])
+  assert.equal(interrupted.code, 130, interrupted.shown)
+  const { shown, code } = await terminal.run('towpath login', [question, `${token}\n`])
+  assert.equal(code, 0, shown)
+  assert.match(shown, /signed in as admin/)
+  assert.ok(!shown.includes(token), 'what is typed is not shown')
+  assert.ok((await readFile(join(home, '.towpath.conf'), 'utf8')).includes(token))
+}
+
+async function seesColours(terminal: Terminal): Promise<void> {
+  const coloured = await terminal.run('towpath get server alhpa')
+  assert.equal(coloured.code, 3)
+  assert.match(coloured.shown, colour)
+  const plain = await terminal.run(
+    'NO_COLOR=1 towpath get server alhpa; towpath lst --no-color; towpath get server alhpa 2>&1 | cat'
+  )
+  assert.ok(!plain.shown.includes('\u001b'), plain.shown)
+  assert.equal(plain.shown.split(/^hint: did you mean/m).length, 4, plain.shown)
+}
+
+async function waits(terminal: Terminal): Promise<void> {
+  const { shown, code } = await terminal.run('towpath invoke alpha__slow --timeout 900ms')
+  assert.equal(code, 1)
+  assert.match(shown, /^(\r. waiting for the gateway)+\r +\r\S*error:/u)
+}
+
+/** An interrupt ends it, and so does a reader that has read enough. */
+async function follows(terminal: Terminal, cli: CommandLine): Promise<void> {
+  const interrupted = await terminal.run('towpath logs -f', [/AT +OUTCOME/, INTERRUPT])
+  assert.equal(interrupted.code, 130)
+  assert.ok(!interrupted.shown.includes('error'), interrupted.shown)
+  let hasEnded = false
+  const piped = terminal.run('towpath logs -f -o name | head -n 1; echo ended $PIPESTATUS').finally(() => {
+    hasEnded = true
+  })
+  await until('it to see that nobody reads', async () => {
+    if (!hasEnded) await cli(['invoke', 'alpha__echo'])
+    return hasEnded
+  })
+  assert.match((await piped).shown, /^\d+\r\nended 0\r?\n?$/)
+}
+
+async function completes(terminal: Terminal): Promise<void> {
+  assert.equal((await terminal.run('source <(towpath completion bash)')).code, 0)
+  terminal.type('towpath regis\t')
+  await terminal.shows(/towpath register $/)
+  terminal.type(CLEAR_LINE)
+}
+
+async function deletes(terminal: Terminal, cli: CommandLine): Promise<void> {
+  const question = /Delete server "alpha"\? \[y\/N\] $/
+  const kept = await terminal.run('towpath deregister alpha', [question, 'n\n'])
+  assert.equal(kept.code, 0)
+  assert.match(kept.shown, /nothing was changed/)
+  assert.equal((await cli(['list', 'servers', '-o', 'name'])).out, 'alpha\n')
+  assert.equal((await terminal.run('towpath deregister alpha', [question, 'y\n'])).code, 0)
+  assert.equal((await cli(['list', 'servers', '-o', 'name'])).out, '')
+}
