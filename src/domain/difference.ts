@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { withoutSecrets } from './redaction.ts'
 import { clipped } from './text.ts'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -27,6 +28,9 @@ export function difference(before: Members = {}, after: Members = {}): Differenc
   return { changed, before: side(changed, before, after), after: side(changed, after, before) }
 }
 
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
+
 const isMap = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const own = (members: Members, name: string): unknown => (Object.hasOwn(members, name) ? members[name] : undefined)
@@ -41,6 +45,12 @@ const side = (changed: readonly string[], members: Members, other: Members): Mem
 function shown(name: string, value: unknown, other: unknown): unknown {
   if (secrets.has(name)) return HIDDEN
   if (isMap(value)) return shownMap(value, isMap(other) ? other : {}, secretMaps.has(name))
+  if (name === 'args' && isTexts(value))
+    return shown(
+      '',
+      withoutSecrets(value, () => HIDDEN),
+      other
+    )
   if (Array.isArray(value)) return withRest(value.map(cut), value.length, (rest) => rest)
   return cut(urls.has(name) && typeof value === 'string' ? value.replace(/\?.*$/s, `?${HIDDEN}`) : value)
 }

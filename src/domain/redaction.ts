@@ -45,15 +45,25 @@ interface Secretive {
 /** Names whose values are secrets in any API. */
 const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
 
-/** Values of arguments whose flag calls them secret: `--token x`, `--api-key=x`, `NAME_TOKEN=x`. */
-export function secretArguments(args: readonly string[]): string[] {
-  return args.flatMap((arg, index) => {
-    const [, name = '', value] = /^([^=]*)=(.*)$/s.exec(arg) ?? []
-    if (value !== undefined) return secretName.test(name) ? [value] : []
-    const before = args[index - 1] ?? ''
-    return before.startsWith('-') && !before.includes('=') && secretName.test(before) ? [arg] : []
-  })
+/** What is secret in an argument, its end: where its flag or its own name says so. */
+function secretArgument(args: readonly string[], index: number): string | undefined {
+  const arg = args[index]!
+  const [, name = '', value] = /^([^=]*)=(.*)$/s.exec(arg) ?? []
+  if (value !== undefined) return secretName.test(name) ? value : undefined
+  const before = args[index - 1] ?? ''
+  return before.startsWith('-') && !before.includes('=') && secretName.test(before) ? arg : undefined
 }
+
+/** Values of arguments whose flag calls them secret: `--token x`, `--api-key=x`, `NAME_TOKEN=x`. */
+export const secretArguments = (args: readonly string[]): string[] =>
+  args.flatMap((_arg, index) => secretArgument(args, index) ?? [])
+
+/** Arguments with something in the place of what is secret in them. */
+export const withoutSecrets = (args: readonly string[], put: (index: number) => string): string[] =>
+  args.map((arg, index) => {
+    const secret = secretArgument(args, index)
+    return secret === undefined ? arg : `${arg.slice(0, arg.length - secret.length)}${put(index)}`
+  })
 
 /** What of a server's settings can hold secrets. */
 export interface Settings {

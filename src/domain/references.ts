@@ -1,3 +1,5 @@
+import { withoutSecrets } from './redaction.ts'
+
 /** Names of variables for what does not go into a file. */
 export interface References {
   /** `${NAME}` for what stands at this place. */
@@ -27,6 +29,9 @@ const secretMembers = new Set(['bearer_token', 'oauth_client_secret'])
 /** Maps whose every value may be one. */
 const secretMaps = new Set(['headers', 'env'])
 
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
+
 const holdsPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(text)
 
 /**
@@ -46,9 +51,21 @@ export function withReferences(
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, write(item, isSecret, [...place, key])]))
   }
+  const writeArguments = (args: readonly string[], place: readonly string[]): string[] => {
+    const bare = withoutSecrets(args, () => '')
+    return args.map((arg, index) => {
+      const start = bare[index]!
+      const own = [...place, String(index)]
+      if (start === arg || keepSecrets || holdsPlaceholder(start)) return write(arg, false, own) as string
+      return `${start}${references.refer(kind, ...own)}`
+    })
+  }
   const members = Object.entries(config).map(([member, value]) => {
-    const isSecret = secretMembers.has(member) || secretMaps.has(member)
-    return [member, write(value, isSecret, [name, member])]
+    const place = [name, member]
+    if (member === 'args' && isTexts(value)) return [member, writeArguments(value, place)]
+    // a query may hold a key
+    const isKeyed = member === 'url' && typeof value === 'string' && value.includes('?')
+    return [member, write(value, isKeyed || secretMembers.has(member) || secretMaps.has(member), place)]
   })
   return { name, ...(Object.fromEntries(members) as object) }
 }

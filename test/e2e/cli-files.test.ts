@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join, relative } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { startRecorder } from '../fixtures/http/recorder.ts'
@@ -468,4 +470,20 @@ test('clients and users are exported and applied too, tokens by reference, in en
       assert.equal((await cli(['connect', 'cursor', '--write', '--token-stdin'], { input: 'x' })).code, 2)
     }
   )
+})
+
+test('a gateway that is not honest gets no file written outside of the folder', async (t) => {
+  const server = { name: '../../outside', transport: 'stdio', command: 'x' }
+  const gateway = createServer(({ url = '' }, response) => {
+    const body = url.endsWith('/server_configs') ? [server] : url.endsWith('/switches') ? { enabled: true } : []
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve))
+  later(t, () => gateway.close())
+  const { port } = gateway.address() as AddressInfo
+  const cli = await commandLine(t, { TOWPATH_REGISTRY: `http://127.0.0.1:${port}` })
+  const { code, err } = await cli(['export', '-d', join(cli.home, 'a', 'b')])
+  assert.equal(code, 1)
+  assert.match(err, /a name that cannot be/)
+  assert.deepEqual(await readdir(cli.home), [])
 })

@@ -33,6 +33,11 @@ test('of headers and env the names that differ are told', () => {
   )
 })
 
+test('an argument whose flag calls it secret is not shown', () => {
+  const { after } = difference({}, { args: ['run', '--token', 'SENT', '--api-key=SENT', '--port=80'] })
+  assert.deepEqual(after, { args: ['run', '--token', '***', '--api-key=***', '--port=80'] })
+})
+
 test('a query may hold a key: that it changed is told, it is not', () => {
   assert.deepEqual(difference({ url: 'http://h/p?key=SENT' }, { url: 'http://h/p?key=SENT2&a=1' }), {
     changed: ['url'],

@@ -1,5 +1,6 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isName } from '../../domain/names.ts'
 import { createReferences, withReferences, type References } from '../../domain/references.ts'
 import type { Filed } from '../check.ts'
 import type { Cli } from '../cli.ts'
@@ -42,6 +43,8 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   const clients = (await listPrincipals(cli, 'client')) ?? []
   const users = (await listPrincipals(cli, 'user')) ?? []
   const file = (kind: Filed, config: Config, more: object = {}): File => {
+    // it becomes a path, and a gateway need not be honest
+    if (!isName(config.name)) throw new Failure(EXIT.failed, `the gateway has a ${kind} with a name that cannot be`)
     const value = { ...withReferences(kind, config, references, keepSecrets), ...more }
     return [`${FOLDERS[kind][0]}/${config.name}.json`, `${JSON.stringify(value, null, 2)}\n`]
   }
