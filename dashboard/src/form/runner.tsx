@@ -13,6 +13,7 @@ import { fieldOf, isEmptyObject } from './fields.ts'
 import { createFormState, type FormState } from './form-state.ts'
 import { JsonInput } from './inputs.tsx'
 import { isJsonObject, type JsonObject } from './json.ts'
+import { judge } from './judge.ts'
 import { keepInput, lastInput } from './last-input.ts'
 import { byPlace, type Problem } from './problems.ts'
 import { SchemaForm } from './schema-form.tsx'
@@ -48,13 +49,9 @@ const toApiError = (error: unknown): ApiError =>
   error instanceof ApiError ? error : new ApiError(502, (error as Error).message)
 
 /** What the schema finds wrong; empty where the schema itself cannot be used, since the upstream is the judge anyway. */
-async function problemsOf(schema: object, args: JsonObject): Promise<Problem[]> {
-  const { check } = await import('./check.ts')
-  try {
-    return check(schema, args)
-  } catch {
-    return []
-  }
+async function problemsOf(schema: object, args: JsonObject): Promise<readonly Problem[]> {
+  const judgement = await judge(schema, args)
+  return 'problems' in judgement ? judgement.problems : []
 }
 
 /** A form, what runs it, and what came of it. */
@@ -68,6 +65,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
   const view = useSignal<'form' | 'json'>('form')
   const isAsking = useSignal(false)
   const run = useSignal<Run | undefined>(undefined)
+  const isChecking = useRef(false)
 
   useSignalEffect(() => keepInput(name, form.value.value))
   useEffect(() => () => abortOf(run.value)?.abort(), [run])
@@ -89,10 +87,14 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
     }
   }
   const submit = async (isSure: boolean) => {
-    if (run.value?.state === 'running') return
+    if (run.value?.state === 'running' || isChecking.current) return
     if (form.broken.value.size > 0 || !isJsonObject(form.value.value ?? {})) return void focusProblem()
     if (!isSure) {
-      form.problems.value = byPlace(await problemsOf(schema, argsOf()))
+      isChecking.current = true
+      const problems = await problemsOf(schema, argsOf())
+      isChecking.current = false
+      if (!element.current) return
+      form.problems.value = byPlace(problems)
       if (form.problems.value.size > 0) return void focusProblem()
     }
     form.problems.value = new Map()

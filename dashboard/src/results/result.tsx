@@ -5,7 +5,7 @@ import { Segmented } from '../components/segmented.tsx'
 import { Shown } from '../components/shown.tsx'
 import { bytes, duration, plural } from '../format.ts'
 import { equalJson, isJsonObject, printJson, type Json } from '../form/json.ts'
-import type { Problem } from '../form/problems.ts'
+import { judge, type Judgement } from '../form/judge.ts'
 import { placeOf } from '../form/problems.ts'
 import type { Answer } from './answer.ts'
 import { blocksOf } from './blocks.ts'
@@ -78,21 +78,17 @@ export function ToolResult({ answer, outputSchema }: { answer: Answer; outputSch
   )
 }
 
-type Judgement = { readonly problems: readonly Problem[] } | { readonly unsound: string }
-
 /** Whether structured content is what the output schema promises. */
 function Judged({ value, schema }: { value: Json; schema: object }) {
   const judgement = useSignal<Judgement | undefined>(undefined)
   useEffect(() => {
-    const judge = async () => {
-      const { check } = await import('../form/check.ts')
-      try {
-        judgement.value = { problems: check(schema, value) }
-      } catch (error) {
-        judgement.value = { unsound: (error as Error).message }
-      }
+    let isGone = false
+    void judge(schema, value).then((found) => {
+      if (!isGone) judgement.value = found
+    })
+    return () => {
+      isGone = true
     }
-    void judge()
   }, [judgement, value, schema])
   const found = judgement.value
   if (!found) return null

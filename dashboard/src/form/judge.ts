@@ -1,0 +1,48 @@
+import script from './check-worker.ts?worker&url'
+import { plainJson, type Json } from './json.ts'
+import type { Problem } from './problems.ts'
+
+export interface CheckTask {
+  readonly schema: object
+  readonly value: Json
+}
+
+/** Problems of a value under a schema; `unsound`: why the schema cannot be used. */
+export type Judgement = { readonly problems: readonly Problem[] } | { readonly unsound: string }
+
+/** A sound schema takes milliseconds; a pattern of a hostile one takes years. */
+const MAX_MS = 1_500
+
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL: (url: string) => string }
+  ): { createScriptURL(url: string): string }
+}
+
+/** Trusted Types asks for a policy before a script is started; only our own is. */
+function startWorker(): Worker {
+  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
+  const policy = trustedTypes?.createPolicy('check', { createScriptURL: () => script })
+  return new Worker(policy?.createScriptURL(script) ?? script, { type: 'module' })
+}
+
+/** Compares a value with a schema of somebody else, in a thread that is ended when that takes too long. */
+export function judge(schema: object, value: Json): Promise<Judgement> {
+  return new Promise((resolve) => {
+    const worker = startWorker()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const end = (judgement: Judgement) => {
+      clearTimeout(timer)
+      worker.terminate()
+      resolve(judgement)
+    }
+    worker.addEventListener('error', () => end({ unsound: 'the check could not be loaded' }))
+    worker.addEventListener('message', ({ data }: MessageEvent<Judgement | 'ready'>) => {
+      if (data !== 'ready') return end(data)
+      const task: CheckTask = { schema, value: plainJson(value) as Json }
+      worker.postMessage(task)
+      timer = setTimeout(() => end({ unsound: 'it takes too long' }), MAX_MS)
+    })
+  })
+}

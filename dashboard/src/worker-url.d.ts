@@ -1,0 +1,5 @@
+/** Address of a script of its own, made by Vite. */
+declare module '*?worker&url' {
+  const url: string
+  export default url
+}
