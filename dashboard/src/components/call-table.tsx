@@ -1,6 +1,8 @@
 import { Fragment } from 'preact'
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { useSource } from '../app-context.ts'
+import { isJsonObject, parseJson, type Json } from '../form/json.ts'
+import { keepInput } from '../form/last-input.ts'
 import { bytes, count, duration, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -73,6 +75,28 @@ const Content = ({ title, text }: { title: string; text: string }) => (
   </>
 )
 
+const argumentsOf = (text: string): Json | undefined => {
+  try {
+    return parseJson(text)
+  } catch {
+    // what is recorded of long ones is cut
+    return undefined
+  }
+}
+
+/** Leads to the form of what was called, with the arguments of the call where they are recorded. */
+function Replay({ call }: { call: CallEntry }) {
+  const { kind, server, item } = call
+  if (!server || !item || (kind !== 'tool' && kind !== 'prompt')) return null
+  const name = calledItem(call)
+  const input = call.arguments === undefined ? undefined : argumentsOf(call.arguments)
+  return (
+    <a class="btn" href={link(kind, name)} onClick={() => isJsonObject(input ?? null) && keepInput(name, input)}>
+      Replay
+    </a>
+  )
+}
+
 /** Everything that is known of one call. */
 export function CallDetail({ id }: { id: string }) {
   const resource = useSource(sources.call(id))
@@ -92,11 +116,7 @@ export function CallDetail({ id }: { id: string }) {
                   Open server <Shown text={call.server} />
                 </a>
               )}
-              {call.server && call.item && call.kind === 'tool' && (
-                <a class="btn" href={link('tool', calledItem(call))}>
-                  Open tool
-                </a>
-              )}
+              <Replay call={call} />
               <CopyButton text={JSON.stringify(call, null, 2)}>Copy report</CopyButton>
             </div>
           </div>
