@@ -20,7 +20,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   gateway: ['domain', 'schemas', 'registry', 'config.ts'],
   demo: ['domain'],
   plugins: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'config.ts', 'validation.ts'],
-  routes: ['domain', 'schemas', 'registry', 'gateway', 'plugins', 'config.ts', 'validation.ts'],
+  routes: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'plugins', 'config.ts', 'validation.ts'],
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'compilers.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
   reference: ['schemas', 'gateway', 'settings.ts'],

@@ -4,6 +4,7 @@ import { useApp, useSource } from '../app-context.ts'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { Fact, Facts } from '../components/facts.tsx'
 import { PageHead } from '../components/page-head.tsx'
+import { DemoButton } from '../components/demo-button.tsx'
 import { EmptyPanel, Loaded } from '../components/panels.tsx'
 import { SearchBox } from '../components/search-box.tsx'
 import { Segmented } from '../components/segmented.tsx'
@@ -71,9 +72,8 @@ const NoServers = () => (
       </a>
     </EmptyPanel>
     <EmptyPanel title="Look around first">
-      <p>
-        The demo server needs nothing else on this machine. Start the gateway with it: <code>towpath start --demo</code>
-      </p>
+      <p>The demo server comes with Towpath: a few harmless tools, a prompt and a resource.</p>
+      <DemoButton />
     </EmptyPanel>
   </div>
 )

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
+import { demoRegistration } from '../../demo/registration.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ServerDetails, ServersView, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
 import { DryRunQuery, EnabledInput, EnabledState } from '../../schemas/dashboard/shared.ts'
@@ -46,6 +47,16 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const done = await withSignIn(body, baseOf(request, publicUrl), (to) => gateway.register(caller, to, { force }))
       if ('authorization_required' in done) return reply.code(202).send(done)
       return reply.code(201).send(await gateway.dashboard.server(done.name))
+    }
+  )
+
+  app.post(
+    '/servers/demo',
+    { config, schema: { response: { 201: ServerView, ...failures(400, 409, 414, 415, 502, 503, 504) } } },
+    async (request, reply) => {
+      const { name } = demoRegistration()
+      await gateway.register(callerOf(request), demoRegistration(), { force: false })
+      return reply.code(201).send(await gateway.dashboard.server(name))
     }
   )
 
