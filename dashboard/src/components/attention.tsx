@@ -9,6 +9,8 @@ const looks: Readonly<Record<Attention['kind'], { readonly tone: Tone; readonly 
   server_failing: { tone: 'err', href: (name) => link('server', name) },
   sign_in_needed: { tone: 'warn', href: (name) => link('server', name, { tab: 'settings' }) },
   tool_changed: { tone: 'warn', href: (name) => link('tool', name) },
+  prompt_changed: { tone: 'warn', href: (name) => link('prompt', name) },
+  resource_changed: { tone: 'warn', href: (uri) => link('resources', '', { uri }) },
   hidden_characters: { tone: 'err', href: (name) => link('tool', name) },
   tool_unusable: { tone: 'warn', href: (name) => link('tool', name) },
   group_missing: { tone: 'warn', href: (name) => link('group', name) }

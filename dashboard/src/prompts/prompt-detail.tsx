@@ -56,7 +56,15 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
           <Shown text={problem} />
         </p>
       )}
-      {prompt.flags.includes('changed') && <ChangeNotice kind="prompts" name={name} changedAt={prompt.changed_at} />}
+      {prompt.flags.includes('changed') && (
+        <ChangeNotice
+          kind="prompts"
+          name={name}
+          changedAt={prompt.changed_at}
+          before={prompt.accepted}
+          after={{ ...prompt, name: undefined }}
+        />
+      )}
       <Runner
         key={name}
         name={name}

@@ -68,7 +68,13 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         </p>
       )}
       {resource.flags.includes('changed') && (
-        <ChangeNotice kind="resources" name={uri} changedAt={resource.changed_at} />
+        <ChangeNotice
+          kind="resources"
+          name={uri}
+          changedAt={resource.changed_at}
+          before={resource.accepted}
+          after={resource}
+        />
       )}
       <Runner
         key={uri}

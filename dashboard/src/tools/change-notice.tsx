@@ -24,10 +24,8 @@ interface ChangeNoticeProps {
 export function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProps) {
   const { store, notice } = useApp()
   const failure = useSignal('')
-  const hunks = useMemo(
-    () => (before && after ? hunksOf(diffLines(definitionText(before), definitionText(after))) : []),
-    [before, after]
-  )
+  const [was, is] = [before, after].map((each) => each && definitionText(each))
+  const hunks = useMemo(() => (was === undefined || is === undefined ? [] : hunksOf(diffLines(was, is))), [was, is])
   const accept = async () => {
     failure.value = ''
     try {
@@ -60,6 +58,7 @@ export function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNot
           {failure.value}
         </p>
       )}
+      {was !== undefined && was === is && <p class="help">What differs is not part of what is shown here.</p>}
       {hunks.length > 0 && (
         <pre class="code diff" tabIndex={0} role="group" aria-label="What changed">
           {hunks.map((hunk, at) => (

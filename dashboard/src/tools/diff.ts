@@ -71,31 +71,35 @@ export function hunksOf(lines: readonly DiffLine[], context = 3): Hunk[] {
   return hunks
 }
 
-/** What an agent reads of a tool. */
+/** What an agent reads of a tool, a prompt or a resource. */
 export interface Definition {
+  readonly name?: string | undefined
   readonly title?: string | undefined
   readonly description?: string | undefined
   readonly input_schema?: unknown
   readonly output_schema?: unknown
   readonly annotations?: unknown
+  readonly arguments?: unknown
+  readonly mime_type?: string | undefined
+  readonly size?: number | undefined
 }
 
 /** A definition as lines of text: the description as it is, the rest as JSON. */
-export function definitionText({
-  title,
-  description = '',
-  input_schema,
-  output_schema,
-  annotations
-}: Definition): string {
+export function definitionText(definition: Definition): string {
+  const { name, title, description = '', mime_type, size } = definition
+  const row = (label: string, value: string | number | undefined) => (value === undefined ? [] : [`${label}: ${value}`])
   const json = (name: string, value: unknown) =>
     value === undefined ? [] : [`${name} ${JSON.stringify(value, null, 2)}`]
   const parts = [
-    ...(title === undefined ? [] : [`title: ${title}`]),
+    ...row('name', name),
+    ...row('title', title),
     description,
-    ...json('input schema', input_schema),
-    ...json('output schema', output_schema),
-    ...json('annotations', annotations)
+    ...row('MIME type', mime_type),
+    ...row('size', size),
+    ...json('arguments', definition.arguments),
+    ...json('input schema', definition.input_schema),
+    ...json('output schema', definition.output_schema),
+    ...json('annotations', definition.annotations)
   ]
   return parts.join('\n')
 }

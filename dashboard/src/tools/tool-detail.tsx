@@ -65,7 +65,13 @@ export function ToolDetail({ tool }: { tool: ToolView }) {
         </p>
       )}
       {tool.flags.includes('changed') && (
-        <ChangeNotice kind="tools" name={name} changedAt={tool.changed_at} before={accepted} after={tool} />
+        <ChangeNotice
+          kind="tools"
+          name={name}
+          changedAt={tool.changed_at}
+          before={accepted}
+          after={{ ...tool, name: undefined }}
+        />
       )}
       <Tabs label="Tool views" tabs={tabs} current={tab.value} onSelect={(id) => (tab.value = id)}>
         <TabBody tool={tool} tab={tab.value} />

@@ -1,8 +1,10 @@
 import { missingNames } from '../../domain/groups.ts'
+import type { ItemKind } from '../../registry/model.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { Catalog, Item } from '../catalog.ts'
 import { knownIn } from '../groups.ts'
+import { restName } from '../records.ts'
 import { factsOf } from './items.ts'
 
 function ofServer({ name, status, status_since: since, last_error: detail }: ServerView): Attention[] {
@@ -25,6 +27,19 @@ function ofTool(item: Item): Attention[] {
   return found
 }
 
+const changed = (
+  kind: 'prompt_changed' | 'resource_changed',
+  what: string,
+  name: string,
+  { stored }: Item
+): Attention[] =>
+  stored.accepted === null ? [] : [{ kind, name, title: `The ${what} ${name} has changed`, since: stored.changedAt }]
+
+const ofPrompt = (item: Item) => changed('prompt_changed', 'prompt', item.publicName, item)
+
+const ofResource = (catalog: Catalog) => (item: Item) =>
+  changed('resource_changed', 'resource', restName(catalog, item), item)
+
 function ofGroups(catalog: Catalog): Attention[] {
   return catalog.groups.flatMap(({ stored }) => {
     const { tools, servers } = missingNames(stored, knownIn(catalog))
@@ -37,6 +52,13 @@ function ofGroups(catalog: Catalog): Attention[] {
 
 /** What a person should look at, the gravest first. */
 export function attentionOf(catalog: Catalog, servers: readonly ServerView[]): Attention[] {
-  const tools = catalog.servers.filter(({ enabled }) => enabled).flatMap((server) => server.items('tool'))
-  return [...servers.flatMap(ofServer), ...tools.flatMap(ofTool), ...ofGroups(catalog)]
+  const enabled = catalog.servers.filter((server) => server.enabled)
+  const all = (kind: ItemKind) => enabled.flatMap((server) => server.items(kind))
+  return [
+    ...servers.flatMap(ofServer),
+    ...all('tool').flatMap(ofTool),
+    ...all('prompt').flatMap(ofPrompt),
+    ...[...all('resource'), ...all('template')].flatMap(ofResource(catalog)),
+    ...ofGroups(catalog)
+  ]
 }

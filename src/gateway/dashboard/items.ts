@@ -104,22 +104,43 @@ const toArgument = (argument: unknown) => {
   }
 }
 
+const argumentsOf = ({ arguments: list }: Members) => (Array.isArray(list) ? list.map(toArgument) : [])
+
+const promptAs = (definition: Members) => ({
+  ...text('title', definition.title),
+  ...text('description', definition.description),
+  arguments: argumentsOf(definition)
+})
+
 export function promptView(item: Item, status: ServerStatus): PromptView {
-  const { arguments: list } = factsOf(item).definition
+  const { accepted } = item.stored
   return {
     name: item.name,
     canonical_name: item.publicName,
     ...common(item, status),
-    arguments: Array.isArray(list) ? list.map(toArgument) : []
+    arguments: argumentsOf(factsOf(item).definition),
+    ...(accepted === null ? {} : { accepted: promptAs(parse(accepted)) })
   }
 }
 
+const resourceAs = ({ name, title, description, mimeType, annotations, size }: Members) => ({
+  ...text('name', name),
+  ...text('title', title),
+  ...text('description', description),
+  ...text('mime_type', mimeType),
+  ...object('annotations', annotations),
+  ...(typeof size === 'number' ? { size } : {})
+})
+
 const located = (item: Item, status: ServerStatus) => {
-  const { name, mimeType } = factsOf(item).definition
+  const { name, mimeType, annotations } = factsOf(item).definition
+  const { accepted } = item.stored
   return {
     name: typeof name === 'string' ? name : item.name,
     ...common(item, status),
-    ...text('mime_type', mimeType)
+    ...text('mime_type', mimeType),
+    ...object('annotations', annotations),
+    ...(accepted === null ? {} : { accepted: resourceAs(parse(accepted)) })
   }
 }
 

@@ -7,11 +7,13 @@ export const Attention = Type.Object({
     'server_failing',
     'sign_in_needed',
     'tool_changed',
+    'prompt_changed',
+    'resource_changed',
     'hidden_characters',
     'tool_unusable',
     'group_missing'
   ]),
-  name: Type.String({ description: 'Of the server, tool (qualified) or group' }),
+  name: Type.String({ description: 'Of the server, tool or prompt (qualified), resource (URI) or group' }),
   title: Type.String({ description: 'One line' }),
   detail: Type.Optional(Type.String({ description: 'The cause, in the words of an error' })),
   since: Type.Optional(Type.String({ description: 'ISO 8601' }))

@@ -13,7 +13,17 @@ export const PromptView = Type.Object({
   name: Type.String({ description: 'The upstream’s own name' }),
   canonical_name: Type.String({ description: '`<server>__<prompt>`: what routes and callers use' }),
   ...itemMembers,
-  arguments: Type.Array(PromptArgument)
+  arguments: Type.Array(PromptArgument),
+  accepted: Type.Optional(
+    Type.Object(
+      {
+        title: Type.Optional(Type.String()),
+        description: Type.Optional(Type.String()),
+        arguments: Type.Array(PromptArgument)
+      },
+      { description: 'The accepted definition; only where the present one differs' }
+    )
+  )
 })
 export type PromptView = Static<typeof PromptView>
 

@@ -1,10 +1,25 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { OpenObject } from '../shared.ts'
 import { itemMembers } from './shared.ts'
 
 const members = {
   name: Type.String({ description: 'What the upstream calls it' }),
   ...itemMembers,
-  mime_type: Type.Optional(Type.String())
+  mime_type: Type.Optional(Type.String()),
+  annotations: Type.Optional(OpenObject()),
+  accepted: Type.Optional(
+    Type.Object(
+      {
+        name: Type.Optional(Type.String()),
+        title: Type.Optional(Type.String()),
+        description: Type.Optional(Type.String()),
+        mime_type: Type.Optional(Type.String()),
+        annotations: Type.Optional(OpenObject()),
+        size: Type.Optional(Type.Number())
+      },
+      { description: 'The accepted definition; only where the present one differs' }
+    )
+  )
 }
 
 /** A resource as the pages show it. */
