@@ -116,13 +116,12 @@ function ServerBranch({ branch, draft, choice, isFiltered, onChange }: BranchPro
           aria-label={label}
           checked={state === 'on'}
           ref={(box) => {
-            if (box) box.indeterminate = state === 'mixed'
+            if (!box) return
+            // the state follows from the draft, not from what the click made of the box
+            box.checked = state === 'on'
+            box.indeterminate = state === 'mixed'
           }}
-          onClick={(event) => {
-            // the state follows from the draft, not from the click
-            event.preventDefault()
-            onServer()
-          }}
+          onChange={onServer}
         />
         <details open={isOpen} onToggle={(event) => (opened.value = event.currentTarget.open)}>
           <summary data-row>
