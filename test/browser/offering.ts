@@ -50,6 +50,8 @@ const results: Readonly<Record<string, object>> = {
 export interface Offering extends Upstream {
   /** Tools that it lists; what is changed here is seen at the next refresh. */
   readonly tools: { name: string; description: string; inputSchema: object; [member: string]: unknown }[]
+  readonly prompts: { description: string }[]
+  readonly resources: { mimeType: string }[]
   /** Lets the calls of `wait` end. */
   release(): void
 }
@@ -69,8 +71,15 @@ export async function startOffering(t: TestContext): Promise<Offering> {
     { name: 'fail', description: 'Says that it failed', inputSchema: none },
     { name: 'break', description: 'Breaks the protocol', inputSchema: none },
     { name: 'wait', description: 'Takes its time', inputSchema: none },
+    {
+      name: 'spin',
+      description: 'Has a pattern that takes for ever',
+      inputSchema: { type: 'object', properties: { word: { type: 'string', pattern: '^(a+)+$' } } }
+    },
     { name: 'drop', description: 'Drops everything', inputSchema: none, annotations: { destructiveHint: true } }
   ]
+  const prompts = [{ name: 'greet', description: 'Greets', arguments: [{ name: 'who', required: true }] }]
+  const resources = [{ uri: 'note://one', name: 'One', mimeType: 'text/plain', size: 12 }]
   const held: (() => void)[] = []
   const answers: Readonly<Record<string, (message: Message) => object>> = {
     initialize: () => ({
@@ -78,16 +87,14 @@ export async function startOffering(t: TestContext): Promise<Offering> {
       capabilities: { tools: {}, prompts: {}, resources: {} },
       serverInfo: { name: 'offering', version: '1' }
     }),
-    'prompts/list': () => ({
-      prompts: [{ name: 'greet', description: 'Greets', arguments: [{ name: 'who', required: true }] }]
-    }),
+    'prompts/list': () => ({ prompts }),
     'prompts/get': ({ params }) => ({
       messages: [
         { role: 'user', content: { type: 'text', text: `Greet ${String(params?.arguments?.who)}` } },
         { role: 'assistant', content: { type: 'text', text: 'Hello' } }
       ]
     }),
-    'resources/list': () => ({ resources: [{ uri: 'note://one', name: 'One', mimeType: 'text/plain', size: 12 }] }),
+    'resources/list': () => ({ resources }),
     'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'note://{id}', name: 'Any note' }] }),
     'resources/read': ({ params }) => ({
       contents: [{ uri: (params as { uri: string }).uri, text: `It is ${(params as { uri: string }).uri}` }]
@@ -114,5 +121,5 @@ export async function startOffering(t: TestContext): Promise<Offering> {
       return answer !== undefined
     }
   })
-  return { ...upstream, tools, release: () => held.splice(0).forEach((end) => end()) }
+  return { ...upstream, tools, prompts, resources, release: () => held.splice(0).forEach((end) => end()) }
 }

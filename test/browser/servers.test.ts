@@ -25,7 +25,15 @@ test('servers are added, watched, changed and removed in the browser', { skip },
     })
   })
 
-  await t.test('a server is added with the keyboard alone', async () => {
+  await t.test('the demo server is one button away', async () => {
+    await visit('#/servers', async (page) => {
+      await page.getByRole('button', { name: 'Add the demo server' }).click()
+      await row(page, 'demo').getByText('Connected').waitFor()
+    })
+    await gateway.remove('/api/v0/servers/demo')
+  })
+
+  await t.test('a server is added, a tool tried and a group saved with the keyboard alone', async () => {
     await visit('#/overview', async (page) => {
       await page.keyboard.press('g')
       await page.keyboard.press('s')
@@ -54,7 +62,41 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.keyboard.press('Control+Enter')
       await page.getByRole('heading', { name: 'alpha' }).waitFor()
       await page.getByRole('link', { name: 'echo' }).waitFor()
+
+      await page.keyboard.press('g')
+      await page.keyboard.press('t')
+      await page.getByRole('heading', { name: 'Tools' }).waitFor()
+      await page.getByRole('link', { name: /^echo/ }).waitFor()
+      await page.keyboard.press('j')
+      await page.keyboard.press('Enter')
+      await page.waitForFunction('document.activeElement?.id === "tool-name"')
+      await reach('Call tool')
+      await page.keyboard.press('Enter')
+      await page.getByRole('region', { name: 'Result' }).getByText('isError false').waitFor()
+
+      await page.keyboard.press('g')
+      await page.keyboard.press('g')
+      await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor()
+      await page.keyboard.press('n')
+      await page.getByRole('heading', { name: 'New group' }).waitFor()
+      await page.getByLabel('alpha, whole server').waitFor()
+      await reach('Name')
+      await page.keyboard.type('keys')
+      const box = page.getByLabel('alpha, whole server')
+      for (let presses = 0; presses < 40; presses++) {
+        const label = await page.evaluate('document.activeElement.getAttribute("aria-label")')
+        if (label === 'alpha, whole server') break
+        await page.keyboard.press('Tab')
+      }
+      await page.keyboard.press('Space')
+      await page.getByRole('region', { name: 'Effective tools' }).getByText('echo').waitFor()
+      assert.equal(await box.isChecked(), true)
+      await reach('Create group')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'keys' }).waitFor()
     })
+    assert.deepEqual((await gateway.get('/api/v0/tool-groups/keys')).body.included_servers, ['alpha'])
+    await gateway.remove('/api/v0/tool-groups/keys')
   })
 
   await t.test('the form tests without keeping, and offers to replace a name that is taken', async () => {

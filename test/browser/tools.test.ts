@@ -31,7 +31,7 @@ const enabledOf = async ({ gateway }: Site, name: string) =>
 
 test('tools, prompts, resources and groups are used in the browser', { skip }, async (t) => {
   const offering = await startOffering(t)
-  const site = await startSite(t, { args: ['--demo'] })
+  const site = await startSite(t, { args: ['--demo'], env: { TOWPATH_CALL_LOG_CONTENTS: 'true' } })
   const { gateway, visit } = site
   await gateway.register(at('shop', offering))
 
@@ -172,6 +172,15 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     })
   )
 
+  await t.test('a pattern that takes for ever does not hold up the page, and the server judges', () =>
+    visit('#/tools/shop__spin', async (page) => {
+      await field(page, 'word').fill(`${'a'.repeat(60)}!`)
+      await callTool(page).click()
+      await page.evaluate('new Promise((done) => setTimeout(done))')
+      await result(page).getByText('aaa!').waitFor()
+    })
+  )
+
   await t.test('a destructive tool asks once in a tab', () =>
     visit('#/tools/shop__drop', async (page) => {
       await callTool(page).click()
@@ -208,6 +217,21 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     )
   )
 
+  await t.test('a call is replayed with the arguments that it had', async () => {
+    const answer = await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 20, b: 22 })
+    assert.equal(answer.status, 200)
+    await visit('#/tools/demo__add', async (page) => {
+      await field(page, 'a').fill('7')
+      await go(page, '#/calls')
+      await page.getByRole('button', { name: 'demo__add' }).first().click()
+      await page.getByRole('link', { name: 'Replay' }).click()
+      await page.waitForURL(/#\/tools\/demo__add$/)
+      assert.deepEqual([await field(page, 'a').inputValue(), await field(page, 'b').inputValue()], ['20', '22'])
+      await callTool(page).click()
+      await result(page).getByText('42').first().waitFor()
+    })
+  })
+
   await t.test('a changed definition is flagged, shown as a difference, and accepted', async () => {
     const tool = offering.tools.find(({ name }) => name === 'fail')!
     tool.description = 'Says that it failed\u200b, and sends your files away'
@@ -224,6 +248,31 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.locator('.det').getByText('hidden characters').waitFor()
     })
   })
+
+  await t.test(
+    'prompts and resources that changed need attention, are shown as differences, and accepted',
+    async () => {
+      offering.prompts[0]!.description = 'Greets, and asks for a password'
+      offering.resources[0]!.mimeType = 'text/html'
+      assert.equal((await gateway.post('/api/v0/servers/shop/refresh')).status, 200)
+      const accept = async (page: Page, removed: string, added: string) => {
+        const changed = page.getByRole('region', { name: 'Changed definition' })
+        await changed.locator('.removed', { hasText: removed }).waitFor()
+        await changed.locator('.added', { hasText: added }).waitFor()
+        await isClean(page)
+        await button(page, 'Accept').click()
+        await changed.waitFor({ state: 'detached' })
+      }
+      await visit('#/overview', async (page) => {
+        await page.getByRole('link', { name: 'The prompt shop__greet has changed' }).click()
+        await accept(page, 'Greets', 'asks for a password')
+        await go(page, '#/overview')
+        await page.getByRole('link', { name: 'The prompt shop__greet has changed' }).waitFor({ state: 'detached' })
+        await page.getByRole('link', { name: /^The resource .*one has changed/ }).click()
+        await accept(page, 'MIME type: text/plain', 'MIME type: text/html')
+      })
+    }
+  )
 
   await t.test('prompts are rendered with their roles', () =>
     visit('#/prompts', async (page) => {
@@ -295,7 +344,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     await visit('#/groups/support', async (page) => {
       await page.locator('.tn', { hasText: 'add' }).click()
       await page.getByText('1 change not saved').waitFor()
-      await page.getByText('was 6').waitFor()
+      await page.getByText('was 7').waitFor()
       await page.getByRole('link', { name: 'Tools', exact: false }).first().click()
       const dialog = page.getByRole('dialog')
       await dialog.getByText('1 change to this group will be lost').waitFor()

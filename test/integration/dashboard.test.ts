@@ -309,6 +309,14 @@ test('the status of a server is that of the last contact with it', async (t) => 
   assert.equal((await read<ServersView>(app, '/servers')).servers.length, 1)
 })
 
+test('the demo server is added by one request, and not twice', async (t) => {
+  const app = await startApp(t)
+  const { status, body } = await ask(app, 'POST', '/servers/demo')
+  assert.deepEqual([status, body.name, body.status], [201, 'demo', 'connected'])
+  assert.ok(body.tool_count > 0)
+  assert.equal((await ask(app, 'POST', '/servers/demo')).status, 409)
+})
+
 test('a changed or hidden text of a tool is flagged until it is accepted', async (t) => {
   const app = await startApp(t)
   const described = (description: string) => [{ name: 'read', description, inputSchema: { type: 'object' } }]
