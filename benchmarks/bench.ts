@@ -120,7 +120,13 @@ export async function withBench<T>(
   work: (bench: Bench) => Promise<T>
 ): Promise<T> {
   const cleanups: (() => unknown)[] = []
-  const later = (clean: () => unknown) => void cleanups.push(clean)
+  let isOver = false
+  const later = (clean: () => unknown) => {
+    if (!isOver) return void cleanups.push(clean)
+    // the row was given up: what it still starts must not live on
+    void clean()
+    throw new Error('the row is over')
+  }
 
   async function place(engine: 'postgres' | 'embedded' = 'postgres'): Promise<Place> {
     const dataDir = await mkdtemp(join(tmpdir(), 'towpath-bench-'))
@@ -176,6 +182,7 @@ export async function withBench<T>(
   try {
     return await work(bench)
   } finally {
+    isOver = true
     while (cleanups.length > 0) await cleanups.pop()!()
   }
 }

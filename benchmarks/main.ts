@@ -76,6 +76,9 @@ async function main(): Promise<boolean> {
   const isPinned = pinSelf()
   const begun = performance.now()
   const postgres = await startPostgres(process.env)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void Promise.resolve(postgres?.stop()).finally(() => process.exit(1)))
+  }
   try {
     const version = postgres && (await versionOf(postgres.url))
     const outcomes = await measureAll(postgres?.url)

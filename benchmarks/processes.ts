@@ -1,8 +1,7 @@
-import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { execFileSync } from 'node:child_process'
 
 /** Of Linux on every architecture that Node.js runs on. */
 const TICKS_PER_SECOND = 100
@@ -25,6 +24,9 @@ export function pinSelf(): boolean {
   if (hasTaskset) execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)], { stdio: 'ignore' })
   return hasTaskset
 }
+
+// each process under way is ended with this one
+process.setMaxListeners(0)
 
 export interface Started {
   readonly pid: number
@@ -51,7 +53,9 @@ export function start(args: readonly string[], { isTested = false, ...options }:
   child.stderr?.on('data', (chunk: Buffer) => {
     tail = (tail + chunk.toString()).slice(-2_000)
   })
-  const ended = once(child, 'exit')
+  const killNow = () => child.kill('SIGKILL')
+  process.once('exit', killNow)
+  const ended = once(child, 'exit').finally(() => process.off('exit', killNow))
   const isRunning = () => child.exitCode === null && child.signalCode === null
   return {
     pid: child.pid!,
