@@ -12,6 +12,8 @@ import { ask, type Headers } from './requests.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const built = here('../dist/src/cli/main.js')
+/** For profiles: `--cpu-prof` is not allowed in NODE_OPTIONS. */
+const nodeArgs = process.env.BENCH_NODE_ARGS?.split(' ') ?? []
 const withCompiler = ['--import', import.meta.resolve('tsx')]
 
 /** A process that serves HTTP. */
@@ -87,13 +89,16 @@ const gatewayEnv = (port: number, { databaseUrl, dataDir }: Place): NodeJS.Proce
   TOWPATH_DATA_DIR: dataDir,
   ...(databaseUrl && { DATABASE_URL: databaseUrl }),
   OTEL_ENABLED: 'on',
-  TOWPATH_CALL_LOG: 'off',
-  ...(process.env.BENCH_NODE_OPTIONS && { NODE_OPTIONS: process.env.BENCH_NODE_OPTIONS })
+  TOWPATH_CALL_LOG: 'off'
 })
 
 /** Starts the built gateway; does not wait for it. */
 export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv = {}): Started {
-  return start([built, 'start'], { isTested: true, env: { ...gatewayEnv(port, place), ...env }, cwd: place.dataDir })
+  return start([...nodeArgs, built, 'start'], {
+    isTested: true,
+    env: { ...gatewayEnv(port, place), ...env },
+    cwd: place.dataDir
+  })
 }
 
 /** Starts a file of `targets/` that is plain JavaScript; does not wait for it. */

@@ -34,6 +34,8 @@ const ROUND_MS = 1_000
 const QUICK_MS = 400
 const ROUNDS = 5
 const QUICK_ROUNDS = 2
+/** Rounds' time before the first that counts: hot code is compiled by then. */
+const WARM_UP = 2
 
 interface Kept extends Round {
   readonly cpuUs: number
@@ -65,14 +67,14 @@ export async function compare(
   const { rounds = ROUNDS, ms = ROUND_MS, perSecond } = options
   const load = await bench.load()
   const results = new Map<string, Kept[]>(candidates.map(({ name }) => [name, []]))
-  const measure = async ({ name, pid, target }: Candidate): Promise<Kept> => {
+  const measure = async ({ name, pid, target }: Candidate, times = 1): Promise<Kept> => {
     const before = cpuMs(pid)
-    const roundMs = bench.isQuick ? Math.min(ms, perSecond ? 2_000 : QUICK_MS) : ms
+    const roundMs = times * (bench.isQuick ? Math.min(ms, perSecond ? 2_000 : QUICK_MS) : ms)
     const round = await load({ key: name, target, ms: roundMs, ...(perSecond && { perSecond }) })
     return { ...round, cpuUs: ((cpuMs(pid) - before) * 1_000) / round.requests }
   }
   const warmUp: Round[] = []
-  for (const candidate of candidates) warmUp.push(await measure(candidate))
+  for (const candidate of candidates) warmUp.push(await measure(candidate, perSecond ? 1 : WARM_UP))
   for (let round = 0; round < (bench.isQuick ? QUICK_ROUNDS : rounds); round++) {
     for (const candidate of interleaved(candidates, round)) {
       results.get(candidate.name)!.push(await measure(candidate))

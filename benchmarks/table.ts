@@ -34,7 +34,14 @@ const cells = (outcome: Outcome): string[] => [
 ]
 
 const line = (texts: readonly string[]) =>
-  `| ${texts.map((text) => text.replaceAll('|', String.raw`\|`)).join(' | ')} |`
+  `| ${texts
+    .map((text) =>
+      text
+        .replaceAll('|', String.raw`\|`)
+        .replaceAll(/\s+/g, ' ')
+        .trim()
+    )
+    .join(' | ')} |`
 
 /** As a table in Markdown, a line per outcome, in the order of the rows. */
 export function table(outcomes: readonly Outcome[]): string {

@@ -3,12 +3,14 @@ import { freePort, isUp, startGateway, startPlain, type Bench, type Place } from
 import type { Outcome } from '../outcome.ts'
 import { rssKib, type Started } from '../processes.ts'
 import { interleaved, median, medianRatio } from '../statistics.ts'
-import { until } from '../../test/until.ts'
 import type { Row } from './row.ts'
 
 const STARTS = 5
+const IDLE_STARTS = 3
 const QUICK_STARTS = 2
-const IDLE_MS = 5_000
+const IDLE_MS = 3_000
+/** Finer than a start is long. */
+const POLL_MS = 2
 
 interface Subject {
   readonly name: 'bare' | 'PostgreSQL' | 'embedded'
@@ -20,7 +22,8 @@ interface Subject {
 /** Milliseconds from the start of the process to its first 200. */
 async function timed(process: Started, url: string): Promise<number> {
   const begun = performance.now()
-  await until(url, () => isUp(url))
+  const isOver = async () => process.child.exitCode !== null || (await isUp(url).catch(() => false))
+  while (!(await isOver())) await delay(POLL_MS)
   if (process.child.exitCode !== null) throw new Error(`a process has ended: ${process.errors()}`)
   return performance.now() - begun
 }
@@ -40,7 +43,7 @@ async function measure({ start, ms, rssMib }: Subject, idleMs: number): Promise<
 const subject = (name: Subject['name'], start: Subject['start']): Subject => ({ name, start, ms: [], rssMib: [] })
 const onPlace = (name: Subject['name'], place: Place) => subject(name, (port) => startGateway(port, place))
 
-async function measureAll(bench: Bench, idleMs: number): Promise<Subject[]> {
+async function measureAll(bench: Bench, count: number, idleMs: number): Promise<Subject[]> {
   const bare = subject('bare', (port) => startPlain('bare-fastify.mjs', port))
   const gateways = [
     ...(bench.hasPostgres ? [onPlace('PostgreSQL', await bench.place('postgres'))] : []),
@@ -49,7 +52,7 @@ async function measureAll(bench: Bench, idleMs: number): Promise<Subject[]> {
   // the first start makes the schema
   for (const { name, start } of gateways) await measure(subject(name, start), 0)
   const subjects = [bare, ...gateways]
-  for (let round = 0; round < (bench.isQuick ? QUICK_STARTS : STARTS); round++) {
+  for (let round = 0; round < (bench.isQuick ? QUICK_STARTS : count); round++) {
     for (const each of interleaved(subjects, round)) await measure(each, idleMs)
   }
   return subjects
@@ -62,7 +65,7 @@ export const starts: Row = {
   work: 'start to `/health`',
   limitSeconds: 90,
   async run(bench) {
-    const [bare, ...gateways] = (await measureAll(bench, 0)) as [Subject, ...Subject[]]
+    const [bare, ...gateways] = (await measureAll(bench, STARTS, 0)) as [Subject, ...Subject[]]
     return gateways.map(({ name, ms }): Outcome => ({
       row: 12,
       work: `start to \`/health\`, ${label[name]}`,
@@ -82,7 +85,7 @@ export const idleMemory: Row = {
   work: 'idle resident memory',
   limitSeconds: 120,
   async run(bench) {
-    const [bare, ...gateways] = (await measureAll(bench, IDLE_MS)) as [Subject, ...Subject[]]
+    const [bare, ...gateways] = (await measureAll(bench, IDLE_STARTS, IDLE_MS)) as [Subject, ...Subject[]]
     return gateways.map(({ name, rssMib }): Outcome => {
       const note = `${median(rssMib).toFixed(0)} MiB, bare ${median(bare.rssMib).toFixed(0)} MiB`
       const shared = {
