@@ -79,7 +79,11 @@ export function createRegistration(options: RegistrationOptions): Registration {
     const { config, force, replaced } = plan
     await registry.write(changeBy(caller, action, config.name), async (tx) => {
       if (force) await tx.servers.discard(config.name)
-      const id = await (replaced ? tx.servers.replace(config.name, config, offer) : tx.servers.create(config, offer))
+      // tokens that stay are those of what was read: whoever came first may have signed in elsewhere
+      const seen = tokens === 'kept' ? (replaced ?? undefined) : undefined
+      const id = await (replaced
+        ? tx.servers.replace(config.name, config, offer, seen)
+        : tx.servers.create(config, offer))
       // a sign-in takes its time: another server may have the name by now
       if (replaced && id !== replaced.id) throw notFound('server', config.name)
       if (tokens === 'none') await tx.tokens.remove(id)

@@ -59,10 +59,14 @@ export function createServers(context: WriteContext) {
     /** Removes the server if there is one (`force`); whether there was. */
     discard,
 
-    /** New configuration for a server: the row, its switch and those of items that stay remain. The row's id. */
-    async replace(name: string, config: ServerConfig, offer: Offer): Promise<string> {
+    /**
+     * New configuration for a server: the row, its switch and those of items that stay remain. The row's id. 409 where it
+     * is no longer configured as `seen`.
+     */
+    async replace(name: string, config: ServerConfig, offer: Offer, seen?: Configured): Promise<string> {
       const row = await db.selectFrom('servers').select(described).where('name', '=', name).executeTakeFirst()
       if (!row) throw notFound('server', name)
+      if (seen && !isSame(row, seen)) throw new AppError(409, `server "${name}" has been changed meanwhile: try again`)
       const { id, enabled } = row
       await db
         .updateTable('servers')

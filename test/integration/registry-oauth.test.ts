@@ -60,6 +60,12 @@ for (const engine of engines) {
       await registry.write(change('x', 'guarded'), (tx) => tx.tokens.put(id, source, { access: 'a', lifetime }))
       assert.equal((await registry.tokens.read(id))!.lifetimeMs, ms)
     }
+    const seen = latest().servers[0]!
+    const elsewhere = { ...httpServer('guarded'), url: 'http://127.0.0.1:9/elsewhere' }
+    const replace = () =>
+      registry.write(change('x', 'guarded'), (tx) => tx.servers.replace('guarded', elsewhere, offerOf([]), seen))
+    await replace()
+    await assert.rejects(replace(), { statusCode: 409 }, 'what was read is not there any more')
     await registry.write(change('x', 'guarded'), async (tx) => {
       await tx.tokens.remove(id)
       await tx.servers.replace('guarded', httpServer('guarded'), offerOf([]))
