@@ -17,12 +17,15 @@ export function createRunner(world: World, ended: (code: number) => void): Runne
       given.pop()
       const flags = command.optsWithGlobals<GlobalFlags>()
       world.interruptible?.()
+      let cli: Cli | undefined
       try {
         const [{ createCli }, action] = await Promise.all([import('./cli.ts'), load()])
         const args = given.flat().filter((arg) => arg !== undefined) as string[]
-        ended((await action(await createCli(world, flags), args, flags as never)) ?? EXIT.done)
+        cli = await createCli(world, flags)
+        ended((await action(cli, args, flags as never)) ?? EXIT.done)
       } catch (error) {
         ended(report(error, world, flags))
+        if (cli) await (await import('./skew.ts')).warnOfSkew(cli, error)
       }
     }
 }

@@ -9,6 +9,7 @@ import type { Check } from '../../src/schemas/dashboard/diagnostics.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
+import { sendJson, startHttp } from '../fixtures/http/server.ts'
 import { later } from '../store.ts'
 import { until } from '../until.ts'
 import { commandLine, type CommandLine } from './cli.ts'
@@ -62,6 +63,23 @@ test('enterprise mode', { skip }, async (t) => {
     assert.equal((await checksOf(cli, 4, [], { TOWPATH_TOKEN: 'w'.repeat(20) })).get('token')!.status, 'fail')
   })
   await t.test('a person at a terminal', { skip: noTerminal }, () => personAtTerminal(t, { gateway, cli, url, token }))
+})
+
+test('a gateway of another version is told of, where it may matter and once', async (t) => {
+  const other = await startHttp(({ path }, response) => {
+    if (path === '/metadata') return sendJson(response, 200, { version: '9.9.0' })
+    if (path === '/api/v0/tools') return sendJson(response, 400, { error: 'unknown member' })
+    sendJson(response, 200, [])
+  })
+  later(t, other.close)
+  const cli = await commandLine(t, { TOWPATH_REGISTRY: other.origin })
+  const warning = /warning: this command is version \S+, the gateway 9\.9\.0\nhint: use the command of/g
+  const warnings = async (...args: string[]) => ((await cli(args)).err.match(warning) ?? []).length
+  assert.equal(await warnings('version'), 1)
+  assert.equal(await warnings('list', 'tools'), 1)
+  assert.equal(await warnings('list', 'servers'), 0)
+  const checks = (await cli(['doctor', '--json'])).json.checks as Check[]
+  assert.equal(checks.find(({ id }) => id === 'version')!.status, 'warn')
 })
 
 async function logsFollow({ gateway, cli }: Setup): Promise<void> {
