@@ -65,8 +65,9 @@ test('enterprise mode', { skip }, async (t) => {
   await t.test('a person at a terminal', { skip: noTerminal }, () => personAtTerminal(t, { gateway, cli, url, token }))
 })
 
-test('a gateway of another version is told of, where it may matter and once', async (t) => {
+test('a gateway of another version or time is told of, where it may matter and once', async (t) => {
   const other = await startHttp(({ path }, response) => {
+    response.setHeader('date', new Date(Date.now() - 60_000).toUTCString())
     if (path === '/metadata') return sendJson(response, 200, { version: '9.9.0' })
     if (path === '/api/v0/tools') return sendJson(response, 400, { error: 'unknown member' })
     sendJson(response, 200, [])
@@ -80,6 +81,19 @@ test('a gateway of another version is told of, where it may matter and once', as
   assert.equal(await warnings('list', 'servers'), 0)
   const checks = (await cli(['doctor', '--json'])).json.checks as Check[]
   assert.equal(checks.find(({ id }) => id === 'version')!.status, 'warn')
+  const clock = checks.find(({ id }) => id === 'client_clock')!
+  assert.equal(clock.status, 'warn')
+  assert.match(clock.title, /are (59|6\d) s apart/)
+})
+
+test('each shell has a script that asks the hidden command', async (t) => {
+  const cli = await commandLine(t)
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { code, out } = await cli(['completion', shell])
+    assert.equal(code, 0)
+    assert.ok(out.includes(`__complete ${shell} -- `), out)
+  }
+  assert.equal((await cli(['completion', 'tcsh'])).code, 2)
 })
 
 async function logsFollow({ gateway, cli }: Setup): Promise<void> {
