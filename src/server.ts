@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { isLoopback } from './domain/loopback.ts'
 import { PRODUCT, TITLE } from './domain/product.ts'
 import { VERSION } from './domain/version.ts'
+import { ifThere } from './plugins/late.ts'
 import { StartRefusal } from './registry/refusal.ts'
 
 const OLDEST_SUPPORTED_NODE = 22
@@ -35,9 +36,9 @@ function banner(config: Config, url: string, warnings: readonly string[]): strin
   ].join('\n')
 }
 
-/** Whoever initialises an enterprise gateway rules it. */
+/** Whoever initialises an enterprise gateway rules it. Where the database comes later it is not known who did. */
 function initWarnings({ gateway }: FastifyInstance, { mode, host, initSecret }: Config): string[] {
-  if (mode === 'development' || gateway.initialized) return []
+  if (mode === 'development' || ifThere(() => gateway.initialized) !== false) return []
   if (isLoopback(host) || initSecret !== undefined) return ['not initialized: POST /init makes the first administrator']
   return [
     'not initialized: whoever reaches this port first can make themselves its administrator; send POST /init now, ' +

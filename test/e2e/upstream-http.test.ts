@@ -26,7 +26,7 @@ test('UP-01 an upstream that accepts connections and says nothing is a timeout, 
 
   const { result, took } = await times(() => gateway.post('/api/v0/servers', at('alpha', { url })))
   assert.deepEqual([result.status, typeof result.body.error], [504, 'string'])
-  assert.ok(took > 1_000 && took < 2_500, `${took} ms`)
+  assert.ok(took > 1_000 && took < 10_000, `${took} ms`)
   assert.deepEqual((await gateway.get('/api/v0/servers')).body, [])
   assert.equal((await gateway.post('/api/v0/servers', at('alpha', await startUpstream(t, 'alpha')))).status, 201)
 })

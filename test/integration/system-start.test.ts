@@ -104,6 +104,19 @@ test('a second signal ends it at once, whatever is under way', async (t) => {
   assert.ok(performance.now() - begun < 2_000)
 })
 
+test('an enterprise gateway whose database is not there yet listens, and is not ready', async (t) => {
+  const port = await freePort()
+  const env = {
+    DATABASE_URL: `postgres://127.0.0.1:${await freePort()}/none`,
+    TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64')
+  }
+  const process = start(t, ['start', '--enterprise', '--port', String(port)], env)
+  await until('the banner', () => process.output().includes('store'))
+  assert.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200)
+  assert.equal((await fetch(`http://127.0.0.1:${port}/ready`)).status, 503)
+  assert.doesNotMatch(process.output(), /unexpected fault/)
+})
+
 test('a free port is asked for with 0 and told', async (t) => {
   const { dataDir } = await freshPlace(t, 'pglite')
   const process = start(t, ['start', '--port', '0', '--data-dir', dataDir, '--log-level', 'silent'])

@@ -22,7 +22,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   plugins: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'config.ts', 'validation.ts'],
   routes: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'plugins', 'config.ts', 'validation.ts'],
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'compilers.ts', 'validation.ts'],
-  'server.ts': ['domain', 'registry', 'app.ts', 'config.ts'],
+  'server.ts': ['domain', 'registry', 'plugins', 'app.ts', 'config.ts'],
   reference: ['schemas', 'gateway', 'settings.ts'],
   'migrate.ts': ['domain', 'registry', 'config.ts'],
   'openapi-document.ts': ['app.ts', 'cli', 'config.ts', 'plugins', 'settings.ts', 'reference'],
