@@ -7,6 +7,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { storesFolder } from './temporary.ts'
 
 const run = promisify(execFile)
 
@@ -40,7 +41,8 @@ export async function startOwnCluster(isPackaged = false): Promise<OwnCluster | 
   const packaged = installed ? undefined : await packagedFolder()
   if (!installed && !packaged) return undefined
 
-  const folder = await mkdtemp(join(tmpdir(), 'towpath-postgres-'))
+  // memory may be mounted so that nothing in it can be run
+  const folder = await mkdtemp(join(installed ? storesFolder() : tmpdir(), 'towpath-postgres-'))
   if (identity.uid) await chown(folder, NOBODY, NOBODY)
   try {
     return await startCluster(installed ?? (await unpack(packaged!, folder)), folder)
@@ -96,7 +98,12 @@ async function startCluster(bin: string, folder: string): Promise<OwnCluster> {
 
   const port = await freePort()
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  const settings = ['listen_addresses=127.0.0.1', 'max_connections=200'].flatMap((setting) => ['-c', setting])
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    'max_connections=200',
+    'autovacuum=off',
+    'full_page_writes=off'
+  ].flatMap((setting) => ['-c', setting])
   const args = ['-D', data, '-F', '-k', folder, '-p', String(port), ...settings]
   const start = async () => {
     const child = spawn(join(bin, 'postgres'), args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] })

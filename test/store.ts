@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openRegistry, type Registry, type RegistryOptions } from '../src/registry/registry.ts'
+import { storesFolder } from './temporary.ts'
 import { administer, limits, makeTemplateDatabase, makeTemplateDir, newName, quiet, urlOf } from './templates.ts'
 
 export type Engine = 'pglite' | 'postgres'
@@ -38,15 +39,15 @@ export function later(t: TestContext, clean: () => unknown): void {
 }
 
 /** An empty folder that is removed after the test. */
-export async function tempDir(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'towpath-test-'))
+export async function tempDir(t: TestContext, below = tmpdir()): Promise<string> {
+  const folder = await mkdtemp(join(below, 'towpath-test-'))
   later(t, () => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
 /** A data directory with a migrated embedded store that nobody has used. */
 export async function freshDataDir(t: TestContext): Promise<string> {
-  const folder = await tempDir(t)
+  const folder = await tempDir(t, storesFolder())
   await cp(join(await templateDir(), 'postgres'), join(folder, 'postgres'), { recursive: true })
   return folder
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { migrateToLatest } from '../src/registry/migrate.ts'
 import { openStore, type StoreOptions } from '../src/registry/store.ts'
+import { storesFolder } from './temporary.ts'
 
 export const limits = { connectTimeoutMs: 2_000, queryTimeoutMs: 5_000 }
 
@@ -32,7 +33,7 @@ export async function makeTemplates(url: string | undefined): Promise<Templates>
 
 /** A data directory with a migrated embedded store. */
 export async function makeTemplateDir(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'towpath-template-'))
+  const dataDir = await mkdtemp(join(storesFolder(), 'towpath-template-'))
   await migrate({ ...limits, ...quiet, dataDir })
   return dataDir
 }
