@@ -97,11 +97,11 @@ interface AxeResults {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
 }
 
-/** What axe finds wrong with the page as it is shown now: a rule and an element each; `only`: names of rules. */
-export async function findBarriers(page: Page, only?: readonly string[]): Promise<string[]> {
+/** What axe finds wrong with the page as it is shown now: a rule and an element each. */
+export async function findBarriers(page: Page): Promise<string[]> {
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe)
   const { violations } = (await page.evaluate(
-    `axe.run(document, { runOnly: ${JSON.stringify(only ?? rules)}, resultTypes: ['violations'] })`
+    `axe.run(document, { runOnly: ${JSON.stringify(rules)}, resultTypes: ['violations'] })`
   )) as AxeResults
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
 }

@@ -17,6 +17,12 @@ const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, text:
     'towpath: TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
       '32 random bytes as base64, the same for every replica ("openssl rand -base64 32" makes one)'
   ],
+  [
+    ['start', '--prod'],
+    { DATABASE_URL: 'postgres://127.0.0.1:1/none' },
+    'towpath: TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
+      '32 random bytes as base64, the same for every replica ("openssl rand -base64 32" makes one)'
+  ],
   [['start', '--port', 'x'], {}, 'towpath: --port must be a whole number from 0 to 65535, not "x"'],
   [['start', '--nonsense'], {}, "error: unknown option '--nonsense'\nhint: see `towpath --help`"],
   [['nonsense'], {}, "error: unknown command 'nonsense'\nhint: see `towpath --help`"],

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { ConfigError, readConfig, type Config, type Environment, type StartFlags } from '../../config.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { createLogOutput } from '../readable-log.ts'
@@ -30,13 +30,15 @@ export function addStart(program: Command, world: StartWorld): void {
     .option('-p, --port <port>', 'port to listen on (PORT, 8080)')
     .option('--host <address>', 'address to listen on (HOST, 127.0.0.1)')
     .option('--enterprise', 'enterprise mode: users, clients and tokens (SERVER_MODE)')
+    // as MCPJungle once spelled it
+    .addOption(new Option('--prod', 'enterprise mode').hideHelp())
     .option('--database-url <url>', 'PostgreSQL instead of the embedded store (DATABASE_URL)')
     .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
     .option('--otel', 'serve GET /metrics (OTEL_ENABLED)')
     .option('--demo', 'register the bundled demo server (TOWPATH_DEMO)')
     .option('--log-level <level>', 'fatal, error, warn, info, debug, trace or silent (TOWPATH_LOG_LEVEL, info)')
-    .action(async (flags: StartFlags) => {
-      const configured = configure(flags, world)
+    .action(async ({ prod, ...flags }: StartFlags & { readonly prod?: true }) => {
+      const configured = configure(prod ? { ...flags, enterprise: true } : flags, world)
       if (!configured) {
         world.ended(2)
         return
