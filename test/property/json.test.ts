@@ -14,28 +14,9 @@ import { withoutParamHeaders } from '../../src/gateway/param-headers.ts'
 import { skipValueBytes } from '../../src/gateway/upstream/http-scan.ts'
 import { arrayDocument, document, objectDocument } from './json-document.ts'
 import { holds } from './property.ts'
+import { isJson, problemOf } from '../json-outcomes.ts'
 
 const limits = { depth: 64, elements: 100_000 }
-
-function problemOf(read: () => unknown): string | undefined {
-  try {
-    read()
-    return undefined
-  } catch (error) {
-    assert.ok(error instanceof JsonError, String(error))
-    return error.problem
-  }
-}
-
-/** A node of 24 or later takes an escaped key for another that it has read before, so only refusal is asked for. */
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 
 holds('JSON is taken, and each member and element is found exactly where it stands', [document], (made) => {
   assert.ok(isJson(made.text))

@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import {
   checkJson,
   elements,
-  JsonError,
   MAX_DEPTH,
   members,
   skipValue,
@@ -11,25 +10,9 @@ import {
   valueOf,
   withMembers
 } from '../../src/gateway/json.ts'
+import { isJson, problemOf } from '../json-outcomes.ts'
 
 const limits = { depth: MAX_DEPTH, elements: 100_000 }
-const problemOf = (work: () => unknown): string | undefined => {
-  try {
-    work()
-    return undefined
-  } catch (error) {
-    assert.ok(error instanceof JsonError, String(error))
-    return error.problem
-  }
-}
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** The same numbers at each run (mulberry32). */
 function createRandom(seed: number) {
