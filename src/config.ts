@@ -3,7 +3,8 @@ import { resolve } from 'node:path'
 import type { EgressRules } from './domain/egress.ts'
 import { isLoopback } from './domain/loopback.ts'
 import { ENV_PREFIX } from './domain/product.ts'
-import { SettingError, settings, type Setting } from './settings.ts'
+import { SettingError } from './setting-values.ts'
+import { settings, type Setting } from './settings.ts'
 
 /** Everything that the process was told at its start; the only reader of the environment on the server (decisions "Starting"). */
 export interface Config {

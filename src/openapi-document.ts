@@ -8,7 +8,7 @@ import { metricsReference } from './plugins/otel/definitions.ts'
 import { errorsReference } from './reference/errors.ts'
 import { httpReference, type Document } from './reference/http.ts'
 import { limitsReference } from './reference/limits.ts'
-import { configurationReference } from './settings.ts'
+import { configurationReference } from './reference/configuration.ts'
 
 /** Writes what is generated and committed: openapi.json and the pages of docs/reference. */
 async function main(): Promise<void> {

@@ -1,9 +1,25 @@
-import { parseEgressEntry } from './domain/egress.ts'
 import { ENV_PREFIX } from './domain/product.ts'
-import { isToken, TOKEN_RULE } from './domain/tokens.ts'
-
-/** A value that cannot be used. `readConfig` puts the name of the variable or flag in front of the message. */
-export class SettingError extends Error {}
+import {
+  text,
+  oneOf,
+  integer,
+  onOff,
+  databaseUrl,
+  publicUrl,
+  otlpEndpoint,
+  origins,
+  hosts,
+  databaseHost,
+  commands,
+  egress,
+  key,
+  token,
+  port,
+  duration,
+  bytes,
+  count,
+  id
+} from './setting-values.ts'
 
 export interface Setting<T = unknown> {
   readonly variable: string
@@ -19,109 +35,6 @@ export interface Setting<T = unknown> {
   readonly about: string
   readonly parse: (text: string) => T
 }
-
-const fail = (rule: string): never => {
-  throw new SettingError(rule)
-}
-
-const text = (value: string) => value
-
-const oneOf =
-  <const T extends readonly string[]>(...values: T) =>
-  (given: string): T[number] =>
-    values.find((value) => value === given.toLowerCase()) ?? fail(`must be one of ${values.join(', ')}`)
-
-const integer = (min: number, max: number) => (given: string) => {
-  const value = /^\d{1,15}$/.test(given) ? Number(given) : NaN
-  return value >= min && value <= max ? value : fail(`must be a whole number from ${min} to ${max}`)
-}
-
-const flags: Readonly<Record<string, boolean>> = {
-  true: true,
-  on: true,
-  1: true,
-  yes: true,
-  false: false,
-  off: false,
-  0: false,
-  no: false
-}
-const onOff = (given: string) => flags[given.toLowerCase()] ?? fail('must be on or off')
-
-const list = (given: string): readonly string[] =>
-  given
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
-
-const parsedUrl = (given: string, rule: string): URL => {
-  const url = URL.canParse(given) ? new URL(given) : fail(rule)
-  return url
-}
-
-const databaseUrl = (given: string) => {
-  const rule = 'must be a postgres://… URL'
-  if (!['postgres:', 'postgresql:'].includes(parsedUrl(given, rule).protocol)) fail(rule)
-  return given
-}
-
-const publicUrl = (given: string) => {
-  const rule = 'must be an http:// or https:// URL without user, query and fragment'
-  const url = parsedUrl(given, rule)
-  if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) fail(rule)
-  return url.href.replace(/\/+$/, '')
-}
-
-const otlpEndpoint = (given: string) => {
-  const rule = 'must be an http:// or https:// URL'
-  if (!/^https?:$/.test(parsedUrl(given, rule).protocol)) fail(rule)
-  return given
-}
-
-const origins = (given: string) =>
-  list(given).map((entry) => {
-    const rule = 'must list origins such as https://app.example.com, separated by commas'
-    const url = parsedUrl(entry, rule)
-    return /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : fail(rule)
-  })
-
-const hosts = (given: string) =>
-  list(given).map((entry) =>
-    /^(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])$/i.test(entry)
-      ? entry.toLowerCase()
-      : fail('must list host names without scheme and port, separated by commas')
-  )
-
-const databaseHost = (given: string) =>
-  /^[a-z0-9_.-]+$|^[0-9a-f:.]+$|^\//i.test(given)
-    ? given
-    : fail('must be a host name, an IP address or a socket folder')
-
-const commands = (given: string) =>
-  list(given).map((entry) => (entry.startsWith('/') ? entry : fail('must list absolute paths, separated by commas')))
-
-const egress = (given: string) =>
-  list(given).map(
-    (entry) =>
-      parseEgressEntry(entry) ??
-      fail('must list networks such as 10.0.0.0/8, host names, "private" or "loopback", separated by commas')
-  )
-
-const key = (given: string) => {
-  if (/^[0-9a-f]{64}$/i.test(given)) return Buffer.from(given, 'hex')
-  const bytes = Buffer.from(given, 'base64')
-  return bytes.length === 32 && bytes.toString('base64') === given
-    ? bytes
-    : fail('must be 32 bytes as base64 or as 64 hexadecimal digits')
-}
-
-const token = (given: string) => (isToken(given) ? given : fail(TOKEN_RULE))
-
-const port = integer(0, 65_535)
-const duration = integer(1, 86_400_000)
-const bytes = integer(1_024, 1_073_741_824)
-const count = integer(1, 1_000_000)
-const id = integer(0, 4_294_967_294)
 
 /** Every setting of this version: read by `config.ts`, listed in docs/reference/configuration.md. */
 export const settings = {
@@ -526,27 +439,3 @@ export const settings = {
     parse: duration
   }
 } satisfies Record<string, Setting>
-
-const code = (value: string) => `\`${value}\``
-
-function row({ variable, flag, file, fallback, otherwise, about }: Setting): string {
-  const names = [code(variable), ...(file ? [code(`${variable}_FILE`)] : []), ...(flag ? [code(flag)] : [])]
-  const standard = fallback === undefined ? (otherwise ?? 'none') : code(fallback)
-  return `| ${names.join(', ')} | ${standard} | ${about} |`
-}
-
-/** The text of docs/reference/configuration.md. */
-export const configurationReference = (): string =>
-  `# Configuration
-
-Every setting is an environment variable; some are also flags of \`towpath start\`, which win. An empty variable counts as
-absent. Where a \`…_FILE\` form is listed, it names a file that holds the value; giving both is an error. A value that cannot
-be used stops the start with exit code 2 and one line that names the setting. Times are in milliseconds.
-
-This page is generated from \`src/settings.ts\`.
-
-<!-- prettier-ignore -->
-| Setting | Default | Meaning |
-|---|---|---|
-${Object.values<Setting>(settings).map(row).join('\n')}
-`

@@ -12,8 +12,9 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   schemas: [],
   'errors.ts': [],
-  'settings.ts': ['domain'],
-  'config.ts': ['domain', 'settings.ts'],
+  'setting-values.ts': ['domain'],
+  'settings.ts': ['domain', 'setting-values.ts'],
+  'config.ts': ['domain', 'setting-values.ts', 'settings.ts'],
   'validation.ts': ['domain'],
   'compilers.ts': [],
   registry: ['domain', 'schemas', 'config.ts', '../migrations'],
@@ -25,7 +26,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server.ts': ['domain', 'registry', 'plugins', 'app.ts', 'config.ts'],
   reference: ['schemas', 'gateway', 'settings.ts'],
   'migrate.ts': ['domain', 'registry', 'config.ts'],
-  'openapi-document.ts': ['app.ts', 'cli', 'config.ts', 'plugins', 'settings.ts', 'reference'],
+  'openapi-document.ts': ['app.ts', 'cli', 'config.ts', 'plugins', 'reference'],
   cli: ['domain', 'schemas', 'config.ts', 'validation.ts']
 }
 const openToAll = new Set(['errors.ts', 'domain/product.ts'])

@@ -5,7 +5,7 @@ import test from 'node:test'
 import { ConfigError, readConfig, type Environment, type StartFlags } from '../../src/config.ts'
 import { ENV_PREFIX } from '../../src/domain/product.ts'
 import { VERSION } from '../../src/domain/version.ts'
-import { configurationReference } from '../../src/settings.ts'
+import { configurationReference } from '../../src/reference/configuration.ts'
 
 const files: Readonly<Record<string, string>> = {
   '/run/url': 'postgres://u:p@db/towpath\n',

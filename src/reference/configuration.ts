@@ -1,0 +1,25 @@
+import { settings, type Setting } from '../settings.ts'
+
+const code = (value: string) => `\`${value}\``
+
+function row({ variable, flag, file, fallback, otherwise, about }: Setting): string {
+  const names = [code(variable), ...(file ? [code(`${variable}_FILE`)] : []), ...(flag ? [code(flag)] : [])]
+  const standard = fallback === undefined ? (otherwise ?? 'none') : code(fallback)
+  return `| ${names.join(', ')} | ${standard} | ${about} |`
+}
+
+/** The text of docs/reference/configuration.md. */
+export const configurationReference = (): string =>
+  `# Configuration
+
+Every setting is an environment variable; some are also flags of \`towpath start\`, which win. An empty variable counts as
+absent. Where a \`…_FILE\` form is listed, it names a file that holds the value; giving both is an error. A value that cannot
+be used stops the start with exit code 2 and one line that names the setting. Times are in milliseconds.
+
+This page is generated from \`src/settings.ts\`.
+
+<!-- prettier-ignore -->
+| Setting | Default | Meaning |
+|---|---|---|
+${Object.values<Setting>(settings).map(row).join('\n')}
+`
