@@ -250,7 +250,8 @@ export const settings = {
   spareSessions: {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,
     fallback: '1',
-    about: 'Sessions kept ready per busy server in `stateless` mode; 0 = none.',
+    about:
+      'Sessions kept ready per busy server in `stateless` mode; 0 = none. Not used yet: this version keeps none ready.',
     parse: integer(0, 100)
   },
   refreshIntervalMs: {
