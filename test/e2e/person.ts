@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { until } from '../until.ts'
@@ -44,6 +44,7 @@ export async function personAtTerminal(t: TestContext, { gateway, cli, url, toke
   await follows(terminal, cli)
   await completes(terminal)
   await deletes(terminal, cli)
+  await prunes(terminal, cli)
   await terminal.close()
 }
 
@@ -106,4 +107,21 @@ async function deletes(terminal: Terminal, cli: CommandLine): Promise<void> {
   assert.equal((await cli(['list', 'servers', '-o', 'name'])).out, 'alpha\n')
   assert.equal((await terminal.run('towpath deregister alpha', [question, 'y\n'])).code, 0)
   assert.equal((await cli(['list', 'servers', '-o', 'name'])).out, '')
+}
+
+/** Of what the files no longer have, the person is asked. */
+async function prunes(terminal: Terminal, cli: CommandLine): Promise<void> {
+  const folder = join(cli.home, 'wanted')
+  const group = (name: string) => JSON.stringify({ name, included_servers: [] })
+  await mkdir(join(folder, 'groups'), { recursive: true })
+  for (const name of ['kept', 'gone']) await writeFile(join(folder, 'groups', `${name}.json`), group(name))
+  assert.equal((await cli(['apply', '-f', folder])).code, 0)
+  await rm(join(folder, 'groups', 'gone.json'))
+
+  const question = /This deletes:\r?\n {2}group "gone"\r?\nGo on\? \[y\/N\] $/
+  const left = await terminal.run(`towpath apply -f '${folder}' --prune`, [question, 'n\n'])
+  assert.deepEqual([left.code, /nothing was changed/.test(left.shown)], [0, true], left.shown)
+  assert.equal((await cli(['list', 'groups', '-o', 'name'])).out, 'gone\nkept\n')
+  assert.equal((await terminal.run(`towpath apply -f '${folder}' --prune`, [question, 'y\n'])).code, 0)
+  assert.equal((await cli(['list', 'groups', '-o', 'name'])).out, 'kept\n')
 }
