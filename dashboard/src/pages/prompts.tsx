@@ -1,4 +1,3 @@
-import { useMemo } from 'preact/hooks'
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
 import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
@@ -9,14 +8,12 @@ import type { PageProps } from '../pages.ts'
 import { PromptDetail } from '../prompts/prompt-detail.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
-import { filterFrom, filterQuery, type ToolFilter } from '../tools/filter.ts'
-import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
-import { ItemSections } from '../tools/item-list.tsx'
+import { filterFrom, type ToolFilter } from '../tools/filter.ts'
+import { ItemPanes } from '../tools/item-panes.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
-import { ListPane } from '../tools/list-pane.tsx'
 import { RowSwitch } from '../tools/row-switch.tsx'
 import { useSwitch } from '../tools/switching.ts'
-import { entriesOf, listItems, summary } from '../tools/list.ts'
+import { summary } from '../tools/list.ts'
 
 /** All prompts, by server, beside the one that is shown. */
 export function Prompts({ name, query }: PageProps) {
@@ -61,33 +58,23 @@ interface PanesProps {
   readonly filter: ToolFilter
 }
 
+const keyOf = ({ canonical_name }: PromptView) => canonical_name
+
 function Panes({ prompts, name, filter }: PanesProps) {
-  const entries = useMemo(() => entriesOf(prompts, searched), [prompts])
-  const { q, server, state } = filter
-  const list = useMemo(() => listItems(entries, { q, server, state }), [entries, q, server, state])
   const current = prompts.find((prompt) => prompt.canonical_name === name)
   return (
-    <>
-      <FilterBar
-        filter={filter}
-        label="Search prompts"
-        placeholder="Search names and descriptions"
-        servers={[...new Set(prompts.map((prompt) => prompt.server))]}
-        flagged={prompts.filter(({ flags }) => flags.length > 0).length}
-      />
-      <div class="two">
-        <ListPane current={name}>
-          {list.shown.length === 0 && <NoMatch filter={filter} what="prompt" />}
-          <ItemSections
-            list={list}
-            keyOf={(prompt) => prompt.canonical_name}
-            current={name}
-            row={(prompt) => <PromptRow prompt={prompt} isCurrent={prompt === current} query={filterQuery(filter)} />}
-          />
-        </ListPane>
-        {current ? <PromptDetail key={name} prompt={current} /> : <NoPrompt name={name} />}
-      </div>
-    </>
+    <ItemPanes
+      what="prompt"
+      placeholder="Search names and descriptions"
+      items={prompts}
+      keyOf={keyOf}
+      current={name}
+      filter={filter}
+      searched={searched}
+      row={(prompt, isCurrent, query) => <PromptRow prompt={prompt} isCurrent={isCurrent} query={query} />}
+    >
+      {current ? <PromptDetail key={name} prompt={current} /> : <NoPrompt name={name} />}
+    </ItemPanes>
   )
 }
 

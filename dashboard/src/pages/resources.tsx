@@ -9,14 +9,12 @@ import type { PageProps } from '../pages.ts'
 import { ResourceDetail, type AnyResource } from '../resources/resource-detail.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
-import { filterFrom, filterQuery, type ToolFilter } from '../tools/filter.ts'
-import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
-import { ItemSections } from '../tools/item-list.tsx'
+import { filterFrom, type ToolFilter } from '../tools/filter.ts'
+import { ItemPanes } from '../tools/item-panes.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
-import { ListPane } from '../tools/list-pane.tsx'
 import { RowSwitch } from '../tools/row-switch.tsx'
 import { useSwitch } from '../tools/switching.ts'
-import { entriesOf, listItems, summary } from '../tools/list.ts'
+import { summary } from '../tools/list.ts'
 
 /** All resources and templates, by server, beside the one that `?uri=` names. */
 export function Resources({ query }: PageProps) {
@@ -66,43 +64,33 @@ interface PanesProps {
   readonly filter: ToolFilter
 }
 
+const keyOf = ({ key }: AnyResource) => key
+
 function Panes({ data, uri, filter }: PanesProps) {
   const all = useMemo(() => allOf(data), [data])
-  const entries = useMemo(() => entriesOf(all, searched), [all])
-  const { q, server, state } = filter
-  const list = useMemo(() => listItems(entries, { q, server, state }), [entries, q, server, state])
   const current = all.find(({ key }) => key === uri)
   useEffect(() => {
     if (uri) document.querySelector<HTMLElement>('[data-arrival]')?.focus()
   }, [uri])
   return (
-    <>
-      <FilterBar
-        filter={filter}
-        label="Search resources"
-        placeholder="Search names, URIs and descriptions"
-        servers={[...new Set(all.map((each) => each.server))]}
-        flagged={all.filter(({ flags }) => flags.length > 0).length}
-      />
-      <div class="two">
-        <ListPane current={uri}>
-          {list.shown.length === 0 && <NoMatch filter={filter} what="resource" />}
-          <ItemSections
-            list={list}
-            keyOf={({ key }) => key}
-            current={uri}
-            row={(each) => <ResourceRow resource={each} isCurrent={each === current} query={filterQuery(filter)} />}
-          />
-        </ListPane>
-        {current ? (
-          <ResourceDetail key={uri} resource={current} />
-        ) : (
-          <section class="det none" aria-label="Resource">
-            <p class="muted">{uri ? 'No resource has this URI.' : 'Choose a resource to read it.'}</p>
-          </section>
-        )}
-      </div>
-    </>
+    <ItemPanes
+      what="resource"
+      placeholder="Search names, URIs and descriptions"
+      items={all}
+      keyOf={keyOf}
+      current={uri}
+      filter={filter}
+      searched={searched}
+      row={(each, isCurrent, query) => <ResourceRow resource={each} isCurrent={isCurrent} query={query} />}
+    >
+      {current ? (
+        <ResourceDetail key={uri} resource={current} />
+      ) : (
+        <section class="det none" aria-label="Resource">
+          <p class="muted">{uri ? 'No resource has this URI.' : 'Choose a resource to read it.'}</p>
+        </section>
+      )}
+    </ItemPanes>
   )
 }
 

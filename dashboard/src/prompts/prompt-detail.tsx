@@ -1,9 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
-import { CopyButton } from '../components/copy-button.tsx'
-import { QualifiedName, Shown } from '../components/shown.tsx'
-import { Switch } from '../components/switch.tsx'
+import { Shown } from '../components/shown.tsx'
 import { count } from '../format.ts'
 import { isJsonObject, isList, printJson, type Json, type JsonObject } from '../form/json.ts'
 import { Runner } from '../form/runner.tsx'
@@ -13,40 +11,19 @@ import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
 import { shellWord } from '../tools/copies.ts'
 import { ChangeNotice } from '../tools/change-notice.tsx'
+import { ItemHead } from '../tools/item-head.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
-import { useSwitch } from '../tools/switching.ts'
 import { ServerNotice } from '../tools/server-notice.tsx'
 import { promptSchema } from './prompt-schema.ts'
 
 /** One prompt: what it says of itself, its arguments, and what they make of it. */
 export function PromptDetail({ prompt }: { prompt: PromptView }) {
-  const { canonical_name: name, title, description, problem } = prompt
+  const { canonical_name: name, problem } = prompt
   const schema = useMemo(() => promptSchema(prompt), [prompt])
-  const setEnabled = useSwitch('prompts')
   const body = (args: JsonObject) => ({ name, arguments: args })
   return (
     <section class="det" aria-labelledby="prompt-name">
-      <div class="row">
-        <h2 class="fq" id="prompt-name" data-arrival tabIndex={-1}>
-          <QualifiedName name={name} />
-        </h2>
-        <div class="actions">
-          <CopyButton kind="quiet" text={name}>
-            Copy name
-          </CopyButton>
-          <Switch name={name} checked={prompt.enabled} onSwitch={(enabled) => setEnabled(name, enabled)}>
-            Enabled
-          </Switch>
-        </div>
-      </div>
-      {title && title !== prompt.name && (
-        <p class="strong">
-          <Shown text={title} />
-        </p>
-      )}
-      <p class="desc">
-        {description ? <Shown text={description} /> : <span class="muted">The server gives no description.</span>}
-      </p>
+      <ItemHead kind="prompts" item={prompt} id="prompt-name" />
       <div class="actions">
         <ItemTags item={prompt} />
         <span class="tag">~{count(prompt.tokens)} tokens</span>

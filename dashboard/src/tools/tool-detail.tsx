@@ -2,10 +2,8 @@ import { useSignal } from '@preact/signals'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { useSource } from '../app-context.ts'
-import { CopyButton } from '../components/copy-button.tsx'
 import { JsonView } from '../components/json-view.tsx'
-import { QualifiedName, Shown } from '../components/shown.tsx'
-import { Switch } from '../components/switch.tsx'
+import { Shown } from '../components/shown.tsx'
 import { Tabs } from '../components/tabs.tsx'
 import { count, duration, plural } from '../format.ts'
 import type { JsonObject } from '../form/json.ts'
@@ -17,10 +15,10 @@ import * as sources from '../sources.ts'
 import { annotationsOf } from './annotations.ts'
 import { ChangeNotice } from './change-notice.tsx'
 import { asCli, asCurl, asJsonRpc, invokeBody } from './copies.ts'
+import { ItemHead } from './item-head.tsx'
 import { ItemTags } from './item-tags.tsx'
 import { RecentCalls } from './recent-calls.tsx'
 import { ServerNotice } from './server-notice.tsx'
-import { useSwitch } from './switching.ts'
 
 const tabs = [
   { id: 'try', label: 'Try it' },
@@ -33,31 +31,10 @@ type TabId = (typeof tabs)[number]['id']
 /** Everything about one tool. */
 export function ToolDetail({ tool }: { tool: ToolView }) {
   const tab = useSignal<TabId>('try')
-  const setEnabled = useSwitch('tools')
-  const { canonical_name: name, title, description, problem, accepted } = tool
+  const { canonical_name: name, problem, accepted } = tool
   return (
     <section class="det" aria-labelledby="tool-name">
-      <div class="row">
-        <h2 class="fq" id="tool-name" data-arrival tabIndex={-1}>
-          <QualifiedName name={name} />
-        </h2>
-        <div class="actions">
-          <CopyButton kind="quiet" text={name}>
-            Copy name
-          </CopyButton>
-          <Switch name={name} checked={tool.enabled} onSwitch={(enabled) => setEnabled(name, enabled)}>
-            Enabled
-          </Switch>
-        </div>
-      </div>
-      {title && title !== tool.name && (
-        <p class="strong">
-          <Shown text={title} />
-        </p>
-      )}
-      <p class="desc">
-        {description ? <Shown text={description} /> : <span class="muted">The server gives no description.</span>}
-      </p>
+      <ItemHead kind="tools" item={tool} id="tool-name" />
       <ToolFacts tool={tool} />
       {problem && (
         <p class="banner err">

@@ -1,0 +1,45 @@
+import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
+import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
+import { CopyButton } from '../components/copy-button.tsx'
+import { QualifiedName, Shown } from '../components/shown.tsx'
+import { Switch } from '../components/switch.tsx'
+import { useSwitch } from './switching.ts'
+
+interface ItemHeadProps {
+  /** Its part of the API. */
+  readonly kind: 'tools' | 'prompts'
+  readonly item: ToolView | PromptView
+  /** The section that it is the head of is labelled by it. */
+  readonly id: string
+}
+
+/** What a tool and a prompt say of themselves, with their switch. */
+export function ItemHead({ kind, item, id }: ItemHeadProps) {
+  const { canonical_name: name, title, description } = item
+  const setEnabled = useSwitch(kind)
+  return (
+    <>
+      <div class="row">
+        <h2 class="fq" id={id} data-arrival tabIndex={-1}>
+          <QualifiedName name={name} />
+        </h2>
+        <div class="actions">
+          <CopyButton kind="quiet" text={name}>
+            Copy name
+          </CopyButton>
+          <Switch name={name} checked={item.enabled} onSwitch={(enabled) => setEnabled(name, enabled)}>
+            Enabled
+          </Switch>
+        </div>
+      </div>
+      {title && title !== item.name && (
+        <p class="strong">
+          <Shown text={title} />
+        </p>
+      )}
+      <p class="desc">
+        {description ? <Shown text={description} /> : <span class="muted">The server gives no description.</span>}
+      </p>
+    </>
+  )
+}
