@@ -19,6 +19,10 @@ const hasTaskset = (() => {
   }
 })()
 
+/** A command of an upstream that the process under test starts: by itself it would run on the same core. */
+export const beside = (command: readonly [string, ...string[]]): readonly [string, ...string[]] =>
+  hasTaskset ? ['taskset', '-c', OTHERS, ...command] : command
+
 /** Moves this process to the core of the others, and with it everything that it starts. False: not at hand. */
 export function pinSelf(): boolean {
   if (hasTaskset) execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)], { stdio: 'ignore' })

@@ -37,7 +37,7 @@ async function listOutcome(bench: Bench, count: number): Promise<Outcome> {
   const { register, url, mcp, pid } = gateway
   await register('bench', { transport: 'streamable_http', url: `${upstream.url}/mcp?tools=${count}` })
   const { asked, minBytes } = await pages(gateway, count)
-  const ready = await bench.target('ready-list.ts', { TOOLS: String(count / asked.length) }, true)
+  const ready = await bench.target('ready-list.ts', { TOOLS: String(count), PAGES: String(asked.length) }, true)
   const connections = times(Math.max(CONNECTIONS, asked.length), (index) => asked[index % asked.length]!)
   const to = (base: string, path: string) =>
     target(

@@ -1,10 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { compare, type Measured } from '../compare.ts'
+import { beside } from '../processes.ts'
 import { calls, legacyRequest, openSessions, post, times } from '../requests.ts'
 import { CONNECTIONS, cpuOutcome, type Row } from './row.ts'
 
 const work = 'stdio, `stateful` mode, 16 callers'
-const args = [fileURLToPath(new URL('../targets/stdio-server.mjs', import.meta.url))]
+const server = fileURLToPath(new URL('../targets/stdio-server.mjs', import.meta.url))
+const [command, ...args] = beside([process.execPath, server])
 const params = { name: 'bench__echo', arguments: { message: 'hello' } }
 const piped = JSON.stringify({
   jsonrpc: '2.0',
@@ -18,9 +20,9 @@ export const stdioCalls: Row = {
   work,
   limitSeconds: 60,
   async run(bench) {
-    const pipe = await bench.target('pipe.ts', { COMMAND: JSON.stringify([process.execPath, ...args]) }, true)
+    const pipe = await bench.target('pipe.ts', { COMMAND: JSON.stringify([command, ...args]) }, true)
     const { pid, url, mcp, register } = await bench.gateway()
-    await register('bench', { transport: 'stdio', command: process.execPath, args, session_mode: 'stateful' })
+    await register('bench', { transport: 'stdio', command, args, session_mode: 'stateful' })
     const sessions = await openSessions(mcp, CONNECTIONS)
     const through = sessions.map((headers) => legacyRequest(mcp, 'tools/call', params, headers))
     const bare = times(CONNECTIONS, () => post(pipe.url, { 'content-type': 'application/json' }, piped))

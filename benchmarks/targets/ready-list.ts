@@ -1,9 +1,15 @@
-// Answers everything with one list that was made at the start; of a request only its id is read.
+// Answers with the pages of one list in turn, made at the start; of a request only its id is read.
 import { createServer } from 'node:http'
 import { listen } from './listen.ts'
 import { tools } from './tools.ts'
 
-const list = Buffer.from(`,"result":${JSON.stringify({ tools: tools(Number(process.env.TOOLS), 'bench__') })}}`)
+const all = tools(Number(process.env.TOOLS), 'bench__')
+const pageSize = all.length / Number(process.env.PAGES)
+const pages: Buffer[] = []
+for (let from = 0; from < all.length; from += pageSize) {
+  pages.push(Buffer.from(`,"result":${JSON.stringify({ tools: all.slice(from, from + pageSize) })}}`))
+}
+let turn = 0
 
 listen(
   createServer((request, response) => {
@@ -13,6 +19,7 @@ listen(
       text += chunk
     })
     request.on('end', () => {
+      const list = pages[turn++ % pages.length]!
       const head = `{"jsonrpc":"2.0","id":${/"id":(\d+)/.exec(text)?.[1] ?? 'null'}`
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': head.length + list.length })
       response.write(head)
