@@ -34,7 +34,10 @@ interface Placed extends OfferedItem {
 
 type Known = Awaited<ReturnType<typeof readKnown>>[number]
 
-/** Makes a server's stored items those of the offer. Items that stay keep their switch, as does a disabled one that goes. */
+/**
+ * Makes a server's stored items those of the offer. Items that stay keep their switch, as does a disabled one that goes; of
+ * one that comes back it is known what it was.
+ */
 export async function storeItems(db: Db, serverId: string, offered: readonly OfferedItem[]): Promise<StoredDifference> {
   const known = new Map((await readKnown(db, serverId)).map((item) => [keyOf(item), item]))
   const placed = place(offered)
@@ -46,7 +49,7 @@ export async function storeItems(db: Db, serverId: string, offered: readonly Off
   const changed = [...placed.values()].filter((item) => isHere(before(item)) && isAltered(before(item)!, item))
   const moved = [...placed.values()].filter((item) => isMoved(before(item), item))
 
-  await forget(db, serverId, removed)
+  await retire(db, serverId, removed)
   await upsert(db, serverId, [...added, ...changed, ...moved])
   const count = removed.length + added.length + changed.length + moved.length
   return {
@@ -79,8 +82,8 @@ export function createItems({ db, version, touch }: WriteContext) {
       const affected = await readSwitches(db, id, kind, names)
       const differing = affected.filter((item) => item.enabled !== enabled).map((item) => item.name)
       await setSwitches(db, id, kind, differing, enabled)
-      const dropped = names === null && enabled ? await dropAbsent(db, id, kind) : 0n
-      if (differing.length > 0 || dropped > 0n) {
+      const freed = names === null && enabled ? await enableAbsent(db, id, kind) : 0n
+      if (differing.length > 0 || freed > 0n) {
         await db.updateTable('servers').set(touched(version)).where('id', '=', id).execute()
         touch({ before: states(kind, differing, !enabled), after: states(kind, differing, enabled) })
       }
@@ -142,14 +145,16 @@ async function setSwitches(db: Db, serverId: string, kind: ItemKind, names: stri
 }
 
 /** Enabling everything ends the remembered choices about items that are away. */
-async function dropAbsent(db: Db, serverId: string, kind: ItemKind): Promise<bigint> {
-  const { numDeletedRows } = await db
-    .deleteFrom('items')
+async function enableAbsent(db: Db, serverId: string, kind: ItemKind): Promise<bigint> {
+  const { numUpdatedRows } = await db
+    .updateTable('items')
+    .set({ enabled: true })
     .where('server_id', '=', serverId)
     .where('kind', '=', kind)
     .where('position', 'is', null)
+    .where('enabled', '=', false)
     .executeTakeFirstOrThrow()
-  return numDeletedRows
+  return numUpdatedRows
 }
 
 const readKnown = (db: Db, serverId: string) =>
@@ -181,12 +186,20 @@ const isMoved = (known: Known | undefined, item: Placed) =>
   known !== undefined && known.position !== null && known.position !== item.position && !isAltered(known, item)
 const refs = (items: readonly ItemRef[]): ItemRef[] => items.map(({ kind, name }) => ({ kind, name }))
 
-async function forget(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
+/** Enabled items of a server that are away: more are forgotten, the longest gone first. */
+const MAX_ABSENT = 1_000
+
+/** They stay as what they were: one that comes back under other words must not pass for the one that was accepted. */
+async function retire(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
   if (items.length === 0) return
   const gone = sql`unnest(${items.map((item) => item.kind)}::text[], ${items.map((item) => item.name)}::text[]) as gone (kind, name)`
-  const these = sql`items.server_id = ${serverId} and items.kind = gone.kind and items.name = gone.name`
-  await sql`delete from items using ${gone} where ${these} and items.enabled`.execute(db)
-  await sql`update items set position = null from ${gone} where ${these}`.execute(db)
+  await sql`update items set position = null, changed_at = now() from ${gone}
+    where items.server_id = ${serverId} and items.kind = gone.kind and items.name = gone.name`.execute(db)
+  await sql`delete from items using (
+      select kind, name from items where server_id = ${serverId} and position is null and enabled
+      order by changed_at desc, kind, name offset ${MAX_ABSENT}
+    ) as old
+    where items.server_id = ${serverId} and items.kind = old.kind and items.name = old.name`.execute(db)
 }
 
 /** One array a column: a statement takes at most 65,535 parameters. */

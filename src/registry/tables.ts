@@ -38,7 +38,7 @@ export interface Tables {
     server_id: string
     kind: ItemKind
     name: string
-    /** null: not offered by the upstream at present, remembered because it is disabled. */
+    /** null: not offered by the upstream at present, remembered for when it is again. */
     position: number | null
     enabled: Generated<boolean>
     definition: string

@@ -139,6 +139,27 @@ for (const engine of engines) {
     assert.deepEqual(row?.changed, ['accepted'])
   })
 
+  test(`an item that goes and comes back under other words has changed, up to 1,000 that are away (${engine})`, async (t) => {
+    const registry = await startRegistry(t, await freshPlace(t, engine))
+    const { latest } = await follow(registry)
+    const items = (text: string) => Array.from({ length: 1_002 }, (_, index) => tool(`t${index}`, text))
+    const id = await createWith(registry, offerOf(items('first')))
+    const read = (offered: Offer['items']) =>
+      registry.refresh(change('server.refresh', 'time'), id, offerOf(offered))
+    const accepted = () => latest().servers[0]!.items.flatMap((item) => item.accepted ?? [])
+
+    await read([])
+    await read(items('first'))
+    assert.deepEqual(accepted(), [])
+    await read([])
+    await read(items('second'))
+    assert.equal(accepted().length, 1_000)
+    assert.ok(accepted().every((definition) => definition.includes('first')))
+    await read([])
+    await read(items('third'))
+    assert.ok(accepted().every((definition) => /first|second/.test(definition)))
+  })
+
   test(`a re-read that finds the same writes nothing (${engine})`, async (t) => {
     const place = await freshPlace(t, engine)
     const registry = await startRegistry(t, place)
