@@ -57,9 +57,11 @@ export async function send<T>(method: string, path: string, options: SendOptions
     if (signal?.aborted) throw error
     throw new ApiError(0, 'Towpath cannot be reached')
   })
-  const received = response.status === 304 ? '' : await response.text()
+  const isSame = response.status === 304
+  const received = isSame ? '' : await response.text()
   if (response.status >= 400) throw toError(response.status, readJson(received))
-  return { status: response.status, etag: response.headers.get('etag') ?? undefined, body: parse(received) as T }
+  const read = (isSame ? undefined : parse(received)) as T
+  return { status: response.status, etag: response.headers.get('etag') ?? undefined, body: read }
 }
 
 /** The body of `POST`, `PUT`, `PATCH` or `DELETE` of one of the gateway's own routes. */

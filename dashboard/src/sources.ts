@@ -8,6 +8,7 @@ import type { ToolGroupView, ToolGroupsView } from '../../src/schemas/dashboard/
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
 import type { Range, Stats } from '../../src/schemas/stats.ts'
 import { path } from './api.ts'
+import { parseJson } from './form/json.ts'
 import { source } from './store.ts'
 
 /** What pages read. A page that needs more adds it here, so that pages share answers. */
@@ -28,7 +29,8 @@ export const overview = source<Overview>(path('overview'), [
 export const servers = source<ServersView>(path('servers'), ['servers', 'tools', 'prompts', 'resources', 'calls'])
 export const server = (name: string) =>
   source<ServerDetails>(path('servers', name), ['servers', 'tools', 'prompts', 'resources', 'calls'])
-export const tools = source<ToolsView>(path('tools'), ['servers', 'tools'])
+/** Schemas hold numbers that a double would change. */
+export const tools = source<ToolsView>(path('tools'), ['servers', 'tools'], parseJson)
 export const prompts = source<PromptsView>(path('prompts'), ['servers', 'prompts'])
 export const resources = source<ResourcesView>(path('resources'), ['servers', 'resources'])
 export const groups = source<ToolGroupsView>(path('tool-groups'), ['servers', 'tools', 'tool_groups'])

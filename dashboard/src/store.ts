@@ -6,11 +6,17 @@ import { ApiError, send } from './api.ts'
 export interface Source<T> {
   readonly path: string
   readonly kinds: readonly ChangeKind[]
+  /** Reads the answer; without it as `JSON.parse` does. */
+  readonly parse?: (text: string) => unknown
   /** Never set: carries the type of the answer. */
   readonly answer?: T
 }
 
-export const source = <T>(path: string, kinds: readonly ChangeKind[]): Source<T> => ({ path, kinds })
+export const source = <T>(
+  path: string,
+  kinds: readonly ChangeKind[],
+  parse?: (text: string) => unknown
+): Source<T> => ({ path, kinds, ...(parse && { parse }) })
 
 /** The newest answer of a source. Old data stays while new data loads, and when loading fails. */
 export interface Resource<T> {
@@ -47,7 +53,7 @@ export function createStore(fetch: Fetch = send): Store {
   const watched = new Map<string, { source: Source<unknown>; watchers: number }>()
   const reachable = signal(true)
 
-  const make = <T>({ path }: Source<T>): Resource<T> => {
+  const make = <T>({ path, parse }: Source<T>): Resource<T> => {
     const data = signal<T | undefined>(undefined)
     const error = signal<ApiError | undefined>(undefined)
     const loading = signal(false)
@@ -59,7 +65,7 @@ export function createStore(fetch: Fetch = send): Store {
     const loadOnce = async () => {
       loading.value = true
       try {
-        const answer = await fetch<T>('GET', path, { etag })
+        const answer = await fetch<T>('GET', path, { etag, ...(parse && { parse }) })
         batch(() => {
           if (answer.status !== 304) data.value = answer.body
           etag = answer.etag ?? etag

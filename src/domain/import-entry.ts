@@ -128,7 +128,7 @@ function local([command, ...args]: readonly string[], value: Members, common: Me
   const env = textMap(value.env, 'env', remarks)
   const bridge = takeBridge(command!, args, env)
   if (bridge) {
-    remarks.notes.push('mcp-remote is not needed: the gateway connects to the address itself')
+    remarks.notes.push('the gateway connects to the address itself, without mcp-remote')
     return remote(bridge.url, bridge.transport, bridge.headers, common)
   }
   return {

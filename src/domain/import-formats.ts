@@ -4,7 +4,7 @@ import { isEntry, registrationOf, type Registration, type Remarks } from './impo
 import { cleanName, suggestName } from './import-name.ts'
 import { entryOfRegistry, registryEntry } from './import-package.ts'
 import { isObject } from './is-object.ts'
-import { isLoopback } from './loopback.ts'
+import { hostKey } from './loopback.ts'
 import { isServerName } from './names.ts'
 import { upstreamUrlProblem } from './upstream-url.ts'
 
@@ -92,13 +92,12 @@ function findIn(value: unknown): Found[] {
 
 const withoutSlash = (path: string) => path.replace(/\/+$/, '')
 
-/** Whether `url` is an address of the gateway at `own`; all loopback names are one. */
+/** Whether `url` is an address of the gateway at `own`, under whatever spelling of its host. */
 function isWithin(url: URL, own: URL): boolean {
-  const host = (each: URL) => (isLoopback(each.hostname) ? 'localhost' : each.hostname)
   const port = (each: URL) => each.port || (each.protocol === 'https:' ? '443' : '80')
   const base = withoutSlash(own.pathname)
   const isBelow = withoutSlash(url.pathname) === base || url.pathname.startsWith(`${base}/`)
-  return host(url) === host(own) && port(url) === port(own) && isBelow
+  return hostKey(url.hostname) === hostKey(own.hostname) && port(url) === port(own) && isBelow
 }
 
 function urlProblem(url: string, ownUrls: readonly string[]): string | undefined {

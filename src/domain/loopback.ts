@@ -3,3 +3,14 @@ const names = new Set(['localhost', '127.0.0.1', '::1', '[::1]'])
 
 /** Whether a host name or address, without port, is one of the loopback names (proxy page 2.4). */
 export const isLoopback = (host: string): boolean => names.has(host.toLowerCase())
+
+const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '')
+
+/** All of 127.0.0.0/8 and of `localhost` (RFC 6761), the unspecified addresses, and IPv4 written as IPv6. */
+const here = /^(?:(?:.+\.)?localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\]|\[::ffff:(?:7f[\da-f]{2}:[\da-f]+|0:0)\])$/
+
+/** The host of a URL so that two spellings of one machine are one text; `hostname` as `URL` has it. */
+export const hostKey = (hostname: string): string => {
+  const host = withoutDot(hostname)
+  return here.test(host) ? 'localhost' : host
+}

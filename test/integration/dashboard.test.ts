@@ -14,6 +14,7 @@ import type { ServerDetails, ServersView, ServerTrial, ServerView } from '../../
 import type { ToolGroupView } from '../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolsView } from '../../src/schemas/dashboard/tools.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
+import { at, startUpstream } from '../e2e/upstream.ts'
 import { until } from '../until.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { later, tempDir } from '../store.ts'
@@ -340,6 +341,32 @@ test('a changed or hidden text of a tool is flagged until it is accepted', async
     [accepted.flags, accepted.accepted, accepted.changed_at],
     [['hidden_characters'], undefined, undefined]
   )
+})
+
+test('what a tool says in JSON is shown as it came, numbers beyond a double included', async (t) => {
+  const app = await startApp(t)
+  let limit = '9007199254740993'
+  const schema = () => `{"type":"object","properties":{"id":{"const":${limit},"maximum":1.0e400}}}`
+  const upstream = await startUpstream(t, 'exact', {
+    onRequest({ id, method }, response) {
+      if (method !== 'tools/list') return false
+      const tool = `{"name":"pick","inputSchema":${schema()},"outputSchema":null,"annotations":{"weight":0.10}}`
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":[${tool},{"name":"bare"}]}}`)
+      return true
+    }
+  })
+  await register(app, at('exact', upstream))
+  const text = async () => (await app.inject('/api/dashboard/tools')).payload
+  assert.ok((await text()).includes(`"input_schema":${schema()},"annotations":{"weight":0.10}}`), await text())
+  const before = schema()
+  limit = '9007199254740992'
+  await app.inject({ method: 'POST', url: '/api/v0/servers/exact/refresh' })
+  const changed = await text()
+  assert.ok(changed.includes(`"input_schema":${schema()}`), changed)
+  assert.ok(changed.includes(`"accepted":{"input_schema":${before},"annotations":{"weight":0.10}}`), changed)
+  assert.deepEqual((JSON.parse(changed) as ToolsView).tools[0]?.flags, ['changed'])
 })
 
 test('a group shows what it serves and why, before and after it is stored', async (t) => {

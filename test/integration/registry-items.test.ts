@@ -144,8 +144,7 @@ for (const engine of engines) {
     const { latest } = await follow(registry)
     const items = (text: string) => Array.from({ length: 1_002 }, (_, index) => tool(`t${index}`, text))
     const id = await createWith(registry, offerOf(items('first')))
-    const read = (offered: Offer['items']) =>
-      registry.refresh(change('server.refresh', 'time'), id, offerOf(offered))
+    const read = (offered: Offer['items']) => registry.refresh(change('server.refresh', 'time'), id, offerOf(offered))
     const accepted = () => latest().servers[0]!.items.flatMap((item) => item.accepted ?? [])
 
     await read([])

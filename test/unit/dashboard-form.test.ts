@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { type Field, type FieldOf, fieldOf, isEmptyObject } from '../../dashboard/src/form/fields.ts'
+import { isEmptyObject, type Field, type FieldOf } from '../../dashboard/src/form/field.ts'
+import { fieldOf } from '../../dashboard/src/form/fields.ts'
 import { type Json, parseJson, printJson } from '../../dashboard/src/form/json.ts'
 import { blank, converted, extraNames, initial, shows, variantFor } from '../../dashboard/src/form/values.ts'
 import { check } from '../../dashboard/src/form/check.ts'
@@ -283,6 +284,18 @@ test('a required member that is described nowhere is asked for', () => {
       ['b', true, 'json']
     ]
   )
+})
+
+test('numbers of a schema that a double would change are shown and offered as they are', () => {
+  const schema = parseJson(
+    '{"properties":{"id":{"type":"integer","minimum":9007199254740993},"pick":{"enum":[9007199254740993,1]},' +
+      '"only":{"allOf":[{"enum":[9007199254740993,9007199254740992]},{"enum":[9007199254740993]}]}}}'
+  )
+  const [id, pick, only] = as(fieldOf(schema), 'object').members()
+  assert.equal(id!.field.type, 'integer ≥ 9007199254740993')
+  const labels = (field: Field) => as(field, 'choice').options.map(({ label }) => label)
+  assert.deepEqual(labels(pick!.field), ['9007199254740993', '1'])
+  assert.deepEqual(labels(only!.field), ['9007199254740993'])
 })
 
 test('only a tool that takes nothing has an empty form', () => {

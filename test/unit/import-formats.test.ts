@@ -185,6 +185,17 @@ test('an entry that leads to this gateway is refused, whatever its loopback name
     'http://127.0.0.1:8080/mcp',
     'http://localhost:8080/v0/groups/a/mcp',
     'http://[::1]:8080/sse',
+    'http://localhost.:8080/mcp',
+    'http://LOCALHOST:8080/mcp',
+    'http://towpath.localhost:8080/mcp',
+    'http://127.1:8080/mcp',
+    'http://2130706433:8080/mcp',
+    'http://0x7f.0.0.1:8080/mcp',
+    'http://127.0.0.53:8080/mcp',
+    'http://0.0.0.0:8080/mcp',
+    'http://[::]:8080/mcp',
+    'http://[::ffff:127.0.0.1]:8080/mcp',
+    'https://tools.example.com./towpath/mcp',
     'https://TOOLS.example.com/towpath/mcp',
     'https://tools.example.com:443/towpath'
   ])
@@ -192,6 +203,8 @@ test('an entry that leads to this gateway is refused, whatever its loopback name
   for (const url of [
     'http://127.0.0.1:8081/mcp',
     'https://tools.example.com/towpath2/mcp',
+    'http://localhost.example.com:8080/mcp',
+    'http://128.0.0.1:8080/mcp',
     'https://tools.example.com/mcp'
   ])
     assert.deepEqual(problems(url), [], url)

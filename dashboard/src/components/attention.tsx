@@ -11,7 +11,9 @@ const looks: Readonly<Record<Attention['kind'], { readonly tone: Tone; readonly 
   tool_changed: { tone: 'warn', href: (name) => link('tool', name) },
   prompt_changed: { tone: 'warn', href: (name) => link('prompt', name) },
   resource_changed: { tone: 'warn', href: (uri) => link('resources', '', { uri }) },
-  hidden_characters: { tone: 'err', href: (name) => link('tool', name) },
+  tool_hidden: { tone: 'err', href: (name) => link('tool', name) },
+  prompt_hidden: { tone: 'err', href: (name) => link('prompt', name) },
+  resource_hidden: { tone: 'err', href: (uri) => link('resources', '', { uri }) },
   tool_unusable: { tone: 'warn', href: (name) => link('tool', name) },
   group_missing: { tone: 'warn', href: (name) => link('group', name) }
 }

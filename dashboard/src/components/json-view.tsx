@@ -1,3 +1,4 @@
+import { printJson, type Json } from '../form/json.ts'
 import { highlight } from '../highlight.ts'
 import { Shown } from './shown.tsx'
 
@@ -6,7 +7,7 @@ const COLOURED = 100_000
 
 /** A value as JSON, indented, keys and strings coloured. Made of text nodes. */
 export const JsonView = ({ value, label }: { value: unknown; label?: string | undefined }) => (
-  <JsonText text={JSON.stringify(value, null, 2) ?? 'undefined'} label={label} />
+  <JsonText text={printJson(value as Json)} label={label} />
 )
 
 /** JSON text, keys and strings coloured. */

@@ -1,13 +1,17 @@
+import { isExact, numberText, type ExactNumber } from './json.ts'
 import { listOf, typeNames, type Keywords } from './schema.ts'
 
-const isNumber = (value: unknown): value is number => typeof value === 'number'
+const isNumber = (value: unknown): value is number | ExactNumber => typeof value === 'number' || isExact(value)
 
 /** `1–100`, `≥ 0`, `< 5`; '' without limits. */
 function span(low: unknown, high: unknown, above: unknown, below: unknown): string {
-  if (isNumber(low) && isNumber(high)) return low === high ? `${low}` : `${low}–${high}`
+  const [from, to, over, under] = [low, high, above, below].map((each) =>
+    isNumber(each) ? numberText(each) : undefined
+  )
+  if (from !== undefined && to !== undefined) return from === to ? from : `${from}–${to}`
   const parts = [
-    isNumber(low) ? `≥ ${low}` : isNumber(above) ? `> ${above}` : '',
-    isNumber(high) ? `≤ ${high}` : isNumber(below) ? `< ${below}` : ''
+    from !== undefined ? `≥ ${from}` : over !== undefined ? `> ${over}` : '',
+    to !== undefined ? `≤ ${to}` : under !== undefined ? `< ${under}` : ''
   ]
   return parts.filter(Boolean).join(', ')
 }
@@ -20,7 +24,7 @@ export function limits(keywords: Keywords): string {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = keywords
   const parts = [
     span(minimum, maximum, exclusiveMinimum, exclusiveMaximum),
-    isNumber(multipleOf) ? `multiple of ${multipleOf}` : '',
+    isNumber(multipleOf) ? `multiple of ${numberText(multipleOf)}` : '',
     counted(span(keywords.minLength, keywords.maxLength, undefined, undefined), 'character', 'characters'),
     counted(span(keywords.minItems, keywords.maxItems, undefined, undefined), 'item', 'items'),
     counted(span(keywords.minProperties, keywords.maxProperties, undefined, undefined), 'member', 'members'),

@@ -1,5 +1,5 @@
 import { Shown } from '../components/shown.tsx'
-import type { Field } from './fields.ts'
+import type { Field } from './field.ts'
 import { printJson, type Path } from './json.ts'
 import { placeOf } from './problems.ts'
 import type { FormState } from './form-state.ts'

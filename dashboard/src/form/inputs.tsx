@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { Segmented } from '../components/segmented.tsx'
 import { shownText } from '../components/shown.tsx'
-import { optionOf, type FieldOf } from './fields.ts'
+import { optionOf, type FieldOf } from './field.ts'
 import { describedBy, type FieldProps } from './frame.tsx'
 import { at, equalJson, isExact, numberOf, numberText, parseJson, printJson, type Json } from './json.ts'
 

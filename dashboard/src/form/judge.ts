@@ -40,7 +40,7 @@ export function judge(schema: object, value: Json): Promise<Judgement> {
     worker.addEventListener('error', () => end({ unsound: 'the check could not be loaded' }))
     worker.addEventListener('message', ({ data }: MessageEvent<Judgement | 'ready'>) => {
       if (data !== 'ready') return end(data)
-      const task: CheckTask = { schema, value: plainJson(value) as Json }
+      const task: CheckTask = { schema: plainJson(schema as Json) as object, value: plainJson(value) as Json }
       worker.postMessage(task)
       timer = setTimeout(() => end({ unsound: 'it takes too long' }), MAX_MS)
     })

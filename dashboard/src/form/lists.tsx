@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Shown } from '../components/shown.tsx'
-import type { Field, FieldOf } from './fields.ts'
+import type { Field, FieldOf } from './field.ts'
 import { describedBy, idOf, type FieldProps } from './frame.tsx'
 import { at, isExact, isList, numberOf, numberText, printJson, type Json } from './json.ts'
 import { FieldView } from './schema-form.tsx'

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { Shown } from '../components/shown.tsx'
-import { fieldOf, type FieldOf, type Member } from './fields.ts'
+import type { FieldOf, Member } from './field.ts'
+import { fieldOf } from './fields.ts'
 import { idOf, type FieldProps } from './frame.tsx'
 import { at, isJsonObject, type Json } from './json.ts'
 import { FieldView } from './schema-form.tsx'

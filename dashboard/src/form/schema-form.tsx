@@ -1,6 +1,6 @@
 import { Segmented } from '../components/segmented.tsx'
 import { Shown, shownText } from '../components/shown.tsx'
-import type { Field, FieldOf } from './fields.ts'
+import type { Field, FieldOf } from './field.ts'
 import { Caption, idOf, Notes, type FieldProps } from './frame.tsx'
 import { BooleanInput, ChoiceInput, FixedInput, JsonInput, NumberInput, TextInput } from './inputs.tsx'
 import { at } from './json.ts'

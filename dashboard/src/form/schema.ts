@@ -1,4 +1,4 @@
-import { isJsonObject } from './json.ts'
+import { isJsonObject, printJson, type Json } from './json.ts'
 
 /** A JSON Schema as it came, or a part of one. */
 export type Keywords = Readonly<Record<string, unknown>>
@@ -84,8 +84,9 @@ const highest = eitherOr((a, b) => (isNumber(a) && isNumber(b) ? Math.max(a, b) 
 const lowest = eitherOr((a, b) => (isNumber(a) && isNumber(b) ? Math.min(a, b) : a))
 const united = eitherOr((a, b) => [...new Set([...listOf(a), ...listOf(b)])])
 const inBoth = eitherOr((a, b) => {
-  const others = new Set(listOf(b).map((value) => JSON.stringify(value)))
-  return listOf(a).filter((value) => others.has(JSON.stringify(value)))
+  const text = (value: unknown) => printJson(value as Json, 0)
+  const others = new Set(listOf(b).map(text))
+  return listOf(a).filter((value) => others.has(text(value)))
 })
 
 const named = eitherOr((a, b) => {

@@ -1,4 +1,4 @@
-import { optionOf, type Field, type FieldOf, type Member, type Variant } from './fields.ts'
+import { optionOf, type Field, type FieldOf, type Member, type Variant } from './field.ts'
 import { at, equalJson, isExact, isJsonObject, isList, type Json } from './json.ts'
 
 /** Values that are made at once: a schema can require itself without end. */

@@ -1,3 +1,5 @@
+import { printJson, type Json } from '../form/json.ts'
+
 export interface DiffLine {
   readonly change: 'same' | 'added' | 'removed'
   readonly text: string
@@ -88,8 +90,7 @@ export interface Definition {
 export function definitionText(definition: Definition): string {
   const { name, title, description = '', mime_type, size } = definition
   const row = (label: string, value: string | number | undefined) => (value === undefined ? [] : [`${label}: ${value}`])
-  const json = (name: string, value: unknown) =>
-    value === undefined ? [] : [`${name} ${JSON.stringify(value, null, 2)}`]
+  const json = (name: string, value: unknown) => (value === undefined ? [] : [`${name} ${printJson(value as Json)}`])
   const parts = [
     ...row('name', name),
     ...row('title', title),

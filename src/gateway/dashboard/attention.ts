@@ -15,30 +15,26 @@ function ofServer({ name, status, status_since: since, last_error: detail }: Ser
     : [{ kind: 'sign_in_needed', title: `The server ${name} needs a sign-in`, ...about }]
 }
 
-function ofTool(item: Item): Attention[] {
-  const { publicName: name, stored, params } = item
-  const found: Attention[] = []
-  if (stored.accepted !== null)
-    found.push({ kind: 'tool_changed', name, title: `The tool ${name} has changed`, since: stored.changedAt })
-  if (factsOf(item).isHidden)
-    found.push({ kind: 'hidden_characters', name, title: `The texts of ${name} hold hidden characters` })
-  if (params.problem !== undefined)
-    found.push({ kind: 'tool_unusable', name, title: `The tool ${name} cannot be served`, detail: params.problem })
-  return found
-}
+/** What concerns a person about an item of any kind. `name`: as routes know it. */
+const ofItem =
+  (what: 'tool' | 'prompt' | 'resource', nameOf: (item: Item) => string) =>
+  (item: Item): Attention[] => {
+    const { accepted, changedAt } = item.stored
+    const name = nameOf(item)
+    const { problem } = item.params
+    const found: Attention[] = []
+    if (accepted !== null)
+      found.push({ kind: `${what}_changed`, name, title: `The ${what} ${name} has changed`, since: changedAt })
+    if (factsOf(item).isHidden)
+      found.push({ kind: `${what}_hidden`, name, title: `The texts of the ${what} ${name} hold hidden characters` })
+    if (what === 'tool' && problem !== undefined)
+      found.push({ kind: 'tool_unusable', name, title: `The tool ${name} cannot be served`, detail: problem })
+    return found
+  }
 
-const changed = (
-  kind: 'prompt_changed' | 'resource_changed',
-  what: string,
-  name: string,
-  { stored }: Item
-): Attention[] =>
-  stored.accepted === null ? [] : [{ kind, name, title: `The ${what} ${name} has changed`, since: stored.changedAt }]
-
-const ofPrompt = (item: Item) => changed('prompt_changed', 'prompt', item.publicName, item)
-
-const ofResource = (catalog: Catalog) => (item: Item) =>
-  changed('resource_changed', 'resource', restName(catalog, item), item)
+const ofTool = ofItem('tool', ({ publicName }) => publicName)
+const ofPrompt = ofItem('prompt', ({ publicName }) => publicName)
+const ofResource = (catalog: Catalog) => ofItem('resource', (item) => restName(catalog, item))
 
 function ofGroups(catalog: Catalog): Attention[] {
   return catalog.groups.flatMap(({ stored }) => {

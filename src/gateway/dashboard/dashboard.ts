@@ -7,7 +7,6 @@ import type { PromptsView } from '../../schemas/dashboard/prompts.ts'
 import type { ResourcesView } from '../../schemas/dashboard/resources.ts'
 import type { ServerDetails, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
 import type { ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
-import type { ToolsView } from '../../schemas/dashboard/tools.ts'
 import type { ServerInput } from '../../schemas/server.ts'
 import type { Stats } from '../../schemas/stats.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
@@ -20,7 +19,7 @@ import { configTarget, type Target } from '../transports.ts'
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkServer } from './diagnostics.ts'
 import { effectiveOf, globalTools, previewOf, type Effective } from './groups.ts'
-import { promptView, resourceView, templateView, toolView } from './items.ts'
+import { promptView, resourceView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
 import { tryOut } from './trial.ts'
@@ -55,7 +54,8 @@ export interface Dashboard {
   /** 404. */
   server(name: string): Promise<ServerView>
   details(name: string): Promise<ServerDetails>
-  tools(): ToolsView
+  /** JSON text of `ToolsView`: schemas are the upstream's own, byte for byte. */
+  tools(): string
   prompts(): PromptsView
   resources(): ResourcesView
   /** What the group serves, and when it was last used, in milliseconds since 1970; 404. */
@@ -113,7 +113,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const counted = await stats()
       return views.details(find(name), counted)
     },
-    tools: () => ({ tools: itemsOf('tool', toolView) }),
+    tools: () => `{"tools":[${itemsOf('tool', toolText).join(',')}]}`,
     prompts: () => ({ prompts: itemsOf('prompt', promptView) }),
     resources: () => ({
       resources: itemsOf('resource', (item, status) => resourceView(catalog(), item, status)),

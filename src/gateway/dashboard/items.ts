@@ -5,8 +5,8 @@ import type { StoredItem } from '../../registry/model.ts'
 import type { PromptView } from '../../schemas/dashboard/prompts.ts'
 import type { ResourceView, TemplateView } from '../../schemas/dashboard/resources.ts'
 import type { Flag, ServerStatus } from '../../schemas/dashboard/shared.ts'
-import type { ToolView } from '../../schemas/dashboard/tools.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
+import { members } from '../json.ts'
 import { restName } from '../records.ts'
 
 type Members = Readonly<Record<string, unknown>>
@@ -73,25 +73,38 @@ function common(item: Item, server_status: ServerStatus) {
   }
 }
 
-const described = ({ title, description, inputSchema, outputSchema, annotations }: Members) => ({
-  ...text('title', title),
-  ...text('description', description),
-  ...object('input_schema', inputSchema),
-  ...object('output_schema', outputSchema),
-  ...object('annotations', annotations)
-})
+/** What a tool's definition calls the members that are JSON of the upstream's own, and what the pages call them. */
+const schemas: Readonly<Record<string, string>> = {
+  inputSchema: 'input_schema',
+  outputSchema: 'output_schema',
+  annotations: 'annotations'
+}
 
-export function toolView(item: Item, status: ServerStatus): ToolView {
-  const { definition } = factsOf(item)
-  const { accepted } = item.stored
-  return {
-    name: item.name,
-    canonical_name: item.publicName,
-    ...common(item, status),
-    input_schema: {},
-    ...described(definition),
-    ...(accepted === null ? {} : { accepted: described(parse(accepted)) })
-  }
+/** They go out as they came: a number that a double would change is part of what agents are told. */
+const verbatim = (definition: string): string[] =>
+  members(definition)
+    .filter(({ key, start }) => Object.hasOwn(schemas, key) && definition[start] === '{')
+    .map(({ key, start, end }) => `"${schemas[key]}":${definition.slice(start, end)}`)
+
+const printed = (known: Members): string => JSON.stringify(known).slice(1, -1)
+const joined = (parts: readonly string[]): string => `{${parts.filter(Boolean).join(',')}}`
+
+const acceptedText = (definition: string): string => {
+  const { title, description } = parse(definition)
+  return joined([printed({ ...text('title', title), ...text('description', description) }), ...verbatim(definition)])
+}
+
+/** A `ToolView` as JSON text. */
+export function toolText(item: Item, status: ServerStatus): string {
+  const { accepted, definition } = item.stored
+  const known = { name: item.name, canonical_name: item.publicName, ...common(item, status) }
+  const isBare = !isObject(factsOf(item).definition.inputSchema)
+  return joined([
+    printed(known),
+    ...verbatim(definition),
+    isBare ? '"input_schema":{}' : '',
+    accepted === null ? '' : `"accepted":${acceptedText(accepted)}`
+  ])
 }
 
 const toArgument = (argument: unknown) => {

@@ -8,6 +8,7 @@ import { ResourcesView } from '../../schemas/dashboard/resources.ts'
 import { Accepted, EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
 import { ToolsView } from '../../schemas/dashboard/tools.ts'
 import { failures } from '../../schemas/shared.ts'
+import { sendJson } from '../replies.ts'
 
 const config = { access: 'admin' } as const
 
@@ -22,7 +23,9 @@ const places: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] =
 export const items: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
 
-  app.get('/tools', { config, schema: { response: { 200: ToolsView } } }, () => gateway.dashboard.tools())
+  app.get('/tools', { config, schema: { response: { 200: ToolsView } } }, async (_request, reply) =>
+    sendJson(reply, gateway.dashboard.tools())
+  )
   app.get('/prompts', { config, schema: { response: { 200: PromptsView } } }, () => gateway.dashboard.prompts())
   app.get('/resources', { config, schema: { response: { 200: ResourcesView } } }, () => gateway.dashboard.resources())
 

@@ -9,7 +9,9 @@ export const Attention = Type.Object({
     'tool_changed',
     'prompt_changed',
     'resource_changed',
-    'hidden_characters',
+    'tool_hidden',
+    'prompt_hidden',
+    'resource_hidden',
     'tool_unusable',
     'group_missing'
   ]),
