@@ -7,6 +7,7 @@ import * as upstreamOAuth from './0005_upstream_oauth.ts'
 import * as refreshClaims from './0006_refresh_claims.ts'
 import * as calls from './0007_calls.ts'
 import * as acceptedDefinitions from './0008_accepted_definitions.ts'
+import * as callStages from './0009_call_stages.ts'
 
 /** Every migration by name, applied in the order of the names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -17,5 +18,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0005_upstream_oauth': upstreamOAuth,
   '0006_refresh_claims': refreshClaims,
   '0007_calls': calls,
-  '0008_accepted_definitions': acceptedDefinitions
+  '0008_accepted_definitions': acceptedDefinitions,
+  '0009_call_stages': callStages
 }

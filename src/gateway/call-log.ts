@@ -1,3 +1,4 @@
+import { MODERN_VERSION } from '../domain/protocol.ts'
 import { maskSecrets } from '../domain/redaction.ts'
 import { escaped } from '../domain/text.ts'
 import type { CallRow } from '../registry/calls.ts'
@@ -6,6 +7,7 @@ import type { CallObservation, Observer } from './observation.ts'
 /** Texts may come from outside: as long as this, and nothing in them that is not seen. */
 const MAX_TEXT = 200
 const MAX_CONTENT = 4_096
+const MAX_LINES = 20
 /** What is larger costs more to read than its begin is worth. */
 const MAX_READ = 65_536
 /** An outage must not fill the memory with contents. */
@@ -17,23 +19,50 @@ const kept = (text: string, max: number) =>
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
 
-const rowOf = ({ caller, result, item, error, ...call }: CallObservation): CallRow => ({
-  at: call.startedAt,
-  kind: call.kind,
-  caller_kind: caller.kind,
-  caller: caller.name,
-  endpoint: call.endpoint,
-  via: call.via,
-  server: call.server,
-  item: item === undefined ? undefined : kept(item, MAX_TEXT),
-  outcome: call.outcome,
-  total_ms: rounded(call.totalMs),
-  upstream_ms: rounded(call.upstreamMs),
-  request_bytes: Buffer.byteLength(call.params),
-  response_bytes: result ? result.length : 0,
-  error: error === undefined ? undefined : kept(call.redact(error), MAX_TEXT),
-  request_id: call.requestId
-})
+const whole = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms))
+
+/** The last lines, each on its own and without what is not seen. */
+function tailOf({ outcome, stderr, redact }: CallObservation): string | undefined {
+  if (stderr === '' || (outcome !== 'failed' && outcome !== 'timeout')) return undefined
+  const lines = redact(stderr)
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+  return lines
+    .slice(-MAX_LINES)
+    .map((line) => escaped(line, MAX_TEXT))
+    .join('\n')
+}
+
+/** What all calls of a client have in common, and what did not happen, is left out: see migration 9. */
+function rowOf(call: CallObservation): CallRow {
+  const { caller, result, item, error, waits, serverVersion } = call
+  const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
+  return {
+    at: call.startedAt,
+    kind: call.kind,
+    caller_kind: caller.kind,
+    caller: caller.name,
+    client: call.client === undefined ? undefined : kept(call.client, MAX_TEXT),
+    endpoint: call.endpoint,
+    via: call.via,
+    client_protocol: call.clientVersion,
+    server: call.server,
+    server_protocol: serverVersion === spoken ? undefined : serverVersion,
+    session_mode: call.mode === 'stateful' ? 'stateful' : undefined,
+    item: item === undefined ? undefined : kept(item, MAX_TEXT),
+    outcome: call.outcome,
+    total_ms: rounded(call.totalMs),
+    upstream_ms: rounded(call.upstreamMs),
+    queue_ms: whole(waits?.queue),
+    start_ms: whole(waits?.start),
+    initialize_ms: whole(waits?.initialize),
+    ended_in: call.endedIn,
+    request_bytes: Buffer.byteLength(call.params),
+    response_bytes: result ? result.length : 0,
+    error: error === undefined ? undefined : kept(call.redact(error), MAX_TEXT),
+    request_id: call.requestId
+  }
+}
 
 function contentOf(json: string, redact: (text: string) => string): string | undefined {
   if (json.length > MAX_READ) return undefined
@@ -50,10 +79,15 @@ function argumentsOf({ params, redact }: CallObservation): string | undefined {
   return given === undefined ? undefined : contentOf(JSON.stringify(given), redact)
 }
 
+function withTail(row: CallRow, call: CallObservation): CallRow {
+  const stderr = tailOf(call)
+  return stderr === undefined ? row : { ...row, stderr }
+}
+
 const withContents = (call: CallObservation): CallRow => {
   const { result, redact } = call
   return {
-    ...rowOf(call),
+    ...withTail(rowOf(call), call),
     arguments: argumentsOf(call),
     result: result && result.length <= MAX_READ ? contentOf(result.toString(), redact) : undefined
   }
@@ -68,7 +102,8 @@ interface Sink {
 /** Writes down each call that is over; `contents`: with its arguments and its result. */
 export const createCallLog = (log: Sink, contents: boolean): Pick<Observer, 'call'> => ({
   call(done) {
-    if (!contents || log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(done))
+    if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(done))
+    if (!contents) return log.record(withTail(rowOf(done), done))
     // reading them takes time, and the answer has not gone yet
     setImmediate(() => log.record(withContents(done)))
   }

@@ -1,10 +1,11 @@
 import { AppError } from '../errors.ts'
-import type { ItemKind, Transport } from '../registry/model.ts'
+import type { ItemKind, SessionMode, Transport } from '../registry/model.ts'
 import { ProtocolError } from './downstream/jsonrpc.ts'
 import type { Caller } from './gateway.ts'
 import { saysIsError } from './is-error.ts'
 import type { Trace, TraceContext, Tracer } from './tracing.ts'
 import { UpstreamFailure, type Reason } from './upstream/failure.ts'
+import { stageOf, waitsOf, type Opening, type Stage, type Waits } from './upstream/stages.ts'
 
 /** How a call went, in the same words everywhere (design of the dashboard, 3.3). */
 export const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
@@ -26,6 +27,10 @@ export interface CallObservation {
   readonly endpoint: string
   readonly via: Via
   readonly requestId: string | undefined
+  /** How the client names itself, where it does. */
+  readonly client: string | undefined
+  /** Revision that the client's session has agreed on; undefined outside of one. */
+  readonly clientVersion: string | undefined
   /** Undefined where what was asked for is not there for this caller: then `item` is any text. */
   readonly server: string | undefined
   /** The upstream's own name of the tool or prompt, or a URI; of something unknown what the caller called it. */
@@ -39,6 +44,16 @@ export interface CallObservation {
   readonly totalMs: number
   /** The part of it in which a connection was made or waited for, and the upstream's answer waited for. */
   readonly upstreamMs: number
+  /** Of the server, where the call was meant for one. */
+  readonly mode: SessionMode | undefined
+  /** Revision that the server was spoken to in; undefined where the call did not get there. */
+  readonly serverVersion: string | undefined
+  /** What it had to wait for, where there was something. */
+  readonly waits: Waits | undefined
+  /** Where it ended before it was with the server. */
+  readonly endedIn: Stage | undefined
+  /** Of a process that failed it: the last that it wrote to stderr. May quote secrets of the server. */
+  readonly stderr: string
   /** Members of the request's `params` as JSON text without braces, as they went upstream; empty where nothing did. */
   readonly params: string
   /** JSON text of the result, null where there is none. Of the call, so not to be kept. */
@@ -117,7 +132,8 @@ function outcomeOf(error: unknown): Outcome {
 }
 
 /** Where a call came in. */
-export type Entrance = Pick<CallObservation, 'caller' | 'endpoint' | 'via' | 'requestId'>
+export type Entrance = Pick<CallObservation, 'caller' | 'endpoint' | 'via' | 'requestId'> &
+  Partial<Pick<CallObservation, 'client' | 'clientVersion'>>
 
 const asItIs = (text: string) => text
 
@@ -128,6 +144,8 @@ export class Observation implements CallObservation {
   readonly endpoint: string
   readonly via: Via
   readonly requestId: string | undefined
+  readonly client: string | undefined
+  readonly clientVersion: string | undefined
   server: string | undefined = undefined
   item: string | undefined = undefined
   outcome: Outcome = 'failed'
@@ -135,24 +153,37 @@ export class Observation implements CallObservation {
   readonly startedAt = Date.now()
   totalMs = 0
   upstreamMs = 0
+  mode: SessionMode | undefined = undefined
+  serverVersion: string | undefined = undefined
+  waits: Waits | undefined = undefined
+  endedIn: Stage | undefined = undefined
+  stderr = ''
   params = ''
   result: Buffer | null = null
   redact: (text: string) => string = asItIs
   private heldMs = 0
   private heldSince = 0
   private leftAt = 0
+  private opening: Opening | null = null
+  private awaitedAt = 0
   private readonly since = performance.now()
   private readonly observer: Observer
   private trace: Trace | null = null
   private isEnded = false
 
-  constructor(observer: Observer, kind: CallKind, { caller, endpoint, via, requestId }: Entrance) {
+  constructor(
+    observer: Observer,
+    kind: CallKind,
+    { caller, endpoint, via, requestId, client, clientVersion }: Entrance
+  ) {
     this.observer = observer
     this.kind = kind
     this.caller = caller
     this.endpoint = endpoint
     this.via = via
     this.requestId = requestId
+    this.client = client
+    this.clientVersion = clientVersion
   }
 
   /** What the call is for; `server` where it is there. */
@@ -179,9 +210,26 @@ export class Observation implements CallObservation {
   }
 
   /** It is in the upstream's hands from now on. */
-  leaves(redact: (text: string) => string): void {
+  leaves(redact: (text: string) => string, mode: SessionMode): void {
     this.redact = redact
+    this.mode = mode
     this.leftAt = performance.now() - this.heldMs
+  }
+
+  /** There is no connection yet. */
+  awaits(opening: Opening): void {
+    this.opening = opening
+    this.awaitedAt = performance.now()
+  }
+
+  /** It goes out on a connection in this revision. */
+  reaches(version: string): void {
+    this.serverVersion = version
+  }
+
+  /** What the process had written when it failed the call. */
+  hears(stderr: string | undefined): void {
+    if (stderr !== undefined) this.stderr = stderr
   }
 
   returns(): void {
@@ -206,7 +254,15 @@ export class Observation implements CallObservation {
     this.totalMs = now - this.since - this.heldMs
     this.outcome = outcome
     this.error = error
+    if (this.opening !== null) this.waits = waitsOf(this.opening, this.awaitedAt, now)
+    if (this.mode !== undefined && this.serverVersion === undefined) this.endsEarly()
     this.trace?.end(this, now - this.since)
     this.observer.call(this)
+  }
+
+  /** It has never been with its server. */
+  private endsEarly(): void {
+    this.endedIn = (this.opening && stageOf(this.opening)) ?? 'queue'
+    this.stderr ||= this.opening?.stderr ?? ''
   }
 }

@@ -1,10 +1,14 @@
 import { sql } from 'kysely'
 import { splitName } from '../domain/names.ts'
+import { MODERN_VERSION } from '../domain/protocol.ts'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
 import type { Expiry } from './expiry.ts'
 import type { Db } from './tables.ts'
 
 type Stored = Omit<CallEntry, 'id' | 'at'>
+
+/** Members that are not shown in lists. */
+const contents = ['arguments', 'result', 'stderr'] as const
 
 /** A call that is over, as it is stored: its texts are cut, and can be stored. `at`: milliseconds since 1970. */
 export type CallRow = { readonly at: number } & {
@@ -18,16 +22,20 @@ export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
 export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<void> {
   await sql`
     insert into calls (
-      at, kind, caller_kind, caller, endpoint, via, server, item, outcome, total_ms, upstream_ms,
-      request_bytes, response_bytes, error, request_id, arguments, result
+      at, kind, caller_kind, caller, client, endpoint, via, client_protocol, server, server_protocol, session_mode, item,
+      outcome, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in, request_bytes, response_bytes, error,
+      request_id, arguments, result, stderr
     )
     select
-      to_timestamp(at / 1000), kind, caller_kind, caller, endpoint, via, server, item, outcome, total_ms, upstream_ms,
-      request_bytes, response_bytes, error, request_id, arguments, result
+      to_timestamp(at / 1000), kind, caller_kind, caller, client, endpoint, via, client_protocol, server,
+      server_protocol, session_mode, item, outcome, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
+      request_bytes, response_bytes, error, request_id, arguments, result, stderr
     from json_to_recordset(${JSON.stringify(rows)}::json) as r(
-      at double precision, kind text, caller_kind text, caller text, endpoint text, via text, server text, item text,
-      outcome text, total_ms real, upstream_ms real, request_bytes integer, response_bytes integer, error text,
-      request_id text, arguments text, result text
+      at double precision, kind text, caller_kind text, caller text, client text, endpoint text, via text,
+      client_protocol text, server text, server_protocol text, session_mode text, item text, outcome text,
+      total_ms real, upstream_ms real, queue_ms integer, start_ms integer, initialize_ms integer, ended_in text,
+      request_bytes integer, response_bytes integer, error text, request_id text, arguments text, result text,
+      stderr text
     )`.execute(db)
 }
 
@@ -37,20 +45,28 @@ const columns = [
   'kind',
   'caller_kind',
   'caller',
+  'client',
   'endpoint',
   'via',
+  'client_protocol',
   'server',
+  'server_protocol',
+  'session_mode',
   'item',
   'outcome',
   'total_ms',
   'upstream_ms',
+  'queue_ms',
+  'start_ms',
+  'initialize_ms',
+  'ended_in',
   'request_bytes',
   'response_bytes',
   'error',
   'request_id'
 ] as const
 
-/** The newest first, without arguments and results. */
+/** The newest first, without `contents`. */
 export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
   const { server, tool, kind, outcome, failed, caller, endpoint, min_ms: least, from, to, before, limit } = query
   let rows = db.selectFrom('calls').select(columns)
@@ -76,17 +92,30 @@ function isTool(qualified: string) {
 }
 
 export async function findCall(db: Db, id: string): Promise<CallEntry | undefined> {
-  const query = db.selectFrom('calls').select([...columns, 'arguments', 'result'])
+  const query = db.selectFrom('calls').select([...columns, ...contents])
   const row = await query.where('id', '=', id).executeTakeFirst()
   return row && toEntry(row)
 }
 
 type Nullable<T> = { [K in keyof T]: T[K] | null }
 
+type Row = Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }
+
+/** What a row leaves out because it goes without saying. */
+function implied({ via, client_protocol, server_protocol, session_mode, upstream_ms, ended_in }: Row) {
+  const spoken = client_protocol ?? (via === 'modern' ? MODERN_VERSION : null)
+  const wasMeantForServer = (upstream_ms ?? 0) > 0
+  return {
+    client_protocol: spoken,
+    server_protocol: server_protocol ?? (wasMeantForServer && ended_in === null ? spoken : null),
+    session_mode: session_mode ?? (wasMeantForServer ? 'stateless' : null)
+  }
+}
+
 /** Members that a row does not have are absent, not null. */
-function toEntry({ at, ...row }: Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }): CallEntry {
-  const entries = Object.entries({ ...row, at: at.toISOString() }).filter(([, value]) => value !== null)
-  return Object.fromEntries(entries) as unknown as CallEntry
+function toEntry(row: Row): CallEntry {
+  const members = { ...row, ...implied(row), at: row.at.toISOString() }
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as unknown as CallEntry
 }
 
 export interface Retention {

@@ -148,6 +148,15 @@ export interface Tables {
     response_bytes: number
     error: string | null
     request_id: string | null
+    client: string | null
+    client_protocol: string | null
+    server_protocol: string | null
+    session_mode: NonNullable<CallEntry['session_mode']> | null
+    queue_ms: number | null
+    start_ms: number | null
+    initialize_ms: number | null
+    ended_in: NonNullable<CallEntry['ended_in']> | null
+    stderr: string | null
     arguments: string | null
     result: string | null
   }

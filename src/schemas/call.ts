@@ -6,7 +6,11 @@ const callerKinds = ['development', 'admin', 'user', 'client'] as const
 const ways = ['rest', 'legacy', 'modern'] as const
 const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 
+const sessionModes = ['stateless', 'stateful'] as const
+const stages = ['queue', 'start', 'initialize'] as const
+
 const ms = (description: string) => Type.Number({ description })
+const wait = (description: string) => Type.Optional(Type.Integer({ description, minimum: 0 }))
 
 /** One row of the call log. Members that it does not have are absent. */
 export const Call = Type.Object(
@@ -16,9 +20,15 @@ export const Call = Type.Object(
     kind: StringEnum(kinds),
     caller_kind: StringEnum(callerKinds),
     caller: Type.String(),
+    client: Type.Optional(Type.String({ description: 'How the client names itself in MCP, where it does: any text' })),
     endpoint: Type.String({ description: 'Path of the MCP endpoint, or `/api/v0`' }),
     via: StringEnum(ways, { description: 'REST, or the era of MCP that the caller speaks' }),
+    client_protocol: Type.Optional(Type.String({ description: 'Revision of MCP that the caller speaks' })),
     server: Type.Optional(Type.String({ description: 'Absent where the caller has no such item' })),
+    server_protocol: Type.Optional(
+      Type.String({ description: 'Revision that the server was spoken to in; absent where the call did not get there' })
+    ),
+    session_mode: Type.Optional(StringEnum(sessionModes, { description: 'Of the server, as it was then' })),
     item: Type.Optional(
       Type.String({
         description: 'The server’s own name of the tool or prompt, or a URI; of something unknown any text'
@@ -26,12 +36,21 @@ export const Call = Type.Object(
     ),
     outcome: StringEnum(outcomes, { description: '`tool_error`: the tool itself says so' }),
     total_ms: ms('From the first look at the request to its answer'),
-    upstream_ms: ms('The part of it that the server took'),
+    upstream_ms: ms('The part of it that the server took, with what had to be waited for before'),
+    queue_ms: wait('The part of that in which a place for a process was waited for; absent where nothing was'),
+    start_ms: wait('In which a process was started, or an event stream opened'),
+    initialize_ms: wait('In which the server was greeted, a process that is new begun to run'),
+    ended_in: Type.Optional(
+      StringEnum(stages, { description: 'Where it ended before it was with the server; `queue`: before anything' })
+    ),
     request_bytes: Type.Integer({ description: 'Of the parameters as they went to the server' }),
     response_bytes: Type.Integer({ description: 'Of the result' }),
     error: Type.Optional(Type.String({ description: 'What went wrong; what a tool itself says is not kept' })),
     request_id: Type.Optional(
       Type.String({ description: '`X-Request-Id` of an answer that is an error, and in the log' })
+    ),
+    stderr: Type.Optional(
+      Type.String({ description: 'The last lines that the process had written when it failed, without secrets' })
     ),
     arguments: Type.Optional(
       Type.String({ description: 'JSON text, cut and without secrets; only where contents are kept' })
@@ -44,7 +63,7 @@ export type CallEntry = Static<typeof Call>
 
 export const CallPage = Type.Object(
   {
-    calls: Type.Array(ref(Call), { description: 'The newest first, without arguments and results' }),
+    calls: Type.Array(ref(Call), { description: 'The newest first, without `arguments`, `result` and `stderr`' }),
     next_before: Type.Optional(Type.String({ description: '`before` of the next page; absent on the last one' }))
   },
   { $id: 'CallPage' }

@@ -3,10 +3,11 @@ import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { CallEntry } from '../../src/schemas/call.ts'
 import type { Stats } from '../../src/schemas/stats.ts'
-import { startApp } from '../app.ts'
+import { register, startApp } from '../app.ts'
 import { at, echoTool, startUpstream } from '../e2e/upstream.ts'
 import { until } from '../until.ts'
-import { addFaulty, addRecorder, startMcp } from './mcp-helpers.ts'
+import { makeBreakable } from '../browser/world.ts'
+import { addFaulty, addRecorder, META, MODERN, startMcp } from './mcp-helpers.ts'
 
 const get = async <T>(app: FastifyInstance, path: string): Promise<T> => {
   const answer = await app.inject(`/api/v0${path}`)
@@ -163,4 +164,49 @@ test('contents are cut, and what is large is not kept at all', async (t) => {
   const none = await get<CallEntry>(app, `/calls/${large.id}`)
   assert.equal(none.arguments, undefined)
   assert.ok(none.request_bytes > 100_000)
+})
+
+test('a call tells in which terms it went, on both sides', async (t) => {
+  const mcp = await startMcp(t)
+  const { app } = mcp
+  await addRecorder(t, mcp, 'alpha', {}, { session_mode: 'stateful' })
+  const session = await mcp.initialize('2025-06-18')
+  await mcp.legacy('tools/call', { name: 'alpha__echo', arguments: {} }, session)
+  await mcp.modern('tools/call', {
+    name: 'alpha__echo',
+    _meta: { [`${META}clientInfo`]: { name: 'c\u202e', version: '1' } }
+  })
+  await invoke(app, { name: 'alpha__echo' })
+  await mcp.legacy('tools/call', { name: 'nobody__echo' })
+  const rows = (await logged(app, 4)).toReversed()
+  assert.deepEqual(
+    rows.map((row) => [row.client, row.client_protocol, row.server_protocol, row.session_mode]),
+    [
+      ['test', '2025-06-18', '2025-11-25', 'stateful'],
+      ['c\\u{202e}', MODERN, '2025-11-25', 'stateful'],
+      [undefined, undefined, '2025-11-25', 'stateful'],
+      [undefined, undefined, undefined, undefined]
+    ]
+  )
+  assert.ok(rows[0]!.initialize_ms! >= 0)
+  assert.deepEqual([rows[0]!.queue_ms, rows[0]!.start_ms, rows[0]!.ended_in], [undefined, undefined, undefined])
+})
+
+test('a call of a process tells what it waited for, and what the process wrote where it failed', async (t) => {
+  const app = await startApp(t)
+  const reports = await makeBreakable(t, 'FATAL: no entry for \u202euser "reports"')
+  await register(app, reports.registration('reports'))
+  await invoke(app, { name: 'reports__echo', text: 'hi' })
+  await reports.break()
+  await invoke(app, { name: 'reports__echo', text: 'hi' })
+  const [failed, good] = (await logged(app, 2)) as [CallEntry, CallEntry]
+  assert.equal(good.outcome, 'ok')
+  assert.ok(good.initialize_ms! > 0 && good.queue_ms! >= 0 && good.start_ms! >= 0)
+  assert.ok(good.queue_ms! + good.start_ms! + good.initialize_ms! <= good.upstream_ms + 2)
+  assert.deepEqual([good.ended_in, good.session_mode, good.server_protocol], [undefined, 'stateless', '2025-11-25'])
+  assert.deepEqual([failed.outcome, failed.ended_in, failed.server_protocol], ['failed', 'initialize', undefined])
+  assert.equal(failed.stderr, undefined, 'not in a list')
+  const one = await get<CallEntry>(app, `/calls/${failed.id}`)
+  assert.equal(one.stderr, 'FATAL: no entry for \\u{202e}user "reports"')
+  assert.equal((await get<CallEntry>(app, `/calls/${good.id}`)).stderr, undefined)
 })

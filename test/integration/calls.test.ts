@@ -47,15 +47,44 @@ for (const engine of engines) {
       error: '"quoted" \\ é 日 \u{1f600}',
       arguments: '{"a":1}',
       result: '{"b":[2]}',
-      total_ms: 1.25
+      total_ms: 1.25,
+      client: 'claude-code',
+      client_protocol: '2025-06-18',
+      server_protocol: '2025-11-25',
+      session_mode: 'stateful',
+      queue_ms: 0,
+      start_ms: 1,
+      initialize_ms: 2,
+      stderr: 'one\ntwo'
     })
     const { server: _server, item: _item, request_id: _id, error: _error, ...bare } = call({ at: NOW + 2 })
     await recordCalls(db, [full, bare as CallRow])
+    const implied = { session_mode: 'stateless' as const }
     const [second, first] = await readCalls(db, { limit: 10 })
     assert.deepEqual(await findCall(db, first!.id), { ...full, id: first!.id, at: '2026-11-20T10:15:00.000Z' })
-    assert.deepEqual(second, { ...bare, id: second!.id, at: '2026-11-20T10:15:00.002Z' })
-    assert.equal('arguments' in first!, false)
+    assert.deepEqual(second, { ...bare, ...implied, id: second!.id, at: '2026-11-20T10:15:00.002Z' })
+    for (const member of ['arguments', 'result', 'stderr']) assert.equal(member in first!, false)
     assert.equal(await findCall(db, '999999'), undefined)
+  })
+
+  test(`what a row leaves out because it goes without saying is read (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    await recordCalls(db, [
+      call({ via: 'modern' }),
+      call({ client_protocol: '2025-06-18' }),
+      call({ via: 'modern', ended_in: 'start' }),
+      call({ via: 'modern', upstream_ms: 0, outcome: 'refused' })
+    ])
+    const rows = (await readCalls(db, { limit: 10 })).toReversed()
+    assert.deepEqual(
+      rows.map(({ client_protocol, server_protocol, session_mode }) => [client_protocol, server_protocol, session_mode]),
+      [
+        ['2026-07-28', '2026-07-28', 'stateless'],
+        ['2025-06-18', '2025-06-18', 'stateless'],
+        ['2026-07-28', undefined, 'stateless'],
+        ['2026-07-28', undefined, undefined]
+      ]
+    )
   })
 
   test(`each filter holds back what it should, and they work together (${engine})`, async (t) => {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../../domain/is-object.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
+import { nameIn } from './client-name.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../../domain/protocol.ts'
 import { checkLegacyVersion } from './era.ts'
@@ -28,7 +29,7 @@ const initialize: Method = (exchange) => {
   const { params, id } = message
   if (session && session.version !== '')
     throw new ProtocolError(codes.invalidRequest, 'Invalid Request: the session is already initialized', { id })
-  const { protocolVersion: wanted, capabilities: given } = params
+  const { protocolVersion: wanted, capabilities: given, clientInfo } = params
   if (typeof wanted !== 'string') {
     throw new ProtocolError(codes.invalidParams, 'Invalid params: "protocolVersion" must be a string', {
       id,
@@ -42,6 +43,7 @@ const initialize: Method = (exchange) => {
     ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
     : edge.sessions.create(caller.key, endpoint, version, capabilities)
   if (typeof opened === 'string') return refuseMore(edge, exchange, reply, 'sessions', opened)
+  opened.client = nameIn(clientInfo)
   const result = {
     protocolVersion: version,
     capabilities: capabilitiesOf(scope),

@@ -40,6 +40,8 @@ export interface Session {
   version: string
   /** JSON text of the declared capabilities. */
   capabilities: string
+  /** How the client names itself, where this replica has heard it. */
+  client: string | undefined
   /** Open GET streams, the newest last. */
   readonly streams: Set<Reply>
   /** The stream that was open last, while its client may come back to it. */
@@ -120,6 +122,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
       endpoint: e,
       version: r,
       capabilities: JSON.stringify(c),
+      client: undefined,
       streams: new Set(),
       awaited: null,
       tracks: null,

@@ -1,5 +1,6 @@
 import type { RequestHandler } from './asked.ts'
 import type { Answer, Call } from './call.ts'
+import type { Opening } from './stages.ts'
 
 export type Era = 'legacy' | 'modern'
 
@@ -43,6 +44,8 @@ export interface Connection {
   hear?(isMixed: boolean): void
   /** Where it is a process: resolves when nothing of it is left. */
   readonly ended?: Promise<void>
+  /** Where it is a process: the last that it wrote to stderr, without secrets. */
+  stderr?(): string
 }
 
 /** What every transport is told to open a connection with. */
@@ -52,6 +55,8 @@ export interface OpenOptions {
   readonly capabilities: string
   /** `performance.now()` time by which it must be open; past it the attempt fails with `timeout`. */
   readonly deadline: number
+  /** Takes when which of its stages begins. */
+  readonly opening?: Opening
 }
 
 /** One transport of one registered server. Holds pools and configuration, no caller's state. */

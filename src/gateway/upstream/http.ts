@@ -166,6 +166,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (verdict?.legacy && !verdict.hasSessions) {
         return connect(shared, { era: 'legacy', greeting: knownGreeting(verdict, verdict.legacy), session: null })
       }
+      if (open.opening) open.opening.greetedAt = performance.now()
       return connect(shared, { era: 'legacy', ...(await handshake(shared, open, readOnce)) })
     },
     close() {

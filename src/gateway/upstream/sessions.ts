@@ -1,10 +1,11 @@
 import type { SessionMode, StoredServer, Transport, Verdict } from '../../registry/model.ts'
-import type { Observer } from '../observation.ts'
+import type { Observation, Observer } from '../observation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Connection, Era, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { bringHome, type Home } from './home.ts'
 import type { Slots } from './slots.ts'
+import { Opening } from './stages.ts'
 
 /** Who needs a connection, and as what. */
 export interface Need {
@@ -19,6 +20,8 @@ export interface Need {
   readonly home?: Home | undefined
   /** Whether the caller wants the upstream's log messages. */
   readonly wantsLogs?: boolean
+  /** The call that it is for: told what it waits for. */
+  readonly observation?: Pick<Observation, 'awaits'> | null
 }
 
 export interface SessionsOptions {
@@ -72,6 +75,7 @@ export interface Idle {
 interface Owned {
   readonly owner: string
   readonly opening: Promise<Connection>
+  readonly stages: Opening
   connection: Connection | null
   users: number
   lastUsed: number
@@ -118,14 +122,16 @@ export function createSessions(options: SessionsOptions): Sessions {
     const updates = home && mode === 'stateful' && verdict.capabilities.resources !== undefined
     if (capabilities !== '{}' || logs || updates) connection.hear?.(mode === 'stateful' && !home)
   }
-  const open = async (need: Omit<Need, 'owner'>): Promise<Connection> => {
+  const open = async (need: Omit<Need, 'owner'>, opening: Opening): Promise<Connection> => {
     const { era, capabilities, home } = need
-    const deadline = performance.now() + connectMs
-    const giveBack = await slots?.take(deadline)
+    const askedAt = performance.now()
+    if (slots) opening.queuedAt = askedAt
+    const giveBack = await slots?.take(askedAt + connectMs)
     const startedAt = performance.now()
     try {
-      const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs })
-      observer.connected(name, transport, performance.now() - startedAt)
+      const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs, opening })
+      opening.openAt = performance.now()
+      observer.connected(name, transport, opening.openAt - startedAt)
       if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
       const openedAt = performance.now()
       connection.onNotification = (method, params) =>
@@ -142,16 +148,16 @@ export function createSessions(options: SessionsOptions): Sessions {
       throw error
     }
   }
-  const openOwn = async (need: Need): Promise<Connection> => {
+  const openOwn = async (need: Need, opening: Opening): Promise<Connection> => {
     breaker.admit()
-    const connection = await open(need)
+    const connection = await open(need, opening)
     breaker.reacted()
     return connection
   }
   /** Connects when something is sent, so that it is open says nothing. */
   const openShared = async (era: Era): Promise<Connection> => {
     try {
-      const connection = await open({ era, capabilities: '{}' })
+      const connection = await open({ era, capabilities: '{}' }, new Opening())
       connection.onClose = () => shared.get(era) === connection && shared.delete(era)
       if (!connection.closed) shared.set(era, connection)
       return connection
@@ -168,7 +174,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     return opening
   }
   const acquireSingle = async (need: Need): Promise<Connection> => {
-    const connection = await openOwn(need)
+    const opening = new Opening()
+    need.observation?.awaits(opening)
+    const connection = await openOwn(need, opening)
     single.add(connection)
     return connection
   }
@@ -182,9 +190,11 @@ export function createSessions(options: SessionsOptions): Sessions {
     sweeper = null
   }
   const openOwned = (key: string, need: Need): Owned => {
+    const stages = new Opening()
     const session: Owned = {
       owner: need.owner,
-      opening: openOwn(need),
+      opening: openOwn(need, stages),
+      stages,
       connection: null,
       users: 0,
       lastUsed: performance.now()
@@ -211,6 +221,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const known = owned.get(key)
     const session = known && !known.connection?.closed ? known : openOwned(key, need)
     session.users++
+    if (session.connection === null) need.observation?.awaits(session.stages)
     try {
       return await session.opening
     } catch (error) {

@@ -106,6 +106,7 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
   const { options, pool, headers, hasCredential } = shared
   const { path } = pool
   const url = new URL(path, options.url).href
+  if (open.opening) open.opening.startedAt = performance.now()
   const stream = openSseStream({ url, maxEventBytes: options.maxResponseBytes, hasCredential })
   streams.add(stream)
   const expire = () => stream.fail(new UpstreamFailure('timeout', 'opened no event stream in time'))
@@ -115,6 +116,7 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
   try {
     const endpoint = await stream.endpoint
     clearTimeout(timer)
+    if (open.opening) open.opening.greetedAt = performance.now()
     return await converse(shared, stream, endpoint).connect(open)
   } catch (error) {
     stream.close()

@@ -58,6 +58,8 @@ export interface StdioProcess {
   readonly hasExited: boolean
   /** Writes one line. `refuse` is called at once where too much lies unread already. */
   write(text: string, refuse: (failure: UpstreamFailure) => void): void
+  /** The last that it wrote to stderr, without secrets. */
+  stderr(): string
   /** Returns at once; the tree is ended in the background. Idempotent. */
   close(): void
   /** Resolves when nothing of its process tree is left. Never rejects. */
@@ -207,6 +209,10 @@ function watch(
       } else if (child.stdin.writable) {
         child.stdin.write(`${text}\n`)
       }
+    },
+    stderr() {
+      stderr.flush()
+      return ownTail.text()
     },
     close() {
       if (isOver) return

@@ -39,7 +39,7 @@ async function openConnection(
   onOpened: (close: () => void) => void,
   onEnd: (close: () => void) => void
 ): Promise<StdioConnection> {
-  const { era } = options
+  const { era, opening } = options
   const info = clientInfo(settings.version)
   let connection: StdioConnection | undefined
   let isClosed = false
@@ -57,6 +57,7 @@ async function openConnection(
     onEnd(close)
     connection?.onClose?.()
   }
+  if (opening) opening.startedAt = performance.now()
   const child: StdioProcess = await startProcess(settings, { onLine: (line) => peer.receive(line), onEnd: end })
   const close = () => {
     child.close()
@@ -64,6 +65,7 @@ async function openConnection(
   }
   onOpened(close)
 
+  if (opening) opening.greetedAt = performance.now()
   try {
     const greeting = era === 'modern' ? await discover(peer, options) : await initialize(peer, info, options)
     connection = {
@@ -76,6 +78,7 @@ async function openConnection(
       },
       send: (call) => (child.hasExited && !isClosed ? Promise.reject(exitedFailure()) : peer.send(call)),
       notify: (method, params) => peer.notify(method, params),
+      stderr: child.stderr,
       close,
       onClose: null,
       onNotification: null,
@@ -83,6 +86,7 @@ async function openConnection(
     }
     return connection
   } catch (error) {
+    if (opening) opening.stderr = child.stderr()
     close()
     throw error
   }

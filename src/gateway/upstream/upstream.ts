@@ -138,13 +138,17 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const level = hasLevels && connection.era === 'legacy' ? call.sink.logLevel : undefined
       if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
       if (call.stopped) throw call.stopped
+      call.observation?.reaches(connection.greeting.version)
       const answer = await connection.send(call)
       breaker.reacted()
       return answer.kind === 'error' ? { kind: 'error', body: redactBytes(answer.body) } : answer
     } catch (error) {
       if (error !== call.stopped) noteFailure(breaker, error)
       if (!(error instanceof UpstreamFailure)) throw error
-      if (error.reason !== 'cancelled') observer.failed(name, error.reason, error.message)
+      if (error.reason !== 'cancelled') {
+        observer.failed(name, error.reason, error.message)
+        call.observation?.hears(connection.stderr?.())
+      }
       throw redactFailure(error, redact)
     } finally {
       sessions.release(connection)
@@ -155,9 +159,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       if (principal !== null && !shares.take(principal)) throw limited()
       const { capabilities, logLevel } = call.sink
       const wantsLogs = home !== undefined || logLevel !== undefined
-      let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs }
+      const { observation } = call
+      let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs, observation }
       active++
-      call.observation?.leaves(redact)
+      observation?.leaves(redact, mode)
       deadlines.watch(call, callMs, callTotalMs)
       let turn: Turn | undefined
       try {

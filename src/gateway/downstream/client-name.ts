@@ -1,0 +1,17 @@
+import { isObject } from '../../domain/is-object.ts'
+import { META } from '../../domain/protocol.ts'
+import type { Message } from './jsonrpc.ts'
+
+const KEY = `${META}clientInfo`
+/** It is kept for as long as a session is. */
+const MAX = 100
+
+/** How a client names itself in its `clientInfo`, undefined where it does not. Any text of at most 100 characters. */
+export const nameIn = (clientInfo: unknown): string | undefined =>
+  isObject(clientInfo) && typeof clientInfo.name === 'string' ? clientInfo.name.slice(0, MAX) : undefined
+
+/** The same of a request that belongs to no session: modern ones say it each time. */
+export function clientName({ params }: Message): string | undefined {
+  const meta = params['_meta']
+  return isObject(meta) ? nameIn(meta[KEY]) : undefined
+}
