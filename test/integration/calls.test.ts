@@ -77,7 +77,11 @@ for (const engine of engines) {
     ])
     const rows = (await readCalls(db, { limit: 10 })).toReversed()
     assert.deepEqual(
-      rows.map(({ client_protocol, server_protocol, session_mode }) => [client_protocol, server_protocol, session_mode]),
+      rows.map(({ client_protocol, server_protocol, session_mode }) => [
+        client_protocol,
+        server_protocol,
+        session_mode
+      ]),
       [
         ['2026-07-28', '2026-07-28', 'stateless'],
         ['2025-06-18', '2025-06-18', 'stateless'],
