@@ -10,10 +10,12 @@ import type {
   StoredPrincipal,
   StoredServer
 } from '../registry/model.ts'
+import type { Bounded } from './bounded.ts'
 import type { Caller } from './gateway.ts'
 import { valueOf, withMembers, members } from './json.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
-import { createListingCache, joinListing, type Listing, type ListingCache } from './listing.ts'
+import { createListingCache, createPageCache, joinListing } from './listing.ts'
+import type { Listing, ListingCache, Page } from './listing.ts'
 
 /** One tool, prompt, resource or template of the catalog. Immutable. */
 export interface Item {
@@ -86,6 +88,8 @@ export interface Catalog {
   /** As it is now; undefined where the token that the caller showed is good for nothing any more. */
   current(caller: Caller): Principal | undefined
   readonly listings: ListingCache
+  /** Pages of its lists that are ready to be sent: they end with it. */
+  readonly pages: Bounded<Page>
 }
 
 /**
@@ -242,7 +246,8 @@ export function buildCatalog(state: RegistryState, listings: ListingCache = crea
     server: (name) => byName.get(name),
     groups,
     group: (name) => groupsByName.get(name),
-    listings
+    listings,
+    pages: createPageCache()
   }
 }
 

@@ -1,3 +1,5 @@
+import { createBounded, type Bounded } from './bounded.ts'
+
 /** List entries of one server and kind as ready bytes, joined by commas, so that pages are cut without copying. */
 export interface Listing {
   readonly bytes: Buffer
@@ -15,7 +17,7 @@ export function joinListing(texts: readonly string[]): Listing {
   return { bytes: Buffer.from(texts.join(',')), ends }
 }
 
-const comma = Buffer.from(',')
+export const comma = Buffer.from(',')
 
 /** The entries at these indices, in this order; copied, so that they do not keep the whole listing. */
 export function pickEntries({ bytes, ends }: Listing, indices: readonly number[]): Listing {
@@ -32,6 +34,14 @@ export function pickEntries({ bytes, ends }: Listing, indices: readonly number[]
   return { bytes: Buffer.concat(pieces), ends: picked }
 }
 
+/** A part of a scope's list. */
+export interface Page {
+  /** Entries joined by commas. */
+  readonly bytes: Buffer
+  /** Index behind the last entry of the page, undefined on the last page. */
+  readonly next: number | undefined
+}
+
 /** Listings that were made from a server's own, by what they show of it (architecture, idea 2). */
 export interface ListingCache {
   /** What `make` made for this key from this very source, or makes it. */
@@ -42,37 +52,24 @@ export interface ListingCache {
 
 const MAX_BYTES = 33_554_432
 
-/** Holds what was used last, up to so many bytes: many groups over many tools cost no more than that. */
-export function createListingCache(maxBytes = MAX_BYTES): ListingCache {
-  // in order of last use
-  const entries = new Map<string, { source: WeakRef<Listing>; listing: Listing; size: number }>()
-  let held = 0
+export const createPageCache = (): Bounded<Page> => createBounded(MAX_BYTES)
 
-  const drop = (key: string) => {
-    held -= entries.get(key)?.size ?? 0
-    entries.delete(key)
-  }
+/** Many groups over many tools cost no more than `maxBytes`. */
+export function createListingCache(maxBytes = MAX_BYTES): ListingCache {
+  const known = createBounded<{ readonly source: WeakRef<Listing>; readonly listing: Listing }>(maxBytes)
   return {
     get(key, source, make) {
-      const known = entries.get(key)
-      if (known?.source.deref() === source) {
-        entries.delete(key)
-        entries.set(key, known)
-        return known.listing
-      }
-      drop(key)
+      const found = known.get(key)
+      if (found?.source.deref() === source) return found.listing
+      // before the new one is made: it may be large
+      known.delete(key)
       const listing = make()
       const size = listing.bytes.length + 8 * listing.ends.length + 2 * key.length
-      entries.set(key, { source: new WeakRef(source), listing, size })
-      held += size
-      for (const oldest of entries.keys()) {
-        if (held <= maxBytes) break
-        drop(oldest)
-      }
+      known.set(key, { source: new WeakRef(source), listing }, size)
       return listing
     },
     get bytes() {
-      return held
+      return known.bytes
     }
   }
 }

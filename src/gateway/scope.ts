@@ -23,6 +23,8 @@ export interface ResourceTarget {
  */
 export interface Scope {
   readonly catalog: Catalog
+  /** Equal for scopes that hold the same of their catalog, and short. */
+  readonly content: string
   /** Enabled servers of which something can be used here, in order of name. */
   readonly servers: readonly ServerBlock[]
   /** Those among them whose prompts and resources are served too: of a group, the ones that it includes whole. */
@@ -165,7 +167,7 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
   }
 }
 
-function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: AllowList): Scope {
+function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: AllowList, content: string): Scope {
   const isBare = group?.isBare ?? false
   const partOf = ({ name }: ServerBlock) =>
     allows(allowed, name) ? (group ? group.parts.get(name) : wholePart) : undefined
@@ -195,6 +197,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
   const listed = new Map<ItemKind, readonly Listing[]>()
   return {
     catalog,
+    content,
     servers,
     whole: wholeServers,
     isBare,
@@ -232,7 +235,7 @@ export function scopeFor(catalog: Catalog, group?: GroupParts, allowed: AllowLis
   // full: the one that was used least recently gives way
   known.delete(content)
   if (!scope && known.size >= MAX_SCOPES) known.delete(known.keys().next().value!)
-  known.set(content, (scope ??= createScope(catalog, group, allowed)))
+  known.set(content, (scope ??= createScope(catalog, group, allowed, content)))
   return scope
 }
 

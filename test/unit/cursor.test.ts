@@ -16,6 +16,14 @@ test('a cursor gives its place back, in the list and version that it was made fo
   assert.equal(createCursors(key).decode(cursor, 'tool', '7'), 1_000)
 })
 
+test('a cursor stays the same however many others there were, and good', () => {
+  const cursor = cursors.encode('tool', '7', 1_000)
+  for (let index = 0; index < 3_000; index++) cursors.encode('prompt', '7', index)
+  assert.equal(cursors.decode(cursor, 'tool', '7'), 1_000)
+  assert.equal(cursors.encode('tool', '7', 1_000), cursor)
+  assert.equal(cursors.encode('tool', '7', 1_000), cursor)
+})
+
 test('a cursor with any byte changed, cut off or made up is none', () => {
   const cursor = cursors.encode('tool', '7', 1_000)
   const bytes = Buffer.from(cursor, 'base64url')

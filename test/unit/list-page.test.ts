@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { noServers } from '../../src/domain/allow-list.ts'
 import type { Catalog } from '../../src/gateway/catalog.ts'
 import { listPage } from '../../src/gateway/downstream/list-page.ts'
-import { globalScope } from '../../src/gateway/scope.ts'
-import { catalogOf, storedServer, tool } from './stored.ts'
+import { globalScope, scopeAt, scopeFor } from '../../src/gateway/scope.ts'
+import type { ItemKind, StoredServer } from '../../src/registry/model.ts'
+import { catalogOf, prompt, storedGroup, storedServer, tool } from './stored.ts'
 
 const tools = (count: number) => Array.from({ length: count }, (_, i) => tool(`t${i}ü`))
-const namesOf = (pieces: readonly Buffer[]) =>
-  (JSON.parse(`[${Buffer.concat(pieces).toString()}]`) as { name: string }[]).map(({ name }) => name)
+const namesOf = (bytes: Buffer) => (JSON.parse(`[${bytes.toString()}]`) as { name: string }[]).map(({ name }) => name)
 
 /** All pages, by their sizes, and the names on them. */
 function walk(catalog: Catalog) {
   const sizes: number[] = []
   const names: string[] = []
   for (let index: number | undefined = 0; index !== undefined;) {
-    const { pieces, next } = listPage(globalScope(catalog), 'tool', index)
-    const page = namesOf(pieces)
+    const { bytes, next } = listPage(globalScope(catalog), 'tool', index)
+    const page = namesOf(bytes)
     sizes.push(page.length)
     names.push(...page)
     index = next
@@ -50,12 +51,57 @@ test('no page is empty and none is missing where a page ends with a server', () 
 
 test('past the end there is nothing', () => {
   const catalog = catalogOf([storedServer('a', tools(3))])
-  assert.deepEqual(listPage(globalScope(catalog), 'tool', 3), { pieces: [], next: undefined })
+  assert.deepEqual(listPage(globalScope(catalog), 'tool', 3), { bytes: Buffer.alloc(0), next: undefined })
 })
 
-test('pages are cut from the bytes of the catalog, not copied', () => {
+test('a page of one server is cut from the bytes of the catalog, not copied', () => {
   const catalog = catalogOf([storedServer('a', tools(1_500))])
   const { bytes } = catalog.server('a')!.listing('tool')
-  const { pieces } = listPage(globalScope(catalog), 'tool', 1_000)
-  assert.equal(pieces[0]!.buffer, bytes.buffer)
+  const page = listPage(globalScope(catalog), 'tool', 1_000)
+  assert.equal(page.bytes.buffer, bytes.buffer)
+})
+
+const grouped = (catalog: Catalog, group: string, kind: ItemKind = 'tool', index = 0) =>
+  listPage(scopeAt(catalog, group), kind, index)
+
+test('a page is made once for all who see the same, of each kind and place, and anew for another catalog', () => {
+  const servers = [storedServer('a', tools(1_200)), storedServer('b', [...tools(3), prompt('p')])]
+  const groups = [
+    storedGroup('one', { included_servers: ['a', 'b'] }),
+    storedGroup('same', { included_servers: ['b', 'a'] }),
+    storedGroup('other', { included_servers: ['a', 'b'], excluded_tools: ['a__t7ü'] }),
+    storedGroup('bare', { included_servers: ['b'], tool_names: 'bare' }),
+    storedGroup('qualified', { included_servers: ['b'] })
+  ]
+  const catalog = catalogOf(servers, '7', groups)
+  const page = grouped(catalog, 'one', 'tool', 1_000)
+  assert.equal(grouped(catalog, 'one', 'tool', 1_000), page)
+  assert.equal(grouped(catalog, 'same', 'tool', 1_000), page)
+  assert.equal(namesOf(page.bytes).length, 203)
+  assert.equal(namesOf(grouped(catalog, 'other', 'tool', 1_000).bytes).length, 202)
+  assert.equal(namesOf(grouped(catalog, 'one').bytes).length, 1_000)
+  assert.deepEqual(namesOf(grouped(catalog, 'one', 'prompt').bytes), ['b__p'])
+  assert.deepEqual(namesOf(grouped(catalog, 'bare').bytes), ['t0ü', 't1ü', 't2ü'])
+  assert.deepEqual(namesOf(grouped(catalog, 'qualified').bytes), ['b__t0ü', 'b__t1ü', 'b__t2ü'])
+  assert.deepEqual(namesOf(listPage(scopeFor(catalog, undefined, noServers), 'tool', 0).bytes), [])
+
+  const [first, second] = servers as [StoredServer, StoredServer]
+  const next = catalogOf([first, { ...second, items: tools(2) }], '8', groups)
+  assert.equal(namesOf(grouped(next, 'one', 'tool', 1_000).bytes).length, 202)
+  assert.equal(grouped(catalog, 'one', 'tool', 1_000), page)
+})
+
+test('pages that many groups make of many tools are held within bounds', () => {
+  const count = 1_000
+  const large = tool('large', { definition: JSON.stringify({ name: 'large', description: 'd'.repeat(1_000_000) }) })
+  const servers = [storedServer('a', [large]), storedServer('b', tools(count))]
+  const groups = Array.from({ length: 100 }, (_, i) =>
+    storedGroup(`g${i}`, { included_servers: ['a', 'b'], excluded_tools: [`b__t${i}ü`] })
+  )
+  const catalog = catalogOf(servers, '7', groups)
+  for (const { stored } of catalog.groups) {
+    assert.equal(namesOf(grouped(catalog, stored.name).bytes).length, count)
+    assert.ok(catalog.pages.bytes <= 33_554_432, String(catalog.pages.bytes))
+  }
+  assert.ok(catalog.pages.bytes > 30_000_000, String(catalog.pages.bytes))
 })

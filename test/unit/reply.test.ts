@@ -4,6 +4,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { createHeartbeat, Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
+import { Part, type Responder } from '../../src/gateway/downstream/responder.ts'
 import { until } from '../until.ts'
 
 /** A listener whose answers are made by the test. */
@@ -43,6 +44,28 @@ test('a result alone is JSON under the id of the caller, byte for byte, at any s
       assert.equal(given.body, `{"jsonrpc":"2.0","id":${id},"result":${body}}`)
       assert.equal(given.type, 'application/json')
       assert.equal(given.response.headers['content-length'], String(Buffer.byteLength(given.body)))
+    }
+  }
+})
+
+test('a list is what stands around its entries and they, under the id of the caller, at any size, on a stream too', async (t) => {
+  for (const id of ['1', '"ü😀"', '-1.5e3']) {
+    for (const entries of ['', '{"name":"ü"}', `{"name":"${'x'.repeat(200_000)}"},{"name":"ü\\n"}`]) {
+      const list = (reply: Responder) =>
+        reply.list(id, '{"nextCursor":"c","tools":[', Buffer.from(entries), '],"_meta":{}}')
+      const expected = `{"jsonrpc":"2.0","id":${id},"result":{"nextCursor":"c","tools":[${entries}],"_meta":{}}}`
+      const given = await (await open(t, list)).whole()
+      assert.equal(given.body, expected)
+      assert.equal(given.response.headers['content-length'], String(Buffer.byteLength(expected)))
+      const streamed = await open(t, (reply) => {
+        reply.message('{}')
+        list(reply)
+      })
+      assert.equal((await streamed.whole()).body.split('\n\n')[1], `event: message\ndata: ${expected}`)
+      const told: (string | undefined)[] = []
+      const part = new Part({ message: () => {}, done: (_part, text) => told.push(text) }, id)
+      list(part)
+      assert.deepEqual(told, [expected])
     }
   }
 })

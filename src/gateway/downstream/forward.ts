@@ -147,7 +147,7 @@ function ask(exchange: Exchange, parked: Parked<Flow>): void {
     `{"resultType":"input_required","inputRequests":${inputRequests(parked.questions)},` +
     `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}}`
   parked.flow.sink.detach()
-  reply.result(message.id, [Buffer.from(result)])
+  reply.result(message.id, Buffer.from(result))
 }
 
 function refuseToAsk({ flow }: Parked<Flow>, reason: Reason, message: string): never {

@@ -50,7 +50,7 @@ const initialize: Method = (exchange) => {
     serverInfo: edge.identity,
     instructions: instructionsOf(scope)
   }
-  reply.result(id, [Buffer.from(JSON.stringify(result))], { 'mcp-session-id': opened.id })
+  reply.result(id, Buffer.from(JSON.stringify(result)), { 'mcp-session-id': opened.id })
 }
 
 const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([

@@ -1,9 +1,10 @@
 import type { ItemKind } from '../../registry/model.ts'
-import type { Listing } from '../listing.ts'
+import { comma, type Listing, type Page } from '../listing.ts'
 import type { Scope } from '../scope.ts'
 
 const PAGE_SIZE = 1_000
-const comma = Buffer.from(',')
+/** What is held of a page beside its bytes and its key, about. */
+const ENTRY_BYTES = 200
 
 /** Name of the list's member in its result. */
 export const listMembers: Record<ItemKind, string> = {
@@ -19,31 +20,60 @@ function slice({ bytes, ends }: Listing, from: number, to: number): Buffer {
   return bytes.subarray(start, ends[to - 1])
 }
 
-export interface Page {
-  /** Entries joined by commas, in pieces. */
-  readonly pieces: Buffer[]
-  /** Index behind the last entry of the page, undefined on the last page. */
-  readonly next: number | undefined
+interface Piece {
+  readonly listing: Listing
+  readonly bytes: Buffer
 }
 
-/** Up to 1,000 entries of a scope's list from `index` on: server name, then the upstream's order (proxy page 3.5). */
-export function listPage(scope: Scope, kind: ItemKind, index: number): Page {
-  const pieces: Buffer[] = []
+interface Cut extends Page {
+  readonly pieces: readonly Piece[]
+}
+
+/** What is of one listing alone is not copied. */
+const join = (pieces: readonly Piece[]): Buffer =>
+  pieces.length === 1
+    ? pieces[0]!.bytes
+    : Buffer.concat(pieces.flatMap(({ bytes }, i) => (i === 0 ? bytes : [comma, bytes])))
+
+function cut(scope: Scope, kind: ItemKind, index: number): Cut {
+  const pieces: Piece[] = []
   let skip = index
   let room = PAGE_SIZE
+  const end = (next?: number): Cut => ({ bytes: join(pieces), next, pieces })
   for (const listing of scope.listings(kind)) {
     const count = listing.ends.length
     if (skip >= count) {
       skip -= count
       continue
     }
-    if (room === 0) return { pieces, next: index + PAGE_SIZE }
+    if (room === 0) return end(index + PAGE_SIZE)
     const to = Math.min(count, skip + room)
-    if (pieces.length > 0) pieces.push(comma)
-    pieces.push(slice(listing, skip, to))
+    pieces.push({ listing, bytes: slice(listing, skip, to) })
     room -= to - skip
-    if (to < count) return { pieces, next: index + PAGE_SIZE }
+    if (to < count) return end(index + PAGE_SIZE)
     skip = 0
   }
-  return { pieces, next: undefined }
+  return end()
+}
+
+/** Bytes that a page alone keeps alive: listings of whole servers live as long as their catalog. */
+function sizeOf({ bytes, pieces }: Cut, { servers, isBare }: Scope, kind: ItemKind): number {
+  const only = pieces.length === 1 ? pieces[0] : undefined
+  const isShared = only && servers.some((server) => server.listing(kind, isBare) === only.listing)
+  return isShared ? 0 : bytes.buffer.byteLength
+}
+
+/**
+ * Up to 1,000 entries of a scope's list from `index` on: server name, then the upstream's order (proxy page 3.5). Made once
+ * for all who see the same of a catalog, and held while it is asked for.
+ */
+export function listPage(scope: Scope, kind: ItemKind, index: number): Page {
+  const { pages } = scope.catalog
+  const key = `${kind} ${index} ${scope.content}`
+  const known = pages.get(key)
+  if (known) return known
+  const made = cut(scope, kind, index)
+  const page = { bytes: made.bytes, next: made.next }
+  pages.set(key, page, sizeOf(made, scope, kind) + 2 * key.length + ENTRY_BYTES)
+  return page
 }

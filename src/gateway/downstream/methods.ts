@@ -33,13 +33,17 @@ function stringParam(exchange: Exchange, name: string): string {
   return value
 }
 
-/** Sends a result of our own making; modern results also say that they are complete, and whose they are. */
-export function sendResult(exchange: Exchange, members: string, pieces?: readonly Buffer[], extra = ''): void {
-  const { era, reply, message, edge } = exchange
-  const stamp = `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}`
-  const tail = era === 'modern' ? (members === '' ? stamp : `,${stamp}`) : ''
-  if (!pieces) return reply.result(message.id, [Buffer.from(`{${members}${tail}}`)])
-  reply.result(message.id, [Buffer.from(`{${members}`), ...pieces, Buffer.from(`]${tail}}`)])
+/** What modern results say besides: that they are complete, and whose they are. */
+const stampOf = ({ era, edge }: Exchange, extra: string): string =>
+  era === 'modern'
+    ? `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}`
+    : ''
+
+/** Sends a result of our own making. */
+export function sendResult(exchange: Exchange, members: string, extra = ''): void {
+  const { reply, message } = exchange
+  const stamp = stampOf(exchange, extra)
+  reply.result(message.id, Buffer.from(`{${members}${members !== '' && stamp !== '' ? ',' : ''}${stamp}}`))
 }
 
 /** Lists may differ by caller and change at any time, so nobody may keep them (proxy page 3.22). */
@@ -48,7 +52,7 @@ export const uncached = ',"ttlMs":0,"cacheScope":"private"'
 const list =
   (kind: ItemKind): Method =>
   (exchange) => {
-    const { scope, message, edge, endpoint } = exchange
+    const { scope, message, edge, endpoint, reply } = exchange
     edge.observer.list(kind)
     const { cursor } = message.params
     const { version } = scope.catalog
@@ -57,9 +61,10 @@ const list =
     const index =
       cursor === undefined ? 0 : typeof cursor === 'string' ? edge.cursors.decode(cursor, place, version) : undefined
     if (index === undefined) throw refuse(exchange, 'Invalid cursor')
-    const { pieces, next } = listPage(scope, kind, index)
+    const { bytes, next } = listPage(scope, kind, index)
     const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(place, version, next)}",`
-    sendResult(exchange, `${nextCursor}"${listMembers[kind]}":[`, pieces, uncached)
+    const stamp = stampOf(exchange, uncached)
+    reply.list(message.id, `{${nextCursor}"${listMembers[kind]}":[`, bytes, stamp === '' ? ']}' : `],${stamp}}`)
   }
 
 /** What servers are asked for is told, what becomes of it before that included. */

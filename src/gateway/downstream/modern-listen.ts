@@ -66,7 +66,7 @@ export const listen: Method = async (exchange) => {
     end() {
       following.close()
       const meta = `"${META}serverInfo":${JSON.stringify(edge.identity)},"${META}subscriptionId":${id}`
-      reply.result(id, [Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`)])
+      reply.result(id, Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`))
     }
   }
   const following = createFollowing(exchange, (uri) => {

@@ -17,7 +17,7 @@ const discover: Method = (exchange) => {
     `"capabilities":${JSON.stringify(capabilitiesOf(scope))}`,
     ...(instructions === undefined ? [] : [`"instructions":${JSON.stringify(instructions)}`])
   ]
-  sendResult(exchange, about.join(','), undefined, uncached)
+  sendResult(exchange, about.join(','), uncached)
 }
 
 const modernMethods: ReadonlyMap<string, Method> = new Map<string, Method>([['server/discover', discover], ...methods])

@@ -12,8 +12,10 @@ export interface Responder extends Held {
   onLeave: (() => void) | null
   /** Sends the answer of an upstream under the caller's id. */
   answer(id: string, answer: Answer, status?: number): void
-  /** `result` as JSON text in pieces. */
-  result(id: string, pieces: readonly Buffer[], headers?: OutgoingHttpHeaders): void
+  /** `body` is JSON text. */
+  result(id: string, body: Buffer, headers?: OutgoingHttpHeaders): void
+  /** A result whose text is in three parts, of which `entries` may be large and belongs to others. */
+  list(id: string, before: string, entries: Buffer, after: string): void
   error(id: string, code: number, message: string, options?: { status?: number; data?: unknown }): void
   /** An answer of the HTTP layer. */
   plain(status: number, error: string, headers?: OutgoingHttpHeaders): void
@@ -60,8 +62,12 @@ export class Part implements Responder {
     this.end(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
   }
 
-  result(id: string, pieces: readonly Buffer[]): void {
-    this.answer(id, { kind: 'result', body: Buffer.concat(pieces) })
+  result(id: string, body: Buffer): void {
+    this.answer(id, { kind: 'result', body })
+  }
+
+  list(id: string, before: string, entries: Buffer, after: string): void {
+    this.result(id, Buffer.concat([Buffer.from(before), entries, Buffer.from(after)]))
   }
 
   error(id: string, code: number, message: string, options: { data?: unknown } = {}): void {

@@ -44,6 +44,6 @@ export function answerUrlElicitation(exchange: Exchange, server: string, answer:
     inputRequests: Object.fromEntries(requests),
     _meta: { [`${META}serverInfo`]: edge.identity }
   }
-  reply.result(message.id, [Buffer.from(JSON.stringify(result))])
+  reply.result(message.id, Buffer.from(JSON.stringify(result)))
   return true
 }
