@@ -1,3 +1,4 @@
+import type { ReadingTimes } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
 import type { Observer } from './observation.ts'
 import type { Reason } from './upstream/failure.ts'
@@ -26,16 +27,27 @@ export interface Contacts {
   /** Takes what calls find. */
   readonly observer: Pick<Observer, 'call' | 'failed'>
   /** Runs what reads from a server, and takes how it goes. */
-  during<T>(server: string, work: () => Promise<T>, failureOf: (error: unknown) => Lost | undefined): Promise<T>
-  worked(server: string): void
+  during<T extends Timed>(
+    server: string,
+    work: () => Promise<T>,
+    failureOf: (error: unknown) => Lost | undefined
+  ): Promise<T>
+  /** It answered, and was read in so long. */
+  worked(server: string, took?: ReadingTimes): void
   /** Undefined: not contacted yet. */
   of(server: string): Contact | undefined
   isConnecting(server: string): boolean
   /** When its lists were last read by `during`, in milliseconds since 1970. */
   lastRead(server: string): number | undefined
+  /** What its last reading took, where this process did it. */
+  times(server: string): ReadingTimes | undefined
   /** When a contact last worked, in milliseconds since 1970. */
   lastWorked(server: string): number | undefined
   keep(catalog: Catalog): void
+}
+
+interface Timed {
+  readonly took?: ReadingTimes
 }
 
 export interface Lost {
@@ -50,14 +62,16 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
   const contacts = new Map<string, Contact>()
   const worked = new Map<string, number>()
   const read = new Map<string, number>()
+  const times = new Map<string, ReadingTimes>()
   const running = new Map<string, number>()
 
   const set = (server: string, contact: Contact) => {
     contacts.set(server, contact)
     onChange()
   }
-  const good = (server: string) => {
+  const good = (server: string, took?: ReadingTimes) => {
     const now = Date.now()
+    if (took) times.set(server, took)
     worked.set(server, now)
     if (!contacts.get(server)?.isGood) set(server, { isGood: true, since: now })
   }
@@ -87,7 +101,7 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
       count(server, 1)
       try {
         const result = await work()
-        good(server)
+        good(server, result.took)
         read.set(server, Date.now())
         return result
       } catch (error) {
@@ -100,11 +114,12 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
     },
     worked: good,
     of: (server) => contacts.get(server),
+    times: (server) => times.get(server),
     isConnecting: (server) => running.has(server) && !contacts.get(server)?.isGood,
     lastRead: (server) => read.get(server),
     lastWorked: (server) => worked.get(server),
     keep(catalog) {
-      for (const known of [contacts, worked, read]) {
+      for (const known of [contacts, worked, read, times]) {
         for (const server of known.keys()) if (!catalog.server(server)) known.delete(server)
       }
     }

@@ -383,6 +383,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       sessions: sessions.size,
       streams: watch.size,
       processes: children.size,
+      callsUnderWay: upstreams.active(),
       waitingForProcess: slots.waiting,
       parkedCalls: parks.size,
       catalogVersion: Number(catalog.version),

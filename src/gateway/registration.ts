@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { createRedactor } from '../domain/redaction.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
-import type { Grant, Offer, ServerConfig, StoredServer, TokenSource } from '../registry/model.ts'
+import type { Grant, Offer, ReadingTimes, ServerConfig, StoredServer, TokenSource } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
@@ -22,7 +22,7 @@ export interface RegistrationOptions {
   readonly signIns: SignIns
   readonly authorizations: Authorizations
   /** Told of a server that has just been stored: it answered. */
-  readonly onStored: (server: string) => void
+  readonly onStored: (server: string, took?: ReadingTimes) => void
 }
 
 type Registration = Pick<
@@ -89,7 +89,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
       if (tokens === 'none') await tx.tokens.remove(id)
       else if (tokens !== 'kept') await tx.tokens.put(id, tokens.source, tokens.grant)
     })
-    onStored(config.name)
+    onStored(config.name, offer.took)
     return written(caller, config, replaced?.enabled ?? true)
   }
 

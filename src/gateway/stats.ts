@@ -8,6 +8,8 @@ export interface GatewayStats {
   readonly streams: number
   /** Processes of stdio servers. */
   readonly processes: number
+  /** Calls that are with a server, or wait to be. */
+  readonly callsUnderWay: number
   /** Calls that wait for a place for a process. */
   readonly waitingForProcess: number
   /** Calls that wait for input of their callers. */

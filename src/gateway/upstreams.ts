@@ -14,6 +14,8 @@ export interface Upstreams {
   reclaim(): void
   /** Names with whether they are given a rest, of those that have been used. */
   breakers(): [server: string, state: BreakerState][]
+  /** Calls under way. */
+  active(): number
   /** Sessions of a server by its id. */
   counts(id: string): SessionCounts
   /** Tells the sessions that belong to an owner. */
@@ -67,6 +69,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const idle = all().flatMap((upstream) => upstream.longestIdle() ?? [])
       idle.sort((a, b) => a.since - b.since)[0]?.close()
     },
+    active: () => all().reduce((sum, { active }) => sum + active, 0),
     counts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0 },
     breakers: () => [...entries.values()].map(({ stored, upstream }) => [stored.name, upstream.breaker]),
     notifyOwner(owner, method) {

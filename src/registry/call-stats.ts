@@ -1,4 +1,4 @@
-import type { Range, ServerStrip, Stats } from '../schemas/stats.ts'
+import type { CallFigures, Range, ServerStrip } from '../schemas/stats.ts'
 import { createSlices, durationOf, type ReadSlice, type Tally } from './call-tallies.ts'
 
 const shapes = {
@@ -20,9 +20,11 @@ export interface Strips {
 
 /** What charts are drawn from, as of some seconds ago. */
 export interface CallStats {
-  stats(range: Range): Promise<Stats>
+  stats(range: Range): Promise<CallFigures>
   strips(): Promise<Strips>
 }
+
+type Percentiles = Pick<CallFigures['total'], 'p50_ms' | 'p95_ms' | 'p99_ms'>
 
 /** Adds tallies up. */
 function createSum() {
@@ -36,6 +38,11 @@ function createSum() {
     let left = Math.ceil(share * timed)
     return durationOf(sorted.find(([, count]) => (left -= count) <= 0)![0])
   }
+  const percentiles = (...shares: readonly number[]): Percentiles => {
+    if (timed === 0) return {}
+    const sorted = [...bins].sort(([a], [b]) => a - b)
+    return Object.fromEntries(shares.map((share) => [`p${share * 100}_ms`, percentile(sorted, share)]))
+  }
   return {
     add(tally: Tally): void {
       calls += tally.calls
@@ -47,11 +54,8 @@ function createSum() {
     get calls() {
       return calls
     },
-    measures() {
-      if (timed === 0) return { calls, failed }
-      const sorted = [...bins].sort(([a], [b]) => a - b)
-      return { calls, failed, p50_ms: percentile(sorted, 0.5), p95_ms: percentile(sorted, 0.95) }
-    }
+    measures: () => ({ calls, failed, ...percentiles(0.5, 0.95) }),
+    total: () => ({ calls, failed, ...percentiles(0.5, 0.95, 0.99) })
   }
 }
 type Sum = ReturnType<typeof createSum>
@@ -128,7 +132,7 @@ async function readStats(read: ReadSlice, range: Range, { from: strip_from, serv
     range,
     from: iso(beginOf(now, shape)),
     bucket_s: shape.step,
-    total: sumUp(slices).measures(),
+    total: sumUp(slices).total(),
     buckets: slices.map((slice) => sumUp([slice]).measures()),
     top_tools: tools.toSorted((a, b) => b.calls - a.calls).slice(0, MOST_TOOLS),
     slowest_tools: timed.toSorted((a, b) => b.p95_ms! - a.p95_ms!).slice(0, MOST_TOOLS),

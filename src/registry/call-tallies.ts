@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { failedOutcomes } from './calls.ts'
+import { failedOutcomes } from './call-causes.ts'
 import type { Db } from './tables.ts'
 
 /** Calls within a slice of time that have the server, the tool and about the duration in common. */

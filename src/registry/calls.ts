@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { splitName } from '../domain/names.ts'
 import { MODERN_VERSION } from '../domain/protocol.ts'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
+import { causeOf, failedOutcomes } from './call-causes.ts'
 import type { Expiry } from './expiry.ts'
 import type { Db } from './tables.ts'
 
@@ -14,9 +15,6 @@ const contents = ['arguments', 'result', 'stderr'] as const
 export type CallRow = { readonly at: number } & {
   readonly [K in keyof Stored]: object extends Pick<Stored, K> ? Stored[K] | undefined : Stored[K]
 }
-
-/** Calls of which charts and filters say that they failed (design of the dashboard, 3.3). */
-export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
 
 /** As one JSON text: a third of the CPU of an array for each column, which the driver writes by hand. */
 export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<void> {
@@ -68,21 +66,28 @@ const columns = [
 
 /** The newest first, without `contents`. */
 export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
-  const { server, tool, kind, outcome, failed, caller, endpoint, min_ms: least, from, to, before, limit } = query
+  const { server, tool, kind, outcome, failed, cause, caller, endpoint, text } = query
+  const { min_ms: least, from, to, before, limit } = query
   let rows = db.selectFrom('calls').select(columns)
   if (server !== undefined) rows = rows.where('server', '=', server)
   if (tool !== undefined) rows = rows.where(isTool(tool))
   if (kind !== undefined) rows = rows.where('kind', '=', kind)
   if (outcome !== undefined) rows = rows.where('outcome', '=', outcome)
   if (failed !== undefined) rows = rows.where('outcome', failed ? 'in' : 'not in', failedOutcomes)
+  if (cause !== undefined) rows = rows.where('outcome', 'in', failedOutcomes).where(causeOf, '=', cause)
   if (caller !== undefined) rows = rows.where('caller', '=', caller)
   if (endpoint !== undefined) rows = rows.where('endpoint', '=', endpoint)
+  if (text !== undefined) rows = rows.where(holds(text))
   if (least !== undefined) rows = rows.where('total_ms', '>=', least)
   if (from !== undefined) rows = rows.where('at', '>=', new Date(from))
   if (to !== undefined) rows = rows.where('at', '<', new Date(to))
   if (before !== undefined) rows = rows.where('id', '<', before)
   return (await rows.orderBy('id', 'desc').limit(limit).execute()).map(toEntry)
 }
+
+/** Wherever a row of the list shows it. */
+const holds = (text: string) => sql<boolean>`
+  strpos(lower(concat_ws(' ', server || '__' || item, item, caller, client, error)), lower(${text}::text)) > 0`
 
 /** Of what a caller does not have, the whole name is the item's. */
 function isTool(qualified: string) {

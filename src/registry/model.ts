@@ -61,6 +61,16 @@ export interface OfferedItem {
 export interface Offer {
   readonly verdict: Verdict
   readonly items: readonly OfferedItem[]
+  /** Not stored. Absent where nobody measured. */
+  readonly took?: ReadingTimes
+}
+
+/** What the parts of contacting an upstream took, in milliseconds. */
+export interface ReadingTimes {
+  /** A process was started, or an event stream opened; absent where there is neither. */
+  readonly start?: number
+  readonly initialize: number
+  readonly lists: number
 }
 
 export interface StoredItem extends OfferedItem {

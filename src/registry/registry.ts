@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import type { CallEntry, CallFilter } from '../schemas/call.ts'
+import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../schemas/call.ts'
 import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
+import { readCauses } from './call-causes.ts'
 import { createCallStats, type CallStats } from './call-stats.ts'
 import { readTallies } from './call-tallies.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './calls.ts'
@@ -65,6 +66,8 @@ export interface CallLog extends CallStats {
   /** The newest first. */
   list(query: CallFilter & { readonly limit: number }): Promise<CallEntry[]>
   find(id: string): Promise<CallEntry | undefined>
+  /** Why the newest of the failed calls failed, the most frequent first. */
+  causes(query: CausesQuery): Promise<CallCause[]>
   /** Told when rows have been stored. */
   onStored: (() => void) | null
 }
@@ -174,6 +177,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     onStored: null,
     list: (query) => translating(() => readCalls(db, query)),
     find: (id) => translating(() => findCall(db, id)),
+    causes: (query) => translating(() => readCauses(db, query)),
     ...createCallStats((from, seconds) => translating(() => readTallies(db, from, seconds)))
   }
 

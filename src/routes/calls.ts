@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { notFound } from '../errors.ts'
-import { Call, CallFilter, CallPage } from '../schemas/call.ts'
+import { Call, CallCauses, CallFilter, CallPage, CausesQuery } from '../schemas/call.ts'
 import { failures, ref, Text } from '../schemas/shared.ts'
 import { Stats, StatsQuery } from '../schemas/stats.ts'
 
@@ -33,6 +33,20 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
   )
 
   app.get(
+    '/calls/causes',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Why calls fail: the newest 1,000 that did, by server and cause',
+        querystring: CausesQuery,
+        response: { 200: ref(CallCauses), ...failures(400, 503) }
+      }
+    },
+    async (request) => ({ causes: await app.registry.calls.causes(request.query) })
+  )
+
+  app.get(
     '/calls/:id',
     {
       config,
@@ -61,6 +75,9 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Stats), ...failures(400, 503) }
       }
     },
-    (request) => app.registry.calls.stats(request.query.range ?? '24h')
+    async (request) => {
+      const stats = await app.registry.calls.stats(request.query.range ?? '24h')
+      return { ...stats, in_flight: app.gateway.stats().callsUnderWay }
+    }
   )
 }

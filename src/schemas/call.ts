@@ -77,6 +77,10 @@ export const CallFilter = Type.Object({
   failed: Type.Optional(
     Type.Boolean({ description: 'true: only `tool_error`, `failed` and `timeout`; false: only the others' })
   ),
+  cause: Type.Optional(Text({ minLength: 1, description: 'Failed calls of this cause, as `/calls/causes` names it' })),
+  text: Type.Optional(
+    Text({ minLength: 1, maxLength: 200, description: 'What the item, the caller, the client or the error holds' })
+  ),
   caller: Type.Optional(Text({ minLength: 1, description: 'Name of a principal' })),
   endpoint: Type.Optional(Text({ minLength: 1 })),
   min_ms: Type.Optional(Type.Number({ minimum: 0, description: 'Calls that took so many milliseconds, or more' })),
@@ -86,3 +90,21 @@ export const CallFilter = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }))
 })
 export type CallFilter = Static<typeof CallFilter>
+
+/** Calls that failed alike. */
+const CallCause = Type.Object({
+  server: Type.Optional(Type.String()),
+  cause: Type.String({ description: 'Their error but for what is quoted, ids and numbers; or their outcome' }),
+  calls: Type.Integer(),
+  outcome: StringEnum(outcomes, { description: 'Of the newest of them' }),
+  error: Type.Optional(Type.String({ description: 'Of the newest of them' }))
+})
+export type CallCause = Static<typeof CallCause>
+
+export const CallCauses = Type.Object(
+  { causes: Type.Array(CallCause, { description: 'At most 20, the most frequent first' }) },
+  { $id: 'CallCauses' }
+)
+
+export const CausesQuery = Type.Pick(CallFilter, ['from', 'endpoint'])
+export type CausesQuery = Static<typeof CausesQuery>

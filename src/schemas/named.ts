@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { AuditEntry, AuditPage } from './audit.ts'
-import { Call, CallPage } from './call.ts'
+import { Call, CallCauses, CallPage } from './call.ts'
 import { KeyRotation } from './keys.ts'
 import {
   Client,
@@ -64,6 +64,7 @@ export const namedSchemas: readonly TSchema[] = [
   AuditEntry,
   AuditPage,
   Call,
+  CallCauses,
   CallPage,
   Stats,
   KeyRotation,

@@ -34,7 +34,8 @@ export const Stats = Type.Object(
     range: StringEnum(ranges),
     from: Type.String({ description: 'Begin of the first bucket, ISO 8601' }),
     bucket_s: Type.Integer({ description: 'Seconds that a bucket stands for' }),
-    total: Type.Object(measures),
+    total: Type.Object({ ...measures, p99_ms: Type.Optional(Type.Number()) }),
+    in_flight: Type.Integer({ description: 'Calls that are under way now, in the process that answers' }),
     buckets: Type.Array(Type.Object(measures), { description: 'The oldest first; the last one is not over' }),
     top_tools: Type.Array(ToolStats, { description: 'Those that are called most' }),
     slowest_tools: Type.Array(ToolStats, { description: 'By `p95_ms`' }),
@@ -44,5 +45,7 @@ export const Stats = Type.Object(
   { $id: 'Stats' }
 )
 export type Stats = Static<typeof Stats>
+/** What the call log tells. */
+export type CallFigures = Omit<Stats, 'in_flight'>
 
 export const StatsQuery = Type.Object({ range: Type.Optional(StringEnum(ranges, { default: '24h' })) })

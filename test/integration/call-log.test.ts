@@ -7,7 +7,7 @@ import { register, startApp } from '../app.ts'
 import { at, echoTool, startUpstream } from '../e2e/upstream.ts'
 import { until } from '../until.ts'
 import { makeBreakable } from '../browser/world.ts'
-import { addFaulty, addRecorder, META, MODERN, startMcp } from './mcp-helpers.ts'
+import { addFaulty, addRecorder, legacyBody, META, MODERN, startMcp } from './mcp-helpers.ts'
 
 const get = async <T>(app: FastifyInstance, path: string): Promise<T> => {
   const answer = await app.inject(`/api/v0${path}`)
@@ -209,4 +209,32 @@ test('a call of a process tells what it waited for, and what the process wrote w
   const one = await get<CallEntry>(app, `/calls/${failed.id}`)
   assert.equal(one.stderr, 'FATAL: no entry for \\u{202e}user "reports"')
   assert.equal((await get<CallEntry>(app, `/calls/${good.id}`)).stderr, undefined)
+})
+
+test('why calls fail is told by cause, and how many are under way is told with the charts', async (t) => {
+  const mcp = await startMcp(t)
+  const { app } = mcp
+  const faulty = await addFaulty(t, mcp, 'beta')
+  faulty.mode = 'bad_gateway'
+  await invoke(app, { name: 'beta__echo' })
+  await mcp.legacy('tools/call', { name: 'beta__echo', arguments: {} })
+  await logged(app, 2)
+  const { causes } = await get<{ causes: { server: string; cause: string; calls: number }[] }>(app, '/calls/causes')
+  assert.deepEqual(
+    causes.map(({ server, calls }) => [server, calls]),
+    [['beta', 2]]
+  )
+  const found = await get<{ calls: unknown[] }>(app, `/calls?cause=${encodeURIComponent(causes[0]!.cause)}`)
+  assert.equal(found.calls.length, 2)
+
+  faulty.mode = 'silent'
+  const leaving = new AbortController()
+  const body = legacyBody('tools/call', { name: 'beta__echo', arguments: {} })
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const running = fetch(mcp.url, { method: 'POST', headers, body, signal: leaving.signal }).catch(() => {})
+  const underWay = async () => (await get<Stats>(app, '/stats')).in_flight
+  await until('the call is under way', async () => (await underWay()) === 1)
+  leaving.abort()
+  await running
+  await until('it is over', async () => (await underWay()) === 0)
 })

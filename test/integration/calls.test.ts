@@ -4,9 +4,11 @@ import type { FastifyInstance } from 'fastify'
 import { startApp } from '../app.ts'
 import { createCallStats } from '../../src/registry/call-stats.ts'
 import { readTallies } from '../../src/registry/call-tallies.ts'
+import { readCauses } from '../../src/registry/call-causes.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow } from '../../src/registry/calls.ts'
 import { expire } from '../../src/registry/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store.ts'
+import type { CallFilter } from '../../src/schemas/call.ts'
 import { engines, freshPlace, later, startRegistry, type Engine } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 
@@ -65,6 +67,55 @@ for (const engine of engines) {
     assert.deepEqual(second, { ...bare, ...implied, id: second!.id, at: '2026-11-20T10:15:00.002Z' })
     for (const member of ['arguments', 'result', 'stderr']) assert.equal(member in first!, false)
     assert.equal(await findCall(db, '999999'), undefined)
+  })
+
+  test(`calls that failed alike are told as one cause, and found by it (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    const failed = (error: string | undefined, more: Partial<CallRow> = {}) =>
+      call({ outcome: 'failed', error, ...more })
+    await recordCalls(db, [
+      failed('no user "ann" at port 5432'),
+      failed('server "alpha": no user "bob" at port 1', { outcome: 'timeout' }),
+      failed("no user 'cy' at port 77", { at: NOW - HOUR }),
+      failed('no user "ann" at port 5432', { server: 'beta' }),
+      failed('job 0f3a9c2e-11aa-4bcd is gone', { endpoint: '/v0/groups/g/mcp' }),
+      failed(undefined, { outcome: 'tool_error' }),
+      call({ error: 'no user "ann" at port 5432' }),
+      call({ outcome: 'refused', error: 'no user "ann" at port 5432' })
+    ])
+    const cause = 'no user … at port n'
+    assert.deepEqual(await readCauses(db, {}), [
+      { server: 'alpha', cause, calls: 3, outcome: 'failed', error: "no user 'cy' at port 77" },
+      { server: 'alpha', cause: 'tool_error', calls: 1, outcome: 'tool_error' },
+      { server: 'alpha', cause: 'job … is gone', calls: 1, outcome: 'failed', error: 'job 0f3a9c2e-11aa-4bcd is gone' },
+      { server: 'beta', cause, calls: 1, outcome: 'failed', error: 'no user "ann" at port 5432' }
+    ])
+    const some = await readCauses(db, { from: new Date(NOW).toISOString(), endpoint: '/v0/groups/g/mcp' })
+    assert.deepEqual(
+      some.map(({ calls }) => calls),
+      [1]
+    )
+    const found = async (query: CallFilter) => (await readCalls(db, { ...query, limit: 10 })).map(({ error }) => error)
+    assert.equal((await found({ server: 'alpha', cause })).length, 3)
+    assert.equal((await found({ cause })).length, 4)
+    assert.deepEqual(await found({ cause: 'tool_error' }), [undefined])
+  })
+
+  test(`a text is found in the item, the caller, the client and the error (${engine})`, async (t) => {
+    const { db } = await openFresh(t, engine)
+    await recordCalls(db, [
+      call({ item: 'create_ISSUE', client: 'cursor' }),
+      call({ item: 'x', error: '100% _wrong_' }),
+      call({ item: 'y', caller: 'Ann', server: undefined })
+    ])
+    const found = async (text: string) =>
+      (await readCalls(db, { text, limit: 10 })).map(({ item }) => item).toReversed()
+    assert.deepEqual(await found('alpha__create_i'), ['create_ISSUE'])
+    assert.deepEqual(await found('CURS'), ['create_ISSUE'])
+    assert.deepEqual(await found('0% _'), ['x'])
+    assert.deepEqual(await found('ann'), ['y'])
+    assert.deepEqual(await found('%'), ['x'])
+    assert.deepEqual(await found('nothing'), [])
   })
 
   test(`what a row leaves out because it goes without saying is read (${engine})`, async (t) => {
@@ -175,7 +226,7 @@ for (const engine of engines) {
     const hour = await stats('1h')
     assert.deepEqual([hour.range, hour.bucket_s, hour.buckets.length], ['1h', 60, 60])
     assert.equal(hour.from, '2026-11-20T09:16:00.000Z')
-    assert.deepEqual(hour.total, { calls: 112, failed: 1, p50_ms: 52.4, p95_ms: 93.8 })
+    assert.deepEqual(hour.total, { calls: 112, failed: 1, p50_ms: 52.4, p95_ms: 93.8, p99_ms: 102 })
     assert.deepEqual(hour.buckets[54], { calls: 110, failed: 0, p50_ms: 48.2, p95_ms: 93.8 })
     assert.deepEqual(hour.buckets[29], { calls: 1, failed: 1, p50_ms: 9_180, p95_ms: 9_180 })
     assert.deepEqual(hour.buckets[49], { calls: 1, failed: 0 }, 'only cancelled: no percentile')

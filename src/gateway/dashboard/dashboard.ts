@@ -8,7 +8,7 @@ import type { ResourcesView } from '../../schemas/dashboard/resources.ts'
 import type { ServerDetails, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
 import type { ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
 import type { ServerInput } from '../../schemas/server.ts'
-import type { Stats } from '../../schemas/stats.ts'
+import type { CallFigures } from '../../schemas/stats.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
 import type { Changes } from '../changes.ts'
 import { changeBy } from '../change.ts'
@@ -49,7 +49,7 @@ export interface Counts {
 
 /** What the dashboard's routes ask for beside the gateway's own functions (contract 4.6). Throws AppError. */
 export interface Dashboard {
-  readonly changes: Pick<Changes, 'subscribe'>
+  readonly changes: Pick<Changes, 'subscribe' | 'note'>
   servers(): Promise<ServerView[]>
   /** 404. */
   server(name: string): Promise<ServerView>
@@ -88,7 +88,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     return server
   }
   /** A page without its charts is better than no page. */
-  const stats = (): Promise<Stats | undefined> => registry.calls.stats('24h').catch(() => undefined)
+  const stats = (): Promise<CallFigures | undefined> => registry.calls.stats('24h').catch(() => undefined)
   const itemsOf = <T>(kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
     catalog().servers.flatMap((server) => {
       const status = views.status(server)
@@ -140,7 +140,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     async checks(servers) {
       const processes = catalog().servers.filter(({ enabled, stored }) => enabled && stored.transport === 'stdio')
       const commands = processes.map(({ stored }) => checkCommand(stored, findCommand))
-      return [...(await checkDatabase(registry.ping)), ...servers.map(checkServer), ...(await Promise.all(commands))]
+      return [
+        ...(await checkDatabase(registry.ping)),
+        ...servers.map((server) => checkServer(server, options.contacts.times(server.name))),
+        ...(await Promise.all(commands))
+      ]
     },
 
     async test(name) {

@@ -1,6 +1,6 @@
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
-import type { StoredServer } from '../../registry/model.ts'
+import type { ReadingTimes, StoredServer } from '../../registry/model.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 
 /** How far the clocks may be apart before times in lists and tokens are doubtful. */
@@ -45,16 +45,27 @@ const hints: Partial<Record<ServerView['status'], string>> = {
   unknown: 'Test the connection on its page'
 }
 
-/** By its last contact: nothing is started for this. */
-export function checkServer({ name, status, last_error: detail }: ServerView): Check {
+const part = (what: string, ms: number | undefined) => (ms === undefined ? [] : [`${what} ${Math.round(ms)} ms`])
+
+/** `Start 3 ms, initialize 140 ms, lists 12 ms` */
+function timesText({ start, initialize, lists }: ReadingTimes): string {
+  const text = [...part('start', start), ...part('initialize', initialize), ...part('lists', lists)].join(', ')
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+}
+
+/** By its last contact, and by its last reading: nothing is started for this. */
+export function checkServer({ name, status, last_error: error }: ServerView, took: ReadingTimes | undefined): Check {
   const [outcome, what] = said[status]
   const hint = hints[status]
+  const times = took && status === 'connected' ? took : undefined
+  const detail = error ?? (times && timesText(times))
   return {
     id: `server:${name}`,
     status: outcome,
     title: `The server ${name} ${what}`,
     ...(detail === undefined ? {} : { detail }),
-    ...(hint === undefined ? {} : { hint })
+    ...(hint === undefined ? {} : { hint }),
+    ...(times ? { ms: Math.round((times.start ?? 0) + times.initialize + times.lists) } : {})
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ServerSecrets, StoredServer } from '../../registry/model.ts'
 import type { ConfigSummary, ServerDetails, ServerStats, ServerView } from '../../schemas/dashboard/servers.ts'
 import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
-import type { Stats } from '../../schemas/stats.ts'
+import type { CallFigures } from '../../schemas/stats.ts'
 import type { ServerBlock } from '../catalog.ts'
 import type { Contacts } from '../contacts.ts'
 import type { SessionCounts } from '../upstream/sessions.ts'
@@ -24,15 +24,15 @@ export interface ServerViewsOptions {
 export interface ServerViews {
   status(server: ServerBlock): ServerStatus
   /** Without `stats` where the calls cannot be counted. */
-  view(server: ServerBlock, stats?: Stats): ServerView
-  details(server: ServerBlock, stats?: Stats): ServerDetails
+  view(server: ServerBlock, stats?: CallFigures): ServerView
+  details(server: ServerBlock, stats?: CallFigures): ServerDetails
 }
 
 const STDERR_LINES = 200
 const iso = (ms: number) => new Date(ms).toISOString()
 
 /** Of a server that nobody called all is zero. */
-function statsOf(name: string, { servers, strip_from }: Stats): ServerStats {
+function statsOf(name: string, { servers, strip_from }: CallFigures): ServerStats {
   const { server: _name, ...row } = servers.find(({ server }) => server === name) ?? {
     server: name,
     calls: 0,
@@ -84,7 +84,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     const at = Math.max(read ?? 0, verdict ? Date.parse(verdict.checkedAt) : 0)
     return at > 0 ? { last_discovered_at: iso(at) } : {}
   }
-  const view = (server: ServerBlock, stats?: Stats): ServerView => {
+  const view = (server: ServerBlock, stats?: CallFigures): ServerView => {
     const { stored, name, enabled } = server
     const { description, transport, updatedAt } = stored
     return {
@@ -104,7 +104,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       ...(stats ? { stats_24h: statsOf(name, stats) } : {})
     }
   }
-  const details = (server: ServerBlock, stats?: Stats): ServerDetails => {
+  const details = (server: ServerBlock, stats?: CallFigures): ServerDetails => {
     const { stored, name } = server
     const { open, idle } = sessions(stored.id)
     const worked = contacts.lastWorked(name)

@@ -1,10 +1,11 @@
 import { isObject } from '../../domain/is-object.ts'
-import type { Offer, Transport } from '../../registry/model.ts'
+import type { Offer, ReadingTimes, Transport } from '../../registry/model.ts'
 import type { Answer } from './call.ts'
 import type { Connection, Era, Greeting, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { valueOfAnswer } from './http-message.ts'
 import { answerPush, ask, listingCapabilities, readLists, type Lists, type ReadOptions } from './lists.ts'
+import { Opening } from './stages.ts'
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
 /** A server that does not know `server/discover` may not answer it at all (proxy page 4.1). */
@@ -22,6 +23,13 @@ interface Found {
   readonly hasSession: boolean
   /** Read where this is the wire that lists are read over. */
   readonly lists: Lists | null
+  readonly took: ReadingTimes
+}
+
+/** `initialize`: from the connection, or from its opening where that greets, to `greetedAt`. */
+function timesOf({ startedAt, greetedAt, openAt }: Opening, heardAt: number, endedAt: number): ReadingTimes {
+  const initialize = heardAt - (greetedAt || openAt)
+  return { ...(startedAt > 0 ? { start: greetedAt - startedAt } : {}), initialize, lists: endedAt - heardAt }
 }
 
 const speaksOurs = (versions: unknown) => Array.isArray(versions) && versions.includes(MODERN_VERSION)
@@ -62,12 +70,14 @@ async function onConnection<T>(
   client: TransportClient,
   era: Era,
   deadline: number,
-  use: (connection: Connection) => Promise<T>
+  use: (connection: Connection, opening: Opening) => Promise<T>
 ): Promise<T> {
-  const connection = await client.open({ era, capabilities: listingCapabilities, deadline })
+  const opening = new Opening()
+  const connection = await client.open({ era, capabilities: listingCapabilities, deadline, opening })
+  opening.openAt = performance.now()
   connection.onRequest = answerPush
   try {
-    return await use(connection)
+    return await use(connection, opening)
   } finally {
     await end(connection)
   }
@@ -85,11 +95,13 @@ async function findModern(client: TransportClient, transport: 'stdio' | 'streama
     transport === 'stdio' ? connection.greeting : readDiscovery(await ask(connection, 'server/discover', '', probeEnd))
   let isFound = false
   try {
-    return await onConnection(client, 'modern', probeEnd, async (connection): Promise<Found | null> => {
+    return await onConnection(client, 'modern', probeEnd, async (connection, opening): Promise<Found | null> => {
       const greeting = await discover(connection)
       if (!greeting) return null
       isFound = true
-      return { greeting, hasSession: false, lists: await readLists(connection, greeting.capabilities, options) }
+      const heardAt = performance.now()
+      const lists = await readLists(connection, greeting.capabilities, options)
+      return { greeting, hasSession: false, lists, took: timesOf(opening, heardAt, performance.now()) }
     })
   } catch (error) {
     if (isFound || isAuth(error) || !(error instanceof UpstreamFailure)) throw error
@@ -99,11 +111,12 @@ async function findModern(client: TransportClient, transport: 'stdio' | 'streama
 
 /** The legacy wire; its lists are read only where there is no other. */
 const findLegacy = (client: TransportClient, deadline: number, options: ReadOptions | null): Promise<Found> =>
-  onConnection(client, 'legacy', deadline, async (connection) => ({
-    greeting: connection.greeting,
-    hasSession: (connection as { hasSession?: boolean }).hasSession ?? true,
-    lists: options && (await readLists(connection, connection.greeting.capabilities, options))
-  }))
+  onConnection(client, 'legacy', deadline, async (connection, opening) => {
+    const { greeting } = connection
+    const lists = options && (await readLists(connection, greeting.capabilities, options))
+    const hasSession = (connection as { hasSession?: boolean }).hasSession ?? true
+    return { greeting, hasSession, lists, took: timesOf(opening, opening.openAt, performance.now()) }
+  })
 
 async function findBoth(client: TransportClient, transport: Transport, options: ReadOptions) {
   const modern = transport === 'sse' ? null : await findModern(client, transport, options)
@@ -123,7 +136,7 @@ export async function readUpstream(
   options: ReadOptions
 ): Promise<Offer> {
   const { modern, legacy } = await findBoth(client, transport, options)
-  const { greeting, lists } = (modern ?? legacy)!
+  const { greeting, lists, took } = (modern ?? legacy)!
   const { capabilities, serverInfo, instructions } = greeting
   const verdict = {
     modern: modern?.greeting.version ?? null,
@@ -135,5 +148,5 @@ export async function readUpstream(
     checkedAt: new Date().toISOString(),
     ...(lists?.ttlMs === undefined ? {} : { listTtlMs: lists.ttlMs })
   }
-  return { verdict, items: lists?.items ?? [] }
+  return { verdict, items: lists?.items ?? [], took }
 }

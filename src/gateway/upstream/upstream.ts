@@ -35,6 +35,8 @@ export interface Upstream {
   call(call: Call, origin: Origin): Promise<Forwarded>
   /** Whether it is given a rest because connecting timed out again and again. */
   readonly breaker: BreakerState
+  /** Calls under way. */
+  readonly active: number
   /** Its session that nobody has used for longest, to be closed where another needs the place. */
   longestIdle(): Idle | undefined
   counts(): SessionCounts
@@ -182,6 +184,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         active--
         if (active === 0) retired?.()
       }
+    },
+    get active() {
+      return active
     },
     get breaker() {
       return breaker.state

@@ -32,7 +32,7 @@ export const dashboard: FastifyPluginAsync<DashboardOptions> = async (app, { pub
       tagAnswers(api)
       for (const routes of [items, events, calls]) await api.register(routes)
       for (const routes of [servers, imports, toolGroups, oauth]) await api.register(routes, { publicUrl })
-      await api.register(overview, { publicUrl, host: config.host })
+      await api.register(overview, { publicUrl, config })
       await api.register(diagnostics, { config })
     },
     { prefix: '/api/dashboard' }

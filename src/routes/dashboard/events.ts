@@ -8,6 +8,8 @@ const MAX_STREAMS = 100
 const HEARTBEAT_MS = 15_000
 /** A page that does not read is let go: it comes back and asks for everything. */
 const MAX_UNREAD_BYTES = 65_536
+/** How many calls are under way is looked at while a page listens: telling each of them would cost every call. */
+const LOOK_MS = 1_000
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -27,8 +29,16 @@ export const events: FastifyPluginAsync = async (app) => {
   const beat = setInterval(() => {
     for (const stream of streams) write(stream, ':\n\n')
   }, HEARTBEAT_MS).unref()
+  let before = 0
+  const look = setInterval(() => {
+    if (streams.size === 0) return
+    const { callsUnderWay } = app.gateway.stats()
+    if (callsUnderWay !== before) app.gateway.dashboard.changes.note('in_flight')
+    before = callsUnderWay
+  }, LOOK_MS).unref()
   app.addHook('preClose', async () => {
     clearInterval(beat)
+    clearInterval(look)
     for (const stream of streams) stream.end()
   })
 

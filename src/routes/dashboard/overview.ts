@@ -1,31 +1,37 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { Config } from '../../config.ts'
 import { isLoopback } from '../../domain/loopback.ts'
 import { VERSION } from '../../domain/version.ts'
 import { GLOBAL_ENDPOINT, SSE_ENDPOINT } from '../../gateway/endpoint.ts'
 import { Overview } from '../../schemas/dashboard/overview.ts'
 import { baseOf } from '../base-url.ts'
 
-const config = { access: 'admin' } as const
+const access = { access: 'admin' } as const
 const MAX_ATTENTION = 200
 
 export interface OverviewOptions {
   readonly publicUrl: string | undefined
-  /** Where it listens. */
-  readonly host: string
+  readonly config: Pick<Config, 'host' | 'callLog'>
 }
 
 const graveKinds = new Set(['server_failing', 'sign_in_needed'])
 
 /** What the first page shows, and the counts of the navigation. */
-export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, { publicUrl, host }) => {
+export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, { publicUrl, config }) => {
   const { gateway } = app
+  const { host, callLog } = config
+  const recorded = callLog.enabled
+    ? callLog.contents
+      ? ('contents' as const)
+      : ('calls' as const)
+    : ('nothing' as const)
 
   const emptyState = async (serverCount: number) => {
     if (serverCount === 0) return { empty_state: 'no_servers' as const }
     return (await gateway.dashboard.hasCalls()) ? {} : { empty_state: 'no_calls' as const }
   }
 
-  app.get('/overview', { config, schema: { response: { 200: Overview } } }, async (request) => {
+  app.get('/overview', { config: access, schema: { response: { 200: Overview } } }, async (request) => {
     const servers = await gateway.dashboard.servers()
     const attention = gateway.dashboard.attention(servers)
     const base = baseOf(request, publicUrl)
@@ -44,6 +50,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
       tokens: gateway.dashboard.tokens(),
       attention: attention.slice(0, MAX_ATTENTION),
       attention_count: attention.length,
+      recorded,
       ...(await emptyState(counts.server_count)),
       ...(seen === undefined ? {} : { last_client_at: new Date(seen).toISOString() }),
       is_bound_wide: !isLoopback(host)

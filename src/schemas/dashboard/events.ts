@@ -2,7 +2,16 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
 
 /** What can change under a page. */
-export const ChangeKind = StringEnum(['servers', 'tools', 'prompts', 'resources', 'tool_groups', 'calls', 'sign_ins'])
+export const ChangeKind = StringEnum([
+  'servers',
+  'tools',
+  'prompts',
+  'resources',
+  'tool_groups',
+  'calls',
+  'in_flight',
+  'sign_ins'
+])
 export type ChangeKind = Static<typeof ChangeKind>
 
 /**

@@ -37,6 +37,9 @@ export const Overview = Type.Object({
   tokens: Type.Integer({ description: 'Estimate of what an agent reads of all tools' }),
   attention: Type.Array(Attention, { description: 'At most 200, the gravest first' }),
   attention_count: Type.Integer(),
+  recorded: StringEnum(['nothing', 'calls', 'contents'], {
+    description: 'What is kept of calls; contents: their arguments and results too'
+  }),
   empty_state: Type.Optional(StringEnum(['no_servers', 'no_calls'], { description: 'What is to be done first' })),
   last_client_at: Type.Optional(
     Type.String({ description: 'When an MCP client last sent a request to this process, ISO 8601' })
