@@ -32,8 +32,8 @@ function whenThere<T>(read: () => T): T | undefined {
   }
 }
 
-async function startMetrics(app: FastifyInstance): Promise<Metrics> {
-  const metrics = await createMetrics({
+function startMetrics(app: FastifyInstance): Metrics {
+  const metrics = createMetrics({
     gateway: () => whenThere(() => app.gateway.stats()),
     logs: () => whenThere(() => app.registry.logs),
     database: () => whenThere(() => app.registry.pool())
@@ -55,7 +55,7 @@ async function startTraces(app: FastifyInstance, version: string): Promise<Parti
 /** Metrics and traces of this process. Of what is off nothing is loaded and nothing is measured. */
 export default fp<Pick<Config, 'otel' | 'traces'> & { version: string }>(
   async (app, { otel, traces, version }) => {
-    const metrics = otel ? await startMetrics(app) : undefined
+    const metrics = otel ? startMetrics(app) : undefined
     const tracing = traces ? await startTraces(app, version) : undefined
     app.decorate('metrics', {
       observers: [...(metrics ? [metrics.observer] : []), ...(tracing ? [tracing] : [])],

@@ -135,7 +135,7 @@ test('every metric of the reference is served, in each case under the name and t
 
 test('rows that wait for a log and rows that it lost are told, of each log for itself', async (t) => {
   const logs = { calls: { length: 3, dropped: 20 }, audit: { length: 4, dropped: 0 } }
-  const metrics = await createMetrics({ ...nothing, logs: () => logs })
+  const metrics = createMetrics({ ...nothing, logs: () => logs })
   later(t, metrics.close)
   const text = await metrics.text()
   const [queue, lost] = ['towpath_queue_length', 'towpath_log_rows_dropped_total'] as const
@@ -144,7 +144,7 @@ test('rows that wait for a log and rows that it lost are told, of each log for i
 })
 
 test('of tools more are counted one by one than the two thousand of the SDK', async (t) => {
-  const metrics = await createMetrics(nothing)
+  const metrics = createMetrics(nothing)
   later(t, metrics.close)
   const caller = { kind: 'development', name: 'd', key: 'd', allowed: allServers } as const
   for (let i = 0; i < 20_000; i++) {
@@ -164,7 +164,7 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
 })
 
 test('a histogram is served as Prometheus reads it: buckets that add up, their sum and their number', async (t) => {
-  const metrics = await createMetrics(nothing)
+  const metrics = createMetrics(nothing)
   later(t, metrics.close)
   for (const ms of [2, 0.5, 400_000]) metrics.observer.swapped!(ms)
   const series = (await metrics.text()).split('\n').filter((line) => line.startsWith('towpath_catalog_swap'))

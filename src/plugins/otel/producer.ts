@@ -1,5 +1,5 @@
 import type { HrTime } from '@opentelemetry/api'
-import type { metrics } from '@opentelemetry/sdk-node'
+import type * as metrics from '@opentelemetry/sdk-metrics'
 import type { Counts } from './counts.ts'
 import type { Metric } from './definitions.ts'
 import type { Family, Histogram, Series } from './families.ts'
@@ -20,13 +20,17 @@ const toBuckets = ({ bounds, counts, count, sum }: Histogram): metrics.Histogram
   sum
 })
 
-/** Hands over to OpenTelemetry's exporter what we count ourselves; what was never counted is not there. */
+/**
+ * Hands over to OpenTelemetry's exporter what we have counted ourselves since `startedAt` (milliseconds since 1970); what
+ * was never counted is not there.
+ */
 export function createProducer(
   { counters, histograms }: Counts,
   { AggregationTemporality, DataPointType }: Sdk,
-  resource: metrics.ResourceMetrics['resource']
+  resource: metrics.ResourceMetrics['resource'],
+  startedAt: number
 ): metrics.MetricProducer {
-  const startTime = toTime(Date.now())
+  const startTime = toTime(startedAt)
   const pointsOf = <T, V>(series: readonly Series<T>[], endTime: HrTime, read: (value: T) => V) =>
     series.map(({ labels: attributes, value }) => ({ startTime, endTime, attributes, value: read(value) }))
   const common = ({ name, about: description }: Metric) => ({
