@@ -35,6 +35,9 @@ const matches = (error: unknown, pattern: RegExp) => {
 export const isUniqueViolation = (error: unknown, constraint: string) =>
   codeOf(error) === '23505' && (error as { constraint?: unknown }).constraint === constraint
 
+/** A database that nothing was ever made in. */
+export const isMissingTable = (error: unknown) => codeOf(error) === '42P01'
+
 /** Whether the connection that the error came from must not be used again. */
 export const isConnectionLoss = (error: unknown): boolean =>
   matches(error, lostConnection) ||

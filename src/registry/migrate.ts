@@ -1,12 +1,23 @@
-import { Migrator, type MigrationResultSet } from 'kysely'
+import { Migrator, sql, type MigrationResultSet } from 'kysely'
 import { migrations } from '../../migrations/index.ts'
 import { StartRefusal } from './refusal.ts'
-import { translating } from './failures.ts'
+import { isMissingTable, translating } from './failures.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
 /** Applies what is missing and returns its names; of several processes that start at once one applies it. */
-export const migrateToLatest = (store: Pick<Store, 'maintain'>): Promise<string[]> =>
-  run(store, (migrator) => migrator.migrateToLatest())
+export const migrateToLatest = async (store: Pick<Store, 'db' | 'maintain'>): Promise<string[]> =>
+  (await isLatest(store)) ? [] : run(store, (migrator) => migrator.migrateToLatest())
+
+/** Whether there is nothing to apply and nothing amiss; Kysely takes ten queries and a lock to find that out. */
+async function isLatest({ db }: Pick<Store, 'db'>): Promise<boolean> {
+  try {
+    const { rows } = await sql<{ name: string }>`select name from kysely_migration order by timestamp, name`.execute(db)
+    return rows.map(({ name }) => name).join() === Object.keys(migrations).toSorted().join()
+  } catch (error) {
+    if (isMissingTable(error)) return false
+    throw error
+  }
+}
 
 /** The same for a database that nobody serves from yet. */
 export async function migrateDatabase(options: StoreOptions): Promise<string[]> {

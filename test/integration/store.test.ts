@@ -21,6 +21,18 @@ for (const engine of engines) {
     assert.equal((time as Date).toISOString(), '2026-01-02T03:04:05.678Z')
   })
 
+  test(`arrays of texts, integers and ids are written and read the same (${engine})`, async (t) => {
+    const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
+    later(t, () => store.close())
+    const texts = ['', 'null', null, 'a b', '{1,2}', 'b,"c\\', '\u{1f600}']
+    const integers = [0, -1, null, 2_147_483_647]
+    const ids = ['5a2c5b0a-8a1e-4f0b-9a57-0123456789ab', null]
+    const { rows } = await sql`
+      select ${texts}::text[] as texts, ${integers}::integer[] as integers, ${ids}::uuid[] as ids,
+        ${[]}::text[] as none`.execute(store.db)
+    assert.deepEqual(rows, [{ texts, integers, ids, none: [] }])
+  })
+
   test(`a write whose work throws has done nothing (${engine})`, async (t) => {
     const registry = await startRegistry(t, await freshPlace(t, engine))
     const { latest } = await follow(registry)
