@@ -16,13 +16,13 @@ async function main(): Promise<void> {
   const { config } = readConfig({}, { dataDir }, () => '')
   const app = await buildApp(config)
   try {
-    await app.ready()
-    await writeFile(new URL('../openapi.json', import.meta.url), `${JSON.stringify(app.swagger(), null, 2)}\n`)
+    const document = (await app.inject('/openapi.json')).json<Document>()
+    await writeFile(new URL('../openapi.json', import.meta.url), `${JSON.stringify(document, null, 2)}\n`)
     const pages = {
       cli: commandReference(),
       configuration: configurationReference(),
       errors: errorsReference(),
-      http: httpReference(app.swagger() as unknown as Document),
+      http: httpReference(document),
       limits: limitsReference(),
       metrics: metricsReference()
     }

@@ -24,8 +24,14 @@ test('the reader of the API description needs no other site, and says so in its 
   assert.match(String(page.headers['content-security-policy']), /frame-ancestors 'none'/)
   assert.doesNotMatch(page.body, /https?:|<script>[^<]/)
   for (const [, path] of page.body.matchAll(/(?:src|href)="([^"]+)"/g)) {
-    assert.equal((await app.inject(path!)).statusCode, 200, path)
+    const file = await app.inject(path!)
+    assert.equal(file.statusCode, 200, path)
+    assert.equal(Number(file.headers['content-length']), file.rawPayload.length, path)
   }
+  const style = { url: '/docs/static/swagger-ui.css' }
+  const { headers } = await app.inject({ ...style, method: 'HEAD' })
+  const again = await app.inject({ ...style, headers: { 'if-none-match': headers.etag } })
+  assert.deepEqual([again.statusCode, again.body], [304, ''])
 })
 
 test('DA-12 the default is to listen on 127.0.0.1 alone', async (t) => {
