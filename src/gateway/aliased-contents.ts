@@ -1,4 +1,5 @@
 import { elements, members, valueOf, withMembers } from './json.ts'
+import { Payload } from './payload.ts'
 import { aliasOf, type ResourceTarget } from './scope.ts'
 
 /** Whether JSON text is that string. What is malformed is not, and passes. */
@@ -15,7 +16,7 @@ function isText(json: string, value: string): boolean {
  * The answer to an aliased read, the alias in place of the original URI: else two servers' items were one to the client
  * (proxy page 8, "Results"). `result` is JSON text.
  */
-export function aliasedContents(result: Buffer, { server, uri }: Pick<ResourceTarget, 'server' | 'uri'>): Buffer {
+export function aliasedContents(result: Payload, { server, uri }: Pick<ResourceTarget, 'server' | 'uri'>): Payload {
   const text = result.toString()
   const list = members(text).findLast(({ key }) => key === 'contents')
   if (!list || text[list.start] !== '[') return result
@@ -25,5 +26,5 @@ export function aliasedContents(result: Buffer, { server, uri }: Pick<ResourceTa
     const own = content.startsWith('{') ? valueOf(content, members(content), 'uri') : undefined
     return own !== undefined && isText(own, uri) ? withMembers(content, { uri: alias }) : content
   })
-  return Buffer.from(withMembers(text, { contents: `[${contents.join(',')}]` }))
+  return Payload.of(withMembers(text, { contents: `[${contents.join(',')}]` }))
 }

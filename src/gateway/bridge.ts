@@ -1,6 +1,7 @@
 import { PRODUCT } from '../domain/product.ts'
 import { META } from '../domain/protocol.ts'
 import { JsonError, members, valueOf, withMembers } from './json.ts'
+import type { Changes, Payload } from './payload.ts'
 import type { Answer } from './upstream/call.ts'
 import type { Era } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
@@ -22,15 +23,7 @@ export interface Adaptation {
 
 const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
-/** Text and bytes stand for each other one to one here, so no character set is decoded on the way. */
-const toBytes = (text: string) => Buffer.from(text, 'latin1')
-const toText = (bytes: Buffer) => bytes.toString('latin1')
-
 const isCached = (method: string) => method === 'resources/read'
-
-/** Results in answer to a call that asked for nothing unusual. */
-const contentStart = Buffer.from('{"content":[')
-const isPlainResult = (body: Buffer) => body.subarray(0, contentStart.length).equals(contentStart)
 
 /** Members that a result of the method must have; without them it is no answer (UP-04). */
 const required: Readonly<Record<string, string>> = {
@@ -43,24 +36,24 @@ const required: Readonly<Record<string, string>> = {
 const isQuestion = (resultType: string | undefined, { method, to }: Adaptation) =>
   resultType === '"input_required"' && to === 'modern' && required[method] !== undefined
 
-function checkResult(found: readonly { key: string }[], resultType: string | undefined, { method }: Adaptation): void {
+function checkResult(result: Payload, resultType: string | undefined, { method }: Adaptation): void {
   if (resultType !== undefined && resultType !== '"complete"') {
     throw badResponse('the upstream answered with a kind of result that was not asked for')
   }
   const member = required[method]
-  if (member && !found.some(({ key }) => key === member || key === 'task')) {
+  if (member && !result.members.some(({ key }) => key === member || key === 'task')) {
     throw badResponse(`the upstream's result has no "${member}"`)
   }
 }
 
 /** `_meta` of a result with our identity in place of the upstream's, which moves to a key of ours. */
 function stampedMeta(meta: string | undefined, { server, serverInfo }: Adaptation): string {
-  const kept = meta?.startsWith('{') ? meta : '{}'
-  const theirs = valueOf(kept, members(kept), SERVER_INFO)
-  const rest = withMembers(kept, { [SERVER_INFO]: null, [UPSTREAM_INFO]: null }).slice(1, -1)
+  if (!meta?.startsWith('{')) return `"_meta":{"${SERVER_INFO}":${serverInfo}}`
+  const theirs = valueOf(meta, members(meta), SERVER_INFO)
+  const rest = withMembers(meta, { [SERVER_INFO]: null, [UPSTREAM_INFO]: null }).slice(1, -1)
   const moved =
     theirs === undefined ? '' : `,"${UPSTREAM_INFO}":{"server":${JSON.stringify(server)},"serverInfo":${theirs}}`
-  return `{"${SERVER_INFO}":${serverInfo}${moved}${rest === '' ? '' : `,${rest}`}}`
+  return `"_meta":{"${SERVER_INFO}":${serverInfo}${moved}${rest === '' ? '' : `,${rest}`}}`
 }
 
 /** A legacy upstream knows no cache hints, whatever it calls a member. */
@@ -68,42 +61,47 @@ const ttlOf = (ttl: string | undefined, { from }: Adaptation) =>
   from === 'modern' && ttl !== undefined && /^\d{1,15}$/.test(ttl) ? ttl : '0'
 
 const cacheHints = { ttlMs: null, cacheScope: null } as const
+const stamped: Changes = { _meta: null }
+const stampedAnew: Changes = { resultType: null, _meta: null }
+const stampedAndCached: Changes = { ...stampedAnew, ...cacheHints }
 
-function toModern(text: string, meta: string | undefined, ttl: string | undefined, adaptation: Adaptation): string {
-  const cached = isCached(adaptation.method)
-  const rest = withMembers(text, { resultType: null, _meta: null, ...(cached ? cacheHints : {}) }).slice(1, -1)
-  const cache = cached ? `,"ttlMs":${ttlOf(ttl, adaptation)},"cacheScope":"private"` : ''
-  const stamped = stampedMeta(meta, adaptation)
-  return `{${rest === '' ? '' : `${rest},`}"resultType":"complete"${cache},"_meta":${stamped}}`
+function toModern(result: Payload, resultType: string | undefined, adaptation: Adaptation): Payload {
+  const meta = stampedMeta(result.valueOf('_meta'), adaptation)
+  if (!isCached(adaptation.method)) {
+    // most results of modern upstreams: they say already that they are complete
+    if (resultType !== undefined) return result.changed(stamped, meta)
+    return result.changed(stampedAnew, `"resultType":"complete",${meta}`)
+  }
+  const cache = `"ttlMs":${ttlOf(result.valueOf('ttlMs'), adaptation)},"cacheScope":"private"`
+  return result.changed(stampedAndCached, `"resultType":"complete",${cache},${meta}`)
 }
 
-function withStamp(text: string, meta: string | undefined, adaptation: Adaptation): string {
-  return `${withMembers(text, { _meta: null }).slice(0, -1)},"_meta":${stampedMeta(meta, adaptation)}}`
-}
-
-function toLegacy(text: string, meta: string | undefined, { method }: Adaptation): string {
+function toLegacy(result: Payload, { method }: Adaptation): Payload {
+  const meta = result.valueOf('_meta')
   const kept = meta?.startsWith('{') ? withMembers(meta, { [SERVER_INFO]: null }) : meta
-  return withMembers(text, {
-    resultType: null,
-    ...(isCached(method) ? cacheHints : {}),
-    ...(kept === undefined || kept === meta ? {} : { _meta: kept === '{}' ? null : kept })
-  })
+  return result.changed(
+    {
+      resultType: null,
+      ...(isCached(method) ? cacheHints : {}),
+      ...(kept === undefined || kept === meta ? {} : { _meta: kept === '{}' ? null : kept })
+    },
+    ''
+  )
 }
 
 /** A result as the caller's era has it. Throws UpstreamFailure `bad_response`. */
-export function adaptResult(body: Buffer, adaptation: Adaptation): Buffer {
+export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   const { from, to, method } = adaptation
-  if (from === 'legacy' && to === 'legacy' && (!required[method] || (method === 'tools/call' && isPlainResult(body)))) {
-    return body
-  }
-  const text = toText(body)
-  const found = read(() => members(text))
-  const resultType = from === 'modern' ? valueOf(text, found, 'resultType') : undefined
-  const meta = valueOf(text, found, '_meta')
-  if (isQuestion(resultType, adaptation)) return toBytes(withStamp(text, meta, adaptation))
-  checkResult(found, resultType, adaptation)
-  if (to === 'modern') return toBytes(toModern(text, meta, valueOf(text, found, 'ttlMs'), adaptation))
-  return from === 'legacy' ? body : toBytes(toLegacy(text, meta, adaptation))
+  if (from === 'legacy' && to === 'legacy' && !required[method]) return result
+  return read(() => {
+    const resultType = from === 'modern' ? result.valueOf('resultType') : undefined
+    if (isQuestion(resultType, adaptation)) {
+      return result.changed(stamped, stampedMeta(result.valueOf('_meta'), adaptation))
+    }
+    checkResult(result, resultType, adaptation)
+    if (to === 'modern') return toModern(result, resultType, adaptation)
+    return from === 'legacy' ? result : toLegacy(result, adaptation)
+  })
 }
 
 function read<T>(work: () => T): T {
@@ -133,25 +131,23 @@ const isLegacyOnly = (code: number) => code <= -32000 && code >= -32019
 const translate = (code: number, to: Era): number =>
   translated[to][code] ?? (to === 'modern' && isLegacyOnly(code) ? -32603 : code)
 
-const readError = (body: Buffer) => JSON.parse(body.toString()) as Partial<ErrorBody> | null
+const readError = (body: Payload) => JSON.parse(body.toString()) as Partial<ErrorBody> | null
 
 export interface AdaptedError {
-  readonly body: Buffer
+  readonly body: Payload
   /** HTTP status towards an MCP client. */
   readonly status: number
 }
 
 /** Code, message and data pass unchanged but for what the caller's era reserves. Throws UpstreamFailure. */
-export function adaptError(body: Buffer, to: Era): AdaptedError {
+export function adaptError(body: Payload, to: Era): AdaptedError {
   const error = read(() => readError(body))
   if (typeof error?.code !== 'number' || typeof error.message !== 'string') {
     throw badResponse('the upstream sent a malformed error')
   }
   const code = translate(error.code, to)
   const status = to === 'modern' && code === -32021 ? 400 : 200
-  return code === error.code
-    ? { body, status }
-    : { body: toBytes(withMembers(toText(body), { code: String(code) })), status }
+  return code === error.code ? { body, status } : { body: body.changed({ code: String(code) }, ''), status }
 }
 
 const memberOfError = ({ body }: Answer, name: 'code' | 'message'): unknown => {

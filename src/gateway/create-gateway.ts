@@ -16,7 +16,7 @@ import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import type { Core } from './downstream/exchange.ts'
 import { createElicitations } from './downstream/elicitations.ts'
 import { ownerOf } from './downstream/home.ts'
-import type { Flow } from './downstream/forward.ts'
+import type { Flow } from './downstream/flow.ts'
 import { createLinks } from './downstream/links.ts'
 import { createParks } from './downstream/park.ts'
 import { createReplays } from './downstream/replay.ts'
@@ -311,7 +311,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,
-      identity
+      identity,
+      serverInfo: JSON.stringify(identity)
     },
     log
   )

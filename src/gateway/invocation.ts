@@ -10,6 +10,7 @@ import type { Caller, Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
 import { Observation, REST_ENDPOINT, type CallKind, type Observer } from './observation.ts'
 import { paramHeaderPairs } from './param-headers.ts'
+import type { Payload } from './payload.ts'
 import { itemRecord } from './records.ts'
 import { traceMembers } from './tracing.ts'
 import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
@@ -70,7 +71,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     server: ServerBlock,
     request: Outgoing,
     signal: AbortSignal
-  ): Promise<Buffer> => {
+  ): Promise<Payload> => {
     const trace = observation.joins(observation.caller.trace)
     const meta = trace && observer.tracer ? traceMembers(trace) : ''
     const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
@@ -91,7 +92,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       const { method } = request
       const adaptation = { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' } as const
       const result = adaptResult(answer.body, adaptation)
-      observation.answered(result)
+      observation.answered(answer.body)
       return result
     } catch (error) {
       if (call.stopped === revoked) throw unauthorized(revoked.message)
@@ -124,7 +125,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     name: string,
     args: string | undefined,
     signal: AbortSignal
-  ): Promise<Buffer> =>
+  ): Promise<Payload> =>
     observe(kind, caller, name, (observation) => {
       const item = findNamed(kind, name)
       observation.aims(item.server.name, item.name)
@@ -155,7 +156,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       if (!item) throw notFound(labels[kind], name)
       return itemRecord(catalog(), item)
     },
-    invoke: (caller, name, args, signal) => use('tool', caller, name, args ?? '{}', signal),
+    invoke: async (caller, name, args, signal) => (await use('tool', caller, name, args ?? '{}', signal)).bytes,
     async render(caller, name, args, signal) {
       const result = await use('prompt', caller, name, JSON.stringify(args), signal)
       return renamedMeta(result.toString())
@@ -167,7 +168,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
         const members = `"uri":${JSON.stringify(target.uri)}`
         const request = { method: 'resources/read', members, meta: '', name: target.uri }
         const result = await send(observation, target.server, request, signal)
-        return target.isAlias ? aliasedContents(result, target) : result
+        return (target.isAlias ? aliasedContents(result, target) : result).bytes
       }),
     endCalls(principals) {
       for (const { principal, call } of running) if (principals.has(principal)) call.stop(revoked)

@@ -15,6 +15,8 @@ export interface Member extends Span {
   readonly key: string
   /** Offset of the key's opening quote; start and end are the value's. */
   readonly keyStart: number
+  /** Of the value, where it is an object whose members were asked for. */
+  readonly members?: readonly Member[] | undefined
 }
 
 export interface JsonLimits {
@@ -103,17 +105,21 @@ function skipScalar(text: string, at: number): number {
   throw syntax(at)
 }
 
-/** Behind the key and its colon, at the value. */
-function skipKey(text: string, at: number): number {
-  const colon = skipSpace(text, skipString(text, at))
+/** Behind the colon that follows a key, at the value. `at` is behind the key. */
+function skipColon(text: string, at: number): number {
+  const colon = skipSpace(text, at)
   if (text.charCodeAt(colon) !== COLON) throw syntax(colon)
   return skipSpace(text, colon + 1)
 }
 
-/** What one reading may still take, counted over all values that it skips. */
+const skipKey = (text: string, at: number): number => skipColon(text, skipString(text, at))
+
+/** What one reading has taken of what it may, counted over all values that it passes; and where it has come to. */
 interface Budget {
   readonly limits: JsonLimits
   elements: number
+  /** Offset behind the object whose members were read last. */
+  end: number
 }
 
 function spend(budget: Budget): void {
@@ -121,19 +127,22 @@ function spend(budget: Budget): void {
   throw new JsonError('elements', `JSON holds more than ${budget.limits.elements} elements`)
 }
 
+const tooDeep = ({ limits }: Budget) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+
 /** Offset behind the value that begins at `at`. Throws JsonError. */
 export const skipValue = (text: string, at: number, limits: JsonLimits = unbounded): number =>
-  skip(text, at, { limits, elements: 0 })
+  skip(text, at, { limits, elements: 0, end: 0 }, limits.depth)
 
-function skip(text: string, at: number, budget: Budget): number {
-  const { limits } = budget
+/** `depth`: how deep the value may be. */
+function skip(text: string, at: number, budget: Budget, depth: number): number {
+  const first = text.charCodeAt(at)
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(text, at)
   const open: number[] = []
   let i = at
   for (;;) {
     const code = text.charCodeAt(i)
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      if (open.length === limits.depth)
-        throw new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+      if (open.length === depth) throw tooDeep(budget)
       const first = skipSpace(text, i + 1)
       if (text.charCodeAt(first) !== code + 2) {
         open.push(code + 2)
@@ -169,7 +178,8 @@ export function checkJson(text: string, limits: JsonLimits): void {
   if (end !== text.length) throw syntax(end)
 }
 
-const readKey = (text: string, start: number, end: number): string => {
+/** A key from its JSON text, which begins at `start`. */
+export const readKey = (text: string, start = 0, end = text.length): string => {
   const key = text.slice(start + 1, end - 1)
   if (!key.includes('\\')) return key
   try {
@@ -179,24 +189,46 @@ const readKey = (text: string, start: number, end: number): string => {
   }
 }
 
+/** Whose members are to be read with those of the object around them, by key; each again with what is in it. */
+export interface Nested {
+  readonly [key: string]: Nested
+}
+
+const nothing: Nested = {}
+
 /**
- * The members of the object at `at` (white space allowed before it), values unread. The depth is that of the values,
- * elements are counted over all of them. Throws JsonError.
+ * The members of the object at `at` (white space allowed before it), values unread but for those that `nested` names. The
+ * depth is that of the values, elements are counted over all of them. Throws JsonError.
  */
-export function members(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
-  let i = skipSpace(text, at)
-  if (text.charCodeAt(i) !== OPEN_OBJECT) throw syntax(i)
+export const members = (text: string, at = 0, limits: JsonLimits = unbounded, nested: Nested = nothing): Member[] =>
+  readMembers(text, skipSpace(text, at), { limits, elements: 0, end: 0 }, limits.depth, nested)
+
+function readMembers(text: string, at: number, budget: Budget, depth: number, nested: Nested): Member[] {
+  if (text.charCodeAt(at) !== OPEN_OBJECT) throw syntax(at)
   const found: Member[] = []
-  const budget: Budget = { limits, elements: 0 }
-  i = skipSpace(text, i + 1)
-  if (text.charCodeAt(i) === CLOSE_OBJECT) return found
+  let i = skipSpace(text, at + 1)
+  if (text.charCodeAt(i) === CLOSE_OBJECT) {
+    budget.end = i + 1
+    return found
+  }
   for (;;) {
     const keyStart = i
-    const start = skipKey(text, i)
-    const end = skip(text, start, budget)
-    found.push({ key: readKey(text, keyStart, skipString(text, keyStart)), keyStart, start, end })
+    const keyEnd = skipString(text, i)
+    const start = skipColon(text, keyEnd)
+    const key = readKey(text, keyStart, keyEnd)
+    const inner = Object.hasOwn(nested, key) && text.charCodeAt(start) === OPEN_OBJECT ? nested[key] : undefined
+    let own: Member[] | undefined
+    if (inner) {
+      if (depth === 0) throw tooDeep(budget)
+      own = readMembers(text, start, budget, depth - 1, inner)
+    }
+    const end = own ? budget.end : skip(text, start, budget, depth)
+    found.push({ key, keyStart, start, end, members: own })
     i = skipSpace(text, end)
-    if (text.charCodeAt(i) === CLOSE_OBJECT) return found
+    if (text.charCodeAt(i) === CLOSE_OBJECT) {
+      budget.end = i + 1
+      return found
+    }
     if (text.charCodeAt(i) !== COMMA) throw syntax(i)
     spend(budget)
     i = skipSpace(text, i + 1)
@@ -208,18 +240,23 @@ const duplicate = (key: string) => new JsonError('duplicate', `member "${key.sli
 /** Up to here looking at each pair is cheaper than a set; past it it would be quadratic. */
 const FEW = 16
 
-/** As `members`, for objects that decide something: a repeated key is refused, so that nobody can read another value. */
-export function uniqueMembers(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
-  const found = members(text, at, limits)
+/** Refuses repeated keys where an object decides something, so that nobody can read another value. Throws JsonError. */
+export function checkUnique(found: readonly Member[]): void {
   if (found.length > FEW) {
     const seen = new Set<string>()
     for (const { key } of found) if (seen.size === seen.add(key).size) throw duplicate(key)
-    return found
+    return
   }
   for (let i = 1; i < found.length; i++) {
     const { key } = found[i]!
     for (let j = 0; j < i; j++) if (found[j]!.key === key) throw duplicate(key)
   }
+}
+
+/** As `members`, for objects that decide something. */
+export function uniqueMembers(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
+  const found = members(text, at, limits)
+  checkUnique(found)
   return found
 }
 

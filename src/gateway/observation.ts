@@ -3,6 +3,7 @@ import type { ItemKind, SessionMode, Transport } from '../registry/model.ts'
 import { ProtocolError } from './downstream/jsonrpc.ts'
 import type { Caller } from './gateway.ts'
 import { saysIsError } from './is-error.ts'
+import type { Payload } from './payload.ts'
 import type { Trace, TraceContext, Tracer } from './tracing.ts'
 import { UpstreamFailure, type Reason } from './upstream/failure.ts'
 import { stageOf, waitsOf, type Opening, type Stage, type Waits } from './upstream/stages.ts'
@@ -57,7 +58,7 @@ export interface CallObservation {
   /** Members of the request's `params` as JSON text without braces, as they went upstream; empty where nothing did. */
   readonly params: string
   /** JSON text of the result, null where there is none. Of the call, so not to be kept. */
-  readonly result: Buffer | null
+  readonly result: Payload | null
   /** Takes the server's secrets out of a text. */
   readonly redact: (text: string) => string
 }
@@ -159,7 +160,7 @@ export class Observation implements CallObservation {
   endedIn: Stage | undefined = undefined
   stderr = ''
   params = ''
-  result: Buffer | null = null
+  result: Payload | null = null
   redact: (text: string) => string = asItIs
   private heldMs = 0
   private heldSince = 0
@@ -236,7 +237,7 @@ export class Observation implements CallObservation {
     this.upstreamMs += performance.now() - this.heldMs - this.leftAt
   }
 
-  answered(result: Buffer): void {
+  answered(result: Payload): void {
     this.result = result
     this.end(this.kind === 'tool' && saysIsError(result) ? 'tool_error' : 'ok', undefined)
   }

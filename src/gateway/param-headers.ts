@@ -134,8 +134,11 @@ export function mismatchedHeader(
 
 /** `Mcp-Param-*` headers of a caller that no annotation names: passed on as they came. */
 export function otherParamHeaders({ headers }: ParamHeaders, given: IncomingHttpHeaders): string[] {
-  const known = new Set(headers.map(({ header }) => header))
-  return Object.entries(given).flatMap(([name, value]) =>
-    name.startsWith(PREFIX) && !known.has(name) && typeof value === 'string' ? [name, value] : []
-  )
+  const others: string[] = []
+  for (const name in given) {
+    if (!name.startsWith(PREFIX) || headers.some(({ header }) => header === name)) continue
+    const value = given[name]
+    if (typeof value === 'string') others.push(name, value)
+  }
+  return others
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { type Answer, type Outgoing, type Sink, Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
@@ -71,7 +72,7 @@ const listening = (answer: string = '{}', capabilities = '{}'): Sink & Heard => 
     notify: (...told) => void heard.notifications.push(told),
     request: async (method, params) => {
       heard.requests.push([method, params])
-      return { kind: 'result', body: Buffer.from(answer) }
+      return { kind: 'result', body: Payload.of(answer) }
     }
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { type Answer, type Sink, Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import { readUpstream } from '../../src/gateway/upstream/discovery.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -174,7 +175,7 @@ test('progress, messages and requests of the upstream reach the call', async (t)
     capabilities: '{}',
     wantsProgress: true,
     notify: (method, params) => void told.push(`${method} ${params}`),
-    request: async (method) => ({ kind: 'result', body: Buffer.from(JSON.stringify({ roots: [], asked: method })) })
+    request: async (method) => ({ kind: 'result', body: Payload.of(JSON.stringify({ roots: [], asked: method })) })
   }
   await call(await open(t, upstream.url), {}, sink)
   assert.deepEqual(told, ['notifications/progress {"progress":1}'])

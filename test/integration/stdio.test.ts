@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Payload } from '../../src/gateway/payload.ts'
 import { Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import type { Sink } from '../../src/gateway/upstream/call.ts'
 import type { OpenOptions } from '../../src/gateway/upstream/connection.ts'
@@ -171,7 +172,7 @@ test('progress, log messages, requests and list changes come through a real pipe
     ...silentSink,
     wantsProgress: true,
     notify: (method, params) => seen.push(`${method} ${params}`),
-    request: async (method) => ({ kind: 'result', body: Buffer.from(`{"you asked":"${method}"}`) })
+    request: async (method) => ({ kind: 'result', body: Payload.of(`{"you asked":"${method}"}`) })
   }
   await callTool(connection, 'slow', { ms: 30, steps: 1 }, sink)
   await callTool(connection, 'log', {}, sink)

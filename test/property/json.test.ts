@@ -11,7 +11,7 @@ import {
   withMembers
 } from '../../src/gateway/json.ts'
 import { withoutParamHeaders } from '../../src/gateway/param-headers.ts'
-import { skipValueBytes } from '../../src/gateway/upstream/http-scan.ts'
+import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
 import { arrayDocument, document, objectDocument } from './json-document.ts'
 import { holds } from './property.ts'
 import { isJson, problemOf } from '../json-outcomes.ts'

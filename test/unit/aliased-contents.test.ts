@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { aliasedContents } from '../../src/gateway/aliased-contents.ts'
 import { catalogOf, storedServer } from './stored.ts'
 
 const server = catalogOf([storedServer('fs', [])]).server('fs')!
-const named = (result: string, uri = 'file:///a') => aliasedContents(Buffer.from(result), { server, uri }).toString()
+const named = (result: string, uri = 'file:///a') => aliasedContents(Payload.of(result), { server, uri }).toString()
 
 test('only the contents of the URI that was read get the alias, the rest stays byte for byte', () => {
   assert.equal(

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { Asked } from '../../src/gateway/upstream/asked.ts'
 import type { Answer, Asking } from '../../src/gateway/upstream/call.ts'
 
-const result: Answer = { kind: 'result', body: Buffer.from('{"n":1}') }
+const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
 
 /** What was answered, by id. */
 function open(max = 10) {

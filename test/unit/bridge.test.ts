@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { adaptError, adaptResult, errorMessage, type Adaptation } from '../../src/gateway/bridge.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 
@@ -13,7 +14,7 @@ const way = (from: 'legacy' | 'modern', to: 'legacy' | 'modern', method = 'tools
   server: 'alpha',
   serverInfo: us
 })
-const adapt = (text: string, adaptation: Adaptation) => adaptResult(Buffer.from(text), adaptation).toString()
+const adapt = (text: string, adaptation: Adaptation) => adaptResult(Payload.of(text), adaptation).toString()
 const isBad = (error: unknown) => error instanceof UpstreamFailure && error.reason === 'bad_response'
 
 /** What must survive every way: long numbers, white space, escapes, order, unknown members and block types. */
@@ -38,7 +39,7 @@ test('from legacy to modern a result says that it is complete and whose it is, t
 test('from modern to modern our identity takes the place of theirs, which moves', () => {
   assert.equal(
     adapt(`{"resultType":"complete",${payload},"_meta":{${INFO}:${theirs},"a":1}}`, way('modern', 'modern')),
-    `{${payload},"resultType":"complete","_meta":{${INFO}:${us},` +
+    `{"resultType":"complete",${payload},"_meta":{${INFO}:${us},` +
       `"towpath/upstream":{"server":"alpha","serverInfo":${theirs}},"a":1}}`
   )
 })
@@ -105,7 +106,7 @@ test('a kind of result that is unknown is no answer, and only the modern era has
 test('an error passes byte for byte, with its status', () => {
   const text = '{"code": -32602, "message":"no", "data":{"n":12345678901234567890}}'
   for (const era of ['legacy', 'modern'] as const) {
-    const { body, status } = adaptError(Buffer.from(text), era)
+    const { body, status } = adaptError(Payload.of(text), era)
     assert.deepEqual([body.toString(), status], [text, 200])
   }
 })
@@ -130,19 +131,19 @@ test('codes that the caller reads as something else are translated, and nothing 
   ] as const
   for (const [era, code, expected, httpStatus] of rows) {
     const rest = ',"message":"ü","data":{"uri":"x","n":12345678901234567890}}'
-    const { body, status } = adaptError(Buffer.from(`{"code":${code}${rest}`), era)
+    const { body, status } = adaptError(Payload.of(`{"code":${code}${rest}`), era)
     assert.deepEqual([body.toString(), status], [`{"code":${expected}${rest}`, httpStatus], `${era} ${code}`)
   }
 })
 
 test('an error that is none is a bad response, not a failure of ours', () => {
   for (const text of ['null', '5', '[]', '{}', '{"code":"1","message":"x"}', '{"code":1}', '{']) {
-    assert.throws(() => adaptError(Buffer.from(text), 'legacy'), isBad, text)
+    assert.throws(() => adaptError(Payload.of(text), 'legacy'), isBad, text)
   }
 })
 
 test("REST tells an upstream's own message, and copes with none", () => {
-  const message = (text: string) => errorMessage({ kind: 'error', body: Buffer.from(text) })
+  const message = (text: string) => errorMessage({ kind: 'error', body: Payload.of(text) })
   assert.equal(message('{"code":1,"message":"ü"}'), 'ü')
   for (const text of ['{"code":1}', 'null', '{"message":5}', '{']) assert.equal(message(text), 'unknown error', text)
 })

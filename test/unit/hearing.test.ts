@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { type Answer, Call, type Sink } from '../../src/gateway/upstream/call.ts'
 import type { Connection } from '../../src/gateway/upstream/connection.ts'
 import { createHearing, unknownStreams, type Streams } from '../../src/gateway/upstream/hearing.ts'
@@ -8,7 +9,7 @@ import type { HttpConnection } from '../../src/gateway/upstream/http-connection.
 /** A call that writes down what reaches it. */
 function newCall(name: string) {
   const heard: string[] = []
-  const answer: Answer = { kind: 'result', body: Buffer.from(JSON.stringify({ of: name })) }
+  const answer: Answer = { kind: 'result', body: Payload.of(JSON.stringify({ of: name })) }
   const sink: Sink = {
     capabilities: '{"roots":{}}',
     wantsProgress: true,
@@ -128,7 +129,7 @@ test('streams that are always late are asked for and waited for only a moment, b
   assert.equal(known.late, 0)
 })
 
-const atHome = async (): Promise<Answer> => ({ kind: 'result', body: Buffer.from('{"of":"home"}') })
+const atHome = async (): Promise<Answer> => ({ kind: 'result', body: Payload.of('{"of":"home"}') })
 
 test('what belongs to no call goes home', async () => {
   const { hearing, streams, broadcasts, ask } = open(false, { home: atHome })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { saysIsError } from '../../src/gateway/is-error.ts'
 
-const says = (text: string) => saysIsError(Buffer.from(text))
+const says = (text: string) => saysIsError(Payload.of(text))
 
 test('a result is an error where its own member says so, wherever that stands', () => {
   for (const text of [

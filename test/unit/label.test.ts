@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { labelled, labelledResult } from '../../src/gateway/downstream/label.ts'
 
 test('an elicitation carries its server before the message, every other member as it came', () => {
@@ -19,7 +20,7 @@ test('each question of a modern result is labelled, the state byte for byte as i
   const result = (who: string) =>
     `{"resultType":"input_required","inputRequests":{"q":${request('elicitation/create', `${who}Wer? ü`)},` +
     `"s":${request('sampling/createMessage', 'x')},"r":{"method":"roots/list"}},"requestState":"a\\u0062\\/"}`
-  assert.equal(labelledResult(Buffer.from(result('')), 'a').toString(), result('[a] '))
+  assert.equal(labelledResult(Payload.of(result('')), 'a').toString(), result('[a] '))
 })
 
 test('what asks for nothing passes as it is', () => {
@@ -31,6 +32,6 @@ test('what asks for nothing passes as it is', () => {
     '{"resultType":"input_required","inputRequests":{}}',
     '{"resultType":"input_required","inputRequests":{"a":7,"b":{},"c":{"method":"elicitation/create"}}}'
   ]) {
-    assert.equal(labelledResult(Buffer.from(text), 'a').toString(), text)
+    assert.equal(labelledResult(Payload.of(text), 'a').toString(), text)
   }
 })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { createLinks } from '../../src/gateway/downstream/links.ts'
 
-const json = (value: unknown) => Buffer.from(JSON.stringify(value))
+const json = (value: unknown) => Payload.of(JSON.stringify(value))
 
 test('links and embedded resources of tools and prompts lead back to the server that sent them', () => {
   const links = createLinks()
@@ -59,7 +60,7 @@ test('what is no result, or holds a uri elsewhere, is passed over', () => {
     '{"content":{"uri":"a://1"}}',
     '{"content":[null,{"type":"x","uri":"a://1"}]}'
   ]) {
-    links.note('ann', 'alpha', Buffer.from(body))
+    links.note('ann', 'alpha', Payload.of(body))
   }
   assert.equal(links.find('ann', 'a://1'), undefined)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { authorized, type Authorization } from '../../src/gateway/upstream/authorization.ts'
 import { Call } from '../../src/gateway/upstream/call.ts'
 import type { Connection, TransportClient } from '../../src/gateway/upstream/connection.ts'
@@ -140,7 +141,7 @@ test('a call that is ended while it waits for a token fails at once and is not s
   const client = authorized(
     idle(async () => {
       sent++
-      return { kind: 'result', body: Buffer.from('{}') }
+      return { kind: 'result', body: Payload.of('{}') }
     }),
     authorization
   )

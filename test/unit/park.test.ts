@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import type { Exchange } from '../../src/gateway/downstream/exchange.ts'
 import { developmentCaller } from '../../src/gateway/gateway.ts'
 import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
@@ -168,18 +169,23 @@ test('answers are taken by key and byte for byte; one that is missing or no obje
     assert.equal(read(wrong), undefined, wrong)
 })
 
+const next = (questions: Questions) =>
+  new Promise<readonly Question[]>((resolve) => {
+    questions.next(resolve)
+  })
+
 test('what is asked within a moment is asked together, also when it comes while the caller is away', async () => {
   const questions = new Questions()
   const methods = (asked: readonly Question[]) => asked.map(({ method }) => method)
-  const first = questions.next()
+  const first = next(questions)
   void questions.ask('a', '{}')
   void questions.ask('b', '{}')
   assert.deepEqual(methods(await first), ['a', 'b'])
   const answered = questions.ask('c', '{}')
   await new Promise((resolve) => setTimeout(resolve, 40))
-  const [late] = await questions.next()
+  const [late] = await next(questions)
   assert.equal(late!.method, 'c')
-  late!.answer({ kind: 'result', body: Buffer.from('{}') })
+  late!.answer({ kind: 'result', body: Payload.of('{}') })
   assert.equal((await answered).kind, 'result')
 })
 
@@ -188,7 +194,7 @@ test('when the call is over everything that is asked is given up, then and later
   const given: Answer[] = []
   const ask = () => void questions.ask('elicitation/create', '{}').then((answer) => given.push(answer))
   ask()
-  const asked = await questions.next()
+  const asked = await next(questions)
   ask()
   questions.close()
   ask()
@@ -206,7 +212,7 @@ test('a question that is taken back is not asked, and one that was asked needs n
   const second = questions.ask('b', '{}', late)
   void questions.ask('c', '{}')
   early.onWithdraw!()
-  const asked = await questions.next()
+  const asked = await next(questions)
   assert.deepEqual(
     asked.map(({ method }) => method),
     ['b', 'c']
@@ -230,7 +236,7 @@ test('questions that are all taken back before they were asked ask nobody', asyn
   void questions.ask('a', '{}', asking)
   asking.onWithdraw!()
   let isAsked = false
-  void questions.next().then(() => (isAsked = true))
+  void next(questions).then(() => (isAsked = true))
   await new Promise((resolve) => setTimeout(resolve, 60))
   assert.equal(isAsked, false)
 })

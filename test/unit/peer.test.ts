@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import type { Answer, Outgoing, Sink } from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -199,7 +200,7 @@ test('a request of the upstream is asked of the oldest call and its answer sent 
   const { sink } = recordingSink({
     request: async (method, params) => {
       asked.push(`${method} ${params}`)
-      return { kind: 'result', body: Buffer.from('{"action":"accept","content":{"name":"Zoë"}}') }
+      return { kind: 'result', body: Payload.of('{"action":"accept","content":{"name":"Zoë"}}') }
     }
   })
   void peer.send(new Call(echo, sink))
@@ -212,7 +213,7 @@ test('a request of the upstream is asked of the oldest call and its answer sent 
 test('a request of the upstream without a call goes to the connection, else it is -32601', async () => {
   const { receive, written } = startPeer()
   receive('{"jsonrpc":"2.0","id":1,"method":"roots/list"}')
-  const listing = startPeer({ onRequest: () => async () => ({ kind: 'result', body: Buffer.from('{"roots":[]}') }) })
+  const listing = startPeer({ onRequest: () => async () => ({ kind: 'result', body: Payload.of('{"roots":[]}') }) })
   listing.receive('{"jsonrpc":"2.0","id":1,"method":"roots/list"}')
   await settled()
   assert.deepEqual(written, ['{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}'])
@@ -235,7 +236,7 @@ test('a request that the upstream takes back gets no answer', async () => {
   void peer.send(new Call(echo, sink))
   receive('{"jsonrpc":"2.0","id":5,"method":"roots/list"}')
   receive('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}')
-  answer({ kind: 'result', body: Buffer.from('{}') })
+  answer({ kind: 'result', body: Payload.of('{}') })
   await settled()
   assert.equal(written.length, 1)
 })

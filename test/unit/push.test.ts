@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createPushes } from '../../src/gateway/downstream/push.ts'
 import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
@@ -55,7 +56,7 @@ const respond = (response: object | string) => {
   const text = typeof response === 'string' ? response : JSON.stringify({ jsonrpc: '2.0', ...response })
   return readMessage(text, limits)
 }
-const text = async (answer: Promise<{ kind: string; body: Buffer }>) => {
+const text = async (answer: Promise<{ kind: string; body: Payload }>) => {
   const { kind, body } = await answer
   return `${kind} ${body.toString()}`
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
 import { createReplays } from '../../src/gateway/downstream/replay.ts'
 import { createSessions, type Session } from '../../src/gateway/downstream/session.ts'
@@ -68,7 +69,7 @@ async function start(t: TestContext) {
   return { replays, sessions, session, open, resume, nameOf }
 }
 
-const result = (json: string) => ({ kind: 'result', body: Buffer.from(json) }) as const
+const result = (json: string) => ({ kind: 'result', body: Payload.of(json) }) as const
 
 test('of a stream the last 256 events are kept, and the answer behind them', async (t) => {
   const { open, resume, nameOf } = await start(t)

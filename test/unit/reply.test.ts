@@ -3,6 +3,7 @@ import { createServer, request, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import { createHeartbeat, Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
 import { Part, type Responder } from '../../src/gateway/downstream/responder.ts'
 import { until } from '../until.ts'
@@ -34,7 +35,7 @@ async function open(t: TestContext, answer: (reply: Reply) => void, options: Par
   return { port, get, whole, heartbeat }
 }
 
-const result = (json: string) => ({ kind: 'result', body: Buffer.from(json) }) as const
+const result = (json: string) => ({ kind: 'result', body: Payload.of(json) }) as const
 
 test('a result alone is JSON under the id of the caller, byte for byte, at any size', async (t) => {
   for (const id of ['1', '"ü"']) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Payload } from '../../src/gateway/payload.ts'
 import type { Forwarded } from '../../src/gateway/downstream/exchange.ts'
 import { answerRounds, InputRefused } from '../../src/gateway/downstream/rounds.ts'
 import type { CallSink } from '../../src/gateway/downstream/sink.ts'
@@ -15,11 +16,11 @@ const request: Outgoing = {
 const everything = '{"elicitation":{},"sampling":{},"roots":{}}'
 const elicit = '{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{}}}'
 
-const modern = (text: string): Forwarded => ({ answer: { kind: 'result', body: Buffer.from(text) }, era: 'modern' })
+const modern = (text: string): Forwarded => ({ answer: { kind: 'result', body: Payload.of(text) }, era: 'modern' })
 const wants = (requests: string, state = '') =>
   modern(`{"resultType":"input_required","inputRequests":{${requests}}${state}}`)
 const done = modern('{"resultType":"complete","content":[]}')
-const result = (text: string): Answer => ({ kind: 'result', body: Buffer.from(text) })
+const result = (text: string): Answer => ({ kind: 'result', body: Payload.of(text) })
 
 interface Run {
   /** What the upstream says, call by call; the last again and again. */
@@ -122,7 +123,7 @@ test('eight rounds are played, a ninth is not', async () => {
 })
 
 test('a client that refuses ends the call in its own words', async () => {
-  const refused = { kind: 'error', body: Buffer.from('{"code":-1,"message":"User rejected"}') } as const
+  const refused = { kind: 'error', body: Payload.of('{"code":-1,"message":"User rejected"}') } as const
   const { rounds, sent } = run({ says: [wants(`"a":${elicit}`), done], answer: () => refused })
   await assert.rejects(rounds, (error) => {
     assert.ok(error instanceof InputRefused)
@@ -145,7 +146,7 @@ test('a caller who cancels while it is asked has its questions withdrawn, and th
   const failed = assert.rejects(rounds, /has gone/)
   call.stop(new UpstreamFailure('cancelled', 'has gone'))
   assert.equal(closed(), 1)
-  refuse({ kind: 'error', body: Buffer.from('{"code":-32603,"message":"over"}') })
+  refuse({ kind: 'error', body: Payload.of('{"code":-32603,"message":"over"}') })
   await failed
   assert.equal(sent.length, 0)
 })

@@ -32,6 +32,7 @@ const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
  */
 export function declaredUpstream(given: unknown): string {
   if (!isObject(given)) return JSON.stringify(given ?? {})
+  if (Object.keys(given).length === 0) return '{}'
   const { extensions } = given
   const known = isObject(extensions) ? { extensions: { ...extensions, [TASKS_EXTENSION]: undefined } } : {}
   return JSON.stringify({ ...given, ...known, tasks: undefined })

@@ -11,7 +11,7 @@ import type { Era } from '../upstream/connection.ts'
 import type { Home } from '../upstream/home.ts'
 import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
-import type { Flow } from './forward.ts'
+import type { Flow } from './flow.ts'
 import type { Message } from './jsonrpc.ts'
 import type { Links } from './links.ts'
 import type { Parks } from './park.ts'
@@ -85,6 +85,8 @@ export interface Edge {
   readonly maxBatch: number
   readonly maxBufferedBytes: number
   readonly identity: Identity
+  /** The same as JSON text. */
+  readonly serverInfo: string
 }
 
 /** How Towpath names itself. */

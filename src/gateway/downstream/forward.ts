@@ -1,8 +1,8 @@
 import { META } from '../../domain/protocol.ts'
 import { adaptError, adaptResult, errorMessage } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
-import { members, valueOf } from '../json.ts'
-import type { Observation } from '../observation.ts'
+import { valueOf } from '../json.ts'
+import type { Payload } from '../payload.ts'
 import { isTraceKey, traceContext, traceMembers, traceOfHeaders, type TraceContext } from '../tracing.ts'
 import { Call, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
@@ -10,8 +10,8 @@ import type { Exchange, Forwarded } from './exchange.ts'
 import { homeOf, ownerOf } from './home.ts'
 import { codes, type Message } from './jsonrpc.ts'
 import { labelledResult, needsLabel } from './label.ts'
-import { inputRequests, readResponses, type Abandonable, type Parked } from './park.ts'
-import { Questions } from './questions.ts'
+import { callerLeft, Flow } from './flow.ts'
+import { inputRequests, readResponses, type Parked } from './park.ts'
 import { answerRounds, InputRefused, MAX_ROUNDS } from './rounds.ts'
 import { CallSink } from './sink.ts'
 import { answerUrlElicitation } from './url-elicitation.ts'
@@ -38,9 +38,8 @@ const joinMembers = (first: string, second: string) => (first === '' ? second : 
 const noMeta: Meta = { fragment: '', progressToken: undefined, trace: undefined }
 
 function readMeta({ text, params, paramMembers }: Message, isTraced = false): Meta {
-  const meta = paramMembers.find(({ key }) => key === '_meta')
-  if (!meta || text[meta.start] !== '{') return noMeta
-  const found = members(text, meta.start)
+  const found = paramMembers.find(({ key }) => key === '_meta')?.members
+  if (!found) return noMeta
   const passed = found.filter(({ key }) => !hopKeys.has(key) && !(isTraced && isTraceKey(key)))
   const given = isTraced ? (params['_meta'] as Record<string, unknown>) : undefined
   return {
@@ -86,38 +85,23 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
     const { body, status } = adaptError(answer.body, era)
     return reply.answer(message.id, { kind: 'error', body }, status)
   }
-  const body = adaptResult(answer.body, {
-    method: message.method,
-    from: forwarded.era,
-    to: era,
-    server: server.name,
-    serverInfo: JSON.stringify(edge.identity)
-  })
-  exchange.observation?.answered(body)
-  if (linking.has(message.method)) edge.links.note(caller.key, server.name, body)
-  const asked = era === 'modern' && needsLabel(scope) ? labelledResult(body, server.name) : body
+  const { method } = message
+  const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: edge.serverInfo }
+  const result = adaptResult(answer.body, adaptation)
+  exchange.observation?.answered(answer.body)
+  if (linking.has(method)) edge.links.note(caller.key, server.name, answer.body)
+  const asked = era === 'modern' && needsLabel(scope) ? labelledResult(result, server.name) : result
   reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(asked) : asked })
 }
 
 /** Last change to a result before it goes out. */
-export type Rewrite = (result: Buffer) => Buffer
+export type Rewrite = (result: Payload) => Payload
 
 /** JSON text of the caller's progress token, where it gave one. */
 type Token = string | undefined
 
-/** A call on its way, whichever request of its caller waits for the answer. */
-export interface Flow extends Abandonable {
-  readonly call: Call
-  readonly sink: CallSink
-  readonly questions: Questions
-  readonly running: Promise<Forwarded>
-  readonly observation: Observation | null
-}
-
 /** Methods whose result may ask the caller for more (proxy page 1.3). */
 const askable = new Set(['tools/call', 'prompts/get', 'resources/read'])
-
-const callerLeft = () => new UpstreamFailure('cancelled', 'the caller has left')
 
 /** A call with what it can take before its answer. */
 function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, token: string | undefined) {
@@ -145,7 +129,7 @@ function ask(exchange: Exchange, parked: Parked<Flow>): void {
   if (state === undefined) return refuseToAsk(parked, 'overloaded', 'too many calls wait for their callers')
   const result =
     `{"resultType":"input_required","inputRequests":${inputRequests(parked.questions)},` +
-    `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}}`
+    `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${edge.serverInfo}}}`
   parked.flow.sink.detach()
   reply.result(message.id, Buffer.from(result))
 }
@@ -162,10 +146,9 @@ async function converse(exchange: Exchange, server: ServerBlock, flow: Flow, rou
   const { reply, edge } = exchange
   edge.heartbeat.add(reply)
   reply.onLeave = () => flow.call.stop(callerLeft())
-  const asked = flow.questions.next().then((questions) => ({ questions }))
-  const outcome = await Promise.race([flow.running, asked])
-  if ('answer' in outcome) replyAnswer(exchange, server, outcome, rewrite)
-  else ask(exchange, { flow, round, questions: outcome.questions })
+  const { forwarded, questions } = await flow.next()
+  if (forwarded) replyAnswer(exchange, server, forwarded, rewrite)
+  else if (questions) ask(exchange, { flow, round, questions })
 }
 
 /** The caller is back with answers; where some are missing it is asked the same again. */
@@ -212,28 +195,14 @@ async function forwardLegacy(
 }
 
 /** The modern form: what its upstream asks, the caller is asked in a result. */
-async function forwardModern(
-  exchange: Exchange,
-  server: ServerBlock,
-  request: Outgoing,
-  token: Token,
-  rewrite?: Rewrite
-) {
-  const { edge, message, observation } = exchange
-  const { requestState } = message.params
-  if (edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, rewrite)
+function forwardModern(exchange: Exchange, server: ServerBlock, request: Outgoing, token: Token, rewrite?: Rewrite) {
+  const { requestState } = exchange.message.params
+  if (exchange.edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, rewrite)
   const { call, sink } = createCall(exchange, server, request, token)
-  const questions = new Questions()
-  if (askable.has(request.method)) sink.asker = (...asked) => questions.ask(...asked)
-  const running = send(exchange, server, call).finally(() => questions.close())
-  // while the call is parked nobody may be waiting for it
-  running.catch(() => {})
-  const abandon = () => {
-    questions.close()
-    call.stop(callerLeft())
-    observation?.failed(callerLeft())
-  }
-  return converse(exchange, server, { call, sink, questions, running, observation, abandon }, 0, rewrite)
+  const flow = new Flow(call, sink, exchange.observation)
+  if (askable.has(request.method)) sink.asker = flow
+  flow.start(send(exchange, server, call))
+  return converse(exchange, server, flow, 0, rewrite)
 }
 
 /**

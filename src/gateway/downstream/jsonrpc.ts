@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { isObject } from '../../domain/is-object.ts'
-import { JsonError, skipSpace, uniqueMembers, valueOf, type JsonLimits, type Member } from '../json.ts'
+import { checkUnique, JsonError, members, skipSpace, valueOf, type JsonLimits, type Member } from '../json.ts'
 
 /** Codes of JSON-RPC and of MCP (proxy page 1.3). */
 export const codes = {
@@ -49,9 +49,13 @@ export interface Message {
   readonly method: string
   /** Parsed `params`, an empty object where there are none. Read for what is ours to decide; never sent on. */
   readonly params: Readonly<Record<string, unknown>>
-  /** Where the members of `params` stand in `text`. */
+  /** Where the members of `params` stand in `text`; of `_meta` its own too. */
   readonly paramMembers: readonly Member[]
 }
+
+/** What is read of a message beside its own members. */
+const nested = { params: { _meta: {} } } as const
+const noMembers: readonly Member[] = []
 
 const invalid = (message: string, id?: string) =>
   new ProtocolError(codes.invalidRequest, message, id === undefined ? {} : { id })
@@ -103,13 +107,13 @@ function toMessage(text: string, found: readonly Member[], body: Record<string, 
   const id = idText(text, found, 'id', body.id)
   if (body.jsonrpc !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
   const isResponse = body.method === undefined && ('result' in body || 'error' in body)
-  if (isResponse) return { kind: 'response', text, id, method: '', params: {}, paramMembers: [] }
+  if (isResponse) return { kind: 'response', text, id, method: '', params: {}, paramMembers: noMembers }
   if (typeof body.method !== 'string') throw invalid('Invalid request: "method" must be a string', id)
   if ('id' in body && !isId(body.id)) throw invalid('Invalid request: "id" must be a string or a number')
   const { params = {}, method } = body
   if (!isObject(params)) throw invalid('Invalid request: "params" must be an object', id)
-  const span = found.find((member) => member.key === 'params')
-  const paramMembers = span ? structure(() => uniqueMembers(text, span.start), { id }) : []
+  const paramMembers = found.find(({ key }) => key === 'params')?.members ?? noMembers
+  structure(() => checkUnique(paramMembers), { id })
   refuseLookalikes(paramMembers, id)
   return { kind: 'id' in body ? 'request' : 'notification', text, id, method, params, paramMembers }
 }
@@ -132,7 +136,8 @@ export function readMessage(text: string, limits: JsonLimits): Message {
         JSON.parse(text)
         throw invalid('Invalid request: the body is not a JSON-RPC message')
       }
-      const found = uniqueMembers(text, 0, { depth: depth - 1, elements })
+      const found = members(text, 0, { depth: depth - 1, elements }, nested)
+      checkUnique(found)
       return { found, value: JSON.parse(text) as Record<string, unknown> }
     },
     { depth }

@@ -1,4 +1,5 @@
 import { members, valueOf, withMembers } from '../json.ts'
+import type { Payload } from '../payload.ts'
 import type { Scope } from '../scope.ts'
 
 /** Among several servers a person must see which one asks, or one could pass for another (proxy page 3.16). */
@@ -20,15 +21,19 @@ function labelledRequest(request: string, server: string): string {
   return withMembers(request, { params: labelled(method, params, server) })
 }
 
+/** JSON text of the `resultType` of results that ask for input. */
+export const INPUT_REQUIRED = '"input_required"'
+
 /** A result of a modern upstream; where it asks for input each question is labelled. The rest passes as it is. */
-export function labelledResult(result: Buffer, server: string): Buffer {
-  if (!result.includes('"input_required"')) return result
-  const text = result.toString()
-  const found = members(text)
-  const asked = valueOf(text, found, 'inputRequests')
-  if (valueOf(text, found, 'resultType') !== '"input_required"' || !asked?.startsWith('{')) return result
-  const requests = members(asked).map(
-    ({ key, start, end }) => [key, labelledRequest(asked.slice(start, end), server)] as const
+export function labelledResult(result: Payload, server: string): Payload {
+  if (result.valueOf('resultType') !== INPUT_REQUIRED) return result
+  const asked = result.valueOf('inputRequests')
+  if (!asked?.startsWith('{')) return result
+  // what a person reads may be any text
+  const text = Buffer.from(asked, 'latin1').toString()
+  const requests = members(text).map(
+    ({ key, start, end }) => [key, labelledRequest(text.slice(start, end), server)] as const
   )
-  return Buffer.from(withMembers(text, { inputRequests: withMembers(asked, Object.fromEntries(requests)) }))
+  const labels = withMembers(text, Object.fromEntries(requests))
+  return result.changed({ inputRequests: Buffer.from(labels).toString('latin1') }, '')
 }

@@ -1,4 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
+import type { Payload } from '../payload.ts'
 
 /**
  * URIs that came to a principal in a result, with the server that they came from: a tool may link to resources that its
@@ -6,7 +7,7 @@ import { isObject } from '../../domain/is-object.ts'
  */
 export interface Links {
   /** Notes the links in a result. `body` is its JSON text. */
-  note(principal: string, server: string, body: Buffer): void
+  note(principal: string, server: string, body: Payload): void
   /** Name of the server that sent the URI. */
   find(principal: string, uri: string): string | undefined
 }
@@ -19,7 +20,7 @@ interface Link {
 const MAX_LINKS = 10_000
 const MAX_AGE_MS = 3_600_000
 /** Results without these bytes hold no link; most do not, and are not parsed. */
-const MARK = Buffer.from('"uri"')
+const MARK = '"uri"'
 
 /** Content blocks of a tool's result, and of a prompt's messages. */
 function* blocks(result: unknown): Generator<Record<string, unknown>> {
@@ -36,7 +37,7 @@ function uriOf({ type, uri, resource }: Record<string, unknown>): string | undef
   return typeof found === 'string' ? found : undefined
 }
 
-function parse(body: Buffer): unknown {
+function parse(body: Payload): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {

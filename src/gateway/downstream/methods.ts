@@ -35,9 +35,7 @@ function stringParam(exchange: Exchange, name: string): string {
 
 /** What modern results say besides: that they are complete, and whose they are. */
 const stampOf = ({ era, edge }: Exchange, extra: string): string =>
-  era === 'modern'
-    ? `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${JSON.stringify(edge.identity)}}`
-    : ''
+  era === 'modern' ? `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${edge.serverInfo}}` : ''
 
 /** Sends a result of our own making. */
 export function sendResult(exchange: Exchange, members: string, extra = ''): void {
@@ -128,7 +126,8 @@ function paramHeaders({ era, message, headers }: Exchange, { params }: Item): re
   if (era === 'legacy') return params.headers.length > 0 ? paramHeaderPairs(params, args) : none
   const wrong = mismatchedHeader(params, args, headers, decodeHeader)
   if (wrong) throw mismatch(message.id, wrong.header, wrong.given, wrong.body)
-  return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
+  const others = otherParamHeaders(params, headers)
+  return params.headers.length > 0 ? [...paramHeaderPairs(params, args), ...others] : others
 }
 
 /** A URI that one of this caller's results held leads to the server that sent it (proxy page 8, step 4). */

@@ -65,7 +65,7 @@ export const listen: Method = async (exchange) => {
     },
     end() {
       following.close()
-      const meta = `"${META}serverInfo":${JSON.stringify(edge.identity)},"${META}subscriptionId":${id}`
+      const meta = `"${META}serverInfo":${edge.serverInfo},"${META}subscriptionId":${id}`
       reply.result(id, Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`))
     }
   }

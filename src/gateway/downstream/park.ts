@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { isObject } from '../../domain/is-object.ts'
 import { members } from '../json.ts'
 import type { Caller } from '../gateway.ts'
+import { Payload } from '../payload.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
@@ -66,7 +67,7 @@ function digestOf({ method, text, paramMembers }: Message): string {
   return hash.digest('base64url')
 }
 
-const cancelled: Answer = { kind: 'result', body: Buffer.from('{"action":"cancel"}') }
+const cancelled: Answer = { kind: 'result', body: Payload.of('{"action":"cancel"}') }
 const LATE = 'the caller did not come back in time'
 const GONE = 'the caller can not be asked any more'
 
@@ -84,7 +85,7 @@ export function inputRequests(questions: readonly Question[]): string {
   return `{${wanted.join(',')}}`
 }
 
-const none: Answer = { kind: 'result', body: Buffer.from('{}') }
+const none: Answer = { kind: 'result', body: Payload.of('{}') }
 
 /** The answers that the caller brought, by question; undefined where one that is wanted is missing or no object. */
 export function readResponses({ text, paramMembers }: Message, questions: readonly Question[]): Answer[] | undefined {
@@ -99,7 +100,7 @@ export function readResponses({ text, paramMembers }: Message, questions: readon
     const response = found.find(({ key }) => key === keyOf(i))
     const value = response && text.slice(response.start, response.end)
     if (value === undefined || !isObject(JSON.parse(value))) return undefined
-    answers.push({ kind: 'result', body: Buffer.from(value) })
+    answers.push({ kind: 'result', body: Payload.of(value) })
   }
   return answers
 }

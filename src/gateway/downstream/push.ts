@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { members, valueOf } from '../json.ts'
+import { Payload } from '../payload.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { Message } from './jsonrpc.ts'
 import type { Responder } from './responder.ts'
@@ -49,7 +50,7 @@ function readResponse({ text }: Message): { id: string; answer: Answer } | undef
   const result = valueOf(text, found, 'result')
   const body = result ?? valueOf(text, found, 'error')
   if (id === undefined || body === undefined) return undefined
-  return { id, answer: { kind: result === undefined ? 'error' : 'result', body: Buffer.from(body) } }
+  return { id, answer: { kind: result === undefined ? 'error' : 'result', body: Payload.of(body) } }
 }
 
 export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {

@@ -31,12 +31,10 @@ export class Questions {
     })
   }
 
-  /** Resolves with the next questions, once there are any: also those that came while nobody waited. */
-  next(): Promise<readonly Question[]> {
-    return new Promise((resolve) => {
-      this.#deliver = resolve
-      if (!this.#timer) this.#flush()
-    })
+  /** Tells the next questions once, when there are any: also those that came while nobody waited. */
+  next(deliver: (questions: readonly Question[]) => void): void {
+    this.#deliver = deliver
+    if (!this.#timer) this.#flush()
   }
 
   /** The call is over: nobody will be asked, now or later. */

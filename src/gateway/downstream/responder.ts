@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Held } from '../bag.ts'
+import { Payload } from '../payload.ts'
 import type { Answer } from '../upstream/call.ts'
 import { codes, errorText } from './jsonrpc.ts'
 
@@ -63,7 +64,7 @@ export class Part implements Responder {
   }
 
   result(id: string, body: Buffer): void {
-    this.answer(id, { kind: 'result', body })
+    this.answer(id, { kind: 'result', body: Payload.ofBytes(body) })
   }
 
   list(id: string, before: string, entries: Buffer, after: string): void {

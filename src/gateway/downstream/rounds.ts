@@ -1,9 +1,11 @@
 import { isObject } from '../../domain/is-object.ts'
 import { JsonError, members, valueOf } from '../json.ts'
 import type { Outgoing } from '../upstream/call.ts'
+import type { Payload } from '../payload.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Forwarded } from './exchange.ts'
+import { INPUT_REQUIRED } from './label.ts'
 import type { CallSink } from './sink.ts'
 
 /** How often an upstream may ask for more input before it answers (proxy page 5). */
@@ -35,10 +37,10 @@ function readRequest(text: string, key: string, start: number): InputRequest {
 /** Undefined where the result is no question. Throws UpstreamFailure. */
 function readWanted({ answer, era }: Forwarded): Wanted | undefined {
   if (era !== 'modern' || answer.kind !== 'result') return undefined
-  const text = answer.body.toString()
   try {
+    if (answer.body.valueOf('resultType') !== INPUT_REQUIRED) return undefined
+    const text = answer.body.toString()
     const found = members(text)
-    if (valueOf(text, found, 'resultType') !== '"input_required"') return undefined
     const asked = found.find(({ key }) => key === 'inputRequests')
     const requests = asked ? members(text, asked.start).map(({ key, start }) => readRequest(text, key, start)) : []
     return { requests, state: valueOf(text, found, 'requestState') }
@@ -59,7 +61,7 @@ export class InputRefused extends Error {
   }
 }
 
-function refusal(body: Buffer): InputRefused {
+function refusal(body: Payload): InputRefused {
   const error: unknown = JSON.parse(body.toString())
   const { code, message } = isObject(error) ? error : {}
   return new InputRefused(

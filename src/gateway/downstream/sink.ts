@@ -19,7 +19,9 @@ const MAX_KEPT = 100
 const MAX_KEPT_CHARACTERS = 65_536
 
 /** Takes a request of an upstream where the caller cannot be sent one: a modern caller is asked in its result. */
-export type Asker = (method: string, params: string, asking: Asking) => Promise<Answer>
+export interface Asker {
+  ask(method: string, params: string, asking: Asking): Promise<Answer>
+}
 
 /** What a client's call can take before its answer: progress, log messages and requests, on its own stream. */
 export class CallSink implements Sink {
@@ -115,7 +117,7 @@ export class CallSink implements Sink {
 
   #ask(method: string, params: string, asking: Asking): Promise<Answer> {
     const { session, reply, edge } = this.#exchange
-    if (!session) return this.asker?.(method, params, asking) ?? Promise.resolve(methodNotFound)
+    if (!session) return this.asker?.ask(method, params, asking) ?? Promise.resolve(methodNotFound)
     edge.elicitations.note(this.#server.name, params, { session, reply })
     session.pushes ??= createPushes(session)
     const push = session.pushes.ask(reply, method, params)

@@ -1,4 +1,5 @@
 import { members, valueOf } from '../json.ts'
+import { Payload } from '../payload.ts'
 import { errorAnswer, type Answer, type Asking } from './call.ts'
 
 /** Answers a request of the upstream's; both texts are JSON. */
@@ -10,7 +11,7 @@ export const isBroadcast = (method: string) =>
   method === 'notifications/resources/updated' ||
   method === 'notifications/elicitation/complete'
 
-const pong: Answer = { kind: 'result', body: Buffer.from('{}') }
+const pong: Answer = { kind: 'result', body: Payload.of('{}') }
 const internalError = errorAnswer(-32603, 'Internal error')
 const tooMany = errorAnswer(-32603, 'Too many requests at a time')
 

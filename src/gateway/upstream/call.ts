@@ -1,5 +1,6 @@
 import type { Held } from '../bag.ts'
 import type { Observation } from '../observation.ts'
+import { Payload } from '../payload.ts'
 import type { TraceContext } from '../tracing.ts'
 import type { UpstreamFailure } from './failure.ts'
 
@@ -21,13 +22,13 @@ export interface Outgoing {
 /** What came back: the JSON text of `result` or of `error`, byte for byte. */
 export interface Answer {
   readonly kind: 'result' | 'error'
-  readonly body: Buffer
+  readonly body: Payload
 }
 
 /** An error of our own making. */
 export const errorAnswer = (code: number, message: string): Answer => ({
   kind: 'error',
-  body: Buffer.from(JSON.stringify({ code, message }))
+  body: Payload.of(JSON.stringify({ code, message }))
 })
 
 export const methodNotFound = errorAnswer(-32601, 'Method not found')

@@ -1,17 +1,18 @@
 import { isUtf8 } from 'node:buffer'
+import { membersOfBytes, skipSpaceBytes } from '../json-bytes.ts'
 import {
+  checkUnique,
   type JsonLimits,
   JsonError,
   MAX_DEPTH,
+  type Member,
   members,
   skipSpace,
-  skipValue,
-  uniqueMembers,
   valueOf
 } from '../json.ts'
+import { LARGE, Payload } from '../payload.ts'
 import type { Answer } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
-import { skipValueBytes } from './http-scan.ts'
 
 /** A JSON-RPC message, read as far as its kind. `id` and `params` are JSON text; no params are `{}`. */
 export type Message =
@@ -23,8 +24,6 @@ const HEAD = '{"jsonrpc":"2.0","id":'
 const RESULT = ',"result":{'
 const RESULT_FIRST = '{"result":{'
 const TAIL = ',"jsonrpc":"2.0","id":'
-/** From this size on no string is made of the whole body. */
-const LARGE = 65_536
 const MARGIN = 128
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
@@ -47,6 +46,14 @@ function resultStart(head: string, id: string): number {
   return isFirst && head.startsWith(RESULT, HEAD.length + id.length) ? HEAD.length + id.length + RESULT.length - 1 : -1
 }
 
+/** Depth is counted from the result on. */
+const within = ({ depth, elements }: JsonLimits): JsonLimits => ({ depth: depth - 1, elements })
+
+/** Offset behind the object whose members these are. */
+function endOf(found: readonly Member[], start: number, skip: (at: number) => number): number {
+  return skip(found.at(-1)?.end ?? start + 1) + 1
+}
+
 /**
  * The result for the request `id` where the message is laid out as the SDKs do it (id before, or id last); null for
  * everything else, which `readMessage` then reads. Both take bytes that are UTF-8, both throw JsonError.
@@ -56,7 +63,8 @@ export function quickResult(bytes: Buffer, id: string, limits = defaultLimits): 
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null
-  const end = isLarge ? skipValueBytes(bytes, start, limits) : skipValue(head, start, limits)
+  const found = isLarge ? membersOfBytes(bytes, start, within(limits)) : members(head, start, within(limits))
+  const end = endOf(found, start, (at) => (isLarge ? skipSpaceBytes(bytes, at) : skipSpace(head, at)))
   if (isLarge && bytes.length - end > MARGIN) return null
   // of a large body only its end is made a string
   const text = isLarge ? bytes.toString('latin1', end) : head
@@ -65,7 +73,12 @@ export function quickResult(bytes: Buffer, id: string, limits = defaultLimits): 
     if (!text.startsWith(TAIL, at) || !text.startsWith(id, at + TAIL.length)) return null
     at += TAIL.length + id.length
   }
-  return endsAt(text, at) ? { kind: 'result', body: bytes.subarray(start, end) } : null
+  if (!endsAt(text, at)) return null
+  const known = { members: found, base: start }
+  const body = isLarge
+    ? Payload.ofBytes(bytes.subarray(start, end), known)
+    : Payload.ofLatin1(head.slice(start, end), known)
+  return { kind: 'result', body }
 }
 
 function isErrorObject(text: string, at: number): boolean {
@@ -74,10 +87,13 @@ function isErrorObject(text: string, at: number): boolean {
   return /^-?\d{1,15}$/.test(valueOf(text, found, 'code') ?? '') && valueOf(text, found, 'message')?.[0] === '"'
 }
 
+const nested = { result: {} } as const
+
 /** Reads one message. Throws JsonError, or UpstreamFailure where it is JSON but no JSON-RPC 2.0. */
 export function readMessage(bytes: Buffer, limits = defaultLimits): Message {
   const text = bytes.toString('latin1')
-  const found = uniqueMembers(text, 0, limits)
+  const found = members(text, 0, limits, nested)
+  checkUnique(found)
   const last = found.at(-1)
   if (last && !endsAt(text, skipSpace(text, last.end))) throw new JsonError('syntax', 'text behind the JSON value')
   const member = (key: string) => found.find((each) => each.key === key)
@@ -97,11 +113,12 @@ export function readMessage(bytes: Buffer, limits = defaultLimits): Message {
   const error = member('error')
   if (!result === !error)
     throw bad(`answered with ${result ? 'both a result and an' : 'neither a result nor an'} error`)
-  const { start, end } = (result ?? error)!
+  const { start, end, members: own } = (result ?? error)!
   if (result ? text.charCodeAt(start) !== OPEN_OBJECT : !isErrorObject(text, start)) {
     throw bad(`answered with ${result ? 'a result' : 'an error'} of the wrong shape`)
   }
-  return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body: bytes.subarray(start, end) } }
+  const body = Payload.ofLatin1(text.slice(start, end), own ? { members: own, base: start } : null)
+  return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }
 
 /** What a JSON problem of an upstream's answer is called towards the caller. */

@@ -124,11 +124,11 @@ async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions
 
 /** The same greeting comes with each new session: it is parsed once. */
 function createGreetings(): typeof readGreeting {
-  let last: { readonly body: Buffer; readonly greeting: Greeting } | null = null
+  let last: { readonly body: string; readonly greeting: Greeting } | null = null
   return (answer) => {
-    if (answer.kind === 'result' && last?.body.equals(answer.body)) return last.greeting
+    if (answer.kind === 'result' && last?.body === answer.body.latin1) return last.greeting
     const greeting = readGreeting(answer)
-    last = { body: answer.body, greeting }
+    last = { body: answer.body.latin1, greeting }
     return greeting
   }
 }

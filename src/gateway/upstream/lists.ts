@@ -1,5 +1,6 @@
 import type { ItemKind, OfferedItem } from '../../registry/model.ts'
 import { JsonError, MAX_DEPTH, members, skipSpace, skipValue, valueOf } from '../json.ts'
+import { Payload } from '../payload.ts'
 import { Call, methodNotFound, type Answer, type Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -9,9 +10,9 @@ import { cleanText, readError, toFailure } from './http-message.ts'
 export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}'
 
 const pushAnswers = new Map([
-  ['roots/list', { kind: 'result', body: Buffer.from('{"roots":[]}') }],
-  ['elicitation/create', { kind: 'result', body: Buffer.from('{"action":"cancel"}') }],
-  ['sampling/createMessage', { kind: 'error', body: Buffer.from('{"code":-32603,"message":"nobody to ask"}') }]
+  ['roots/list', { kind: 'result', body: Payload.of('{"roots":[]}') }],
+  ['elicitation/create', { kind: 'result', body: Payload.of('{"action":"cancel"}') }],
+  ['sampling/createMessage', { kind: 'error', body: Payload.of('{"code":-32603,"message":"nobody to ask"}') }]
 ] as [string, Answer][])
 
 /** A push on a session that reads lists belongs to nobody (proxy page 4.3). */

@@ -1,6 +1,7 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, skipSpace, withMembers } from '../json.ts'
 import type { Span } from '../json.ts'
+import { Payload } from '../payload.ts'
 import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -133,7 +134,7 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
     if (problem !== undefined) entry.reject(badResponse(problem))
     else {
       const { start, end } = (message.result ?? message.error)!
-      entry.resolve({ kind: message.result ? 'result' : 'error', body: bytes.subarray(start, end) })
+      entry.resolve({ kind: message.result ? 'result' : 'error', body: Payload.ofBytes(bytes.subarray(start, end)) })
     }
     return true
   }

@@ -1,6 +1,7 @@
 import type { StoredServer, Verdict } from '../../registry/model.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { Forwarded, Origin } from '../downstream/exchange.ts'
+import { Payload } from '../payload.ts'
 import type { Shares } from '../shares.ts'
 import type { Answer, Call } from './call.ts'
 import { createBreaker, type BreakerState } from './breaker.ts'
@@ -102,7 +103,7 @@ function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Pr
 
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, shares, observer, callMs, callTotalMs, redact } = options
-  const redactBytes = (body: Buffer) => Buffer.from(redact(body.toString()))
+  const redacted = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
   const breaker = createBreaker()
   const { name, transport, session_mode: mode } = server
   const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
@@ -133,56 +134,73 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     await ask(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => {})
   }
 
-  const once = async (call: Call, need: Need): Promise<Answer> => {
-    const acquired = acquireFor(call, sessions, need)
-    const connection = acquired instanceof Promise ? await acquired : acquired
-    try {
-      const level = hasLevels && connection.era === 'legacy' ? call.sink.logLevel : undefined
-      if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
-      if (call.stopped) throw call.stopped
-      call.observation?.reaches(connection.greeting.version)
-      const answer = await connection.send(call)
-      breaker.reacted()
-      return answer.kind === 'error' ? { kind: 'error', body: redactBytes(answer.body) } : answer
-    } catch (error) {
-      if (error !== call.stopped) noteFailure(breaker, error)
-      if (!(error instanceof UpstreamFailure)) throw error
-      if (error.reason !== 'cancelled') {
-        observer.failed(name, error.reason, error.message)
-        call.observation?.hears(connection.stderr?.())
-      }
-      throw redactFailure(error, redact)
-    } finally {
-      sessions.release(connection)
+  /** What goes wrong under a call, without secrets. */
+  const noted = (error: unknown, call: Call, connection: Connection): unknown => {
+    if (error !== call.stopped) noteFailure(breaker, error)
+    if (!(error instanceof UpstreamFailure)) return error
+    if (error.reason !== 'cancelled') {
+      observer.failed(name, error.reason, error.message)
+      call.observation?.hears(connection.stderr?.())
     }
+    return redactFailure(error, redact)
   }
+  const begin = (call: Call) => {
+    active++
+    call.observation?.leaves(redact, mode)
+    deadlines.watch(call, callMs, callTotalMs)
+  }
+  const finish = (call: Call, principal: string | null) => {
+    if (principal !== null) shares.give(principal)
+    deadlines.forget(call)
+    call.observation?.returns()
+    active--
+    if (active === 0) retired?.()
+  }
+  const needOf = ({ sink: { capabilities, logLevel }, observation }: Call, { era, owner, home }: Origin): Need => ({
+    era: chooseEra(verdict, server, era),
+    owner,
+    capabilities,
+    home,
+    wantsLogs: home !== undefined || logLevel !== undefined,
+    observation
+  })
+
   return {
-    async call(call, { era, owner, principal, home }) {
+    // one function from here to the answer: a promise more is a measurable part of a call's cost
+    async call(call, origin) {
+      const { principal } = origin
       if (principal !== null && !shares.take(principal)) throw limited()
-      const { capabilities, logLevel } = call.sink
-      const wantsLogs = home !== undefined || logLevel !== undefined
-      const { observation } = call
-      let need: Need = { era: chooseEra(verdict, server, era), owner, capabilities, home, wantsLogs, observation }
-      active++
-      observation?.leaves(redact, mode)
-      deadlines.watch(call, callMs, callTotalMs)
+      let need = needOf(call, origin)
       let turn: Turn | undefined
+      begin(call)
       try {
-        if (goesAlone(server, era, need)) {
-          turn = await exclusive.take(`${owner} ${need.capabilities}`, call)
+        if (goesAlone(server, origin.era, need)) {
+          turn = await exclusive.take(`${origin.owner} ${need.capabilities}`, call)
           need = { ...need, lane: turn.lane }
         }
-        return { answer: await once(call, need), era: need.era }
-      } catch (error) {
-        if (!mayRepeat(error, call)) throw error
-        return { answer: await once(call, need), era: need.era }
+        for (let isRepeated = false; ; isRepeated = true) {
+          let connection: Connection | undefined
+          try {
+            const acquired = acquireFor(call, sessions, need)
+            connection = acquired instanceof Promise ? await acquired : acquired
+            const level = hasLevels && connection.era === 'legacy' ? call.sink.logLevel : undefined
+            if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
+            if (call.stopped) throw call.stopped
+            call.observation?.reaches(connection.greeting.version)
+            const answer = await connection.send(call)
+            breaker.reacted()
+            return { answer: answer.kind === 'error' ? redacted(answer) : answer, era: need.era }
+          } catch (error) {
+            // what goes wrong in connecting is noted there
+            const failure = connection ? noted(error, call, connection) : error
+            if (isRepeated || !mayRepeat(failure, call)) throw failure
+          } finally {
+            if (connection) sessions.release(connection)
+          }
+        }
       } finally {
         turn?.done()
-        if (principal !== null) shares.give(principal)
-        deadlines.forget(call)
-        call.observation?.returns()
-        active--
-        if (active === 0) retired?.()
+        finish(call, principal)
       }
     },
     get active() {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JsonError, MAX_DEPTH, skipValue } from '../../src/gateway/json.ts'
 import { quickResult } from '../../src/gateway/upstream/http-message.ts'
-import { skipValueBytes } from '../../src/gateway/upstream/http-scan.ts'
+import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
 
 const limits = { depth: MAX_DEPTH, elements: Infinity }
 const outcome = (run: () => number) => {

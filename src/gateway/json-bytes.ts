@@ -1,4 +1,4 @@
-import { type JsonLimits, JsonError } from '../json.ts'
+import { type JsonLimits, JsonError, MAX_DEPTH, readKey, type Member } from './json.ts'
 
 const QUOTE = 34
 const PLUS = 43
@@ -14,6 +14,7 @@ const BACKSLASH = 92
 const LOWER_E = 101
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
+const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 /** Calling `indexOf` costs as much as looking at some hundred bytes; text full of escapes is better looked at. */
 const WINDOW = 256
 
@@ -83,11 +84,14 @@ function skipScalar(bytes: Buffer, at: number): number {
   throw syntax(at)
 }
 
-function skipKey(bytes: Buffer, at: number): number {
-  const colon = skipSpaceBytes(bytes, skipString(bytes, at))
+/** Behind the colon that follows a key, at the value. `at` is behind the key. */
+function skipColon(bytes: Buffer, at: number): number {
+  const colon = skipSpaceBytes(bytes, at)
   if (bytes[colon] !== COLON) throw syntax(colon)
   return skipSpaceBytes(bytes, colon + 1)
 }
+
+const skipKey = (bytes: Buffer, at: number): number => skipColon(bytes, skipString(bytes, at))
 
 /**
  * `skipValue` of `json.ts` on bytes, for answers that are too large to make a string of: at 1 MB the string alone costs
@@ -125,5 +129,25 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: JsonLimits): n
       if (open.at(-1) === CLOSE_OBJECT) i = skipKey(bytes, i)
       break
     }
+  }
+}
+
+/** `members` of `json.ts` on bytes; keys are one character a byte. Throws JsonError. */
+export function membersOfBytes(bytes: Buffer, at = 0, limits: JsonLimits = unbounded): Member[] {
+  let i = skipSpaceBytes(bytes, at)
+  if (bytes[i] !== OPEN_OBJECT) throw syntax(i)
+  const found: Member[] = []
+  i = skipSpaceBytes(bytes, i + 1)
+  if (bytes[i] === CLOSE_OBJECT) return found
+  for (;;) {
+    const keyStart = i
+    const keyEnd = skipString(bytes, i)
+    const start = skipColon(bytes, keyEnd)
+    const end = skipValueBytes(bytes, start, limits)
+    found.push({ key: readKey(bytes.toString('latin1', keyStart, keyEnd)), keyStart, start, end })
+    i = skipSpaceBytes(bytes, end)
+    if (bytes[i] === CLOSE_OBJECT) return found
+    if (bytes[i] !== COMMA) throw syntax(i)
+    i = skipSpaceBytes(bytes, i + 1)
   }
 }
