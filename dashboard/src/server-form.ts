@@ -123,7 +123,9 @@ export const toInput = (form: ServerForm): ServerInput =>
 export function problemsOf(form: ServerForm, isWhole: boolean): Problems {
   const { name, transport, url, command } = form
   const problems: { -readonly [K in keyof Problems]: Problems[K] } = {}
-  if (name.trim() === '' ? isWhole : !isServerName(name.trim())) problems.name = `The name ${SERVER_NAME_RULE}.`
+  if (name.trim() === '') {
+    if (isWhole) problems.name = 'A name is needed.'
+  } else if (!isServerName(name.trim())) problems.name = `The name ${SERVER_NAME_RULE}.`
   if (transport === 'stdio') {
     if (command.trim() === '' && isWhole) problems.command = 'A command is needed, for example npx.'
   } else if (url !== null && (url.trim() === '' ? isWhole : !/^https?:\/\/[^\s/]+/.test(url.trim()))) {

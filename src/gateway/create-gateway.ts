@@ -54,6 +54,7 @@ import { createWatchdog } from './upstream/stdio-watchdog.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 import { createWatchSession } from './upstream/watch-session.ts'
 import { createUpstreams } from './upstreams.ts'
+import { createVisitors } from './visitors.ts'
 import { createWatching } from './watching.ts'
 
 export interface Log {
@@ -254,13 +255,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
 
   const subscriptions = createSubscriptions((server) => watching.follow(server))
 
-  /** When clients last used an endpoint, in milliseconds since 1970. */
-  const seen = new Map<string, number>()
+  const visitors = createVisitors()
   const core: Core = {
     scope(caller, endpoint) {
-      if (hasDashboard) seen.set(endpoint, Date.now())
+      if (hasDashboard) visitors.came(endpoint)
       return scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
     },
+    met: (endpoint, client) => (hasDashboard ? visitors.met(endpoint, client) : null),
     allows: (caller, server) => allows(allowedTo(catalog, caller), server),
     forward: (server, call, origin) => upstreams.of(server).call(call, origin),
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
@@ -334,7 +335,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     if (narrowed) subscriptions.review()
     for (const { stored } of gone) {
       mcp.endGroup(stored.name)
-      for (const path of seen.keys()) if (groupOf(path) === stored.name) seen.delete(path)
+      visitors.forget(stored.name)
     }
     mcp.catalogChanged()
     watching.review()
@@ -357,7 +358,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       registry,
       contacts,
       changes,
-      seen,
+      visitors,
       catalog: () => catalog,
       targetOf,
       readOffer,

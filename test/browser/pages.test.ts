@@ -13,7 +13,6 @@ const routes = [
   '#/servers/evil?tab=calls',
   '#/servers/evil?tab=settings',
   '#/servers/reports?tab=log',
-  '#/new/server',
   '#/new/server?tab=form&transport=stdio',
   '#/new/server?tab=paste',
   '#/tools',
@@ -22,6 +21,7 @@ const routes = [
   '#/prompts',
   '#/prompts/evil__ask',
   '#/resources',
+  `#/resources?uri=${encodeURIComponent('x://{id}')}`,
   '#/groups',
   '#/groups/evil',
   '#/new/group',
@@ -39,7 +39,8 @@ test('every page is open to everybody, in both themes and widths, and hostile te
   const reports = await makeBreakable(t, `FATAL: ${hostile.image}`)
   await gateway.register({ ...at('evil', await startHostile(t)), description: Object.values(hostile).join(' ') })
   await gateway.register(reports.registration('reports'))
-  const group = { name: 'evil', description: hostile.image, included_servers: ['evil'] }
+  const description = `${Object.values(hostile).join(' ')} ${'long '.repeat(40)}`
+  const group = { name: 'evil', description, included_servers: ['evil'] }
   assert.equal((await gateway.post('/api/v0/tool-groups', group)).status, 201)
   await gateway.post('/api/v0/tools/invoke', { name: 'evil__look' })
   await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 1, b: 2 })
@@ -59,10 +60,22 @@ test('every page is open to everybody, in both themes and widths, and hostile te
           }
           assert.equal(await overflowOf(page), 0, `${width} px`)
         }
+        await page.setViewportSize({ width: 320, height: 900 })
+        assert.equal(await overflowOf(page), 0, '320 px')
         assert.equal(await page.evaluate('window.__x'), undefined)
         assert.equal(await page.locator('main img, main script, main a[href^="javascript:"]').count(), 0)
       })
     }
+  })
+
+  await t.test('prompts and resources whose texts hold hidden characters need attention', async () => {
+    await visit('#/overview', async (page) => {
+      await page.getByRole('link', { name: 'The texts of the prompt evil__ask hold hidden characters' }).click()
+      await page.locator('.det').getByText('hidden characters').waitFor()
+      await go(page, '#/overview')
+      await page.getByRole('link', { name: /^The texts of the resource x:\/\/a.* hold hidden characters/ }).click()
+      await page.locator('.det').getByText('hidden characters').waitFor()
+    })
   })
 
   await t.test('DA-08 hostile text is shown as it is, hidden characters as marks', async () => {

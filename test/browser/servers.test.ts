@@ -102,7 +102,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
   await t.test('the form tests without keeping, and offers to replace a name that is taken', async () => {
     const beta = await startUpstream(t, 'beta', { tools: [{ name: 'other', inputSchema: { type: 'object' } }] })
     await visit(
-      '#/new/server',
+      '#/new/server?tab=form',
       async (page) => {
         await page.getByLabel('URL').fill(beta.url)
         await page.getByLabel('Name').fill('alpha')
@@ -176,7 +176,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
     const configuration = {
       mcpServers: {
         'my notes': { url: guarded.url, headers: { Authorization: 'Bearer ${NOTES_TOKEN}' }, autoApprove: [] },
-        loop: { url: `${gateway.url}/mcp` },
+        loop: { url: `${gateway.url.replace('127.0.0.1', 'localhost.')}/mcp` },
         gone: { url: 'http://127.0.0.1:9/mcp' }
       }
     }
@@ -186,10 +186,24 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByText('Ignored: autoApprove').waitFor()
       assert.equal(await page.getByRole('checkbox', { name: 'Add loop' }).isDisabled(), true)
       await page.getByLabel('NOTES_TOKEN').fill('a-token-of-notes')
+      const hanging = await startUpstream(t, 'hanging', { onRequest: () => true })
       await page.getByRole('button', { name: 'Add 2 servers' }).click()
       await page.getByText(/Added, \d+ tools?/).waitFor()
       await page.getByText('Failed', { exact: true }).waitFor()
       await page.getByRole('link', { name: 'my-notes' }).waitFor()
+      await page.getByText('1 added, 1 failed').waitFor()
+      await page.getByRole('button', { name: 'Add 1 server', exact: true }).waitFor()
+
+      // one that takes its time shows that it is under way, and for how long
+      await page
+        .getByRole('textbox', { name: 'Configuration' })
+        .fill(JSON.stringify({ mcpServers: { slow: { url: hanging.url } } }))
+      await page.getByRole('button', { name: 'Preview' }).click()
+      await page.getByRole('button', { name: 'Add 1 server', exact: true }).click()
+      await page.getByText('Connecting', { exact: true }).waitFor()
+      await page.getByRole('row', { name: /slow/ }).getByText(/\d s$/).waitFor()
+      await hanging.close()
+      await page.getByText('Failed', { exact: true }).waitFor()
     })
     assert.ok(guarded.requests.some(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
   })
@@ -227,7 +241,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
     later(t, as.close)
     const upstream = await startProtected(null, as)
     later(t, upstream.close)
-    await visit('#/new/server', async (page) => {
+    await visit('#/new/server?tab=form', async (page) => {
       await page.getByLabel('URL').fill(upstream.url)
       await page.getByLabel('Name').fill('tracker')
       await page.getByRole('button', { name: 'Add server' }).click()
@@ -320,7 +334,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByText(`claude mcp add --transport http towpath ${gateway.url}/mcp`).waitFor()
       const initialize = {
         ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
-        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'some-agent', version: '1.2' } }
       }
       const answer = await fetch(`${gateway.url}/mcp`, {
         method: 'POST',
@@ -329,6 +343,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       })
       assert.equal(answer.status, 200)
       await page.getByText('A client is connected').waitFor()
+      await page.getByText('some-agent 1.2').waitFor()
     })
   })
 

@@ -127,7 +127,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download').click()])
         assert.equal(download.suggestedFilename(), 'blob')
         await shown.getByText('It does not match the output schema').waitFor()
-        await shown.getByText('Must be number').waitFor()
+        await shown.getByText('Must be a number').waitFor()
         await isClean(page)
         await button(page, 'Raw').click()
         await shown.getByText('"resource_link"').waitFor()

@@ -343,6 +343,53 @@ test('a changed or hidden text of a tool is flagged until it is accepted', async
   )
 })
 
+test('clients of either era are seen at the endpoint that they use, by the names that they give', async (t) => {
+  const app = await startApp(t)
+  await register(app, stdioServer('alpha'))
+  await ask(app, 'POST', '/tool-groups', { name: 'helpers', included_servers: ['alpha'] })
+  const post = (url: string, method: string, params: object, headers: Record<string, string> = {}) =>
+    app.inject({
+      ...{ method: 'POST', url, payload: { jsonrpc: '2.0', id: 1, method, params } },
+      headers: { accept: 'application/json, text/event-stream', ...headers }
+    })
+  const helpers = '/v0/groups/helpers/mcp'
+  const seen = async () => {
+    const { clients, seen: at } = await read<ToolGroupView>(app, '/tool-groups/helpers')
+    return [clients.map(({ name, version, endpoint }) => [name, version, endpoint]), at === undefined] as const
+  }
+  assert.deepEqual(await seen(), [[], true])
+
+  const opened = await post(helpers, 'initialize', {
+    ...{ protocolVersion: '2025-11-25', capabilities: {} },
+    clientInfo: { name: 'old', version: '1.2' }
+  })
+  assert.equal(opened.statusCode, 200)
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientInfo': { name: 'new\u200b', version: '3' }
+  }
+  const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
+  assert.equal((await post(helpers, 'tools/list', { _meta: meta }, modern)).statusCode, 200)
+  const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) }
+  await until('the older client to be the newest', async () => {
+    await post(helpers, 'ping', {}, session)
+    return (await seen())[0][0]?.[0] === 'old'
+  })
+  assert.deepEqual(await seen(), [
+    [
+      ['old', '1.2', helpers],
+      ['new\u200b', '3', helpers]
+    ],
+    false
+  ])
+  const { clients, last_client_at } = await read<Overview>(app, '/overview')
+  assert.deepEqual([clients.length, clients[0]?.name], [2, 'old'])
+  assert.ok(last_client_at)
+  await ask(app, 'DELETE', '/tool-groups/helpers')
+  await until('its clients to be forgotten', async () => (await read<Overview>(app, '/overview')).clients.length === 0)
+})
+
 test('what a tool says in JSON is shown as it came, numbers beyond a double included', async (t) => {
   const app = await startApp(t)
   let limit = '9007199254740993'

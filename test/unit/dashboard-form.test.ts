@@ -473,8 +473,8 @@ test('each problem stands at its field, in words for a person', () => {
       '/kind': 'Must be one of "a","b"',
       '/when': 'Is no date-time',
       '/list': 'Takes at most 2 items. Holds the same item twice',
-      '/list/2': 'Must be number',
-      '/a~1b ~0c': 'Must be boolean',
+      '/list/2': 'Must be a number',
+      '/a~1b ~0c': 'Must be a boolean',
       '/other': 'The schema does not allow this member'
     }
   )
@@ -509,7 +509,7 @@ test('types that all differ are told as one problem', () => {
   const schema = { properties: { id: { anyOf: [{ type: 'string' }, { type: 'integer' }] } } }
   assert.deepEqual(problems(schema, { id: true }), { '/id': 'Matches none of the forms' })
   assert.deepEqual(problems({ properties: { id: { type: ['string', 'integer'] } } }, { id: true }), {
-    '/id': 'Must be string or integer'
+    '/id': 'Must be a string or an integer'
   })
 })
 
@@ -527,14 +527,14 @@ test('items with alternatives are told apart', () => {
   }
   assert.deepEqual(problems({ properties: { list: { type: 'array', items } } }, { list: ['x', {}, { a: 'y' }] }), {
     '/list/1/a': 'a is required',
-    '/list/2/a': 'Must be number'
+    '/list/2/a': 'Must be a number'
   })
 })
 
 test('older dialects are read as such', () => {
   const items = [{ type: 'string' }]
   const draft7 = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', properties: { list: { items } } }
-  assert.deepEqual(problems(draft7, { list: [5] }), { '/list/0': 'Must be string' })
+  assert.deepEqual(problems(draft7, { list: [5] }), { '/list/0': 'Must be a string' })
 })
 
 test('the schema is left as it is, and one that is not sound is an error', () => {

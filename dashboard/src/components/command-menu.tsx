@@ -10,11 +10,12 @@ import { Shown } from './shown.tsx'
 
 const SHOWN = 12
 
-/** Ctrl+K: every page, server and tool, and the actions that belong to no page, by a few letters of their names. */
+/** Ctrl+K: every page, server, group and tool, and the actions that belong to no page, by a few letters of their names. */
 export function CommandMenu({ onClose }: { onClose: () => void }) {
   const { location, preferences } = useApp()
   const servers = useSource(sources.servers)
   const tools = useSource(sources.tools)
+  const groups = useSource(sources.groups)
   const typed = useSignal('')
   const at = useSignal(0)
   const id = useId()
@@ -30,13 +31,15 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
     ]
     const known = servers.data.value?.servers ?? []
     const offered = tools.data.value?.tools ?? []
+    const built = groups.data.value?.tool_groups ?? []
     return [
       ...pages,
       ...actions,
       ...known.map(({ name }) => ({ label: name, kind: 'Server', href: link('server', name) })),
+      ...built.map(({ name }) => ({ label: name, kind: 'Group', href: link('group', name) })),
       ...offered.map(({ canonical_name: name }) => ({ label: name, kind: 'Tool', href: link('tool', name) }))
     ]
-  }, [preferences, servers.data.value, tools.data.value])
+  }, [preferences, servers.data.value, groups.data.value, tools.data.value])
 
   const found = findCommands(commands, typed.value, SHOWN)
   const current = Math.min(at.value, found.length - 1)
@@ -44,7 +47,9 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
     if (!command) return
     onClose()
     command.run?.()
-    if (command.href) location.navigate(command.href)
+    const { href } = command
+    if (href?.startsWith('#')) location.navigate(href)
+    else if (href) globalThis.location.assign(href)
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter') run(found[current])
@@ -59,7 +64,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
         class="in"
         type="text"
         role="combobox"
-        aria-label="Page, server, tool or action"
+        aria-label="Page, server, group, tool or action"
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={found.length > 0 ? `${id}-${current}` : undefined}

@@ -41,10 +41,12 @@ interface ConnectClientProps {
   readonly group?: string
   /** How many ways of a client are shown. */
   readonly most?: number
+  /** Said below, of the group that is chosen; '' for all tools. */
+  readonly children?: (group: string) => preact.ComponentChildren
 }
 
 /** How each client is pointed at this gateway, for the global endpoint or a group's. */
-export function ConnectClient({ group = '', most = Infinity }: ConnectClientProps) {
+export function ConnectClient({ group = '', most = Infinity, children }: ConnectClientProps) {
   const overview = useSource(sources.overview).data.value
   const groups = useSource(sources.groups).data.value?.tool_groups ?? []
   const chosen = useSignal(group)
@@ -91,6 +93,7 @@ export function ConnectClient({ group = '', most = Infinity }: ConnectClientProp
             ))}
         </div>
       </Tabs>
+      {children?.(found?.name ?? '')}
     </>
   )
 }

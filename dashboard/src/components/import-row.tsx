@@ -1,6 +1,9 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
-import { plural, sentence } from '../format.ts'
+import { duration, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
+import type { Progress } from '../use-import.ts'
 import { Shown } from './shown.tsx'
 import { Status } from './status.tsx'
 
@@ -12,13 +15,29 @@ const target = ({ config_summary: config }: ImportedServer): string =>
 
 type Result = NonNullable<ImportedServer['result']>
 
-function ResultState({ server, busy }: { server: ImportedServer; busy: boolean }) {
-  if (busy) return <Status tone="warn" word="Connecting" />
-  const { result } = server
-  if (result === undefined) return null
+const found = (word: string, { tool_count }: Result): string =>
+  tool_count === undefined ? word : `${word}, ${plural(tool_count, 'tool')}`
+
+/** A server is started, asked and listed: that takes from a moment to a minute, and a page that stands still looks dead. */
+function Connecting({ since }: { since: number }) {
+  const now = useSignal(since)
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), 1_000)
+    return () => clearInterval(timer)
+  }, [now])
+  const ms = now.value - since
+  return (
+    <>
+      <Status tone="warn" word="Connecting" />
+      {ms >= 1_000 && <span class="muted num"> {duration(ms)}</span>}
+    </>
+  )
+}
+
+function ResultState({ result }: { result: Result }) {
   const states: Readonly<Record<Result['outcome'], preact.ComponentChildren>> = {
-    added: <Status tone="ok" word={`Added, ${plural(result.tool_count ?? 0, 'tool')}`} />,
-    replaced: <Status tone="ok" word={`Replaced, ${plural(result.tool_count ?? 0, 'tool')}`} />,
+    added: <Status tone="ok" word={found('Added', result)} />,
+    replaced: <Status tone="ok" word={found('Replaced', result)} />,
     sign_in_needed: <Status tone="warn" word="Sign-in needed" />,
     failed: <Status tone="err" word="Failed" />,
     skipped: <Status tone="off" word="Skipped" />
@@ -62,15 +81,24 @@ const Remarks = ({ server: { problems, notes, ignored, exists } }: { server: Imp
   </>
 )
 
+const isDone = ({ result }: ImportedServer): boolean => result?.outcome === 'added' || result?.outcome === 'replaced'
+
+function State({ server, progress }: Pick<ImportRowProps, 'server' | 'progress'>) {
+  if (progress?.state === 'connecting') return <Connecting since={progress.since} />
+  if (progress) return <Status tone="off" word="Waiting" />
+  return server.result ? <ResultState result={server.result} /> : <Remarks server={server} />
+}
+
 interface ImportRowProps {
   readonly server: ImportedServer
   readonly chosen: boolean
-  readonly busy: boolean
+  /** Where it is while it is added. */
+  readonly progress: Progress | undefined
   readonly onChoose: (chosen: boolean) => void
 }
 
 /** A server of the configuration: what was made of it, then what became of it. */
-export const ImportRow = ({ server, chosen, busy, onChoose }: ImportRowProps) => (
+export const ImportRow = ({ server, chosen, progress, onChoose }: ImportRowProps) => (
   <tr>
     <td>
       <label class="hit">
@@ -78,14 +106,14 @@ export const ImportRow = ({ server, chosen, busy, onChoose }: ImportRowProps) =>
           type="checkbox"
           class="cb"
           aria-label={`Add ${server.name}`}
-          disabled={server.problems.length > 0 || server.result?.outcome === 'added'}
+          disabled={server.problems.length > 0 || progress !== undefined || isDone(server)}
           checked={chosen}
           onChange={(event) => onChoose(event.currentTarget.checked)}
         />
       </label>
     </td>
     <th scope="row">
-      {server.result?.outcome === 'added' || server.result?.outcome === 'replaced' ? (
+      {isDone(server) ? (
         <a class="name" href={link('server', server.name)}>
           {server.name}
         </a>
@@ -100,7 +128,7 @@ export const ImportRow = ({ server, chosen, busy, onChoose }: ImportRowProps) =>
       </span>
     </td>
     <td class="wrap">
-      {server.result || busy ? <ResultState server={server} busy={busy} /> : <Remarks server={server} />}
+      <State server={server} progress={progress} />
     </td>
   </tr>
 )

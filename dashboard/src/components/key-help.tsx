@@ -9,7 +9,9 @@ const keys: readonly (readonly [keys: string, what: string])[] = [
   ['Enter', 'Open the row'],
   ['Space', 'Select the row'],
   ['e', 'Enable or disable the row'],
-  ['Ctrl Enter', 'Run what the form holds'],
+  ['Ctrl Enter', 'Run the form'],
+  ['Esc', 'Close'],
+  ['?', 'This list'],
   ['g o', 'Overview'],
   ['g s', 'Servers'],
   ['g t', 'Tools'],
@@ -17,8 +19,7 @@ const keys: readonly (readonly [keys: string, what: string])[] = [
   ['g r', 'Resources'],
   ['g g', 'Groups'],
   ['g c', 'Calls'],
-  ['g d', 'Diagnostics'],
-  ['Esc', 'Close']
+  ['g d', 'Diagnostics']
 ]
 
 /** The list of keys, and the one setting that turns single letters off. */

@@ -35,5 +35,6 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
 export const API_DOCS = '/docs'
 
 export const pageLinks: readonly { readonly label: string; readonly href: string }[] = [
-  ...navigation.flatMap(({ entries }) => entries.map(({ label, page }) => ({ label, href: link(page) })))
+  ...navigation.flatMap(({ entries }) => entries.map(({ label, page }) => ({ label, href: link(page) }))),
+  { label: 'API', href: API_DOCS }
 ]

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
 import { ApiError, change, path, send } from '../api.ts'
 import { useApp } from '../app-context.ts'
@@ -50,6 +51,8 @@ const TrialResult = ({ trial }: { trial: ServerTrial }) => {
 /** The form of a registration: it is tried, then added or saved. */
 export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
   const { store, location, notice } = useApp()
+  const element = useRef<HTMLFormElement>(null)
+  const wasForced = useRef(false)
   const form = useSignal(initial)
   const named = useSignal(initial.name !== '')
   const problems = useSignal<Problems>({})
@@ -63,9 +66,14 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
     problems.value = problemsOf(form.value, false)
     if (outcome.value?.kind !== 'sign-in') outcome.value = undefined
   }
+  /** Once the fields have been told of their problems. */
+  const showFirst = () => {
+    setTimeout(() => element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
+  }
   const attempt = async (what: string, work: () => Promise<void>) => {
+    if (busy.value) return
     problems.value = problemsOf(form.value, true)
-    if (Object.keys(problems.value).length > 0) return
+    if (Object.keys(problems.value).length > 0) return showFirst()
     busy.value = what
     outcome.value = undefined
     try {
@@ -74,6 +82,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
       if (!(error instanceof ApiError)) throw error
       problems.value = error.status === 400 ? (problemIn(error.message) ?? {}) : {}
       outcome.value = { kind: 'refused', error }
+      if (Object.keys(problems.value).length > 0) showFirst()
     } finally {
       busy.value = ''
     }
@@ -91,6 +100,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
   }
   const write = (force: boolean) =>
     attempt('write', async () => {
+      wasForced.current = force
       const { status, body } =
         name === undefined
           ? await send<Written>('POST', `${path('servers')}${force ? '?force=true' : ''}`, {
@@ -108,6 +118,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
     <form
       class="stack"
       noValidate
+      ref={element}
       onSubmit={(event) => {
         event.preventDefault()
         void write(false)
@@ -127,7 +138,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
         <SignIn
           server={name ?? form.value.name.trim()}
           required={result.required}
-          onRestart={() => void write(false)}
+          onRestart={() => void write(wasForced.current)}
           onDone={() => done(`${name ?? form.value.name} is connected`)}
         />
       )}

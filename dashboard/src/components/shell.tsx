@@ -43,15 +43,27 @@ function ThemeSwitch() {
   )
 }
 
+const centreOf = (element: HTMLElement): number => {
+  const { left, width } = element.getBoundingClientRect()
+  return left + width / 2
+}
+
 function Side({ route }: { route: Route }) {
   const overview = useSource(sources.overview).data.value
+  const isLoaded = overview !== undefined
+  const nav = useRef<HTMLElement>(null)
+  // a narrow window shows a part of it: the one that says where this is
+  useEffect(() => {
+    const [view, entry] = [nav.current, nav.current?.querySelector<HTMLElement>('[aria-current]')]
+    if (view && entry) view.scrollLeft += centreOf(entry) - centreOf(view)
+  }, [route.page, isLoaded])
   return (
     <header class="side">
       <a class="brand" href={link('servers')}>
         <Logo />
         Towpath
       </a>
-      <nav aria-label="Main">
+      <nav aria-label="Main" ref={nav}>
         {navigation.map(({ heading, entries }) => (
           <div key={heading}>
             {heading && <p class="navlabel">{heading}</p>}

@@ -111,8 +111,21 @@ function problemOf({ keyword, instanceLocation, error }: OutputUnit): Problem {
 
 const after = (pattern: RegExp, error: string): string => pattern.exec(error)?.[1] ?? ''
 
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'a boolean',
+  object: 'an object',
+  array: 'an array'
+}
+
 const messages: Readonly<Record<string, (error: string) => string>> = {
-  type: (error) => `Must be ${after(/Expected "(.*)"\.$/s, error).replaceAll('", "', ' or ')}`,
+  type: (error) =>
+    `Must be ${after(/Expected "(.*)"\.$/s, error)
+      .split('", "')
+      .map((name) => typeNames[name] ?? name)
+      .join(' or ')}`,
   const: (error) => `Must be ${after(/^Instance does not match (.*)\.$/s, error)}`,
   enum: (error) => `Must be one of ${after(/^Instance does not match any of \[(.*)\]\.$/s, error)}`,
   not: () => 'This value is excluded by the schema',

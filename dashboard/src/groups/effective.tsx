@@ -1,12 +1,13 @@
 import { useSignal } from '@preact/signals'
-import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../../src/schemas/dashboard/tool-groups.ts'
+import type { GroupTool, ToolGroupPreview } from '../../../src/schemas/dashboard/tool-groups.ts'
 import { Chevron } from '../components/icons.tsx'
 import { JsonView } from '../components/json-view.tsx'
 import { ErrorPanel } from '../components/panels.tsx'
 import { QualifiedName } from '../components/shown.tsx'
 import { CopyButton } from '../components/copy-button.tsx'
 import { count } from '../format.ts'
-import { choiceOf, groupInput, type Draft } from './draft.ts'
+import { groupInput, type Draft } from './draft.ts'
+import { LeftOut } from './left-out.tsx'
 import type { Preview } from './use-preview.ts'
 
 /** Above it some clients cut the list (a limit of 50 was met). */
@@ -17,20 +18,22 @@ interface EffectiveProps {
   readonly preview: Preview
   readonly draft: Draft
   readonly saved: Draft
+  /** Names of the servers that there are. */
+  readonly servers: ReadonlySet<string>
   /** Tools that the saved group serves; undefined for one that is not saved yet. */
   readonly savedCount: number | undefined
   readonly onDrop: (name: string) => void
 }
 
 /** What agents get from the group as it is drafted, and why. */
-export function Effective({ preview, draft, saved, savedCount, onDrop }: EffectiveProps) {
+export function Effective({ preview, draft, saved, servers, savedCount, onDrop }: EffectiveProps) {
   const { data, error, isLate } = preview
   return (
     <section class="panel flush" aria-labelledby="effective">
       <div class="phead">
         <div class="row">
           <h2 id="effective">What agents get</h2>
-          {!error.value && !isLate.value && <span class="tag ok">live</span>}
+          {!error.value && <span class={isLate.value ? 'tag' : 'tag ok'}>live</span>}
         </div>
         {error.value && <ErrorPanel what="It cannot be told what agents would get." error={error.value} />}
         {data.value && <Figures preview={data.value} savedCount={savedCount} />}
@@ -38,7 +41,7 @@ export function Effective({ preview, draft, saved, savedCount, onDrop }: Effecti
       {data.value && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Effective tools">
           <Served tools={data.value.tools} />
-          <LeftOut preview={data.value} draft={draft} saved={saved} onDrop={onDrop} />
+          <LeftOut preview={data.value} draft={draft} saved={saved} servers={servers} onDrop={onDrop} />
         </div>
       )}
       <AsJson draft={draft} />
@@ -121,87 +124,6 @@ function Served({ tools }: { tools: readonly GroupTool[] }) {
       {tools.length > shown.value && (
         <button type="button" class="btn quiet sm" onClick={() => (shown.value += PAGE)}>
           Show {count(Math.min(PAGE, tools.length - shown.value))} more
-        </button>
-      )}
-    </>
-  )
-}
-
-const reasons: Readonly<Record<LeftOutTool['reason'], readonly [tag: string, kind: string, note: string]>> = {
-  excluded: ['excluded', 'warn', ''],
-  disabled: ['disabled', '', 'Enable it on Tools'],
-  server_disabled: ['server disabled', '', 'Enable its server'],
-  unusable: ['unusable', 'err', 'The gateway cannot serve it'],
-  missing: ['missing', 'err', 'Nothing has this name now. Kept in case it returns']
-}
-
-interface LeftOutProps {
-  readonly preview: ToolGroupPreview
-  readonly draft: Draft
-  readonly saved: Draft
-  readonly onDrop: (name: string) => void
-}
-
-function LeftOut({ preview, draft, saved, onDrop }: LeftOutProps) {
-  const shown = useSignal(PAGE)
-  const before = choiceOf(saved)
-  const now = choiceOf(draft)
-  const told = new Set(preview.left_out.map(({ name }) => name))
-  const servers = preview.missing.filter((name) => !told.has(name))
-  const all: readonly LeftOutTool[] = [
-    ...preview.left_out,
-    ...servers.map((name) => ({ name, reason: 'missing' as const }))
-  ]
-  if (all.length === 0) return null
-  const isNew = ({ name, reason }: LeftOutTool) => {
-    const server = name.split('__', 1)[0]!
-    return reason === 'excluded' && before.has(server, name) && !now.has(server, name)
-  }
-  return (
-    <>
-      <h3 class="sec">
-        Left out <span class="muted">{count(all.length)}</span>
-      </h3>
-      <table class="slim">
-        <thead class="vh">
-          <tr>
-            <th scope="col">Tool</th>
-            <th scope="col">Why</th>
-          </tr>
-        </thead>
-        <tbody>
-          {all.slice(0, shown.value).map((each) => {
-            const [tag, kind, note] = reasons[each.reason]
-            const said = [note, isNew(each) ? 'not saved yet' : ''].filter(Boolean).join(', ')
-            return (
-              <tr key={each.name}>
-                <th scope="row">
-                  <QualifiedName name={each.name} />
-                  {said && <span class="help blk">{said}</span>}
-                </th>
-                <td>
-                  <div class="actions nowrap right">
-                    {each.reason === 'missing' && (
-                      <button
-                        type="button"
-                        class="btn quiet sm"
-                        aria-label={`Drop ${each.name}`}
-                        onClick={() => onDrop(each.name)}
-                      >
-                        Drop
-                      </button>
-                    )}
-                    <span class={`tag ${kind}`}>{tag}</span>
-                  </div>
-                </td>
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-      {all.length > shown.value && (
-        <button type="button" class="btn quiet sm" onClick={() => (shown.value += PAGE)}>
-          Show more
         </button>
       )}
     </>

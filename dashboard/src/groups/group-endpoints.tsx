@@ -1,12 +1,15 @@
 import { useSignal } from '@preact/signals'
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
+import { ClientName } from '../components/clients-seen.tsx'
 import { CopyButton } from '../components/copy-button.tsx'
+import { Ago } from '../components/time.tsx'
 import { link } from '../router.ts'
 
 /** Where agents reach the group. */
 export function GroupEndpoints({ group }: { group: ToolGroupView }) {
   const isSseShown = useSignal(false)
-  const { name, streamable_http_endpoint: url, sse_endpoint, sse_message_endpoint } = group
+  const { name, streamable_http_endpoint: url, sse_endpoint, sse_message_endpoint, seen, clients } = group
+  const [newest] = clients
   return (
     <div class="endp">
       <div>
@@ -16,6 +19,21 @@ export function GroupEndpoints({ group }: { group: ToolGroupView }) {
         <code class="url" aria-describedby="endpoint">
           {url}
         </code>
+        <span class="help blk">
+          {seen === undefined ? (
+            'No client has used it yet.'
+          ) : (
+            <>
+              Last used{' '}
+              {newest && (
+                <>
+                  by <ClientName client={newest} />{' '}
+                </>
+              )}
+              <Ago at={seen} />.
+            </>
+          )}
+        </span>
       </div>
       <div class="actions">
         <CopyButton text={url}>Copy URL</CopyButton>

@@ -1,14 +1,18 @@
+import { isName, NAME_RULE } from '../../../src/domain/names.ts'
 import { canBeBare, type Draft } from './draft.ts'
 
 interface GroupFieldsProps {
   readonly draft: Draft
   readonly isNew: boolean
+  /** What is wrong with the name beyond its form: that it is taken, or missing. */
+  readonly problem: string
   readonly onChange: (draft: Draft) => void
   readonly onSave: () => void
 }
 
 /** What is no choice of tools: name, description, how tools are called. */
-export function GroupFields({ draft, isNew, onChange, onSave }: GroupFieldsProps) {
+export function GroupFields({ draft, isNew, problem, onChange, onSave }: GroupFieldsProps) {
+  const wrong = draft.name !== '' && !isName(draft.name) ? `The name ${NAME_RULE}.` : problem
   return (
     <form
       class="try gfields"
@@ -28,11 +32,12 @@ export function GroupFields({ draft, isNew, onChange, onSave }: GroupFieldsProps
             value={draft.name}
             autocomplete="off"
             spellcheck={false}
+            aria-invalid={wrong ? 'true' : undefined}
             aria-describedby="group-name-help"
             onInput={(event) => onChange({ ...draft, name: event.currentTarget.value })}
           />
-          <span class="help" id="group-name-help">
-            Part of the endpoint. Letters, digits, - and _
+          <span class={wrong ? 'err' : 'help'} id="group-name-help" role={wrong ? 'alert' : undefined}>
+            {wrong || 'Part of the endpoint. Letters, digits, - and _'}
           </span>
         </div>
       )}

@@ -9,8 +9,8 @@ import { link } from '../router.ts'
 import { emptyForm, type ServerForm } from '../server-form.ts'
 
 const tabs = [
-  { id: 'form', label: 'Form' },
-  { id: 'paste', label: 'Paste mcp.json' }
+  { id: 'paste', label: 'Paste mcp.json' },
+  { id: 'form', label: 'Form' }
 ] as const
 
 /** From host or package, as soon as there is one. */
@@ -22,7 +22,7 @@ const suggest = ({ transport, url, command, args }: ServerForm): string => {
 
 export function AddServer({ query }: PageProps) {
   const { location } = useApp()
-  const tab = query.tab === 'paste' ? 'paste' : 'form'
+  const tab = query.tab === 'form' ? 'form' : 'paste'
   const initial = query.transport === 'stdio' ? { ...emptyForm, transport: 'stdio' as const } : emptyForm
   return (
     <>

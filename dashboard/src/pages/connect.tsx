@@ -1,5 +1,7 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { useApp, useSource } from '../app-context.ts'
+import type { SeenClient } from '../../../src/schemas/dashboard/shared.ts'
+import { useSource } from '../app-context.ts'
+import { ClientName } from '../components/clients-seen.tsx'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { Loaded } from '../components/panels.tsx'
@@ -10,35 +12,63 @@ import * as sources from '../sources.ts'
 
 const WAIT_MS = 2_000
 
+interface FirstRequestProps {
+  /** When a client last came to the endpoint. */
+  readonly at: string | undefined
+  /** Those that named themselves, the newest first. */
+  readonly clients: readonly SeenClient[]
+  readonly onAsk: () => Promise<void>
+}
+
 /** Turns green by itself when a client comes. */
-function FirstRequest({ at }: { at: string | undefined }) {
+function FirstRequest({ at, clients: [client], onAsk }: FirstRequestProps) {
   const opened = useMemo(() => Date.now(), [])
   const isNew = at !== undefined && Date.parse(at) >= opened
-  const { store } = useApp()
   useEffect(() => {
     if (isNew) return undefined
     // a client that only says hello changes nothing, so there is no event of it
-    const timer = setInterval(() => void store.open(sources.overview).load(), WAIT_MS)
+    const timer = setInterval(() => document.hidden || void onAsk(), WAIT_MS)
     return () => clearInterval(timer)
-  }, [store, isNew])
+  }, [onAsk, isNew])
+  const word = isNew
+    ? 'A client is connected'
+    : at
+      ? 'A client was here'
+      : 'Waiting for the first request from a client'
   return (
     <p role="status" class="waiting">
-      <Status
-        tone={at ? 'ok' : 'off'}
-        word={
-          isNew ? 'A client is connected' : at ? 'A client was here' : 'Waiting for the first request from a client'
-        }
-      />
+      <Status tone={at ? 'ok' : 'off'} word={at && client ? `${word}:` : word} />
       {at && (
-        <span class="muted">
-          {' '}
-          <Ago at={at} />
-        </span>
+        <>
+          {client && (
+            <strong>
+              {' '}
+              <ClientName client={client} />
+            </strong>
+          )}
+          <span class="muted">
+            {' '}
+            <Ago at={at} />
+          </span>
+        </>
       )}
     </p>
   )
 }
 
+function SeenAnywhere() {
+  const { data, load } = useSource(sources.overview)
+  const { last_client_at: at, clients = [] } = data.value ?? {}
+  return <FirstRequest at={at} clients={clients} onAsk={load} />
+}
+
+function SeenAtGroup({ name }: { name: string }) {
+  const { data, load } = useSource(sources.group(name))
+  const { seen: at, clients = [] } = data.value ?? {}
+  return <FirstRequest at={at} clients={clients} onAsk={load} />
+}
+
+/** How each client is pointed at this gateway, and whether one has come. */
 export function Connect({ query }: PageProps) {
   const overview = useSource(sources.overview)
   return (
@@ -48,13 +78,12 @@ export function Connect({ query }: PageProps) {
         sub="Point an agent at this gateway. It finds the tools of every enabled server, or those of a group."
       />
       <Loaded resource={overview} what="The endpoints">
-        {({ last_client_at: at }) => (
-          <>
-            <section class="panel">
-              <ConnectClient group={query.group ?? ''} />
-            </section>
-            <FirstRequest at={at} />
-          </>
+        {() => (
+          <section class="panel">
+            <ConnectClient group={query.group ?? ''}>
+              {(group) => (group ? <SeenAtGroup key={group} name={group} /> : <SeenAnywhere />)}
+            </ConnectClient>
+          </section>
         )}
       </Loaded>
     </>

@@ -1,11 +1,11 @@
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import { useSource } from '../app-context.ts'
+import { ClientsSeen } from '../components/clients-seen.tsx'
 import { CopyButton } from '../components/copy-button.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { EmptyPanel, Loaded } from '../components/panels.tsx'
 import { Shown } from '../components/shown.tsx'
 import { Table } from '../components/table.tsx'
-import { Ago } from '../components/time.tsx'
 import { count, plural } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -45,7 +45,7 @@ const NoGroups = () => (
 )
 
 const GroupTable = ({ groups }: { groups: readonly ToolGroupView[] }) => (
-  <Table label="Groups">
+  <Table label="Groups" kind="gtable">
     <thead>
       <tr>
         <th scope="col">Name</th>
@@ -59,7 +59,7 @@ const GroupTable = ({ groups }: { groups: readonly ToolGroupView[] }) => (
           Endpoint
         </th>
         <th scope="col" class="opt">
-          Client seen
+          Clients seen
         </th>
         <th scope="col">
           <span class="vh">Actions</span>
@@ -75,14 +75,19 @@ const GroupTable = ({ groups }: { groups: readonly ToolGroupView[] }) => (
 )
 
 function GroupRow({ group }: { group: ToolGroupView }) {
-  const { name, description, tool_count, tokens, missing, seen, streamable_http_endpoint: url } = group
+  const { name, description, tool_count, tokens, missing, seen, clients, streamable_http_endpoint: url } = group
   return (
     <tr>
       <th scope="row">
         <a class="name" href={link('group', name)} data-row>
           {name}
         </a>
-        {missing.length > 0 && <span class="tag err"> {plural(missing.length, 'name')} missing</span>}
+        {missing.length > 0 && (
+          <>
+            {' '}
+            <span class="tag err">{plural(missing.length, 'name')} missing</span>
+          </>
+        )}
         {description && (
           <span class="help blk clip">
             <Shown text={description} />
@@ -94,12 +99,16 @@ function GroupRow({ group }: { group: ToolGroupView }) {
       <td class="opt2">
         <code class="ep whole">{url}</code>
       </td>
-      <td class="opt">{seen ? <Ago at={seen} /> : <span class="muted">not yet</span>}</td>
+      <td class="opt wrap">
+        <ClientsSeen clients={clients} seen={seen} />
+      </td>
       <td>
         <div class="actions nowrap right">
-          <CopyButton kind="quiet sm" text={url}>
-            Copy URL
-          </CopyButton>
+          <span class="opt2">
+            <CopyButton kind="quiet sm" text={url}>
+              Copy URL
+            </CopyButton>
+          </span>
           <a class="btn quiet sm" href={link('new-group', '', { clone: name })} aria-label={`Clone ${name}`}>
             Clone
           </a>

@@ -113,23 +113,27 @@ function ResourceRow({ resource, isCurrent, query }: ResourceRowProps) {
         class={enabled && server_enabled ? undefined : 'dim'}
       >
         <span class="t">
-          <code>
-            <Shown text={title ?? name} />
-          </code>
+          {title ? (
+            <strong>
+              <Shown text={title} />
+            </strong>
+          ) : (
+            <code>
+              <Shown text={name} />
+            </code>
+          )}
           <span class="tags">
             <ItemTags item={resource} />
             {isTemplate && <span class="tag">template</span>}
           </span>
         </span>
-        <span class="d">
-          <Shown text={key.slice(0, 300)} />
-          {mime_type && (
-            <>
-              {' · '}
-              <Shown text={mime_type} />
-            </>
-          )}
-          {size !== undefined && ` · ${bytes(size)}`}
+        <span class="t">
+          <code class="ep">
+            <Shown text={key.slice(0, 300)} />
+          </code>
+          <span class="help clip">
+            <Shown text={[mime_type, size === undefined ? '' : bytes(size)].filter(Boolean).join(', ').slice(0, 60)} />
+          </span>
         </span>
       </a>
       <RowSwitch name={name} enabled={enabled} onSwitch={(next) => setEnabled(key, next)} />

@@ -223,8 +223,10 @@ const NoTool = ({ name, count: total }: { name: string; count: number }) => (
       </>
     ) : (
       <p class="muted">
-        Choose one of {plural(total, 'tool')} to read its definition and to call it. <kbd>j</kbd> <kbd>k</kbd> move,{' '}
-        <kbd>Enter</kbd> opens.
+        Choose one of {plural(total, 'tool')} to read its definition and to call it.{' '}
+        <span class="keys-only">
+          <kbd>j</kbd> <kbd>k</kbd> move, <kbd>Enter</kbd> opens.
+        </span>
       </p>
     )}
   </section>

@@ -9,7 +9,7 @@ import { ask, type Answer } from '../results/answer.ts'
 import { blockOf } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
-import { shellWord } from '../tools/copies.ts'
+import { postCurl, shellWord } from '../tools/copies.ts'
 import { ChangeNotice } from '../tools/change-notice.tsx'
 import { ItemHead } from '../tools/item-head.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
@@ -50,7 +50,7 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
         failed="The prompt was not rendered."
         run={(args, signal) => ask('/api/v0/prompts/render', body(args), signal)}
         copies={{
-          'Copy as curl': (args) => asCurl(body(args)),
+          'Copy as curl': (args) => postCurl('/api/v0/prompts/render', body(args), location.origin),
           'Copy as CLI': (args) => asCli(name, args)
         }}
         result={(answer) => <Messages answer={answer} />}
@@ -60,13 +60,6 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
     </section>
   )
 }
-
-const asCurl = (body: Json): string =>
-  [
-    `curl -sS ${shellWord(`${location.origin}/api/v0/prompts/render`)}`,
-    `-H 'Content-Type: application/json'`,
-    `-d ${shellWord(printJson(body, 0))}`
-  ].join(' \\\n  ')
 
 const asCli = (name: string, args: JsonObject): string =>
   [

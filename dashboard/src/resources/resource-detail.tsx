@@ -12,7 +12,7 @@ import { ask, type Answer } from '../results/answer.ts'
 import { contentsBlock } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
-import { shellWord } from '../tools/copies.ts'
+import { postCurl, shellWord } from '../tools/copies.ts'
 import { ChangeNotice } from '../tools/change-notice.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { useSwitch } from '../tools/switching.ts'
@@ -84,7 +84,10 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         failed="The resource was not read."
         plain={!isTemplate}
         run={(args, signal) => ask('/api/v0/resources/read', { uri: target(args) }, signal)}
-        copies={{ 'Copy as CLI': (args) => `${PRODUCT} read ${shellWord(target(args))}` }}
+        copies={{
+          'Copy as curl': (args) => postCurl('/api/v0/resources/read', { uri: target(args) }, location.origin),
+          'Copy as CLI': (args) => `${PRODUCT} read ${shellWord(target(args))}`
+        }}
         result={(answer) => <Contents answer={answer} />}
       >
         <ServerNotice item={resource} what="resource" />

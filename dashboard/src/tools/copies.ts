@@ -1,4 +1,4 @@
-import { isJsonObject, printJson, type JsonObject } from '../form/json.ts'
+import { isJsonObject, printJson, type Json, type JsonObject } from '../form/json.ts'
 import { keywordsOf } from '../form/schema.ts'
 
 /** What is called with what. */
@@ -24,12 +24,15 @@ export function invokeBody({ name, args, schema }: Call): JsonObject {
 export const shellWord = (text: string): string =>
   /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
-export const asCurl = (call: Call, origin: string): string =>
+/** A request to a route of the API. */
+export const postCurl = (path: string, body: Json, origin: string): string =>
   [
-    `curl -sS ${shellWord(`${origin}/api/v0/tools/invoke`)}`,
+    `curl -sS ${shellWord(`${origin}${path}`)}`,
     `-H 'Content-Type: application/json'`,
-    `-d ${shellWord(printJson(invokeBody(call), 0))}`
+    `-d ${shellWord(printJson(body, 0))}`
   ].join(' \\\n  ')
+
+export const asCurl = (call: Call, origin: string): string => postCurl('/api/v0/tools/invoke', invokeBody(call), origin)
 
 export const asCli = ({ name, args }: Call, program: string): string =>
   `${program} invoke ${shellWord(name)} --input ${shellWord(printJson(args, 0))}`

@@ -12,10 +12,12 @@ import type { CallFigures } from '../../schemas/stats.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
 import type { Changes } from '../changes.ts'
 import { changeBy } from '../change.ts'
+import { groupOf } from '../endpoint.ts'
 import type { Caller } from '../gateway.ts'
 import { readableSecrets } from '../readable.ts'
 import { anyByName, globalScope } from '../scope.ts'
 import { configTarget, type Target } from '../transports.ts'
+import type { Visitor, Visitors } from '../visitors.ts'
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkServer } from './diagnostics.ts'
 import { effectiveOf, globalTools, previewOf, type Effective } from './groups.ts'
@@ -27,8 +29,7 @@ import { tryOut } from './trial.ts'
 export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
   readonly registry: Registry
   readonly changes: Changes
-  /** When clients last used an endpoint, by its path, in milliseconds since 1970. */
-  readonly seen: ReadonlyMap<string, number>
+  readonly visitors: Visitors
   catalog(): Catalog
   targetOf(stored: StoredServer): Target
   readOffer(target: Target): Promise<Offer>
@@ -58,8 +59,8 @@ export interface Dashboard {
   tools(): string
   prompts(): PromptsView
   resources(): ResourcesView
-  /** What the group serves, and when it was last used, in milliseconds since 1970; 404. */
-  group(name: string): Effective & { readonly seen?: number }
+  /** What the group serves, when it was last used, in milliseconds since 1970, and by whom; 404. */
+  group(name: string): Effective & { readonly seen?: number; readonly clients: readonly Visitor[] }
   preview(config: GroupConfig): ToolGroupPreview
   counts(): Counts
   /** Estimate of what an agent reads of all tools. */
@@ -68,6 +69,8 @@ export interface Dashboard {
   hasCalls(): Promise<boolean>
   /** When a client last used one of the MCP endpoints, in milliseconds since 1970. */
   lastSeen(): number | undefined
+  /** Clients of all endpoints, the newest first. */
+  clients(): readonly Visitor[]
   checks(servers: readonly ServerView[]): Promise<Check[]>
   /** Contacts a registered server; 404. */
   test(name: string): Promise<ServerTrial>
@@ -79,7 +82,7 @@ export interface Dashboard {
 }
 
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { registry, catalog, changes, seen, targetOf, readOffer, readRegistered, findCommand } = options
+  const { registry, catalog, changes, visitors, targetOf, readOffer, readRegistered, findCommand } = options
   const views = createServerViews({ ...options, secretsOf: (stored) => readableSecrets(registry, stored) })
 
   const find = (name: string): ServerBlock => {
@@ -94,10 +97,6 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const status = views.status(server)
       return server.items(kind).map((item) => view(item, status))
     })
-  const seenAt = (group: string): { seen?: number } => {
-    const times = [...seen].filter(([path]) => path.startsWith(`/v0/groups/${group}/`)).map(([, at]) => at)
-    return times.length > 0 ? { seen: Math.max(...times) } : {}
-  }
   const served = (kind: ItemKind) =>
     globalScope(catalog()).servers.flatMap((server) => server.items(kind).filter(({ enabled }) => enabled)).length
 
@@ -122,7 +121,10 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     group(name) {
       const group = catalog().group(name)
       if (!group) throw notFound('tool group', name)
-      return { ...effectiveOf(catalog(), group.stored), ...seenAt(name) }
+      const isOwn = (endpoint: string) => groupOf(endpoint) === name
+      const seen = visitors.lastAt(isOwn)
+      const clients = visitors.clients(isOwn)
+      return { ...effectiveOf(catalog(), group.stored), clients, ...(seen === undefined ? {} : { seen }) }
     },
     preview: (config) => previewOf(catalog(), config),
     counts: () => ({
@@ -135,7 +137,8 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     tokens: () => globalTools(catalog()).tokens,
     attention: (servers) => attentionOf(catalog(), servers),
     hasCalls: async () => (await registry.calls.list({ limit: 1 })).length > 0,
-    lastSeen: () => (seen.size > 0 ? Math.max(...seen.values()) : undefined),
+    lastSeen: () => visitors.lastAt(),
+    clients: () => visitors.clients(),
 
     async checks(servers) {
       const processes = catalog().servers.filter(({ enabled, stored }) => enabled && stored.transport === 'stdio')

@@ -10,8 +10,10 @@ const MAX = 100
 export const nameIn = (clientInfo: unknown): string | undefined =>
   isObject(clientInfo) && typeof clientInfo.name === 'string' ? clientInfo.name.slice(0, MAX) : undefined
 
-/** The same of a request that belongs to no session: modern ones say it each time. */
-export function clientName({ params }: Message): string | undefined {
+/** What a request that belongs to no session says of its client: modern ones say it each time. */
+export function clientInfoOf({ params }: Message): unknown {
   const meta = params['_meta']
-  return isObject(meta) ? nameIn(meta[KEY]) : undefined
+  return isObject(meta) ? meta[KEY] : undefined
 }
+
+export const clientName = (message: Message): string | undefined => nameIn(clientInfoOf(message))

@@ -6,6 +6,7 @@ import type { McpRefusals } from '../mcp-refusals.ts'
 import type { Observation, Observer } from '../observation.ts'
 import type { Scope } from '../scope.ts'
 import type { Subscriptions } from '../subscriptions.ts'
+import type { Visitor } from '../visitors.ts'
 import type { Answer, Call } from '../upstream/call.ts'
 import type { Era } from '../upstream/connection.ts'
 import type { Home } from '../upstream/home.ts'
@@ -49,6 +50,8 @@ export interface Origin {
 export interface Core {
   /** As of now: streams hold a caller for longer than its allow list is good. */
   scope(caller: Caller, endpoint: string): Scope
+  /** A client has said who it is; null where nobody keeps that. */
+  met(endpoint: string, client: unknown): Visitor | null
   /** Whether the server is on the caller's allow list as of now. */
   allows(caller: Caller, server: string): boolean
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */

@@ -44,6 +44,7 @@ const initialize: Method = (exchange) => {
     : edge.sessions.create(caller.key, endpoint, version, capabilities)
   if (typeof opened === 'string') return refuseMore(edge, exchange, reply, 'sessions', opened)
   opened.client = nameIn(clientInfo)
+  opened.visitor = edge.core.met(endpoint, clientInfo)
   const result = {
     protocolVersion: version,
     capabilities: capabilitiesOf(scope),

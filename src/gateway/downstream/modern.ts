@@ -1,4 +1,5 @@
 import { MODERN_VERSION } from '../../domain/protocol.ts'
+import { clientInfoOf } from './client-name.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { checkModernHeaders } from './era.ts'
 import type { Exchange, HttpExchange } from './exchange.ts'
@@ -23,13 +24,14 @@ const discover: Method = (exchange) => {
 const modernMethods: ReadonlyMap<string, Method> = new Map<string, Method>([['server/discover', discover], ...methods])
 
 export function modernRequest(exchange: Exchange, http: HttpExchange): Promise<void> | void {
-  const { message } = exchange
+  const { message, edge, endpoint } = exchange
   const { headers } = http
   const { id } = message
   checkModernHeaders(headers, message)
+  edge.core.met(endpoint, clientInfoOf(message))
   if (message.method === 'subscriptions/listen') {
     checkStream(http, id)
-    return takeStream(exchange.edge, http, exchange.reply) ? listen(exchange) : undefined
+    return takeStream(edge, http, exchange.reply) ? listen(exchange) : undefined
   }
   const method = modernMethods.get(message.method)
   if (!method) throw new ProtocolError(codes.methodNotFound, 'Method not found', { status: 404, id })

@@ -3,6 +3,7 @@ import { createBag, type Bag, type Held } from '../bag.ts'
 import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
+import type { Visitor } from '../visitors.ts'
 import type { Following } from './following.ts'
 import type { Pushes } from './push.ts'
 import type { Track } from './replay.ts'
@@ -57,6 +58,8 @@ export interface Session {
   following: Following | null
   /** The least severe log messages that it wants; undefined until it says so. */
   logLevel: string | undefined
+  /** Its client among those that have been seen, where somebody keeps that. */
+  visitor: Visitor | null
   lastUsed: number
 }
 
@@ -131,6 +134,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
       home: null,
       following: null,
       logLevel: undefined,
+      visitor: null,
       lastUsed: performance.now()
     }
     known.set(id, session)
@@ -229,6 +233,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
         known.set(id, session)
       }
       session.lastUsed = now
+      if (session.visitor) session.visitor.seenAt = Date.now()
       return session
     },
     end,

@@ -5,9 +5,11 @@ import { VERSION } from '../../domain/version.ts'
 import { GLOBAL_ENDPOINT, SSE_ENDPOINT } from '../../gateway/endpoint.ts'
 import { Overview } from '../../schemas/dashboard/overview.ts'
 import { baseOf } from '../base-url.ts'
+import { seenClient } from './seen-client.ts'
 
 const access = { access: 'admin' } as const
 const MAX_ATTENTION = 200
+const MAX_CLIENTS = 20
 
 export interface OverviewOptions {
   readonly publicUrl: string | undefined
@@ -53,6 +55,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
       recorded,
       ...(await emptyState(counts.server_count)),
       ...(seen === undefined ? {} : { last_client_at: new Date(seen).toISOString() }),
+      clients: gateway.dashboard.clients().slice(0, MAX_CLIENTS).map(seenClient),
       is_bound_wide: !isLoopback(host)
     }
   })

@@ -7,6 +7,7 @@ import { ToolGroupPreview, ToolGroupsView, ToolGroupView } from '../../schemas/d
 import { failures, NameParam, ref } from '../../schemas/shared.ts'
 import { ToolGroupInput, ToolGroupReplacement } from '../../schemas/tool-group.ts'
 import { baseOf } from '../base-url.ts'
+import { seenClient } from './seen-client.ts'
 import { toGroupConfig, toReplacement, withAddresses } from '../group-config.ts'
 
 const config = { access: 'admin' } as const
@@ -17,10 +18,11 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
   const { gateway } = app
 
   const view = (request: FastifyRequest, record: GroupRecord) => {
-    const { seen, ...effective } = gateway.dashboard.group(record.name)
+    const { seen, clients, ...effective } = gateway.dashboard.group(record.name)
     return {
       ...withAddresses(record, baseOf(request, publicUrl)),
       ...effective,
+      clients: clients.map(seenClient),
       ...(seen === undefined ? {} : { seen: new Date(seen).toISOString() })
     }
   }

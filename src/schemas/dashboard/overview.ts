@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
+import { SeenClient } from './shared.ts'
 
 /** Something that a person should look at. */
 export const Attention = Type.Object({
@@ -44,6 +45,7 @@ export const Overview = Type.Object({
   last_client_at: Type.Optional(
     Type.String({ description: 'When an MCP client last sent a request to this process, ISO 8601' })
   ),
+  clients: Type.Array(SeenClient, { description: 'Of all endpoints, at most 20, the newest first' }),
   is_bound_wide: Type.Boolean({ description: 'It listens to other machines, and asks nobody for a token' })
 })
 export type Overview = Static<typeof Overview>

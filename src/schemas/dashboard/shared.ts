@@ -32,6 +32,15 @@ export const itemMembers = {
   problem: Type.Optional(Type.String({ description: 'Why it is unusable' }))
 }
 
+/** A client on an endpoint, as it names itself. Texts are to be shown as text only. */
+export const SeenClient = Type.Object({
+  name: Type.String(),
+  version: Type.Optional(Type.String()),
+  endpoint: Type.String({ description: 'Path of the MCP endpoint' }),
+  seen: Type.String({ description: 'When it last sent a request to this process, ISO 8601' })
+})
+export type SeenClient = Static<typeof SeenClient>
+
 /** Body of each `PATCH …/enabled`. */
 export const EnabledInput = Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false })
 export type EnabledInput = Static<typeof EnabledInput>

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
+import { SeenClient } from './shared.ts'
 import { ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from '../tool-group.ts'
 
 /** A tool that the group serves, and why. */
@@ -29,7 +30,8 @@ const effective = {
 export const ToolGroupView = Type.Object({
   ...ToolGroupDetails.properties,
   ...effective,
-  seen: Type.Optional(Type.String({ description: 'When a client last used one of its endpoints, ISO 8601' }))
+  seen: Type.Optional(Type.String({ description: 'When a client last used one of its endpoints, ISO 8601' })),
+  clients: Type.Array(SeenClient, { description: 'That used its endpoints and named themselves, the newest first' })
 })
 export type ToolGroupView = Static<typeof ToolGroupView>
 

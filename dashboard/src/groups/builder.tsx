@@ -1,0 +1,198 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { isName } from '../../../src/domain/names.ts'
+import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
+import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
+import { change, path, type ApiError } from '../api.ts'
+import { useApp } from '../app-context.ts'
+import { Confirm } from '../components/dialog.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { plural, sentence } from '../format.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { Chooser } from './chooser.tsx'
+import { DeleteGroup } from './delete-group.tsx'
+import { changeCount, draftOf, emptyDraft, groupInput, withoutName, type Draft } from './draft.ts'
+import { Effective } from './effective.tsx'
+import { GroupEndpoints } from './group-endpoints.tsx'
+import { GroupFields } from './group-fields.tsx'
+import { begin, step, undo } from './history.ts'
+import type { TreeServer } from './tree.ts'
+import { usePreview } from './use-preview.ts'
+
+interface BuilderProps {
+  readonly servers: readonly TreeServer[]
+  readonly tools: readonly ToolView[]
+  readonly saved: ToolGroupView | undefined
+  /** What the builder begins with. */
+  readonly start: Draft
+}
+
+/** Chooses what a group serves, and shows what that makes of it; nothing is stored until Save. */
+export function Builder({ servers, tools, saved, start }: BuilderProps) {
+  const { store, location, notice } = useApp()
+  const history = useSignal(begin(start))
+  const leave = useSignal<(() => void) | undefined>(undefined)
+  const isDeleting = useSignal(false)
+  const failure = useSignal('')
+  const nameProblem = useSignal('')
+  const isSaving = useSignal(false)
+  const draft = history.value.now
+  const base = saved ? draftOf(saved) : emptyDraft
+  const changes = changeCount(base, draft)
+  const hasChanges = changes > 0
+  const names = useMemo(() => new Set(servers.map(({ name }) => name)), [servers])
+  const preview = usePreview(draft, tools)
+
+  const edit = (next: Draft) => {
+    history.value = step(history.value, next)
+    failure.value = ''
+    nameProblem.value = ''
+  }
+  // what somebody else saved is taken over, unless it would take away what was chosen here
+  const known = useRef(base)
+  useEffect(() => {
+    if (!saved) return
+    const next = draftOf(saved)
+    if (changeCount(known.current, history.peek().now) === 0) history.value = begin(next)
+    known.current = next
+  }, [saved, history])
+  const release = useGuard(hasChanges, (go) => (leave.value = go))
+
+  const refuseName = (why: string) => {
+    nameProblem.value = why
+    document.querySelector<HTMLElement>('#group-name')?.focus()
+  }
+  const save = async () => {
+    if (isSaving.value) return
+    failure.value = ''
+    if (!saved && !isName(draft.name)) return refuseName(draft.name === '' ? 'A name is needed.' : '')
+    isSaving.value = true
+    const { name, ...configuration } = groupInput(draft)
+    try {
+      if (saved) await change('PUT', path('tool-groups', saved.name), configuration)
+      else await change('POST', path('tool-groups'), { name, ...configuration })
+      notice.value = `Group ${name} saved`
+      await store.refresh(new Set(['tool_groups']))
+      if (!saved) {
+        release()
+        location.navigate(link('group', name))
+      }
+    } catch (error) {
+      const { message, status } = error as ApiError
+      if (!saved && status === 409) refuseName(`A group is called ${name} already.`)
+      else failure.value = sentence(message)
+    }
+    isSaving.value = false
+  }
+  const discard = () => {
+    failure.value = ''
+    if (saved) history.value = begin(base)
+    else location.navigate(link('groups'))
+  }
+  const crumb = (
+    <>
+      <a href={link('groups')}>Groups</a> <span aria-hidden="true">/</span>
+    </>
+  )
+  return (
+    <>
+      <PageHead title={saved ? saved.name : 'New group'} crumb={crumb}>
+        <span class="muted" role="status">
+          {hasChanges && saved ? `${plural(changes, 'change')} not saved` : ''}
+        </span>
+        {(changes > 0 || !saved) && (
+          <button type="button" class="btn quiet" onClick={discard}>
+            {saved ? 'Discard' : 'Cancel'}
+          </button>
+        )}
+        {saved && (
+          <button type="button" class="btn" onClick={() => (isDeleting.value = true)}>
+            Delete
+          </button>
+        )}
+        <button
+          type="button"
+          class="btn primary"
+          disabled={(saved && changes === 0) || isSaving.value}
+          onClick={() => void save()}
+        >
+          {saved ? 'Save group' : 'Create group'}
+        </button>
+      </PageHead>
+      {failure.value && (
+        <p class="banner err" role="alert">
+          <strong>The group was not saved.</strong> {failure.value}
+        </p>
+      )}
+      {saved && <GroupEndpoints group={saved} />}
+      <GroupFields
+        draft={draft}
+        isNew={!saved}
+        problem={nameProblem.value}
+        onChange={edit}
+        onSave={() => void save()}
+      />
+      <div class="build">
+        <Chooser
+          servers={servers}
+          tools={tools}
+          draft={draft}
+          onChange={edit}
+          onUndo={history.value.past.length > 0 ? () => (history.value = undo(history.value)) : undefined}
+        />
+        <Effective
+          preview={preview}
+          draft={draft}
+          saved={base}
+          servers={names}
+          savedCount={saved?.tool_count}
+          onDrop={(name) => edit(withoutName(draft, name))}
+        />
+      </div>
+      {leave.value && (
+        <Confirm
+          title="Leave without saving?"
+          action="Leave"
+          onClose={() => (leave.value = undefined)}
+          onConfirm={async () => leave.value?.()}
+        >
+          <p>{plural(changes, 'change')} to this group will be lost.</p>
+        </Confirm>
+      )}
+      {isDeleting.value && saved && (
+        <DeleteGroup
+          group={saved}
+          onClose={() => (isDeleting.value = false)}
+          onDeleted={() => {
+            store.open(sources.groups).patch(({ tool_groups }) => ({
+              tool_groups: tool_groups.filter(({ name }) => name !== saved.name)
+            }))
+            release()
+            location.navigate(link('groups'))
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+/** Asks before the page is left while it holds changes. Returns what ends that at once: what was saved is not asked about. */
+function useGuard(hasChanges: boolean, ask: (go: () => void) => void): () => void {
+  const { location } = useApp()
+  const release = useRef(() => {})
+  const asking = useRef(ask)
+  asking.current = ask
+  // with the very frame that says so
+  useLayoutEffect(() => {
+    if (!hasChanges) return
+    release.current = location.guard((go) => asking.current(go))
+    const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', onUnload)
+    return () => {
+      release.current()
+      removeEventListener('beforeunload', onUnload)
+    }
+  }, [location, hasChanges])
+  return () => release.current()
+}

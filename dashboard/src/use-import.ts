@@ -1,0 +1,137 @@
+import { useSignal, type ReadonlySignal } from '@preact/signals'
+import type { ImportedServer, ImportView } from '../../src/schemas/dashboard/import.ts'
+import { change, path, type ApiError } from './api.ts'
+import { useApp } from './app-context.ts'
+import { inTurn } from './in-turn.ts'
+
+/** Where a chosen server is: `waiting` for its turn, or `connecting` since a moment in milliseconds of the epoch. */
+export type Progress = { readonly state: 'waiting' } | { readonly state: 'connecting'; readonly since: number }
+
+/** A pasted configuration on its way to servers that are registered. */
+export interface Import {
+  readonly text: ReadonlySignal<string>
+  /** What the configuration says, and what became of it; undefined before anybody looked. */
+  readonly servers: ReadonlySignal<readonly ImportedServer[] | undefined>
+  readonly chosen: ReadonlySignal<ReadonlySet<string>>
+  readonly values: ReadonlySignal<Readonly<Record<string, string>>>
+  /** Servers that are being added, by name. */
+  readonly progress: ReadonlySignal<ReadonlyMap<string, Progress>>
+  readonly isLooking: ReadonlySignal<boolean>
+  /** Why the configuration as a whole cannot be used; '' where it can. */
+  readonly failure: ReadonlySignal<string>
+  paste(text: string): void
+  look(): Promise<void>
+  choose(name: string, isChosen: boolean): void
+  give(name: string, value: string): void
+  /** Adds what is chosen; what fails is chosen again. */
+  add(): Promise<void>
+  addOne(name: string): Promise<void>
+  /** Somebody has signed in to it. */
+  finish(name: string): void
+}
+
+/** Servers that are added at a time: a browser has few connections to one host, and the page needs some of them. */
+const AT_ONCE = 3
+
+const importing = (dryRun: boolean, body: object) =>
+  change<ImportView>('POST', `${path('servers', 'import')}${dryRun ? '?dry_run=true' : ''}`, body)
+
+type Result = NonNullable<ImportedServer['result']>
+
+export function useImport(): Import {
+  const { store } = useApp()
+  const text = useSignal('')
+  const servers = useSignal<readonly ImportedServer[] | undefined>(undefined)
+  const chosen = useSignal<ReadonlySet<string>>(new Set())
+  const values = useSignal<Readonly<Record<string, string>>>({})
+  const progress = useSignal<ReadonlyMap<string, Progress>>(new Map())
+  const isLooking = useSignal(false)
+  const failure = useSignal('')
+
+  const find = (name: string) => servers.value?.find((server) => server.name === name)
+  const put = (name: string, result: Result) => {
+    servers.value = servers.value?.map((server) => (server.name === name ? { ...server, result } : server))
+  }
+  const stand = (name: string, to: Progress | undefined) => {
+    const next = new Map(progress.value)
+    if (to) next.set(name, to)
+    else next.delete(name)
+    progress.value = next
+  }
+  const choose = (name: string, isChosen: boolean) => {
+    const next = new Set(chosen.value)
+    if (isChosen) next.add(name)
+    else next.delete(name)
+    chosen.value = next
+  }
+  const look = async () => {
+    failure.value = ''
+    isLooking.value = true
+    const looked = text.value
+    try {
+      const found = (await importing(true, { configuration: looked })).servers
+      if (text.value !== looked) return
+      servers.value = found
+      chosen.value = new Set(
+        found.filter(({ problems, exists }) => problems.length === 0 && !exists).map(({ name }) => name)
+      )
+    } catch (error) {
+      servers.value = undefined
+      failure.value = (error as ApiError).message
+    } finally {
+      isLooking.value = false
+    }
+  }
+  const addOne = async (name: string) => {
+    stand(name, { state: 'connecting', since: Date.now() })
+    try {
+      const given = Object.fromEntries(Object.entries(values.value).filter(([, value]) => value !== ''))
+      const replace = find(name)?.exists && { replace: true }
+      const body = { configuration: text.value, names: [name], values: given, ...replace }
+      const { servers: done } = await importing(false, body)
+      const result = done.find((each) => each.name === name)?.result
+      put(name, result ?? { outcome: 'failed', error: 'The gateway said nothing about it' })
+    } catch (error) {
+      put(name, { outcome: 'failed', error: (error as ApiError).message })
+    }
+    stand(name, undefined)
+    if (find(name)?.result?.outcome === 'failed') choose(name, true)
+  }
+  const add = async () => {
+    const names = (servers.value ?? []).map(({ name }) => name).filter((name) => chosen.value.has(name))
+    chosen.value = new Set()
+    progress.value = new Map(names.map((name) => [name, { state: 'waiting' }]))
+    await inTurn(names, AT_ONCE, addOne)
+    void store.refresh()
+  }
+  return {
+    ...{ text, servers, chosen, values, progress, isLooking, failure },
+    paste(next) {
+      text.value = next
+      servers.value = undefined
+    },
+    look,
+    choose,
+    give: (name, value) => (values.value = { ...values.value, [name]: value }),
+    add,
+    addOne,
+    finish: (name) => put(name, { outcome: 'added' })
+  }
+}
+
+const words: readonly (readonly [Result['outcome'], string])[] = [
+  ['added', 'added'],
+  ['replaced', 'replaced'],
+  ['sign_in_needed', 'waiting for a sign-in'],
+  ['failed', 'failed'],
+  ['skipped', 'skipped']
+]
+
+/** `2 added, 1 failed`; '' before anything was tried. */
+export function summaryOf(servers: readonly ImportedServer[]): string {
+  const counted = words.map(([outcome, word]) => {
+    const count = servers.filter(({ result }) => result?.outcome === outcome).length
+    return count > 0 ? `${count} ${word}` : ''
+  })
+  return counted.filter(Boolean).join(', ')
+}
