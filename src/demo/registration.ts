@@ -6,7 +6,7 @@ const description = `Bundled with ${TITLE}: small, harmless tools to try things 
 /** The registration (contract 2.2) of the bundled demo server, started the way this very process was: sources or build. */
 export function demoRegistration() {
   const fromSource = import.meta.url.endsWith('.ts')
-  const script = fileURLToPath(new URL(fromSource ? './server.ts' : './server.js', import.meta.url))
+  const script = fileURLToPath(new URL(fromSource ? './server.ts' : './demo/server.js', import.meta.url))
   return {
     name: 'demo',
     transport: 'stdio' as const,

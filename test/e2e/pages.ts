@@ -86,7 +86,15 @@ export function openTerminal(t: TestContext, cwd: string, env: NodeJS.ProcessEnv
 
 /** Fills a folder with what a clone has after `npm ci`, as far as starting needs it. */
 export async function cloneProject(folder: string): Promise<void> {
-  for (const name of ['src', 'migrations', 'dashboard', 'package.json', 'tsconfig.json', 'openapi.json']) {
+  for (const name of [
+    'src',
+    'migrations',
+    'dashboard',
+    'package.json',
+    'tsconfig.json',
+    'vite.config.ts',
+    'openapi.json'
+  ]) {
     await cp(join(root, name), join(folder, name), { recursive: true })
   }
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
