@@ -68,6 +68,25 @@ test('every page is open to everybody, in both themes and widths, and hostile te
     }
   })
 
+  await t.test('the reader of the API can be read in both themes, and offers to try', async () => {
+    for (const colorScheme of themes) {
+      await visit(
+        'docs',
+        async (page) => {
+          await page.getByText('List servers', { exact: true }).click()
+          await page.getByRole('button', { name: 'Execute' }).waitFor()
+          const barriers = await findBarriers(page)
+          assert.deepEqual(
+            barriers.filter((each) => each.startsWith('color-contrast')),
+            [],
+            colorScheme
+          )
+        },
+        { colorScheme }
+      )
+    }
+  })
+
   await t.test('prompts and resources whose texts hold hidden characters need attention', async () => {
     await visit('#/overview', async (page) => {
       await page.getByRole('link', { name: 'The texts of the prompt evil__ask hold hidden characters' }).click()

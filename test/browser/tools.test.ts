@@ -132,6 +132,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await button(page, 'Raw').click()
         await shown.getByText('"resource_link"').waitFor()
         await page.getByRole('tab', { name: 'Recent calls' }).click()
+        assert.match(page.url(), /shop__show\?tab=calls$/)
         await page.getByRole('tabpanel').getByText('OK').first().waitFor()
         await page.getByRole('tab', { name: 'Output schema' }).click()
         await page.getByRole('group', { name: 'Output schema' }).getByText('"sum"').waitFor()
@@ -305,37 +306,63 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
   )
 
   await t.test('a group is built, saved, copied and deleted', async () => {
-    await visit('#/groups', async (page) => {
-      await page.getByText('There are no groups yet').waitFor()
-      await page.keyboard.press('n')
-      await page.getByRole('heading', { name: 'New group' }).waitFor()
-      await page.getByText('Agents see no tools on this endpoint.').waitFor()
-      await page.getByLabel(/^Name/).fill('support')
-      await page.getByLabel('shop, whole server').click()
-      const effective = page.getByRole('region', { name: 'Effective tools' })
-      await effective.getByText('drop').waitFor()
-      await page.locator('summary', { hasText: 'shop' }).getByText('follows new tools').waitFor()
-      await page.locator('summary', { hasText: 'shop' }).click()
-      await page.locator('.tn', { hasText: 'drop' }).click()
-      await effective.getByText('excluded').waitFor()
-      await page.locator('summary', { hasText: 'demo' }).click()
-      await page.locator('.tn', { hasText: 'add' }).click()
-      await effective.getByText('picked').waitFor()
-      await page.locator('.tn', { hasText: 'word_count' }).click()
-      await button(page, 'Undo').click()
-      assert.equal(await page.locator('.tn', { hasText: 'word_count' }).getByRole('checkbox').isChecked(), false)
-      assert.equal(
+    await visit(
+      '#/groups',
+      async (page) => {
+        await page.getByText('There are no groups yet').waitFor()
+        await page.keyboard.press('n')
+        await page.getByRole('heading', { name: 'New group' }).waitFor()
+        await page.getByText('Agents see no tools on this endpoint.').waitFor()
+        await page.getByLabel(/^Name/).fill('support')
+        await page.getByLabel('shop, whole server').click()
+        const effective = page.getByRole('region', { name: 'Effective tools' })
+        await effective.getByText('drop').waitFor()
+        await page.locator('summary', { hasText: 'shop' }).getByText('follows new tools').waitFor()
+        await page.locator('summary', { hasText: 'shop' }).click()
+        await page.locator('.tn', { hasText: 'drop' }).click()
+        await effective.getByText('excluded').waitFor()
+        await page.locator('summary', { hasText: 'demo' }).click()
+        await page.locator('.tn', { hasText: 'add' }).click()
+        await effective.getByText('picked').waitFor()
+        await page.locator('.tn', { hasText: 'word_count' }).click()
+        await button(page, 'Undo').click()
+        assert.equal(await page.locator('.tn', { hasText: 'word_count' }).getByRole('checkbox').isChecked(), false)
+        assert.equal(
+          await page
+            .getByLabel('shop, whole server')
+            .evaluate((box) => (box as unknown as { indeterminate: boolean }).indeterminate),
+          true
+        )
+        await isClean(page)
+        await page.getByText('As JSON').click()
+        await page.getByRole('group', { name: 'The group as JSON' }).getByText('"shop__drop"').waitFor()
+        await button(page, 'Create group').click()
+        await page.getByRole('heading', { name: 'support' }).waitFor()
+        await button(page, 'Add a description').click()
+        await page.waitForFunction('document.activeElement?.id === "group-description"')
+        await page.keyboard.type('For those who help')
+        await page.keyboard.press('Enter')
+        await page.getByText('1 change not saved').waitFor({ state: 'detached' })
+        await go(page, '#/new/group')
+        await button(page, 'Create group').click()
+        await page.getByText('A name is needed.').waitFor()
+        await page.waitForFunction('document.activeElement?.id === "group-name"')
+        await page.keyboard.type('sup port')
+        await page.getByText('The name must be 1 to 64').waitFor()
+        await page.keyboard.press('Control+A')
+        await page.keyboard.type('support')
+        await button(page, 'Create group').click()
+        await page.getByText('A group is called support already.').waitFor()
+        await isClean(page)
+        await button(page, 'Cancel').click()
+        await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()
         await page
-          .getByLabel('shop, whole server')
-          .evaluate((box) => (box as unknown as { indeterminate: boolean }).indeterminate),
-        true
-      )
-      await isClean(page)
-      await page.getByText('As JSON').click()
-      await page.getByRole('group', { name: 'The group as JSON' }).getByText('"shop__drop"').waitFor()
-      await button(page, 'Create group').click()
-      await page.getByRole('heading', { name: 'support' }).waitFor()
-    })
+          .getByRole('row', { name: /support/ })
+          .getByText('For those who help')
+          .waitFor()
+      },
+      { expected: /409/ }
+    )
     const saved = (await gateway.get('/api/v0/tool-groups/support')).body
     assert.deepEqual(
       [saved.included_servers, saved.included_tools, saved.excluded_tools],
@@ -372,6 +399,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     assert.equal((await gateway.post('/api/v0/servers/shop/refresh')).status, 200)
     await visit('#/groups/support', async (page) => {
       await page.getByText('missing').waitFor()
+      await page.getByText('shop offers no such tool now').waitFor()
       await button(page, 'Drop shop__drop').click()
       await button(page, 'Save group').click()
       await page.getByText('1 change not saved').waitFor({ state: 'detached' })

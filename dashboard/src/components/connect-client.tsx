@@ -21,13 +21,25 @@ const copyLabel: Readonly<Record<Snippet['language'], string>> = {
   url: 'Copy link'
 }
 
-const SnippetView = ({ snippet: { title, language, text, file, note } }: { snippet: Snippet }) => (
+interface SnippetViewProps {
+  readonly client: ClientName
+  readonly snippet: Snippet
+}
+
+const SnippetView = ({ client, snippet: { title, language, text, file, note } }: SnippetViewProps) => (
   <div class="stack snippet">
     <div class="row">
       <h3>{file ? <code>{title}</code> : title}</h3>
-      <CopyButton text={text} kind="sm">
-        {copyLabel[language]}
-      </CopyButton>
+      <span class="actions">
+        {language === 'url' && (
+          <a class="btn sm" href={text}>
+            Open in {CLIENT_TITLES[client]}
+          </a>
+        )}
+        <CopyButton text={text} kind="sm">
+          {copyLabel[language]}
+        </CopyButton>
+      </span>
     </div>
     <pre class="code" tabIndex={0}>
       {text}
@@ -36,9 +48,16 @@ const SnippetView = ({ snippet: { title, language, text, file, note } }: { snipp
   </div>
 )
 
+/** What is shown: a group's endpoint or, with '', that of all tools, and how one client is pointed there. */
+export interface Connection {
+  readonly group: string
+  readonly client: ClientName
+}
+
 interface ConnectClientProps {
-  /** Of the group that is chosen at first; '' for all tools. */
-  readonly group?: string
+  /** What is shown at first. */
+  readonly start?: Partial<Connection>
+  readonly onChoose?: (connection: Connection) => void
   /** How many ways of a client are shown. */
   readonly most?: number
   /** Said below, of the group that is chosen; '' for all tools. */
@@ -46,13 +65,17 @@ interface ConnectClientProps {
 }
 
 /** How each client is pointed at this gateway, for the global endpoint or a group's. */
-export function ConnectClient({ group = '', most = Infinity, children }: ConnectClientProps) {
+export function ConnectClient({ start = {}, onChoose, most = Infinity, children }: ConnectClientProps) {
   const overview = useSource(sources.overview).data.value
   const groups = useSource(sources.groups).data.value?.tool_groups ?? []
-  const chosen = useSignal(group)
-  const client = useSignal<ClientName>('claude-code')
+  const chosen = useSignal<Connection>({ group: start.group ?? '', client: start.client ?? 'claude-code' })
+  const { group, client } = chosen.value
+  const choose = (change: Partial<Connection>) => {
+    chosen.value = { ...chosen.value, ...change }
+    onChoose?.(chosen.value)
+  }
   const id = useId()
-  const found = groups.find(({ name }) => name === chosen.value)
+  const found = groups.find(({ name }) => name === group)
   const url = found?.streamable_http_endpoint ?? overview?.endpoints[0]?.url
   if (!url) return null
   const target = { name: found ? `towpath-${found.name}` : 'towpath', url }
@@ -64,12 +87,7 @@ export function ConnectClient({ group = '', most = Infinity, children }: Connect
           <label class="vh" for={id}>
             Endpoint
           </label>
-          <select
-            class="in"
-            id={id}
-            value={chosen.value}
-            onChange={(event) => (chosen.value = event.currentTarget.value)}
-          >
+          <select class="in" id={id} value={group} onChange={(event) => choose({ group: event.currentTarget.value })}>
             <option value="">All tools, /mcp</option>
             {groups.map(({ name, tool_count }) => (
               <option key={name} value={name}>
@@ -82,14 +100,14 @@ export function ConnectClient({ group = '', most = Infinity, children }: Connect
       <Tabs
         label="Client"
         tabs={CLIENTS.map((name) => ({ id: name, label: CLIENT_TITLES[name] }))}
-        current={client.value}
-        onSelect={(name) => (client.value = name)}
+        current={client}
+        onSelect={(name) => choose({ client: name })}
       >
         <div class="stack">
-          {clientSnippets(client.value, target)
+          {clientSnippets(client, target)
             .slice(0, most)
             .map((snippet) => (
-              <SnippetView key={snippet.title} snippet={snippet} />
+              <SnippetView key={snippet.title} client={client} snippet={snippet} />
             ))}
         </div>
       </Tabs>

@@ -18,6 +18,7 @@ const advice = ({ status }: ApiError) => {
   if (status === 0) return 'Check that the gateway runs. This page asks again by itself.'
   if (status === 404) return 'It may have been removed meanwhile.'
   if (status === 429 || status === 503) return 'The gateway or its database has too much to do. It often passes.'
+  if (status === 502 || status === 504) return 'Test the connection on the page of the server; its log is there too.'
   if (status >= 500) return 'The log of the gateway says more.'
   return undefined
 }

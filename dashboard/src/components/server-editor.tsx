@@ -142,19 +142,21 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
           onDone={() => done(`${name ?? form.value.name} is connected`)}
         />
       )}
-      <div class="actions">
-        <button type="submit" class="btn primary" disabled={busy.value !== ''}>
-          {busy.value === 'write' ? 'Connecting…' : name === undefined ? 'Add server' : 'Save settings'}
-        </button>
-        {isTaken && (
-          <button type="button" class="btn danger" onClick={() => void write(true)}>
-            Replace {form.value.name.trim()}
+      {result?.kind !== 'sign-in' && (
+        <div class="actions">
+          <button type="submit" class="btn primary" disabled={busy.value !== ''}>
+            {busy.value === 'write' ? 'Connecting…' : name === undefined ? 'Add server' : 'Save settings'}
           </button>
-        )}
-        <button type="button" class="btn" disabled={busy.value !== ''} onClick={() => void test()}>
-          {busy.value === 'test' ? 'Testing…' : name === undefined ? 'Test' : 'Test what is saved'}
-        </button>
-      </div>
+          {isTaken && (
+            <button type="button" class="btn danger" onClick={() => void write(true)}>
+              Replace {form.value.name.trim()}
+            </button>
+          )}
+          <button type="button" class="btn" disabled={busy.value !== ''} onClick={() => void test()}>
+            {busy.value === 'test' ? 'Testing…' : name === undefined ? 'Test' : 'Test what is saved'}
+          </button>
+        </div>
+      )}
     </form>
   )
 }

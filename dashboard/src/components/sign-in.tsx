@@ -76,7 +76,7 @@ export function SignIn({ server, required, onRestart, onDone }: SignInProps) {
   const status = session.value?.status ?? 'pending'
   const isOver = status === 'expired' || (status === 'pending' && remaining <= 0)
   return (
-    <section class="panel stack" aria-label={`Sign-in of ${server}`}>
+    <section class="signin stack" aria-label={`Sign-in of ${server}`}>
       <h2>Finish connecting {server}</h2>
       {status === 'pending' && !isOver && (
         <>

@@ -7,6 +7,7 @@ import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { Confirm } from '../components/dialog.tsx'
 import { PageHead } from '../components/page-head.tsx'
+import { Shown } from '../components/shown.tsx'
 import { plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -37,6 +38,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   const failure = useSignal('')
   const nameProblem = useSignal('')
   const isSaving = useSignal(false)
+  const isDescribing = useSignal(!saved)
   const draft = history.value.now
   const base = saved ? draftOf(saved) : emptyDraft
   const changes = changeCount(base, draft)
@@ -90,6 +92,22 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
     if (saved) history.value = begin(base)
     else location.navigate(link('groups'))
   }
+  const describe = () => {
+    isDescribing.value = true
+    setTimeout(() => document.querySelector<HTMLElement>('#group-description')?.focus())
+  }
+  const sub = !isDescribing.value && (
+    <>
+      {draft.description && (
+        <>
+          <Shown text={draft.description} />{' '}
+        </>
+      )}
+      <button type="button" class="lnk link" onClick={describe}>
+        {draft.description ? 'Edit description' : 'Add a description'}
+      </button>
+    </>
+  )
   const crumb = (
     <>
       <a href={link('groups')}>Groups</a> <span aria-hidden="true">/</span>
@@ -97,7 +115,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   )
   return (
     <>
-      <PageHead title={saved ? saved.name : 'New group'} crumb={crumb}>
+      <PageHead title={saved ? saved.name : 'New group'} crumb={crumb} sub={sub}>
         <span class="muted" role="status">
           {hasChanges && saved ? `${plural(changes, 'change')} not saved` : ''}
         </span>
@@ -129,6 +147,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
       <GroupFields
         draft={draft}
         isNew={!saved}
+        isDescribing={isDescribing.value}
         problem={nameProblem.value}
         onChange={edit}
         onSave={() => void save()}

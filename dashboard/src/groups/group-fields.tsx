@@ -4,6 +4,8 @@ import { canBeBare, type Draft } from './draft.ts'
 interface GroupFieldsProps {
   readonly draft: Draft
   readonly isNew: boolean
+  /** The description has a field; else it is shown elsewhere. */
+  readonly isDescribing: boolean
   /** What is wrong with the name beyond its form: that it is taken, or missing. */
   readonly problem: string
   readonly onChange: (draft: Draft) => void
@@ -11,7 +13,7 @@ interface GroupFieldsProps {
 }
 
 /** What is no choice of tools: name, description, how tools are called. */
-export function GroupFields({ draft, isNew, problem, onChange, onSave }: GroupFieldsProps) {
+export function GroupFields({ draft, isNew, isDescribing, problem, onChange, onSave }: GroupFieldsProps) {
   const wrong = draft.name !== '' && !isName(draft.name) ? `The name ${NAME_RULE}.` : problem
   return (
     <form
@@ -41,16 +43,18 @@ export function GroupFields({ draft, isNew, problem, onChange, onSave }: GroupFi
           </span>
         </div>
       )}
-      <div class={isNew ? 'field' : 'field wide'}>
-        <label for="group-description">Description</label>
-        <input
-          id="group-description"
-          class="in"
-          value={draft.description}
-          placeholder="What agents use it for"
-          onInput={(event) => onChange({ ...draft, description: event.currentTarget.value })}
-        />
-      </div>
+      {isDescribing && (
+        <div class={isNew ? 'field' : 'field wide'}>
+          <label for="group-description">Description</label>
+          <input
+            id="group-description"
+            class="in"
+            value={draft.description}
+            placeholder="What agents use it for"
+            onInput={(event) => onChange({ ...draft, description: event.currentTarget.value })}
+          />
+        </div>
+      )}
       {(canBeBare(draft) || draft.tool_names === 'bare') && (
         <label class="check wide">
           <input

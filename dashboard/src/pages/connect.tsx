@@ -1,6 +1,7 @@
 import { useEffect, useMemo } from 'preact/hooks'
+import { CLIENTS } from '../../../src/domain/client-snippets.ts'
 import type { SeenClient } from '../../../src/schemas/dashboard/shared.ts'
-import { useSource } from '../app-context.ts'
+import { useApp, useSource } from '../app-context.ts'
 import { ClientName } from '../components/clients-seen.tsx'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { PageHead } from '../components/page-head.tsx'
@@ -70,7 +71,9 @@ function SeenAtGroup({ name }: { name: string }) {
 
 /** How each client is pointed at this gateway, and whether one has come. */
 export function Connect({ query }: PageProps) {
+  const { location } = useApp()
   const overview = useSource(sources.overview)
+  const client = CLIENTS.find((name) => name === query.client)
   return (
     <>
       <PageHead
@@ -80,7 +83,10 @@ export function Connect({ query }: PageProps) {
       <Loaded resource={overview} what="The endpoints">
         {() => (
           <section class="panel">
-            <ConnectClient group={query.group ?? ''}>
+            <ConnectClient
+              start={{ group: query.group ?? '', ...(client && { client }) }}
+              onChoose={({ group, client: name }) => location.setQuery({ group, client: name })}
+            >
               {(group) => (group ? <SeenAtGroup key={group} name={group} /> : <SeenAnywhere />)}
             </ConnectClient>
           </section>

@@ -51,6 +51,7 @@ export function Tools({ name, query }: PageProps) {
           <Panes
             tools={data.tools}
             name={name}
+            tab={query.tab}
             filter={filter}
             isSelecting={isSelecting.value}
             onStart={() => (isSelecting.value = true)}
@@ -74,6 +75,8 @@ function Served({ tools }: { tools: readonly ToolView[] }) {
 interface PanesProps {
   readonly tools: readonly ToolView[]
   readonly name: string
+  /** Of the tool that is shown. */
+  readonly tab: string | undefined
   readonly filter: ToolFilter
   readonly isSelecting: boolean
   readonly onStart: () => void
@@ -82,7 +85,7 @@ interface PanesProps {
 
 const searched = ({ canonical_name, title, description }: ToolView) => [canonical_name, title, description]
 
-function Panes({ tools, name, filter, isSelecting, onStart, onDone }: PanesProps) {
+function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: PanesProps) {
   const selected = useSignal<ReadonlySet<string>>(new Set())
   const entries = useMemo(() => entriesOf(tools, searched), [tools])
   const { q, server, state } = filter
@@ -138,7 +141,7 @@ function Panes({ tools, name, filter, isSelecting, onStart, onDone }: PanesProps
           />
         </ListPane>
         {current ? (
-          <ToolDetail key={current.canonical_name} tool={current} />
+          <ToolDetail key={current.canonical_name} tool={current} tab={tab} />
         ) : (
           <NoTool name={name} count={tools.length} />
         )}

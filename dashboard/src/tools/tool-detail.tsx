@@ -1,7 +1,6 @@
-import { useSignal } from '@preact/signals'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
-import { useSource } from '../app-context.ts'
+import { useApp, useSource } from '../app-context.ts'
 import { JsonView } from '../components/json-view.tsx'
 import { Shown } from '../components/shown.tsx'
 import { Tabs } from '../components/tabs.tsx'
@@ -29,8 +28,9 @@ const tabs = [
 type TabId = (typeof tabs)[number]['id']
 
 /** Everything about one tool. */
-export function ToolDetail({ tool }: { tool: ToolView }) {
-  const tab = useSignal<TabId>('try')
+export function ToolDetail({ tool, tab }: { tool: ToolView; tab: string | undefined }) {
+  const { location } = useApp()
+  const current = tabs.find(({ id }) => id === tab)?.id ?? 'try'
   const { canonical_name: name, problem, accepted } = tool
   return (
     <section class="det" aria-labelledby="tool-name">
@@ -50,8 +50,13 @@ export function ToolDetail({ tool }: { tool: ToolView }) {
           after={{ ...tool, name: undefined }}
         />
       )}
-      <Tabs label="Tool views" tabs={tabs} current={tab.value} onSelect={(id) => (tab.value = id)}>
-        <TabBody tool={tool} tab={tab.value} />
+      <Tabs
+        label="Tool views"
+        tabs={tabs}
+        current={current}
+        onSelect={(id) => location.setQuery({ tab: id === 'try' ? '' : id })}
+      >
+        <TabBody tool={tool} tab={current} />
       </Tabs>
     </section>
   )

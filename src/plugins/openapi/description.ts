@@ -4,6 +4,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import type { TSchema } from '@sinclair/typebox'
 import { TITLE } from '../../domain/product.ts'
+import { css, icon, js } from './theme.ts'
 
 /** A route as Fastify's `onRoute` shows it: with its whole path. */
 export type DescribedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema'>
@@ -81,7 +82,24 @@ async function createDocument({ version, schemas, routes }: DescriptionOptions):
 async function createReader(document: object): Promise<FastifyInstance> {
   const app = Fastify({ exposeHeadRoutes: true })
   await app.register(swagger, { mode: 'static', specification: { document: document as never } })
-  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: csp })
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: csp,
+    uiConfig: {
+      // without the bar that asks for the address of another description
+      layout: 'BaseLayout',
+      tryItOutEnabled: true,
+      persistAuthorization: false,
+      displayRequestDuration: true,
+      defaultModelsExpandDepth: 0
+    },
+    theme: {
+      title: `API · ${TITLE}`,
+      css: [{ filename: 'theme.css', content: css }],
+      js: [{ filename: 'theme.js', content: js }],
+      favicon: [{ filename: 'icon.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: icon }]
+    }
+  })
   await app.ready()
   return app
 }
