@@ -50,6 +50,11 @@ export class Payload {
     return this.length > LARGE
   }
 
+  /** Whether it is at hand as a string. */
+  get isText(): boolean {
+    return this.#latin1 !== null
+  }
+
   get latin1(): string {
     return (this.#latin1 ??= this.bytes.toString('latin1'))
   }
