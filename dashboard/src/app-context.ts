@@ -1,6 +1,6 @@
 import type { ReadonlySignal, Signal } from '@preact/signals'
 import { createContext } from 'preact'
-import { useContext, useEffect, useMemo } from 'preact/hooks'
+import { useContext, useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Live } from './live.ts'
 import type { Location } from './location.ts'
 import type { Preferences } from './preferences.ts'
@@ -33,4 +33,12 @@ export function useSource<T>(source: Source<T>): Resource<T> {
   const same = useMemo(() => source, [source.path])
   useEffect(() => store.watch(same), [store, same])
   return useMemo(() => store.open(same), [store, same])
+}
+
+/** The same where the source follows a filter: the answer to the last one stays until the next one is there. */
+export function useSteadySource<T>(source: Source<T>): Resource<T> {
+  const wanted = useSource(source)
+  const shown = useRef(wanted)
+  if (wanted.data.value !== undefined || wanted.error.value !== undefined) shown.current = wanted
+  return shown.current.data.value === undefined ? wanted : shown.current
 }

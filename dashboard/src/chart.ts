@@ -7,23 +7,37 @@ export interface Bucket {
 
 const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h-${width}z`
 
-/** Bars of two units, three apart, as paths: calls that went well, failed ones below them, and a base line where none were. */
-export function bars(buckets: readonly Bucket[], height: number): { ok: string; bad: string; none: string } {
+interface Bars {
+  /** From the begin of one bar to that of the next. */
+  readonly step: number
+  readonly width: number
+  /** Before the first one. */
+  readonly inset: number
+  readonly height: number
+}
+
+/** Stacked bars as paths: calls that went well, failed ones below them, and a base line where none were. */
+function stacked(buckets: readonly Bucket[], { step, width, inset, height }: Bars) {
   const most = Math.max(1, ...buckets.map(({ calls }) => calls))
   let [ok, bad, none] = ['', '', '']
   for (const [at, { calls, failed }] of buckets.entries()) {
+    const x = Math.round((at * step + inset) * 10) / 10
     if (calls === 0) {
-      none += rect(at * 3, height - 1, 2, 1)
+      none += rect(x, height - 1, width, 1)
       continue
     }
     // one call among a thousand, and one failure among a hundred calls, are still seen
     const all = Math.max(failed > 0 && failed < calls ? 3 : 1, Math.round((calls / most) * height))
     const red = failed === 0 ? 0 : Math.max(failed === calls ? all : 2, Math.round((failed / calls) * all))
-    if (all > red) ok += rect(at * 3, height - all, 2, all - red)
-    if (red > 0) bad += rect(at * 3, height - red, 2, red)
+    if (all > red) ok += rect(x, height - all, width, all - red)
+    if (red > 0) bad += rect(x, height - red, width, red)
   }
   return { ok, bad, none }
 }
+
+/** Bars of two units, three apart. */
+export const bars = (buckets: readonly Bucket[], height: number): { ok: string; bad: string; none: string } =>
+  stacked(buckets, { step: 3, width: 2, inset: 0, height })
 
 export interface LatencyBucket extends Bucket {
   readonly p50_ms?: number
@@ -60,19 +74,10 @@ export function latencyPaths(buckets: readonly LatencyBucket[], height: number) 
   return { range, median, failed }
 }
 
-/** Calls over time as two stacked areas of bars on a plane of 960 × `height`. */
+/** Calls over time as bars on a plane of 960 × `height`. */
 export function volumePaths(buckets: readonly Bucket[], height: number): { ok: string; bad: string } {
   const step = WIDTH / Math.max(buckets.length, 1)
   const width = Math.max(1, Math.round(step * 7) / 10)
-  const most = Math.max(1, ...buckets.map(({ calls }) => calls))
-  let [ok, bad] = ['', '']
-  for (const [at, { calls, failed }] of buckets.entries()) {
-    if (calls === 0) continue
-    const x = Math.round((at * step + (step - width) / 2) * 10) / 10
-    const all = Math.max(failed > 0 && failed < calls ? 3 : 1, Math.round((calls / most) * height))
-    const red = failed === 0 ? 0 : Math.max(failed === calls ? all : 2, Math.round((failed / calls) * all))
-    if (all > red) ok += rect(x, height - all, width, all - red)
-    if (red > 0) bad += rect(x, height - red, width, red)
-  }
+  const { ok, bad } = stacked(buckets, { step, width, inset: (step - width) / 2, height })
   return { ok, bad }
 }

@@ -63,6 +63,10 @@ export const clock = (at: number): string => {
 
 export const shortClock = (at: number): string => clock(at).slice(0, 5)
 
+/** Day of this machine: `20 Nov`. */
+export const dayOf = (at: number): string =>
+  new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+
 /** Date and time of this machine with its zone, for titles. */
 export const absolute = (at: number): string =>
   new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' })

@@ -1,4 +1,4 @@
-import { signal, type ReadonlySignal } from '@preact/signals'
+import { effect, signal, type ReadonlySignal } from '@preact/signals'
 import type { ChangeEvent } from '../../src/schemas/dashboard/events.ts'
 
 /** `live`: the gateway tells what changes. `polling`: it is asked. `paused`: nobody looks. */
@@ -13,12 +13,19 @@ export interface Live {
 interface LiveOptions {
   /** Without kinds: anything may have changed. */
   onChange(kinds?: ReadonlySet<string>): void
+  /** False after a request that reached nobody, which may happen while the stream stays open. */
+  readonly isReachable: ReadonlySignal<boolean>
   readonly url?: string
   readonly pollMs?: number
 }
 
 /** Hears of changes from the gateway's event stream; where that fails it polls. Both stop while the page is hidden. */
-export function createLive({ onChange, url = '/api/dashboard/events', pollMs = 5_000 }: LiveOptions): Live {
+export function createLive({
+  onChange,
+  isReachable,
+  url = '/api/dashboard/events',
+  pollMs = 5_000
+}: LiveOptions): Live {
   const state = signal<LiveState>('connecting')
   let events: EventSource | undefined
   let timer: ReturnType<typeof setInterval> | undefined
@@ -48,6 +55,10 @@ export function createLive({ onChange, url = '/api/dashboard/events', pollMs = 5
     state.value = 'polling'
     timer ??= setInterval(() => {
       onChange()
+      if (events?.readyState === EventSource.OPEN && isReachable.value) {
+        stopPolling()
+        state.value = 'live'
+      }
       // the browser tries again by itself, but not after an answer that is no stream
       if (events?.readyState === EventSource.CLOSED) open()
     }, pollMs)
@@ -64,6 +75,9 @@ export function createLive({ onChange, url = '/api/dashboard/events', pollMs = 5
     start() {
       document.addEventListener('visibilitychange', follow)
       follow()
+      effect(() => {
+        if (!isReachable.value && state.peek() === 'live') poll()
+      })
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { CallEntry, CallFilter } from '../../src/schemas/call.ts'
+import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../../src/schemas/call.ts'
 import type { Diagnostics } from '../../src/schemas/dashboard/diagnostics.ts'
 import type { Overview } from '../../src/schemas/dashboard/overview.ts'
 import type { PromptsView } from '../../src/schemas/dashboard/prompts.ts'
@@ -37,8 +37,10 @@ export const groups = source<ToolGroupsView>(path('tool-groups'), ['servers', 't
 export const group = (name: string) =>
   source<ToolGroupView>(path('tool-groups', name), ['servers', 'tools', 'tool_groups'])
 export const diagnostics = source<Diagnostics>(path('diagnostics'), ['servers'])
-export const stats = (range: Range) => source<Stats>(`${path('stats')}?range=${range}`, ['calls'])
+export const stats = (range: Range) => source<Stats>(`${path('stats')}?range=${range}`, ['calls', 'in_flight'])
 export const calls = (filter: CallFilter) => source<CallsPage>(`${path('calls')}${search(filter)}`, ['calls'])
+export const causes = (query: CausesQuery) =>
+  source<{ readonly causes: readonly CallCause[] }>(`${path('calls', 'causes')}${search(query)}`, ['calls'])
 export const call = (id: string) => source<CallEntry>(path('calls', id), [])
 
 const search = (filter: CallFilter): string => {

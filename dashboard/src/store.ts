@@ -39,6 +39,11 @@ export interface Store {
   watch<T>(source: Source<T>): () => void
   /** Loads what is watched and may have changed; without kinds all that is watched. */
   refresh(kinds?: ReadonlySet<string>): Promise<void>
+  /**
+   * Runs what ends the thing that a source tells of: it is not asked for meanwhile, nor afterwards by whoever still shows it,
+   * unless the work rejects.
+   */
+  ending<T>(source: Source<unknown>, work: () => Promise<T>): Promise<T>
   /** False after a request that reached nobody, until one succeeds. */
   readonly reachable: ReadonlySignal<boolean>
 }
@@ -52,6 +57,8 @@ export function createStore(fetch: Fetch = send): Store {
   const resources = new Map<string, Resource<unknown>>()
   const watched = new Map<string, { source: Source<unknown>; watchers: number }>()
   const reachable = signal(true)
+  /** Paths of what is being ended. */
+  const ending = new Set<string>()
 
   const make = <T>({ path, parse }: Source<T>): Resource<T> => {
     const data = signal<T | undefined>(undefined)
@@ -84,6 +91,7 @@ export function createStore(fetch: Fetch = send): Store {
     }
     // at most one request at a time, and one more for what came up meanwhile
     const load = (): Promise<void> => {
+      if (ending.has(path)) return Promise.resolve()
       if (running) {
         again = true
         return running
@@ -127,7 +135,7 @@ export function createStore(fetch: Fetch = send): Store {
     void open(source).load()
     return () => {
       entry.watchers -= 1
-      if (entry.watchers === 0) watched.delete(source.path)
+      if (entry.watchers === 0 && watched.get(source.path) === entry) watched.delete(source.path)
     }
   }
 
@@ -136,5 +144,17 @@ export function createStore(fetch: Fetch = send): Store {
     await Promise.all(due.map(({ source }) => open(source).load()))
   }
 
-  return { open, watch, refresh, reachable }
+  const end: Store['ending'] = async ({ path }, work) => {
+    ending.add(path)
+    try {
+      const result = await work()
+      watched.delete(path)
+      resources.delete(path)
+      return result
+    } finally {
+      ending.delete(path)
+    }
+  }
+
+  return { open, watch, refresh, ending: end, reachable }
 }

@@ -21,7 +21,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   gateway: ['domain', 'schemas', 'registry', 'config.ts'],
   demo: ['domain'],
   plugins: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'config.ts', 'validation.ts'],
-  routes: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'plugins', 'config.ts', 'validation.ts'],
+  routes: ['domain', 'schemas', 'registry', 'gateway', 'demo', 'plugins', 'config.ts', 'settings.ts', 'validation.ts'],
   'app.ts': ['domain', 'schemas', 'gateway', 'plugins', 'routes', 'config.ts', 'compilers.ts', 'validation.ts'],
   'server.ts': ['domain', 'registry', 'plugins', 'app.ts', 'config.ts'],
   reference: ['schemas', 'gateway', 'settings.ts'],

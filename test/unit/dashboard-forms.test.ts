@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { causesOf } from '../../dashboard/src/causes.ts'
 import { latencyPaths, latencyY, volumePaths } from '../../dashboard/src/chart.ts'
 import { emptyForm, formOf, problemIn, problemsOf, toInput, toUpdate } from '../../dashboard/src/server-form.ts'
-import type { CallEntry } from '../../src/schemas/call.ts'
 import type { ConfigSummary, ServerView } from '../../src/schemas/dashboard/servers.ts'
 
 const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>): ServerView => ({
@@ -55,28 +53,6 @@ test('a refusal stands beside the field that it speaks of', () => {
   assert.deepEqual(problemIn('body/url must be a URL'), { url: 'body/url must be a URL' })
   assert.equal(problemIn('body/headers must be an object'), undefined)
   assert.equal(problemIn('the upstream did not answer'), undefined)
-})
-
-const call = (more: Partial<CallEntry>): CallEntry => ({
-  ...{ id: '1', at: '2026-01-01T00:00:00Z', kind: 'tool', caller_kind: 'development', caller: 'x', endpoint: '/mcp' },
-  ...{ via: 'modern', outcome: 'failed', total_ms: 1, upstream_ms: 1, request_bytes: 1, response_bytes: 1 },
-  ...more
-})
-
-test('failures are one cause where only numbers, quoted texts and the name of the server differ', () => {
-  const causes = causesOf([
-    call({ server: 'a', error: 'server "a": no answer within 61 ms' }),
-    call({ server: 'a', error: 'no answer within 9 ms' }),
-    call({ server: 'b', error: 'no answer within 9 ms' }),
-    call({ server: 'a', outcome: 'tool_error' }),
-    call({ server: 'a', outcome: 'tool_error' }),
-    call({ server: 'a', outcome: 'tool_error' })
-  ])
-  assert.deepEqual(causes, [
-    { server: 'a', text: 'the tool says that it failed', count: 3 },
-    { server: 'a', text: 'no answer within 61 ms', count: 2 },
-    { server: 'b', text: 'no answer within 9 ms', count: 1 }
-  ])
 })
 
 test('durations lie on a log scale, and what is beyond it at its edge', () => {

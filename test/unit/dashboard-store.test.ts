@@ -124,3 +124,36 @@ test('answers that nobody watches are forgotten, the longest unused first', asyn
   assert.notEqual(store.open(source('/x/0', [])), first)
   assert.deepEqual(store.open(servers).data.value, { names: ['a'] })
 })
+
+test('what is being ended is not asked for meanwhile, nor afterwards by who still shows it', async () => {
+  const { asked, store } = slowGateway()
+  const stop = store.watch(servers)
+  asked[0]!.answer({ names: ['a'] })
+  await settled()
+  const shown = store.open(servers)
+  const done = await store.ending(servers, async () => {
+    await store.refresh()
+    return 'done'
+  })
+  await Promise.all([store.refresh(), settled()])
+  assert.deepEqual([done, asked.length, shown.data.value], ['done', 1, { names: ['a'] }])
+
+  const again = store.watch(servers)
+  assert.equal(asked.length, 2)
+  stop()
+  void store.refresh()
+  asked[1]!.answer({ names: [] })
+  await settled()
+  assert.equal(asked.length, 3, 'who came afterwards is kept up to date')
+  again()
+})
+
+test('what could not be ended is asked for again', async () => {
+  const { asked, store } = slowGateway()
+  store.watch(servers)
+  asked[0]!.answer({ names: ['a'] })
+  await settled()
+  await assert.rejects(store.ending(servers, () => Promise.reject(new ApiError(503, 'busy'))))
+  void store.refresh()
+  assert.equal(asked.length, 2)
+})

@@ -73,6 +73,42 @@ const AsTable = ({ stats }: { stats: Stats }) => {
   )
 }
 
+interface ChartProps {
+  readonly name: string
+  readonly title: string
+  /** What the picture shows, in a sentence. */
+  readonly label: string
+  readonly legend: preact.ComponentChildren
+  /** From the top down. */
+  readonly marks: readonly string[]
+  readonly stats: Stats
+  readonly children: preact.ComponentChildren
+}
+
+/** A picture of the buckets of a range, with its scales, its legend and its numbers. */
+const Chart = ({ name, title, label, legend, marks, stats, children }: ChartProps) => (
+  <section class="panel lat" aria-label={name}>
+    <div class="row">
+      <h2>
+        {title} per {bucketText(stats)}
+      </h2>
+      <div class="legend">{legend}</div>
+    </div>
+    <div class="plot">
+      <div class={marks.length === 2 ? 'ylab ends' : 'ylab'} aria-hidden="true">
+        {marks.map((mark) => (
+          <span key={mark}>{mark}</span>
+        ))}
+      </div>
+      <svg class="latsvg" viewBox={`0 0 960 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+        {children}
+      </svg>
+    </div>
+    <Hours stats={stats} />
+    <AsTable stats={stats} />
+  </section>
+)
+
 const Key = ({ kind, children }: { kind: string; children: string }) => (
   <span>
     <svg width="10" height="10" aria-hidden="true">
@@ -82,38 +118,41 @@ const Key = ({ kind, children }: { kind: string; children: string }) => (
   </span>
 )
 
+const RangeKey = () => (
+  <span>
+    <svg width="10" height="12" aria-hidden="true">
+      <rect class="rng" x="2" width="6" height="12" rx="1" />
+      <rect class="med" y="9" width="10" height="2" />
+    </svg>
+    p95 down to p50
+  </span>
+)
+
 /** How long calls took: from p50 to p95 on a log scale, failures on top. */
 export function LatencyChart({ stats }: { stats: Stats }) {
   const { range, median, failed } = latencyPaths(stats.buckets, HEIGHT)
   const { total } = stats
-  const label = `Latency. p50 is ${duration(total.p50_ms)}, p95 is ${duration(total.p95_ms)}; ${plural(total.failed, 'call')} failed.`
   return (
-    <section class="panel lat" aria-label="Latency">
-      <div class="row">
-        <h2>Latency, p50 to p95 per {bucketText(stats)}</h2>
-        <div class="legend">
-          <Key kind="rng">p95 down to p50</Key>
+    <Chart
+      name="Latency"
+      title="Latency, p50 to p95"
+      label={`Latency. p50 is ${duration(total.p50_ms)}, p95 is ${duration(total.p95_ms)}; ${plural(total.failed, 'call')} failed.`}
+      legend={
+        <>
+          <RangeKey />
           <Key kind="e">failed calls</Key>
-        </div>
-      </div>
-      <div class="plot">
-        <div class="ylab" aria-hidden="true">
-          {DECADES.toReversed().map((ms) => (
-            <span key={ms}>{duration(ms).replace('.0', '')}</span>
-          ))}
-        </div>
-        <svg class="latsvg" viewBox={`0 0 960 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-          {DECADES.map((ms) => (
-            <line key={ms} class="gl" x1="0" x2="960" y1={latencyY(ms, HEIGHT)} y2={latencyY(ms, HEIGHT)} />
-          ))}
-          <path class="rng" d={range} />
-          <path class="med" d={median} />
-          <path class="e" d={failed} />
-        </svg>
-      </div>
-      <Hours stats={stats} />
-      <AsTable stats={stats} />
-    </section>
+        </>
+      }
+      marks={DECADES.toReversed().map((ms) => duration(ms).replace('.0', ''))}
+      stats={stats}
+    >
+      {DECADES.map((ms) => (
+        <line key={ms} class="gl" x1="0" x2="960" y1={latencyY(ms, HEIGHT)} y2={latencyY(ms, HEIGHT)} />
+      ))}
+      <path class="rng" d={range} />
+      <path class="med" d={median} />
+      <path class="e" d={failed} />
+    </Chart>
   )
 }
 
@@ -122,29 +161,23 @@ export function VolumeChart({ stats }: { stats: Stats }) {
   const { ok, bad } = volumePaths(stats.buckets, HEIGHT)
   const { calls, failed } = stats.total
   const most = Math.max(0, ...stats.buckets.map((bucket) => bucket.calls))
-  const label = `${plural(calls, 'call')}, ${percent(failed, calls)} failed; at most ${count(most)} in ${bucketText(stats)}.`
   return (
-    <section class="panel lat" aria-label="Calls">
-      <div class="row">
-        <h2>Calls per {bucketText(stats)}</h2>
-        <div class="legend">
+    <Chart
+      name="Calls"
+      title="Calls"
+      label={`${plural(calls, 'call')}, ${percent(failed, calls)} failed; at most ${count(most)} in ${bucketText(stats)}.`}
+      legend={
+        <>
           <Key kind="vol">answered</Key>
           <Key kind="e">failed</Key>
-        </div>
-      </div>
-      <div class="plot">
-        <div class="ylab ends" aria-hidden="true">
-          <span>{count(most)}</span>
-          <span>0</span>
-        </div>
-        <svg class="latsvg" viewBox={`0 0 960 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-          <line class="gl" x1="0" x2="960" y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
-          <path class="vol" d={ok} />
-          <path class="e" d={bad} />
-        </svg>
-      </div>
-      <Hours stats={stats} />
-      <AsTable stats={stats} />
-    </section>
+        </>
+      }
+      marks={[count(most), '0']}
+      stats={stats}
+    >
+      <line class="gl" x1="0" x2="960" y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
+      <path class="vol" d={ok} />
+      <path class="e" d={bad} />
+    </Chart>
   )
 }

@@ -12,6 +12,8 @@ const options: readonly { readonly id: Range; readonly label: string }[] = [
 export const rangeOf = (query: Readonly<Record<string, string>>): Range =>
   options.find(({ id }) => id === query.range)?.id ?? '24h'
 
+export const rangeText = (range: Range): string => options.find(({ id }) => id === range)!.label
+
 export function RangeChoice({ range }: { range: Range }) {
   const { location } = useApp()
   return (

@@ -64,8 +64,9 @@ export function DeleteButton({ server }: { server: ServerDetails }) {
   const open = useSignal(false)
   const groups = useGroupsOf(server.name)
   const remove = async () => {
-    await change('DELETE', path('servers', server.name))
-    notice.value = `${server.name} is deleted`
+    const { name } = server
+    await store.ending(sources.server(name), () => change('DELETE', path('servers', name)))
+    notice.value = `${name} is deleted`
     location.navigate(link('servers'))
     void store.refresh()
   }

@@ -1,19 +1,14 @@
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
+import { count } from '../format.ts'
 import { targetOf } from '../server-state.ts'
 import { Chevron } from './icons.tsx'
 import { JsonView } from './json-view.tsx'
+import { KeyValues, Row } from './key-values.tsx'
 import { Shown } from './shown.tsx'
 import { Ago } from './time.tsx'
 
-const Row = ({ label, children }: { label: string; children: preact.ComponentChildren }) => (
-  <div>
-    <dt>{label}</dt>
-    <dd>{children}</dd>
-  </div>
-)
-
 const eras = ({ modern, legacy }: NonNullable<ServerDetails['protocol']>): string =>
-  [modern, legacy].filter(Boolean).join(' and ')
+  [modern && `${modern}, modern era`, legacy && `${legacy}, legacy era`].filter(Boolean).join(' and ')
 
 const infoText = ({ name, title, version }: Record<string, unknown>): string =>
   [title ?? name, version].filter((part) => typeof part === 'string').join(' ')
@@ -23,7 +18,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
   const { config_summary: config, protocol, server_info: info, capabilities, instructions } = server
   return (
     <>
-      <dl class="kv two-columns">
+      <KeyValues columns={2}>
         <Row label={config.kind === 'http' ? 'URL' : 'Command'}>
           <code>
             <Shown text={targetOf(server)} />
@@ -31,7 +26,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         </Row>
         <Row label="Transport">{server.transport}</Row>
         <Row label="Session mode">{config.session_mode}</Row>
-        <Row label="Protocol">{protocol ? eras(protocol) || '—' : '—'}</Row>
+        <Row label="Protocol">{(protocol && eras(protocol)) || '—'}</Row>
         {protocol && <Row label="Keeps sessions">{protocol.has_sessions ? 'yes' : 'no'}</Row>}
         {info && (
           <Row label="Server">
@@ -58,12 +53,10 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         </Row>
         <Row label="Last contact">{server.last_connected_at ? <Ago at={server.last_connected_at} /> : '—'}</Row>
         <Row label="Lists read">{server.last_discovered_at ? <Ago at={server.last_discovered_at} /> : '—'}</Row>
-        <Row label="Sessions">
-          {server.sessions}
-          {server.spare_sessions > 0 && `, ${server.spare_sessions} of them spare`}
-        </Row>
-        {config.kind === 'stdio' && <Row label="Processes">{server.processes}</Row>}
-      </dl>
+        <Row label="Sessions">{count(server.sessions)}</Row>
+        <Row label="Of them spare">{count(server.spare_sessions)}</Row>
+        {config.kind === 'stdio' && <Row label="Processes">{count(server.processes)}</Row>}
+      </KeyValues>
       {instructions && (
         <details class="json bare">
           <summary>

@@ -1,19 +1,17 @@
 import { useRef } from 'preact/hooks'
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
-import { count, duration, percent, plural, sentence } from '../format.ts'
+import { count, duration, percent } from '../format.ts'
 import { link } from '../router.ts'
 import { needsAttention, targetOf } from '../server-state.ts'
+import { CauseText } from './cause-text.tsx'
 import { Shown } from './shown.tsx'
 import { ServerState } from './status.tsx'
 import { Strip } from './strip.tsx'
 import { Switch } from './switch.tsx'
 import { TestButton } from './test-button.tsx'
-import { Ago } from './time.tsx'
 
 /** From this share on a row shows it in red. */
 const MANY_FAILED = 0.05
-
-const quiet = Array.from({ length: 48 }, () => ({ calls: 0, failed: 0 }))
 
 interface ServerRowsProps {
   readonly server: ServerView
@@ -27,35 +25,12 @@ function Failed({ calls, failed }: { calls: number; failed: number }) {
 
 /** Why a server fails or waits, and what can be done about it. */
 function Cause({ server }: { server: ServerView }) {
-  const { name, status, status_since: since, last_error: error, last_stderr: line, stats_24h: stats } = server
+  const { name, status } = server
   return (
     <tr class={`detail ${status === 'failing' ? '' : 'mild'}`}>
       <td colSpan={9}>
         <div class="diag">
-          <p>
-            {status === 'failing' ? (
-              <strong>
-                <Shown text={sentence(error ?? 'The last contact failed')} />
-              </strong>
-            ) : (
-              <>It asks for a sign-in before it can be used.</>
-            )}{' '}
-            {line && !error?.includes(line) && (
-              <>
-                Last stderr line:{' '}
-                <code>
-                  <Shown text={line} />
-                </code>
-                .{' '}
-              </>
-            )}
-            {since && (
-              <>
-                Since <Ago at={since} />
-                {stats && stats.failed > 0 && `, ${plural(stats.failed, 'call')} failed in 24 h`}.
-              </>
-            )}
-          </p>
+          <CauseText server={server} />
           <div class="actions">
             {server.transport === 'stdio' && (
               <a class="btn" href={link('server', name, { tab: 'log' })}>
@@ -103,10 +78,8 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
           {isKnown ? count(tools) : '—'}
           {prompts > 0 && <span class="muted"> / {count(prompts)}</span>}
         </td>
-        <td class="opt">
-          <Strip buckets={stats?.half_hours ?? quiet} period="the last 24 hours" />
-        </td>
-        <td class="num opt2">{count(stats?.calls ?? 0)}</td>
+        <td class="opt">{stats ? <Strip buckets={stats.half_hours} period="the last 24 hours" /> : '—'}</td>
+        <td class="num opt2">{count(stats?.calls)}</td>
         <td class="num opt">{duration(stats?.p95_ms)}</td>
         <td class="num opt2">{stats ? <Failed {...stats} /> : '—'}</td>
         <td>

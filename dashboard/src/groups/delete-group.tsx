@@ -1,7 +1,9 @@
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import { change, path } from '../api.ts'
+import { useApp } from '../app-context.ts'
 import { Confirm } from '../components/dialog.tsx'
 import { plural } from '../format.ts'
+import * as sources from '../sources.ts'
 
 interface DeleteGroupProps {
   readonly group: ToolGroupView
@@ -10,20 +12,20 @@ interface DeleteGroupProps {
 }
 
 /** Asks, and says what goes. */
-export const DeleteGroup = ({ group, onClose, onDeleted }: DeleteGroupProps) => (
-  <Confirm
-    title={`Delete ${group.name}?`}
-    action="Delete group"
-    onClose={onClose}
-    onConfirm={async () => {
-      await change('DELETE', path('tool-groups', group.name))
-      onDeleted()
-    }}
-  >
-    <p>
-      Its endpoint goes, and what is connected to it loses {plural(group.tool_count, 'tool')}. The tools themselves
-      stay.
-    </p>
-    <code>{group.streamable_http_endpoint}</code>
-  </Confirm>
-)
+export function DeleteGroup({ group, onClose, onDeleted }: DeleteGroupProps) {
+  const { store } = useApp()
+  const { name } = group
+  const remove = async () => {
+    await store.ending(sources.group(name), () => change('DELETE', path('tool-groups', name)))
+    onDeleted()
+  }
+  return (
+    <Confirm title={`Delete ${name}?`} action="Delete group" onClose={onClose} onConfirm={remove}>
+      <p>
+        Its endpoint goes, and what is connected to it loses {plural(group.tool_count, 'tool')}. The tools themselves
+        stay.
+      </p>
+      <code>{group.streamable_http_endpoint}</code>
+    </Confirm>
+  )
+}

@@ -1,19 +1,36 @@
+import { useSignal } from '@preact/signals'
 import type { Check, Diagnostics as DiagnosticsData } from '../../../src/schemas/dashboard/diagnostics.ts'
-import { useSource } from '../app-context.ts'
+import { change, path } from '../api.ts'
+import { useApp, useSource } from '../app-context.ts'
 import { AttentionList } from '../components/attention.tsx'
 import { CopyButton } from '../components/copy-button.tsx'
+import { Chevron } from '../components/icons.tsx'
+import { KeyValues, Row } from '../components/key-values.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { Loaded } from '../components/panels.tsx'
 import { Shown } from '../components/shown.tsx'
-import { CheckState } from '../components/status.tsx'
+import { CheckState, Status } from '../components/status.tsx'
 import { Table } from '../components/table.tsx'
 import { Ago } from '../components/time.tsx'
-import { count, duration, plural, sentence } from '../format.ts'
+import { bytes, count, duration, plural, sentence } from '../format.ts'
 import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
-const Checks = ({ checks }: { checks: readonly Check[] }) => (
-  <Table label="Checks">
+/** Checks of a server lead to its page. */
+const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
+  const server = /^(?:server|command):(.+)$/.exec(id)?.[1]
+  return server ? (
+    <a class="plain" data-row href={link('server', server)}>
+      <Shown text={title} />
+    </a>
+  ) : (
+    <Shown text={title} />
+  )
+}
+
+const CheckTable = ({ label, checks }: { label: string; checks: readonly Check[] }) => (
+  <Table label={label} kind="checks">
     <thead>
       <tr>
         <th scope="col">Check</th>
@@ -30,7 +47,7 @@ const Checks = ({ checks }: { checks: readonly Check[] }) => (
       {checks.map(({ id, status, title, detail, hint, ms }) => (
         <tr key={id}>
           <th scope="row">
-            <Shown text={title} />
+            <CheckTitle id={id} title={title} />
           </th>
           <td>
             <CheckState status={status} />
@@ -50,60 +67,85 @@ const Checks = ({ checks }: { checks: readonly Check[] }) => (
   </Table>
 )
 
+const graveness: Readonly<Record<Check['status'], number>> = { fail: 0, warn: 1, pass: 2 }
+
+/** What is wrong, and in one line what is not. */
+function Checks({ checks }: { checks: readonly Check[] }) {
+  const wrong = checks
+    .filter(({ status }) => status !== 'pass')
+    .toSorted((a, b) => graveness[a.status] - graveness[b.status])
+  const passed = checks.filter(({ status }) => status === 'pass')
+  return (
+    <>
+      {wrong.length > 0 && <CheckTable label="Checks that do not pass" checks={wrong} />}
+      {passed.length > 0 && (
+        <details class="json passed">
+          <summary>
+            <Chevron />
+            <Status tone="ok" word={`${plural(passed.length, 'check passes', 'checks pass')}`} />
+          </summary>
+          <CheckTable label="Checks that pass" checks={passed} />
+        </details>
+      )}
+    </>
+  )
+}
+
 const Facts = ({ data }: { data: DiagnosticsData }) => (
-  <dl class="kv">
-    <div>
-      <dt>Version</dt>
-      <dd>{data.version}</dd>
-    </div>
-    <div>
-      <dt>Node.js</dt>
-      <dd>{data.node_version}</dd>
-    </div>
-    <div>
-      <dt>Started</dt>
-      <dd>
-        <Ago at={data.started_at} />
-      </dd>
-    </div>
-    <div>
-      <dt>Database</dt>
-      <dd>{data.database}</dd>
-    </div>
-    <div>
-      <dt>Transports</dt>
-      <dd>{data.enabled_transports.join(', ')}</dd>
-    </div>
-    <div>
-      <dt>Endpoint</dt>
-      <dd>
-        <code>{data.primary_endpoint}</code>
-      </dd>
-    </div>
+  <KeyValues columns={2}>
+    <Row label="Version">{data.version}</Row>
+    <Row label="Node.js">{data.node_version}</Row>
+    <Row label="Started">
+      <Ago at={data.started_at} />
+    </Row>
+    <Row label="Database">{data.database}</Row>
+    <Row label="Transports">{data.enabled_transports.join(', ')}</Row>
+    <Row label="Endpoint">
+      <code>{data.primary_endpoint}</code>
+    </Row>
     {data.metrics_endpoint && (
-      <div>
-        <dt>Metrics</dt>
-        <dd>
-          <code>{data.metrics_endpoint}</code>
-        </dd>
-      </div>
+      <Row label="Metrics">
+        <code>{data.metrics_endpoint}</code>
+      </Row>
     )}
-  </dl>
+  </KeyValues>
 )
 
+const limitText = ({ value, unit }: DiagnosticsData['limits'][number]): string => {
+  if (unit === 'ms') return duration(value)
+  return unit === 'bytes' ? bytes(value) : count(value)
+}
+
 const Limits = ({ limits }: { limits: DiagnosticsData['limits'] }) => (
-  <dl class="kv">
-    {limits.map(({ name, value, unit }) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>
-          {count(value)}
-          {unit && ` ${unit}`}
-        </dd>
-      </div>
+  <KeyValues columns={2}>
+    {limits.map((limit) => (
+      <Row key={limit.name} label={<code title={limit.about}>{limit.variable}</code>}>
+        <span title={[count(limit.value), limit.unit].join(' ')}>{limitText(limit)}</span>
+      </Row>
     ))}
-  </dl>
+  </KeyValues>
 )
+
+/** Contacts every enabled server now: the checks tell of the last contact. */
+function TestServers() {
+  const { store, notice } = useApp()
+  const busy = useSignal(false)
+  const servers = useSource(sources.servers).data.value?.servers.filter(({ enabled }) => enabled) ?? []
+  const test = async () => {
+    busy.value = true
+    // how each of them went is what the checks say
+    await Promise.allSettled(servers.map(({ name }) => change('POST', path('servers', name, 'test'))))
+    await store.refresh(new Set(['servers']))
+    busy.value = false
+    notice.value = 'The servers are tested'
+  }
+  if (servers.length === 0) return null
+  return (
+    <button type="button" class="btn" disabled={busy.value} onClick={() => void test()}>
+      {busy.value ? 'Testing…' : 'Test servers'}
+    </button>
+  )
+}
 
 const summary = (checks: readonly Check[]): string => {
   const failed = checks.filter(({ status }) => status === 'fail').length
@@ -118,10 +160,13 @@ export function Diagnostics(_props: PageProps) {
   const resource = useSource(sources.diagnostics)
   const overview = useSource(sources.overview).data.value
   const { loading, load, data } = resource
+  // servers have their checks
+  const others = overview?.attention.filter(({ kind }) => kind !== 'server_failing' && kind !== 'sign_in_needed') ?? []
   return (
     <>
       <PageHead title="Diagnostics" sub={<span role="status">{data.value && summary(data.value.checks)}</span>}>
         {data.value && <CopyButton text={JSON.stringify(data.value, null, 2)}>Copy report</CopyButton>}
+        <TestServers />
         <button type="button" class="btn" disabled={loading.value} onClick={() => void load()}>
           {loading.value ? 'Checking…' : 'Check again'}
         </button>
@@ -130,22 +175,20 @@ export function Diagnostics(_props: PageProps) {
         {(found) => (
           <>
             <Checks checks={found.checks} />
-            {overview && overview.attention_count > 0 && (
+            {others.length > 0 && (
               <section class="panel below" aria-label="Needs attention">
                 <h2>Needs attention</h2>
-                <AttentionList items={overview.attention} />
+                <AttentionList items={others} />
               </section>
             )}
-            <div class="split even">
-              <section class="panel" aria-label="This gateway">
-                <h2>This gateway</h2>
-                <Facts data={found} />
-              </section>
-              <section class="panel" aria-label="Limits in force">
-                <h2>Limits in force</h2>
-                <Limits limits={found.limits} />
-              </section>
-            </div>
+            <section class="panel below" aria-label="This gateway">
+              <h2>This gateway</h2>
+              <Facts data={found} />
+            </section>
+            <section class="panel below" aria-label="Limits in force">
+              <h2>Limits in force</h2>
+              <Limits limits={found.limits} />
+            </section>
           </>
         )}
       </Loaded>

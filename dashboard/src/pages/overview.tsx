@@ -1,35 +1,44 @@
 import type { Overview as OverviewData } from '../../../src/schemas/dashboard/overview.ts'
 import type { Stats } from '../../../src/schemas/stats.ts'
-import { useSource } from '../app-context.ts'
+import { useSource, useSteadySource } from '../app-context.ts'
 import { AttentionList } from '../components/attention.tsx'
+import { CountFacts, DurationFact } from '../components/call-facts.tsx'
 import { VolumeChart } from '../components/charts.tsx'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { CopyButton } from '../components/copy-button.tsx'
+import { DemoButton } from '../components/demo-button.tsx'
 import { Fact, Facts } from '../components/facts.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { Loaded } from '../components/panels.tsx'
 import { RangeChoice, rangeOf } from '../components/range-choice.tsx'
 import { QualifiedName } from '../components/shown.tsx'
-import { count, duration, durationParts, percent } from '../format.ts'
+import { count, duration, percent } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
-function OverviewFacts({ overview, stats }: { overview: OverviewData; stats: Stats | undefined }) {
-  const total = stats?.total
-  const [p50, p50Unit] = durationParts(total?.p50_ms)
-  const [p95, p95Unit] = durationParts(total?.p95_ms)
-  return (
-    <Facts>
-      <Fact label="Servers up" value={overview.connected_count} note={`of ${overview.server_count}`} />
-      <Fact label="Tools served" value={count(overview.tool_count)} note={`~${count(overview.tokens)} tokens`} />
-      <Fact label="Calls" value={count(total?.calls)} />
-      <Fact label="Failed" value={total ? percent(total.failed, total.calls) : '—'} bad={(total?.failed ?? 0) > 0} />
-      <Fact label="p50" value={p50} note={p50Unit} />
-      <Fact label="p95" value={p95} note={p95Unit} />
-    </Facts>
-  )
+interface OverviewFactsProps {
+  readonly overview: OverviewData | undefined
+  readonly stats: Stats | undefined
 }
+
+const OverviewFacts = ({ overview, stats }: OverviewFactsProps) => (
+  <Facts>
+    <Fact
+      label="Servers up"
+      value={count(overview?.connected_count)}
+      note={overview && `of ${overview.enabled_count} enabled`}
+    />
+    <Fact
+      label="Tools served"
+      value={count(overview?.tool_count)}
+      note={overview && `~${count(overview.tokens)} tokens`}
+    />
+    <CountFacts total={stats?.total} />
+    <DurationFact label="p50" ms={stats?.total.p50_ms} />
+    <DurationFact label="p95" ms={stats?.total.p95_ms} />
+  </Facts>
+)
 
 interface ToolRowsProps {
   readonly title: string
@@ -113,9 +122,12 @@ const Beginning = ({ state }: { state: OverviewData['empty_state'] }) =>
     <section class="panel empty below">
       <h2>Add the first server</h2>
       <p>Agents see the tools of the servers that you add here.</p>
-      <a class="btn primary" data-new href={link('new-server')}>
-        Add server
-      </a>
+      <div class="actions">
+        <a class="btn primary" data-new href={link('new-server')}>
+          Add server
+        </a>
+        <DemoButton />
+      </div>
     </section>
   ) : (
     <section class="panel below">
@@ -124,42 +136,46 @@ const Beginning = ({ state }: { state: OverviewData['empty_state'] }) =>
     </section>
   )
 
+const ToolPanels = ({ stats }: { stats: Stats }) => (
+  <>
+    <ToolRows title="Top tools" tools={stats.top_tools} empty="No tool was called." />
+    <ToolRows title="Slowest tools" tools={stats.slowest_tools} empty="No tool was called." />
+  </>
+)
+
+/** Each part stands for itself: what cannot be loaded takes nothing else with it. */
 export function Overview({ query }: PageProps) {
   const range = rangeOf(query)
   const overview = useSource(sources.overview)
-  const stats = useSource(sources.stats(range))
+  const stats = useSteadySource(sources.stats(range))
+  const isEmpty = overview.data.value?.empty_state
   return (
     <>
       <PageHead title="Overview">
         <RangeChoice range={range} />
       </PageHead>
-      <Loaded resource={overview} what="The overview">
-        {(data) => (
-          <>
-            <OverviewFacts overview={data} stats={stats.data.value} />
-            {data.empty_state ? (
-              <Beginning state={data.empty_state} />
-            ) : (
-              <Loaded resource={stats} what="The statistics">
-                {(numbers) => <VolumeChart stats={numbers} />}
-              </Loaded>
-            )}
-            <div class="split even">
+      <OverviewFacts overview={overview.data.value} stats={stats.data.value} />
+      {isEmpty ? (
+        <Beginning state={isEmpty} />
+      ) : (
+        <Loaded resource={stats} what="The statistics">
+          {(numbers) => <VolumeChart stats={numbers} />}
+        </Loaded>
+      )}
+      <div class="split even">
+        <Loaded resource={overview} what="The overview" rows={3}>
+          {(data) => (
+            <>
               <Attention overview={data} />
               <section class="panel" aria-label="Endpoints">
                 <h2>Endpoints</h2>
                 <Endpoints endpoints={data.endpoints} />
               </section>
-              {stats.data.value && !data.empty_state && (
-                <>
-                  <ToolRows title="Top tools" tools={stats.data.value.top_tools} empty="No tool was called." />
-                  <ToolRows title="Slowest tools" tools={stats.data.value.slowest_tools} empty="No tool was called." />
-                </>
-              )}
-            </div>
-          </>
-        )}
-      </Loaded>
+            </>
+          )}
+        </Loaded>
+        {stats.data.value && !isEmpty && <ToolPanels stats={stats.data.value} />}
+      </div>
     </>
   )
 }

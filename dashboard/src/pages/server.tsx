@@ -1,6 +1,7 @@
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
+import { CauseText } from '../components/cause-text.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { Loaded } from '../components/panels.tsx'
 import { DeleteButton, RefreshButton } from '../components/server-actions.tsx'
@@ -11,30 +12,36 @@ import { SignInAgain } from '../components/sign-in-again.tsx'
 import { ServerState } from '../components/status.tsx'
 import { Switch } from '../components/switch.tsx'
 import { TestButton } from '../components/test-button.tsx'
-import { sentence } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
 function Head({ server }: { server: ServerDetails }) {
   const { store } = useApp()
-  const { name, status, last_error: error } = server
+  const { name, status } = server
   const onSwitch = async (enabled: boolean) => {
     await change('PATCH', path('servers', name, 'enabled'), { enabled })
     await store.refresh()
   }
   return (
-    <div class="bar">
-      <ServerState status={status} />
-      <Switch name={name} checked={server.enabled} onSwitch={onSwitch}>
-        Enabled
-      </Switch>
-      {status === 'failing' && error && (
-        <p class="result err">
-          <Shown text={sentence(error)} />
-        </p>
+    <>
+      <div class="bar">
+        <ServerState status={status} />
+        <Switch name={name} checked={server.enabled} onSwitch={onSwitch}>
+          Enabled
+        </Switch>
+      </div>
+      {status === 'failing' && (
+        <section class="panel failure" aria-label="Why it fails">
+          <CauseText server={server} />
+          {server.transport === 'stdio' && (
+            <a class="btn" href={link('server', name, { tab: 'log' })}>
+              View stderr
+            </a>
+          )}
+        </section>
       )}
-    </div>
+    </>
   )
 }
 
@@ -58,6 +65,9 @@ export function Server({ name, query }: PageProps) {
           <>
             <TestButton name={name} />
             <RefreshButton name={name} />
+            <a class="btn" href={link('server', name, { tab: 'settings' })}>
+              Edit
+            </a>
             <DeleteButton server={server} />
           </>
         )}

@@ -1,6 +1,7 @@
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
+import { CountFacts, DurationFact } from '../components/call-facts.tsx'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { Fact, Facts } from '../components/facts.tsx'
 import { PageHead } from '../components/page-head.tsx'
@@ -10,7 +11,7 @@ import { SearchBox } from '../components/search-box.tsx'
 import { Segmented } from '../components/segmented.tsx'
 import { ServerRows } from '../components/server-rows.tsx'
 import { Table } from '../components/table.tsx'
-import { count, durationParts, percent } from '../format.ts'
+import { count } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import { needsAttention } from '../server-state.ts'
@@ -34,19 +35,12 @@ function ServerFacts({ servers }: { servers: readonly ServerView[] }) {
   const connected = servers.filter(({ status }) => status === 'connected').length
   const tools = servers.reduce((sum, { tool_count }) => sum + tool_count, 0)
   const off = overview ? tools - overview.tool_count : 0
-  const [p95, unit] = durationParts(total?.p95_ms)
   return (
     <Facts>
       <Fact label="Servers up" value={connected} note={`of ${enabled.length} enabled`} />
       <Fact label="Tools served" value={count(overview?.tool_count)} note={off > 0 && `${count(off)} not served`} />
-      <Fact label="Calls, 24 h" value={count(total?.calls)} />
-      <Fact
-        label="Failed"
-        value={total ? percent(total.failed, total.calls) : '—'}
-        note={total && total.failed > 0 && `${count(total.failed)} calls`}
-        bad={(total?.failed ?? 0) > 0}
-      />
-      <Fact label="p95" value={p95} note={unit} />
+      <CountFacts label="Calls, 24 h" total={total} />
+      <DurationFact label="p95" ms={total?.p95_ms} />
     </Facts>
   )
 }

@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts'
 import { isLoopback } from '../../domain/loopback.ts'
 import { VERSION } from '../../domain/version.ts'
 import { GLOBAL_ENDPOINT } from '../../gateway/endpoint.ts'
+import { settings } from '../../settings.ts'
 import { Diagnostics, type Check } from '../../schemas/dashboard/diagnostics.ts'
 import { baseOf } from '../base-url.ts'
 
@@ -24,13 +25,24 @@ const checkTelemetry = ({ otel }: Config): Check => ({
 
 const checkCallLog = ({ callLog }: Config): Check =>
   callLog.enabled
-    ? { id: 'call_log', status: 'pass', title: 'Calls are kept' }
+    ? callLog.contents
+      ? { id: 'call_log', status: 'pass', title: 'Calls are kept with arguments and results' }
+      : {
+          id: 'call_log',
+          status: 'pass',
+          title: 'Calls are kept without arguments and results',
+          hint: `${settings.callLogContents.variable}=on keeps those too`
+        }
     : { id: 'call_log', status: 'warn', title: 'Calls are not kept', detail: 'Calls and charts stay empty' }
 
-/** Numbers by the names that they have in the configuration. */
+type Limit = keyof Config['limits'] | keyof Config['timeouts']
+
+/** Numbers by the names that they have in the configuration, and how they are set. */
 const limitsOf = ({ limits, timeouts }: Config) =>
-  Object.entries({ ...limits, ...timeouts }).map(([name, value]) => ({
+  (Object.entries({ ...limits, ...timeouts }) as [Limit, number][]).map(([name, value]) => ({
     name,
+    variable: settings[name].variable,
+    about: settings[name].about,
     value,
     ...(name.endsWith('Ms') ? { unit: 'ms' } : name.endsWith('Bytes') ? { unit: 'bytes' } : {})
   }))

@@ -48,6 +48,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
         { label: 'SSE', url: `${base}${SSE_ENDPOINT}` }
       ],
       ...counts,
+      enabled_count: servers.filter(({ enabled }) => enabled).length,
       connected_count: servers.filter(({ status }) => status === 'connected').length,
       tokens: gateway.dashboard.tokens(),
       attention: attention.slice(0, MAX_ATTENTION),

@@ -23,9 +23,16 @@ export const Diagnostics = Type.Object({
   primary_endpoint: Type.String(),
   started_at: Type.String({ description: 'ISO 8601' }),
   checks: Type.Array(Check),
-  limits: Type.Array(Type.Object({ name: Type.String(), value: Type.Number(), unit: Type.Optional(Type.String()) }), {
-    description: 'In force'
-  }),
+  limits: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      variable: Type.String({ description: 'Environment variable that sets it' }),
+      about: Type.String(),
+      value: Type.Number(),
+      unit: Type.Optional(Type.String())
+    }),
+    { description: 'In force' }
+  ),
   server_count: Type.Integer(),
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),

@@ -30,6 +30,7 @@ export const Overview = Type.Object({
   version: Type.String(),
   endpoints: Type.Array(Type.Object({ label: Type.String(), url: Type.String() })),
   server_count: Type.Integer(),
+  enabled_count: Type.Integer({ description: 'Servers that are enabled' }),
   connected_count: Type.Integer({ description: 'Servers whose last contact worked' }),
   tool_count: Type.Integer({ description: 'Served by the global endpoint now, as the other counts' }),
   prompt_count: Type.Integer(),

@@ -1,0 +1,129 @@
+import type { CallEntry } from '../../../src/schemas/call.ts'
+import { useSource } from '../app-context.ts'
+import { CopyButton } from '../components/copy-button.tsx'
+import { KeyValues, Row } from '../components/key-values.tsx'
+import { Loaded } from '../components/panels.tsx'
+import { Shown } from '../components/shown.tsx'
+import { isJsonObject, parseJson, type Json } from '../form/json.ts'
+import { keepInput } from '../form/last-input.ts'
+import { bytes, duration, sentence } from '../format.ts'
+import { link } from '../router.ts'
+import * as sources from '../sources.ts'
+import { PhaseBar } from './phase-bar.tsx'
+import { aftermath, calledItem, errorText, headline, phasesOf, phaseText, protocolText } from './words.ts'
+
+function Measures({ call }: { call: CallEntry }) {
+  const phases = phasesOf(call)
+  return (
+    <div>
+      <PhaseBar phases={phases} />
+      <KeyValues>
+        {phases.map((phase) => (
+          <Row key={phase.id} label={phase.label} bad={phase.isEnd}>
+            {phaseText(phase)}
+          </Row>
+        ))}
+        <Row label="In the gateway">{duration(Math.max(0, call.total_ms - call.upstream_ms))}</Row>
+        {call.session_mode && <Row label="Session mode">{call.session_mode}</Row>}
+        <Row label="Protocol">{protocolText(call)}</Row>
+        <Row label="Parameters">{bytes(call.request_bytes)}</Row>
+        <Row label="Result">
+          {call.outcome === 'ok' || call.outcome === 'tool_error' ? bytes(call.response_bytes) : '—'}
+        </Row>
+        {call.request_id && (
+          <Row label="Request id">
+            <code>{call.request_id}</code>
+          </Row>
+        )}
+      </KeyValues>
+    </div>
+  )
+}
+
+const Content = ({ title, text }: { title: string; text: string }) => (
+  <>
+    <h3>{title}</h3>
+    <pre class="code" tabIndex={0} role="group" aria-label={title}>
+      <Shown text={text} />
+    </pre>
+  </>
+)
+
+const argumentsOf = (text: string): Json | undefined => {
+  try {
+    return parseJson(text)
+  } catch {
+    // what is recorded of long ones is cut
+    return undefined
+  }
+}
+
+/** Leads to the form of what was called, with the arguments of the call where they are recorded. */
+function Replay({ call }: { call: CallEntry }) {
+  const { kind, server, item } = call
+  if (!server || !item || (kind !== 'tool' && kind !== 'prompt')) return null
+  const name = calledItem(call)
+  const input = call.arguments === undefined ? undefined : argumentsOf(call.arguments)
+  const help = `replay-${call.id}`
+  return (
+    <>
+      <a
+        class="btn"
+        href={link(kind, name)}
+        aria-describedby={input === undefined ? help : undefined}
+        onClick={() => isJsonObject(input ?? null) && keepInput(name, input)}
+      >
+        Replay
+      </a>
+      {input === undefined && (
+        <span class="help" id={help}>
+          {call.arguments === undefined
+            ? 'Its arguments are not recorded'
+            : 'Its arguments were too long to be recorded'}
+          : the form opens without them.
+        </span>
+      )}
+    </>
+  )
+}
+
+const isBad = ({ outcome }: CallEntry) => outcome === 'failed' || outcome === 'timeout'
+
+const Detail = ({ call }: { call: CallEntry }) => (
+  <div class="callx">
+    <div>
+      <p>
+        <strong>{headline(call)}</strong>{' '}
+        {call.error && (
+          <>
+            <Shown text={sentence(errorText(call.error))} />{' '}
+          </>
+        )}
+        {aftermath(call)}
+      </p>
+      {call.stderr && <Content title="Last lines of stderr" text={call.stderr} />}
+      {call.arguments !== undefined && <Content title="Arguments" text={call.arguments} />}
+      {call.result !== undefined && <Content title="Result" text={call.result} />}
+      <div class="actions">
+        {call.server && (
+          <a class={`btn ${isBad(call) ? 'primary' : ''}`} href={link('server', call.server)}>
+            Open server <Shown text={call.server} />
+          </a>
+        )}
+        <CopyButton text={() => JSON.stringify(call, null, 2)}>Copy report</CopyButton>
+        <Replay call={call} />
+      </div>
+    </div>
+    <Measures call={call} />
+  </div>
+)
+
+/** Everything that is known of one call. */
+export function CallDetail({ id }: { id: string }) {
+  const resource = useSource(sources.call(id))
+  return (
+    <Loaded resource={resource} what="The call" rows={2}>
+      {(call) => <Detail call={call} />}
+    </Loaded>
+  )
+}

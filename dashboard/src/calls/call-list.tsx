@@ -1,0 +1,110 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { CallEntry, CallFilter } from '../../../src/schemas/call.ts'
+import { ApiError, send } from '../api.ts'
+import { useSteadySource } from '../app-context.ts'
+import { EmptyPanel, ErrorPanel, Loaded } from '../components/panels.tsx'
+import { count, plural } from '../format.ts'
+import type { CallsPage } from '../sources.ts'
+import * as sources from '../sources.ts'
+import type { Resource } from '../store.ts'
+import { CallTable } from './call-table.tsx'
+
+/** Calls that are loaded at a time. */
+const PAGE = 50
+
+interface CallListProps {
+  readonly filter: CallFilter
+  readonly isPaused: boolean
+  /** How many fit, where that is known: `of 92 failed calls in 24 h`. */
+  readonly total: string | undefined
+  readonly onResume: () => void
+  readonly onClear: () => void
+}
+
+/** What was there when the list was paused; `newer`: what has come since. */
+function useFrozen(resource: Resource<CallsPage>, newest: CallsPage | undefined, isPaused: boolean) {
+  const frozen = useRef<{ resource: Resource<CallsPage>; page: CallsPage } | undefined>(undefined)
+  if (!isPaused || frozen.current?.resource !== resource) frozen.current = undefined
+  if (isPaused && newest) frozen.current ??= { resource, page: newest }
+  const page = frozen.current?.page ?? newest
+  const known = new Set(page?.calls.map(({ id }) => id))
+  const newer = newest?.calls.filter(({ id }) => !known.has(id)).length ?? 0
+  return { page, newer }
+}
+
+/** Pages before the first one, of one filter. */
+function useOlder(filter: CallFilter) {
+  const { path } = sources.calls(filter)
+  const loaded = useSignal<(CallsPage & { readonly of: string }) | undefined>(undefined)
+  const failure = useSignal<ApiError | undefined>(undefined)
+  const older = loaded.value?.of === path ? loaded.value : undefined
+  const more = async (before: string) => {
+    try {
+      const { body } = await send<CallsPage>('GET', sources.calls({ ...filter, limit: PAGE, before }).path)
+      loaded.value = { ...body, calls: [...(older?.calls ?? []), ...body.calls], of: path }
+      failure.value = undefined
+    } catch (error) {
+      failure.value = error as ApiError
+    }
+  }
+  return { older, more, failure }
+}
+
+/** The newest calls that fit, kept up to date unless it is paused; older ones on demand. */
+export function CallList({ filter, isPaused, total, onResume, onClear }: CallListProps) {
+  const resource = useSteadySource(sources.calls({ ...filter, limit: PAGE }))
+  const { page, newer } = useFrozen(resource, resource.data.value, isPaused)
+  const { older, more, failure } = useOlder(filter)
+  const open = useSignal<string | undefined>(undefined)
+  const key = JSON.stringify(filter)
+  useEffect(() => {
+    open.value = undefined
+  }, [key, open])
+
+  const list = (first: CallsPage) => {
+    const known = new Set(first.calls.map(({ id }) => id))
+    const all: CallEntry[] = [...first.calls, ...(older?.calls ?? []).filter(({ id }) => !known.has(id))]
+    const before = older ? older.next_before : first.next_before
+    if (all.length === 0)
+      return (
+        <EmptyPanel title="No call fits">
+          <button type="button" class="btn" onClick={onClear}>
+            Clear filters
+          </button>
+        </EmptyPanel>
+      )
+    return (
+      <>
+        {newer > 0 && (
+          <button type="button" class="newer" onClick={onResume}>
+            {plural(newer, 'newer call')}
+            {newer === PAGE && ' or more'}: show
+          </button>
+        )}
+        <CallTable
+          label="Calls"
+          calls={all}
+          open={open.value}
+          onToggle={(id) => (open.value = open.value === id ? undefined : id)}
+        />
+        {failure.value && <ErrorPanel what="Older calls could not be loaded." error={failure.value} />}
+        <div class="row more">
+          <span class="muted" role="status">
+            {before ? `${count(all.length)} ${total ?? 'shown'}` : plural(all.length, 'call')}
+          </span>
+          {before && (
+            <button type="button" class="btn" onClick={() => void more(before)}>
+              Load older
+            </button>
+          )}
+        </div>
+      </>
+    )
+  }
+  return (
+    <Loaded resource={resource} what="The calls">
+      {(newest) => list(page ?? newest)}
+    </Loaded>
+  )
+}

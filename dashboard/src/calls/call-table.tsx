@@ -1,0 +1,102 @@
+import { Fragment } from 'preact'
+import type { CallEntry } from '../../../src/schemas/call.ts'
+import { Chevron } from '../components/icons.tsx'
+import { QualifiedName, Shown } from '../components/shown.tsx'
+import { Outcome } from '../components/status.tsx'
+import { Table } from '../components/table.tsx'
+import { Clock } from '../components/time.tsx'
+import { count } from '../format.ts'
+import { CallDetail } from './call-detail.tsx'
+import { calledItem, callerText, endpointText, errorText } from './words.ts'
+
+const COLUMNS = 7
+
+interface CallTableProps {
+  readonly label: string
+  readonly calls: readonly CallEntry[]
+  /** Id of the row that is open. */
+  readonly open: string | undefined
+  readonly onToggle: (id: string) => void
+}
+
+const isBad = ({ outcome }: CallEntry) => outcome === 'failed' || outcome === 'timeout' || outcome === 'tool_error'
+
+interface CallRowProps {
+  readonly call: CallEntry
+  readonly isOpen: boolean
+  readonly onToggle: () => void
+}
+
+const CallRow = ({ call, isOpen, onToggle }: CallRowProps) => (
+  <tr class={isOpen ? `open ${isBad(call) ? '' : 'fine'}` : undefined}>
+    <td class="num l opt2">
+      <Clock at={call.at} />
+    </td>
+    <th scope="row">
+      <button type="button" class="lnk" data-row aria-expanded={isOpen} onClick={onToggle}>
+        <Chevron />
+        <QualifiedName name={calledItem(call)} />
+      </button>
+    </th>
+    <td>
+      <Outcome outcome={call.outcome} />
+    </td>
+    <td class="opt">
+      <Shown text={callerText(call)} />
+    </td>
+    <td class="opt">
+      <code class="muted">
+        <Shown text={endpointText(call.endpoint)} />
+      </code>
+    </td>
+    <td class="num opt2">
+      {count(Math.round(call.total_ms))}
+      <span class="muted"> ms</span>
+    </td>
+    <td class="opt ell">{call.error && <Shown text={errorText(call.error)} />}</td>
+  </tr>
+)
+
+/** Calls, the newest first; a row opens below itself. */
+export const CallTable = ({ label, calls, open, onToggle }: CallTableProps) => (
+  <Table label={label} kind="calls">
+    <thead>
+      <tr>
+        <th scope="col" class="opt2">
+          Time
+        </th>
+        <th scope="col">Item</th>
+        <th scope="col">Outcome</th>
+        <th scope="col" class="opt">
+          Client
+        </th>
+        <th scope="col" class="opt">
+          Endpoint
+        </th>
+        <th scope="col" class="num opt2">
+          Took
+        </th>
+        <th scope="col" class="opt">
+          Error
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {calls.map((call) => {
+        const isOpen = call.id === open
+        return (
+          <Fragment key={call.id}>
+            <CallRow call={call} isOpen={isOpen} onToggle={() => onToggle(call.id)} />
+            {isOpen && (
+              <tr class={`detail ${isBad(call) ? '' : 'fine'}`}>
+                <td colSpan={COLUMNS}>
+                  <CallDetail id={call.id} />
+                </td>
+              </tr>
+            )}
+          </Fragment>
+        )
+      })}
+    </tbody>
+  </Table>
+)

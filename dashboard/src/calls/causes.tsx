@@ -1,0 +1,67 @@
+import type { CallCause } from '../../../src/schemas/call.ts'
+import { useApp, useSteadySource } from '../app-context.ts'
+import { Shown } from '../components/shown.tsx'
+import { count } from '../format.ts'
+import * as sources from '../sources.ts'
+
+const MOST = 6
+
+const words: Readonly<Partial<Record<CallCause['outcome'], string>>> = {
+  tool_error: 'the tool says that it failed',
+  timeout: 'no answer in time'
+}
+
+interface CauseButtonProps {
+  readonly cause: Partial<CallCause> & Pick<CallCause, 'cause'>
+  readonly isOn: boolean
+  readonly onClick: () => void
+}
+
+const CauseButton = ({ cause: { server, cause, calls, error, outcome }, isOn, onClick }: CauseButtonProps) => (
+  <button type="button" class="cause" aria-pressed={isOn} onClick={onClick}>
+    {calls !== undefined && <span class="num">{count(calls)}</span>}
+    <span class="text">
+      <strong>
+        <Shown text={server ?? 'no server'} />
+      </strong>{' '}
+      <Shown text={error ?? (outcome && words[outcome]) ?? cause} />
+    </span>
+  </button>
+)
+
+interface CausesProps {
+  readonly from: string
+  readonly query: Readonly<Record<string, string>>
+}
+
+/** Why calls failed; a click leaves those of one server that failed alike, and once more all. */
+export function Causes({ from, query }: CausesProps) {
+  const { location } = useApp()
+  const { endpoint } = query
+  const found = useSteadySource(sources.causes({ from, ...(endpoint && { endpoint }) })).data.value?.causes ?? []
+  const isOn = ({ server = '', cause }: Pick<CallCause, 'server' | 'cause'>) =>
+    cause === query.cause && server === (query.server ?? '')
+  const shown = found.slice(0, MOST)
+  const chosen = query.cause ? { cause: query.cause, ...(query.server && { server: query.server }) } : undefined
+  const extra = chosen && !shown.some(isOn) ? (found.find(isOn) ?? chosen) : undefined
+  const all = extra ? [...shown, extra] : shown
+  if (all.length === 0) return null
+  return (
+    <div class="causes" role="group" aria-label="Failures by cause">
+      {all.map((each) => (
+        <CauseButton
+          key={`${each.server} ${each.cause}`}
+          cause={each}
+          isOn={isOn(each)}
+          onClick={() =>
+            location.setQuery(
+              isOn(each)
+                ? { cause: undefined, server: undefined }
+                : { outcome: 'failed', cause: each.cause, server: each.server }
+            )
+          }
+        />
+      ))}
+    </div>
+  )
+}

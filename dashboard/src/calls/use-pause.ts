@@ -1,0 +1,23 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+
+/** Whether a live list stands still: somebody says so, or has scrolled into it, who does not want it to move. */
+export function usePause<E extends HTMLElement>() {
+  const list = useRef<E>(null)
+  const isHeld = useSignal(false)
+  const isScrolled = useSignal(false)
+  useEffect(() => {
+    const look = () => {
+      isScrolled.value = (list.current?.getBoundingClientRect().top ?? 0) < 0
+    }
+    look()
+    addEventListener('scroll', look, { passive: true })
+    return () => removeEventListener('scroll', look)
+  }, [isScrolled])
+  const isPaused = isHeld.value || isScrolled.value
+  const resume = () => {
+    isHeld.value = false
+    if (isScrolled.value) list.current?.scrollIntoView()
+  }
+  return { list, isPaused, resume, toggle: () => (isPaused ? resume() : (isHeld.value = true)) }
+}

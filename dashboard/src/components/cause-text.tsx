@@ -1,0 +1,37 @@
+import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
+import { plural, sentence } from '../format.ts'
+import { Shown } from './shown.tsx'
+import { Ago } from './time.tsx'
+
+type Failing = Pick<ServerView, 'status' | 'status_since' | 'last_error' | 'last_stderr' | 'stats_24h'>
+
+/** Why a server fails or waits, what its process said last, and since when. */
+export const CauseText = ({ server }: { server: Failing }) => {
+  const { status, status_since: since, last_error: error, last_stderr: line, stats_24h: stats } = server
+  return (
+    <p>
+      {status === 'failing' ? (
+        <strong>
+          <Shown text={sentence(error ?? 'The last contact failed')} />
+        </strong>
+      ) : (
+        <>It asks for a sign-in before it can be used.</>
+      )}{' '}
+      {line && !error?.includes(line) && (
+        <>
+          Last stderr line:{' '}
+          <code>
+            <Shown text={line} />
+          </code>
+          .{' '}
+        </>
+      )}
+      {since && (
+        <>
+          Since <Ago at={since} />
+          {stats && stats.failed > 0 && `, ${plural(stats.failed, 'call')} failed in 24 h`}.
+        </>
+      )}
+    </p>
+  )
+}

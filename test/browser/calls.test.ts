@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { startFaulty } from '../fixtures/http/faulty.ts'
+import { later } from '../store.ts'
+import { until } from '../until.ts'
+import { findBarriers, go, settled, skip, startSite } from './browser.ts'
+import { makeBreakable } from './world.ts'
+
+const calls = (page: Page) => page.getByRole('region', { name: 'Calls' }).locator('tbody tr:not(.detail)')
+const fact = async (page: Page, label: string) =>
+  page
+    .locator('.facts > div')
+    .filter({ has: page.getByText(label, { exact: true }) })
+    .locator('dd')
+    .textContent()
+
+test('calls are told apart, followed live and explained in the browser', { skip }, async (t) => {
+  const { gateway, visit } = await startSite(t, { args: ['--demo'] })
+  const reports = await makeBreakable(t, 'FATAL: no entry for user "reports"')
+  await gateway.register(reports.registration('reports'))
+  const faulty = await startFaulty(null)
+  later(t, faulty.close)
+  await gateway.register({ name: 'beta', transport: 'streamable_http', url: faulty.url })
+  const invoke = (name: string, more: object = {}) => gateway.post('/api/v0/tools/invoke', { name, ...more })
+  await invoke('demo__add', { a: 1, b: 2 })
+  await reports.break()
+  for (let at = 0; at < 3; at++) await invoke('reports__echo', { text: 'hi' })
+  faulty.mode = 'bad_gateway'
+  await invoke('beta__echo')
+  faulty.mode = 'none'
+  await invoke('beta__fail')
+
+  await t.test('a call that failed shows the cause, the last of stderr, its phases and its protocols', async () => {
+    await visit('#/calls', async (page) => {
+      await page.getByText('Arguments and results are not recorded.').waitFor()
+      await page.getByRole('button', { name: 'reports__echo' }).first().click()
+      const detail = page.locator('.callx')
+      await detail.getByText(/before it answered the first message/).waitFor()
+      await detail.getByText('FATAL: no entry for user "reports"', { exact: true }).waitFor()
+      for (const [label, value] of [
+        ['Initialize', /^ended after/],
+        ['Call', /^not reached$/],
+        ['Session mode', /^stateless$/],
+        ['Protocol', /^REST$/]
+      ] as const) {
+        const row = detail.locator('.kv > div').filter({ has: page.getByText(label, { exact: true }) })
+        assert.match((await row.locator('dd').textContent()) ?? '', value, label)
+      }
+      await detail.getByText('Its arguments are not recorded').waitFor()
+      await detail.getByRole('link', { name: 'Open server reports' }).waitFor()
+      assert.deepEqual(await findBarriers(page), [])
+    })
+  })
+
+  await t.test(
+    'a click on a cause leaves the calls of one server that failed alike, and the address says so',
+    async () => {
+      await visit('#/calls', async (page) => {
+        const cause = page.getByRole('group', { name: 'Failures by cause' }).getByRole('button')
+        assert.equal(await cause.count(), 3)
+        await cause.filter({ hasText: 'reports' }).click()
+        await until('three rows are left', async () => (await calls(page).count()) === 3)
+        assert.match(decodeURIComponent(page.url()), /server=reports/)
+        const shared = page.url()
+        await cause.filter({ hasText: 'HTTP 502' }).click()
+        await until('one row is left', async () => (await calls(page).count()) === 1)
+        await page.getByRole('button', { name: 'beta__echo' }).waitFor()
+        await go(page, shared.slice(shared.indexOf('#')))
+        await until('the address is enough', async () => (await calls(page).count()) === 3)
+        await cause.filter({ hasText: 'reports' }).click()
+        await until('all that failed are back', async () => (await calls(page).count()) === 5)
+        await page.getByRole('searchbox').fill('HTTP 502')
+        await until('a text is looked for by the gateway', async () => (await calls(page).count()) === 1)
+        assert.match(decodeURIComponent(page.url()).replaceAll('+', ' '), /q=HTTP 502/)
+      })
+    }
+  )
+
+  await t.test('what is under way is counted, and a list that was scrolled into stands still', async () => {
+    await visit('#/calls', async (page) => {
+      await page.getByText('Live', { exact: true }).waitFor()
+      assert.equal(await fact(page, 'In flight'), '0')
+      faulty.mode = 'silent'
+      const leaving = new AbortController()
+      const running = fetch(`${gateway.url}/api/v0/tools/invoke`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"name":"beta__echo"}',
+        signal: leaving.signal
+      }).catch(() => {})
+      await until('one is under way', async () => (await fact(page, 'In flight')) === '1')
+      leaving.abort()
+      await running
+      await until('none is', async () => (await fact(page, 'In flight')) === '0')
+      faulty.mode = 'none'
+
+      await page.setViewportSize({ width: 1440, height: 420 })
+      await page.evaluate('document.querySelector(".calls-list tbody tr:last-child").scrollIntoView()')
+      await page.getByText('Paused', { exact: true }).waitFor()
+      const before = await calls(page).count()
+      await invoke('demo__add', { a: 2, b: 2 })
+      await page.getByRole('button', { name: '1 newer call: show' }).waitFor()
+      assert.equal(await calls(page).count(), before)
+      await page.getByRole('button', { name: '1 newer call: show' }).click()
+      await page.evaluate('scrollTo(0, 0)')
+      await page.getByText('Live', { exact: true }).waitFor()
+      await until('it is shown', async () => (await calls(page).count()) === before + 1)
+    })
+  })
+
+  await t.test('rows stay while those of another range are loading, and the chart has a table', async () => {
+    await visit('#/calls', async (page) => {
+      await calls(page).first().waitFor()
+      await page.route(/range=7d/, async (route) => {
+        assert.equal(await page.locator('.skeleton').count(), 0)
+        assert.ok((await calls(page).count()) > 0)
+        await route.continue()
+      })
+      await page.getByRole('button', { name: '7 d' }).click()
+      await page.getByRole('heading', { name: 'Latency, p50 to p95 per 2 h' }).waitFor()
+      await page.getByText('View as table').click()
+      await page.getByRole('columnheader', { name: 'p95' }).waitFor()
+    })
+  })
+
+  await t.test('the overview loses no panel to another one that cannot be loaded', async () => {
+    await visit(
+      '#/overview',
+      async (page) => {
+        await page.getByRole('heading', { name: 'Top tools' }).waitFor()
+        await page.route(/\/stats\?range=1h/, (route) =>
+          route.fulfill({ status: 503, contentType: 'application/json', body: '{"error":"the database is away"}' })
+        )
+        await page.getByRole('button', { name: '1 h' }).click()
+        await page.getByRole('alert').filter({ hasText: 'The database is away.' }).getByRole('button').waitFor()
+        await page.getByRole('heading', { name: 'Endpoints' }).waitFor()
+        assert.match((await fact(page, 'Servers up')) ?? '', /^\d+of \d+ enabled$/)
+      },
+      { expected: /503/ }
+    )
+  })
+
+  await t.test('checks that pass are one line, those that do not are shown, and servers can be tested', async () => {
+    await visit('#/diagnostics', async (page) => {
+      const wrong = page.getByRole('region', { name: 'Checks that do not pass' })
+      await wrong.getByRole('link', { name: 'The server reports fails' }).waitFor()
+      await page.getByText(/checks pass$/).click()
+      await page.getByRole('button', { name: 'Test servers' }).click()
+      const passed = page.getByRole('region', { name: 'Checks that pass' })
+      await passed
+        .getByText(/Initialize \d+ ms, lists \d+ ms/)
+        .first()
+        .waitFor()
+      assert.deepEqual(await findBarriers(page), [])
+    })
+  })
+
+  await t.test('a page whose code could not be loaded is there once the gateway is back', async () => {
+    await visit(
+      '#/servers',
+      async (page) => {
+        await page.getByRole('link', { name: 'demo' }).waitFor()
+        await page.context().setOffline(true)
+        await page
+          .getByRole('navigation')
+          .getByRole('link', { name: /^Tools/ })
+          .click()
+        await page.getByText('The page could not be loaded.').waitFor()
+        await page.context().setOffline(false)
+        await page.getByRole('heading', { name: 'Tools' }).waitFor()
+        await settled(page)
+      },
+      { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK|Failed to load|dynamically imported/ }
+    )
+  })
+})
