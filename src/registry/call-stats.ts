@@ -3,11 +3,12 @@ import { createSlices, durationOf, type ReadSlice, type Tally } from './call-tal
 
 const shapes = {
   '1h': { step: 60, count: 60 },
-  '24h': { step: 1_800, count: 48 },
+  '24h': { step: 900, count: 96 },
   '7d': { step: 7_200, count: 84 }
 } as const
 type Shape = (typeof shapes)[Range]
-const STRIP = shapes['24h']
+/** Of two slices of a day's chart each. */
+const STRIP = { step: 1_800, count: 48 }
 const MOST_TOOLS = 10
 
 /** How each server went within a day. */
@@ -67,15 +68,15 @@ function sumUp(slices: readonly (readonly Tally[])[]): Sum {
 }
 
 /** Begin of the oldest slice, in seconds since 1970; slices begin where clocks are round. */
-const beginOf = (now: number, { step, count }: Shape) => (Math.floor(now / step) - count + 1) * step
+const beginOf = (now: number, { step, count }: { step: number; count: number }) =>
+  (Math.floor(now / step) - count + 1) * step
 
 const iso = (seconds: number) => new Date(seconds * 1_000).toISOString()
 
-async function readSlices(read: ReadSlice, shape: Shape, now: number): Promise<(readonly Tally[])[]> {
-  const begin = beginOf(now, shape)
+async function readSlices(read: ReadSlice, { step, count }: Shape, begin: number, now: number) {
   const slices: (readonly Tally[])[] = []
   // one after another: whoever waits for the store is served in between
-  for (let place = 0; place < shape.count; place++) slices.push(await read(begin + place * shape.step, shape.step, now))
+  for (let place = 0; place < count; place++) slices.push(await read(begin + place * step, step, now))
   return slices
 }
 
@@ -104,8 +105,11 @@ function toStrip([server, slices]: readonly [string, readonly (readonly Tally[])
 const inOrder = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 
 async function readStrips(read: ReadSlice, now: number): Promise<Strips> {
-  const servers = [...byServer(await readSlices(read, STRIP, now))].sort(([a], [b]) => inOrder(a, b))
-  return { from: iso(beginOf(now, STRIP)), servers: servers.map(toStrip) }
+  const begin = beginOf(now, STRIP)
+  const quarters = await readSlices(read, shapes['24h'], begin, now)
+  const halves = Array.from({ length: STRIP.count }, (_, at) => quarters.slice(2 * at, 2 * at + 2).flat())
+  const servers = [...byServer(halves)].sort(([a], [b]) => inOrder(a, b))
+  return { from: iso(begin), servers: servers.map(toStrip) }
 }
 
 function readTools(slices: readonly (readonly Tally[])[]) {
@@ -125,12 +129,13 @@ function readTools(slices: readonly (readonly Tally[])[]) {
 
 async function readStats(read: ReadSlice, range: Range, { from: strip_from, servers }: Strips, now: number) {
   const shape = shapes[range]
-  const slices = await readSlices(read, shape, now)
+  const begin = beginOf(now, shape)
+  const slices = await readSlices(read, shape, begin, now)
   const tools = readTools(slices)
   const timed = tools.filter(({ p95_ms }) => p95_ms !== undefined)
   return {
     range,
-    from: iso(beginOf(now, shape)),
+    from: iso(begin),
     bucket_s: shape.step,
     total: sumUp(slices).total(),
     buckets: slices.map((slice) => sumUp([slice]).measures()),

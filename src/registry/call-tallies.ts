@@ -40,7 +40,7 @@ export async function readTallies(db: Db, from: number, seconds: number): Promis
 /** What one slice may be and for how long it may be asked for, in seconds. The longer is a multiple of the shorter. */
 const SLICES = [
   { step: 7_200, keep: 7 * 86_400 },
-  { step: 1_800, keep: 86_400 },
+  { step: 900, keep: 86_400 },
   { step: 60, keep: 3_600 }
 ] as const
 type Step = (typeof SLICES)[number]['step']

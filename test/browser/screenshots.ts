@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
+import type { Page } from 'playwright-core'
 import { root } from '../e2e/harness.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
@@ -23,6 +24,8 @@ const used: readonly (readonly [server: string, item: string, ms: number, share:
   ['memory', 'search_nodes', 12, 0.08],
   ['reports', 'echo', 60, 0.02]
 ]
+
+const clients = ['claude-code', 'claude-code', 'cursor', 'codex'] as const
 
 /** The same numbers every time. */
 function random(seed: number): () => number {
@@ -52,6 +55,7 @@ function pastCalls(): object[] {
       upstream_ms: isBroken ? 1_398 : total * 0.97,
       request_bytes: 80 + Math.round(next() * 200),
       response_bytes: 300 + Math.round(next() * 4_000),
+      client: clients[Math.floor(next() * clients.length)],
       endpoint: next() > 0.25 ? '/mcp' : '/v0/groups/research/mcp'
     }
   })
@@ -61,11 +65,11 @@ async function addPastCalls({ databaseUrl }: Place): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   await client.query(
-    `insert into calls (at, kind, caller_kind, caller, endpoint, via, server, item, outcome, total_ms, upstream_ms,
+    `insert into calls (at, kind, caller_kind, caller, client, endpoint, via, server, item, outcome, total_ms, upstream_ms,
        request_bytes, response_bytes, error)
-     select to_timestamp(at / 1000), 'tool', 'development', 'development', endpoint, 'modern', server, item, outcome,
+     select to_timestamp(at / 1000), 'tool', 'development', 'development', client, endpoint, 'modern', server, item, outcome,
        total_ms, upstream_ms, request_bytes, response_bytes, error
-     from json_to_recordset($1::json) as r(at double precision, endpoint text, server text, item text, outcome text,
+     from json_to_recordset($1::json) as r(at double precision, client text, endpoint text, server text, item text, outcome text,
        total_ms real, upstream_ms real, request_bytes integer, response_bytes integer, error text) order by at`,
     [JSON.stringify(pastCalls())]
   )
@@ -103,7 +107,12 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
   await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 3 })
 }
 
-const pages: readonly (readonly [name: string, hash: string])[] = [
+const openFailure = async (page: Page) => {
+  await page.getByRole('button', { name: 'reports__echo' }).first().click()
+  await page.locator('.callx').waitFor()
+}
+
+const pages: readonly (readonly [name: string, hash: string, before?: (page: Page) => Promise<void>])[] = [
   ['overview', '#/overview'],
   ['server', '#/servers/files'],
   ['add-server', '#/new/server?tab=paste'],
@@ -112,7 +121,7 @@ const pages: readonly (readonly [name: string, hash: string])[] = [
   ['resources', '#/resources'],
   ['groups', '#/groups'],
   ['group', '#/groups/research'],
-  ['calls', '#/calls'],
+  ['calls', '#/calls?outcome=failed', openFailure],
   ['diagnostics', '#/diagnostics'],
   ['connect', '#/connect'],
   ['servers', '#/servers']
@@ -125,8 +134,9 @@ test('pictures of every page', async (t) => {
   await fill(t, site)
   await mkdir(folder, { recursive: true })
   await site.visit('#/servers', async (page) => {
-    for (const [name, hash] of pages) {
+    for (const [name, hash, before] of pages) {
       await go(page, hash)
+      await before?.(page)
       await page.evaluate('document.activeElement.blur()')
       await page.screenshot({ path: join(folder, `${name}.png`) })
     }

@@ -241,7 +241,7 @@ for (const engine of engines) {
     )
 
     const day = await stats('24h')
-    assert.deepEqual([day.bucket_s, day.buckets.length, day.total.calls], [1_800, 48, 113])
+    assert.deepEqual([day.bucket_s, day.buckets.length, day.total.calls], [900, 96, 113])
     const week = await stats('7d')
     assert.deepEqual([week.bucket_s, week.buckets.length, week.total.calls], [7_200, 84, 114])
     assert.equal(

@@ -38,11 +38,12 @@ test('what is long over is read once, and counts when its rows are gone', async 
   assert.deepEqual(reads, [[0, 7_200]])
 })
 
-test('of what is not over whole half-hours and minutes are remembered, the last minutes are read again', async () => {
+test('of what is not over whole quarters of an hour and minutes are remembered, the last minutes are read again', async () => {
   const { reading } = start()
   const now = BEGIN + HOUR + 20 * MINUTE
-  // a half-hour, and one by minutes, since it has just ended; then the minutes of the present one
-  assert.deepEqual(await reading(BEGIN, 7_200, now), [1_800, 1_800, ...Array.from({ length: 21 }, () => 60)])
+  // four quarters, and one by minutes, since it has just ended; then the minutes of the present one
+  const minutes = Array.from({ length: 15 + 6 }, () => 60)
+  assert.deepEqual(await reading(BEGIN, 7_200, now), [900, 900, 900, 900, ...minutes])
   // those that ended less than ten minutes ago or just then, and the one that is not over
   assert.deepEqual(
     await reading(BEGIN, 7_200, now),
@@ -54,9 +55,9 @@ test('a call that was over late is counted where it came in', async () => {
   const { calls, count } = start()
   const now = BEGIN + 20 * MINUTE
   calls.push(BEGIN + 19 * MINUTE)
-  assert.equal(await count(BEGIN, 1_800, now), 1)
-  calls.push(BEGIN + 12 * MINUTE)
-  assert.equal(await count(BEGIN, 1_800, now + 1), 2)
+  assert.equal(await count(BEGIN + 15 * MINUTE, 900, now), 1)
+  calls.push(BEGIN + 17 * MINUTE)
+  assert.equal(await count(BEGIN + 15 * MINUTE, 900, now + 1), 2)
 })
 
 test('nothing is remembered for longer than it can be asked for', async () => {

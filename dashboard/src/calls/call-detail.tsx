@@ -4,13 +4,24 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { KeyValues, Row } from '../components/key-values.tsx'
 import { Loaded } from '../components/panels.tsx'
 import { Shown } from '../components/shown.tsx'
+import { Clock } from '../components/time.tsx'
 import { isJsonObject, parseJson, type Json } from '../form/json.ts'
 import { keepInput } from '../form/last-input.ts'
 import { bytes, duration, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { PhaseBar } from './phase-bar.tsx'
-import { aftermath, calledItem, errorText, headline, phasesOf, phaseText, protocolText } from './words.ts'
+import {
+  aftermath,
+  calledItem,
+  callerText,
+  endpointText,
+  errorText,
+  headline,
+  phasesOf,
+  phaseText,
+  protocolText
+} from './words.ts'
 
 function Measures({ call }: { call: CallEntry }) {
   const phases = phasesOf(call)
@@ -92,6 +103,12 @@ const isBad = ({ outcome }: CallEntry) => outcome === 'failed' || outcome === 't
 const Detail = ({ call }: { call: CallEntry }) => (
   <div class="callx">
     <div>
+      <p class="muted narrow">
+        <Clock at={call.at} />, {duration(call.total_ms)}, <Shown text={callerText(call)} /> at{' '}
+        <code>
+          <Shown text={endpointText(call.endpoint)} />
+        </code>
+      </p>
       <p>
         <strong>{headline(call)}</strong>{' '}
         {call.error && (

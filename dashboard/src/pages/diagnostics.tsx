@@ -14,6 +14,7 @@ import { Table } from '../components/table.tsx'
 import { Ago } from '../components/time.tsx'
 import { bytes, count, duration, plural, sentence } from '../format.ts'
 import type { PageProps } from '../pages.ts'
+import { inTurn } from '../in-turn.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
@@ -126,6 +127,9 @@ const Limits = ({ limits }: { limits: DiagnosticsData['limits'] }) => (
   </KeyValues>
 )
 
+/** A process each. */
+const AT_ONCE = 3
+
 /** Contacts every enabled server now: the checks tell of the last contact. */
 function TestServers() {
   const { store, notice } = useApp()
@@ -134,7 +138,9 @@ function TestServers() {
   const test = async () => {
     busy.value = true
     // how each of them went is what the checks say
-    await Promise.allSettled(servers.map(({ name }) => change('POST', path('servers', name, 'test'))))
+    await inTurn(servers, AT_ONCE, async ({ name }) => {
+      await change('POST', path('servers', name, 'test')).catch(() => {})
+    })
     await store.refresh(new Set(['servers']))
     busy.value = false
     notice.value = 'The servers are tested'
