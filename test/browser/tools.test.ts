@@ -162,11 +162,14 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
 
   await t.test('a call is cancelled down to the server', () =>
     visit('#/tools/shop__wait', async (page) => {
-      await callTool(page).click()
+      await callTool(page).focus()
+      await page.keyboard.press('Enter')
       await page.getByText('Waiting for the server').waitFor()
       const waiting = () => offering.requests.filter(({ message }) => message.params?.name === 'wait')
       await until('the call to arrive', () => waiting().length === 1)
-      await button(page, 'Cancel').click()
+      // the focus goes to the button that takes the place of the one that had it
+      await page.waitForFunction('document.activeElement?.textContent === "Cancel"')
+      await page.keyboard.press('Enter')
       await page.getByText('Cancelled.').waitFor()
       await until('the server to hear of it', () => waiting()[0]!.abandoned)
       await callTool(page).waitFor()
@@ -295,12 +298,14 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
   await t.test('resources and templates are read', () =>
     visit('#/resources', async (page) => {
       await page.getByRole('link', { name: /^One/ }).click()
-      await page.getByRole('button', { name: /^Read/ }).click()
+      await page.waitForFunction('document.activeElement?.id === "resource-name"')
+      await page.keyboard.press('Control+Enter')
       await result(page).getByText('It is note://one').waitFor()
       await page.getByRole('link', { name: /^Any note/ }).click()
       await field(page, 'id').fill('two')
       await page.keyboard.press('Control+Enter')
       await result(page).getByText('It is note://two').waitFor()
+      await page.waitForFunction('document.activeElement?.labels?.[0]?.textContent.startsWith("id")')
       await isClean(page)
     })
   )

@@ -4,20 +4,22 @@ import { ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { Confirm } from '../components/dialog.tsx'
-import { ErrorPanel } from '../components/panels.tsx'
 import { Segmented } from '../components/segmented.tsx'
 import { Shown } from '../components/shown.tsx'
-import { duration, plural } from '../format.ts'
+import { duration } from '../format.ts'
 import type { Answer } from '../results/answer.ts'
 import { isEmptyObject } from './field.ts'
 import { fieldOf } from './fields.ts'
 import { createFormState, type FormState } from './form-state.ts'
-import { JsonInput } from './inputs.tsx'
 import { isJsonObject, type JsonObject } from './json.ts'
+import { JsonArguments } from './json-arguments.tsx'
 import { judge } from './judge.ts'
 import { keepInput, lastInput } from './last-input.ts'
+import { ProblemList } from './problem-list.tsx'
 import { byPlace, type Problem } from './problems.ts'
+import { RunView, type Run } from './run-view.tsx'
 import { SchemaForm } from './schema-form.tsx'
+import { useRunKey } from './use-run-key.ts'
 import { initial } from './values.ts'
 
 interface RunnerProps {
@@ -39,12 +41,6 @@ interface RunnerProps {
   readonly children?: preact.ComponentChildren
   readonly result: (answer: Answer) => preact.ComponentChildren
 }
-
-type Run =
-  | { readonly state: 'running'; readonly abort: AbortController; readonly since: number }
-  | { readonly state: 'done'; readonly answer: Answer }
-  | { readonly state: 'failed'; readonly error: ApiError }
-  | { readonly state: 'cancelled' }
 
 const toApiError = (error: unknown): ApiError =>
   error instanceof ApiError ? error : new ApiError(502, (error as Error).message)
@@ -75,16 +71,22 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
   const focusProblem = () =>
     requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
 
+  /** The button that runs and the one that cancels take turns: the focus goes from one to the other. */
+  const withFocus = (change: () => void) => {
+    const isThere = document.activeElement?.matches('[data-run]')
+    change()
+    if (isThere) requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[data-run]')?.focus())
+  }
+  const end = (to: Run) => withFocus(() => (run.value = to))
   const start = async () => {
     const abort = new AbortController()
-    run.value = { state: 'running', abort, since: performance.now() }
+    end({ state: 'running', abort, since: performance.now() })
     try {
       const answer = await send(argsOf(), abort.signal)
-      run.value = { state: 'done', answer }
+      end({ state: 'done', answer })
       notice.value = `Result after ${duration(answer.ms)}`
     } catch (error) {
-      if (abort.signal.aborted) run.value = { state: 'cancelled' }
-      else run.value = { state: 'failed', error: toApiError(error) }
+      end(abort.signal.aborted ? { state: 'cancelled' } : { state: 'failed', error: toApiError(error) })
     }
   }
   const submit = async (isSure: boolean) => {
@@ -102,13 +104,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
     if (warning !== undefined && lastInput(`asked ${name}`) === undefined) isAsking.value = true
     else await start()
   }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-    event.preventDefault()
-    // tags take what is typed when they are left
-    ;(document.activeElement as HTMLElement | null)?.blur()
-    void submit(false)
-  }
+  useRunKey(() => void submit(false))
   return (
     <>
       {texts.children}
@@ -120,7 +116,6 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
           event.preventDefault()
           void submit(false)
         }}
-        onKeyDown={onKeyDown}
       >
         {plain ? null : view.value === 'json' ? (
           <JsonArguments form={form} id={id} />
@@ -129,7 +124,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
         ) : (
           <SchemaForm field={field} form={form} id={id} />
         )}
-        <Problems form={form} isJson={view.value === 'json'} onSendAnyway={() => void submit(true)} />
+        <ProblemList form={form} isJson={view.value === 'json'} onSendAnyway={() => void submit(true)} />
         <div class="wide row">
           {plain ? (
             <span />
@@ -155,11 +150,11 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
             ))}
             {run.value?.state === 'running' ? (
               // another element than the one that submits: by the end of the click that one is back
-              <button key="cancel" type="button" class="btn" onClick={() => abortOf(run.value)?.abort()}>
+              <button key="cancel" type="button" class="btn" data-run onClick={() => abortOf(run.value)?.abort()}>
                 Cancel
               </button>
             ) : (
-              <button key="run" type="submit" class="btn primary">
+              <button key="run" type="submit" class="btn primary" data-run>
                 {texts.action} <kbd>Ctrl ↵</kbd>
               </button>
             )}
@@ -193,97 +188,3 @@ const abortOf = (run: Run | undefined): AbortController | undefined =>
   run?.state === 'running' ? run.abort : undefined
 
 const isEmpty = ({ value }: FormState): boolean => isJsonObject(value.value) && Object.keys(value.value).length === 0
-
-function JsonArguments({ form, id }: { form: FormState; id: string }) {
-  const field = useMemo(() => fieldOf(true), [])
-  return (
-    <div class="field wide">
-      <label for={id}>Arguments as JSON</label>
-      <JsonInput field={field} path={[]} form={form} id={id} name="Arguments" required={false} rows={8} />
-      {form.broken.value.get('') && (
-        <span class="err" role="alert" id={`${id}-err`}>
-          <Shown text={form.broken.value.get('')!} />
-        </span>
-      )}
-      {!isJsonObject(form.value.value ?? {}) && <span class="err">Arguments are an object: {'{ … }'}</span>}
-    </div>
-  )
-}
-
-interface ProblemsProps {
-  readonly form: FormState
-  readonly isJson: boolean
-  readonly onSendAnyway: () => void
-}
-
-function Problems({ form, isJson, onSendAnyway }: ProblemsProps) {
-  const problems = [...form.problems.value]
-  if (problems.length === 0) return null
-  return (
-    <div class="wide problems">
-      <div role="alert">
-        <p class="err">{plural(problems.length, 'problem')} by the input schema.</p>
-        {isJson && (
-          <ul class="err">
-            {problems.map(([place, message]) => (
-              <li key={place}>
-                <code>
-                  <Shown text={place || '/'} />
-                </code>{' '}
-                <Shown text={message} />
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
-      <button type="button" class="btn sm" onClick={onSendAnyway}>
-        Send anyway
-      </button>
-    </div>
-  )
-}
-
-interface RunViewProps {
-  readonly run: Run | undefined
-  readonly failed: string
-  readonly result: (answer: Answer) => preact.ComponentChildren
-  readonly onRetry: () => void
-}
-
-function RunView({ run, failed, result, onRetry }: RunViewProps) {
-  switch (run?.state) {
-    case undefined:
-      return null
-    case 'running':
-      return <Waiting since={run.since} />
-    case 'done':
-      return <>{result(run.answer)}</>
-    case 'failed':
-      return (
-        <div class="res">
-          <ErrorPanel what={failed} error={run.error} onRetry={onRetry} />
-        </div>
-      )
-    case 'cancelled':
-      return (
-        <p class="res muted" role="status">
-          Cancelled. The server may have done part of it.
-        </p>
-      )
-  }
-}
-
-function Waiting({ since }: { since: number }) {
-  const now = useSignal(since)
-  useEffect(() => {
-    const timer = setInterval(() => (now.value = performance.now()), 200)
-    return () => clearInterval(timer)
-  }, [now])
-  const ms = now.value - since
-  return (
-    <p class="res muted">
-      <span role="status">Waiting for the server</span>
-      {ms > 1_000 ? `, ${duration(ms)}` : ''}
-    </p>
-  )
-}

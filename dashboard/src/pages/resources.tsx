@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ResourcesView } from '../../../src/schemas/dashboard/resources.ts'
 import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
@@ -69,8 +69,12 @@ const keyOf = ({ key }: AnyResource) => key
 function Panes({ data, uri, filter }: PanesProps) {
   const all = useMemo(() => allOf(data), [data])
   const current = all.find(({ key }) => key === uri)
+  const isFirst = useRef(true)
   useEffect(() => {
+    const wasFirst = isFirst.current
+    isFirst.current = false
     if (uri) document.querySelector<HTMLElement>('[data-arrival]')?.focus()
+    else if (!wasFirst) document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
   }, [uri])
   return (
     <ItemPanes

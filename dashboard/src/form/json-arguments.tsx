@@ -1,0 +1,23 @@
+import { useMemo } from 'preact/hooks'
+import { Shown } from '../components/shown.tsx'
+import { fieldOf } from './fields.ts'
+import type { FormState } from './form-state.ts'
+import { JsonInput } from './inputs.tsx'
+import { isJsonObject } from './json.ts'
+
+/** All arguments at once, as text. */
+export function JsonArguments({ form, id }: { form: FormState; id: string }) {
+  const field = useMemo(() => fieldOf(true), [])
+  return (
+    <div class="field wide">
+      <label for={id}>Arguments as JSON</label>
+      <JsonInput field={field} path={[]} form={form} id={id} name="Arguments" required={false} rows={8} />
+      {form.broken.value.get('') && (
+        <span class="err" role="alert" id={`${id}-err`}>
+          <Shown text={form.broken.value.get('')!} />
+        </span>
+      )}
+      {!isJsonObject(form.value.value ?? {}) && <span class="err">Arguments are an object: {'{ … }'}</span>}
+    </div>
+  )
+}

@@ -1,0 +1,37 @@
+import { Shown } from '../components/shown.tsx'
+import { plural } from '../format.ts'
+import type { FormState } from './form-state.ts'
+
+interface ProblemListProps {
+  readonly form: FormState
+  readonly isJson: boolean
+  readonly onSendAnyway: () => void
+}
+
+/** What the schema finds wrong: the upstream is the judge, so that it can be sent all the same. */
+export function ProblemList({ form, isJson, onSendAnyway }: ProblemListProps) {
+  const problems = [...form.problems.value]
+  if (problems.length === 0) return null
+  return (
+    <div class="wide problems">
+      <div role="alert">
+        <p class="err">{plural(problems.length, 'problem')} by the input schema.</p>
+        {isJson && (
+          <ul class="err">
+            {problems.map(([place, message]) => (
+              <li key={place}>
+                <code>
+                  <Shown text={place || '/'} />
+                </code>{' '}
+                <Shown text={message} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      <button type="button" class="btn sm" onClick={onSendAnyway}>
+        Send anyway
+      </button>
+    </div>
+  )
+}

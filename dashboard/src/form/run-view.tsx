@@ -1,0 +1,59 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { ApiError } from '../api.ts'
+import { ErrorPanel } from '../components/panels.tsx'
+import { duration } from '../format.ts'
+import type { Answer } from '../results/answer.ts'
+
+/** Where a run is; `since` as `performance.now()` has it. */
+export type Run =
+  | { readonly state: 'running'; readonly abort: AbortController; readonly since: number }
+  | { readonly state: 'done'; readonly answer: Answer }
+  | { readonly state: 'failed'; readonly error: ApiError }
+  | { readonly state: 'cancelled' }
+
+interface RunViewProps {
+  readonly run: Run | undefined
+  readonly failed: string
+  readonly result: (answer: Answer) => preact.ComponentChildren
+  readonly onRetry: () => void
+}
+
+/** What came of a run, or that it is still under way. */
+export function RunView({ run, failed, result, onRetry }: RunViewProps) {
+  switch (run?.state) {
+    case undefined:
+      return null
+    case 'running':
+      return <Waiting since={run.since} />
+    case 'done':
+      return <>{result(run.answer)}</>
+    case 'failed':
+      return (
+        <div class="res">
+          <ErrorPanel what={failed} error={run.error} onRetry={onRetry} />
+        </div>
+      )
+    case 'cancelled':
+      return (
+        <p class="res muted" role="status">
+          Cancelled. The server may have done part of it.
+        </p>
+      )
+  }
+}
+
+function Waiting({ since }: { since: number }) {
+  const now = useSignal(since)
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = performance.now()), 200)
+    return () => clearInterval(timer)
+  }, [now])
+  const ms = now.value - since
+  return (
+    <p class="res muted">
+      <span role="status">Waiting for the server</span>
+      {ms > 1_000 ? `, ${duration(ms)}` : ''}
+    </p>
+  )
+}
