@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test'
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { root, startGateway, type Gateway, type GatewayOptions } from '../e2e/harness.ts'
 import { later } from '../store.ts'
+import { until } from '../until.ts'
 
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
 const missing = existsSync(executablePath) ? undefined : `there is no Chromium at ${executablePath} (CHROMIUM_PATH)`
@@ -118,6 +119,10 @@ export async function go(page: Page, hash: string): Promise<void> {
   await page.locator('main h1').waitFor()
   await settled(page)
 }
+
+/** Until an expression is true on the page. Playwright's own way asks with `eval`, which the policy of the pages forbids. */
+export const holds = (page: Page, expression: string): Promise<boolean> =>
+  until(expression, () => page.evaluate<boolean>(expression))
 
 /** Until no skeleton stands in for data. */
 export const settled = (page: Page): Promise<void> => page.locator('.skeleton').first().waitFor({ state: 'detached' })

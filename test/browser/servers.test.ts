@@ -7,7 +7,7 @@ import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { later } from '../store.ts'
-import { skip, startSite } from './browser.ts'
+import { holds, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 const row = (page: Page, name: string) =>
@@ -69,7 +69,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByRole('link', { name: /^echo/ }).waitFor()
       await page.keyboard.press('j')
       await page.keyboard.press('Enter')
-      await page.waitForFunction('document.activeElement?.id === "tool-name"')
+      await holds(page, 'document.activeElement?.id === "tool-name"')
       await reach('Call tool')
       await page.keyboard.press('Enter')
       await page.getByRole('region', { name: 'Result' }).getByText('isError false').waitFor()

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { until } from '../until.ts'
 import { at } from '../e2e/upstream.ts'
-import { findBarriers, go, overflowOf, skip, startSite, type Site } from './browser.ts'
+import { findBarriers, go, holds, overflowOf, skip, startSite, type Site } from './browser.ts'
 import { startOffering } from './offering.ts'
 
 const manyTools = fileURLToPath(new URL('../fixtures/stdio/many-tools.mjs', import.meta.url))
@@ -42,7 +42,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.getByText('id is required').waitFor()
       await page.getByText('title is required').waitFor()
       assert.equal(await field(page, 'id').getAttribute('aria-invalid'), 'true')
-      await page.waitForFunction('document.activeElement.getAttribute("aria-invalid") === "true"')
+      await holds(page, 'document.activeElement.getAttribute("aria-invalid") === "true"')
       await isClean(page)
 
       await field(page, 'id').fill('12345678901234567890')
@@ -168,7 +168,7 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       const waiting = () => offering.requests.filter(({ message }) => message.params?.name === 'wait')
       await until('the call to arrive', () => waiting().length === 1)
       // the focus goes to the button that takes the place of the one that had it
-      await page.waitForFunction('document.activeElement?.textContent === "Cancel"')
+      await holds(page, 'document.activeElement?.textContent === "Cancel"')
       await page.keyboard.press('Enter')
       await page.getByText('Cancelled.').waitFor()
       await until('the server to hear of it', () => waiting()[0]!.abandoned)
@@ -298,14 +298,14 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
   await t.test('resources and templates are read', () =>
     visit('#/resources', async (page) => {
       await page.getByRole('link', { name: /^One/ }).click()
-      await page.waitForFunction('document.activeElement?.id === "resource-name"')
+      await holds(page, 'document.activeElement?.id === "resource-name"')
       await page.keyboard.press('Control+Enter')
       await result(page).getByText('It is note://one').waitFor()
       await page.getByRole('link', { name: /^Any note/ }).click()
       await field(page, 'id').fill('two')
       await page.keyboard.press('Control+Enter')
       await result(page).getByText('It is note://two').waitFor()
-      await page.waitForFunction('document.activeElement?.labels?.[0]?.textContent.startsWith("id")')
+      await holds(page, 'document.activeElement?.labels?.[0]?.textContent.startsWith("id")')
       await isClean(page)
     })
   )
@@ -344,14 +344,14 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
         await button(page, 'Create group').click()
         await page.getByRole('heading', { name: 'support' }).waitFor()
         await button(page, 'Add a description').click()
-        await page.waitForFunction('document.activeElement?.id === "group-description"')
+        await holds(page, 'document.activeElement?.id === "group-description"')
         await page.keyboard.type('For those who help')
         await page.keyboard.press('Enter')
         await page.getByText('1 change not saved').waitFor({ state: 'detached' })
         await go(page, '#/new/group')
         await button(page, 'Create group').click()
         await page.getByText('A name is needed.').waitFor()
-        await page.waitForFunction('document.activeElement?.id === "group-name"')
+        await holds(page, 'document.activeElement?.id === "group-name"')
         await page.keyboard.type('sup port')
         await page.getByText('The name must be 1 to 64').waitFor()
         await page.keyboard.press('Control+A')
@@ -470,9 +470,9 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
       await page.getByRole('link', { name: /^wait/ }).focus()
       await page.keyboard.press('Enter')
       await page.waitForURL(/shop__wait/)
-      await page.waitForFunction('document.activeElement?.id === "tool-name"')
+      await holds(page, 'document.activeElement?.id === "tool-name"')
       await page.keyboard.press('k')
-      await page.waitForFunction('document.activeElement?.textContent.startsWith("fail")')
+      await holds(page, 'document.activeElement?.textContent.startsWith("fail")')
     })
   )
 
