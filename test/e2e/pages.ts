@@ -90,6 +90,7 @@ export async function cloneProject(folder: string): Promise<void> {
     'src',
     'migrations',
     'dashboard',
+    'scripts',
     'package.json',
     'tsconfig.json',
     'vite.config.ts',

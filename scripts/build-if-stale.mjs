@@ -1,0 +1,25 @@
+// The first half of `npm start`: builds where a build is missing or older than what it is made of. Plain JavaScript, for
+// nothing is built yet.
+import { spawnSync } from 'node:child_process'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+const programs = ['dist/src/cli/main.js', 'dist/dashboard/index.html']
+const sources = ['src', 'migrations', 'dashboard', 'package-lock.json', 'tsconfig.json', 'vite.config.ts']
+
+const statOf = (path) => statSync(path, { throwIfNoEntry: false })
+
+/** When the newest of a file or folder was put where it is: unpacking an archive sets its other times back. */
+function changedAt(path) {
+  const stat = statOf(path)
+  if (!stat?.isDirectory()) return stat?.ctimeMs ?? 0
+  return Math.max(stat.ctimeMs, ...readdirSync(path).map((name) => changedAt(join(path, name))))
+}
+
+const builtAt = Math.min(...programs.map((path) => statOf(join(root, path))?.mtimeMs ?? 0))
+if (Math.max(...sources.map((path) => changedAt(join(root, path)))) > builtAt) {
+  console.log('Building what has changed; this takes some seconds')
+  const { status } = spawnSync('npm run build --silent', { cwd: root, shell: true, stdio: 'inherit' })
+  process.exitCode = status ?? 1
+}
