@@ -194,8 +194,8 @@ test('a call tells in which terms it went, on both sides', async (t) => {
 
 test('a call of a process tells what it waited for, and what the process wrote where it failed', async (t) => {
   const app = await startApp(t)
-  const reports = await makeBreakable(t, 'FATAL: no entry for \u202euser "reports"')
-  await register(app, reports.registration('reports'))
+  const reports = await makeBreakable(t, 'FATAL: no entry for \u202euser "reports", key SENT-key-of-reports')
+  await register(app, { ...reports.registration('reports'), env: { REPORTS_KEY: 'SENT-key-of-reports' } })
   await invoke(app, { name: 'reports__echo', text: 'hi' })
   await reports.break()
   await invoke(app, { name: 'reports__echo', text: 'hi' })
@@ -207,7 +207,8 @@ test('a call of a process tells what it waited for, and what the process wrote w
   assert.deepEqual([failed.outcome, failed.ended_in, failed.server_protocol], ['failed', 'initialize', undefined])
   assert.equal(failed.stderr, undefined, 'not in a list')
   const one = await get<CallEntry>(app, `/calls/${failed.id}`)
-  assert.equal(one.stderr, 'FATAL: no entry for \\u{202e}user "reports"')
+  assert.equal(one.stderr, 'FATAL: no entry for \\u{202e}user "reports", key ***')
+  assert.equal(JSON.stringify(one).includes('SENT'), false)
   assert.equal((await get<CallEntry>(app, `/calls/${good.id}`)).stderr, undefined)
 })
 

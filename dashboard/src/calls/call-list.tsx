@@ -66,7 +66,7 @@ export function CallList({ filter, isPaused, total, onResume, onClear }: CallLis
     const known = new Set(first.calls.map(({ id }) => id))
     const all: CallEntry[] = [...first.calls, ...(older?.calls ?? []).filter(({ id }) => !known.has(id))]
     const before = older ? older.next_before : first.next_before
-    if (all.length === 0)
+    if (all.length === 0) {
       return (
         <EmptyPanel title="No call fits">
           <button type="button" class="btn" onClick={onClear}>
@@ -74,6 +74,7 @@ export function CallList({ filter, isPaused, total, onResume, onClear }: CallLis
           </button>
         </EmptyPanel>
       )
+    }
     return (
       <>
         {newer > 0 && (
@@ -88,7 +89,13 @@ export function CallList({ filter, isPaused, total, onResume, onClear }: CallLis
           open={open.value}
           onToggle={(id) => (open.value = open.value === id ? undefined : id)}
         />
-        {failure.value && <ErrorPanel what="Older calls could not be loaded." error={failure.value} />}
+        {failure.value && (
+          <ErrorPanel
+            what="Older calls could not be loaded."
+            error={failure.value}
+            onRetry={() => before && more(before)}
+          />
+        )}
         <div class="row more">
           <span class="muted" role="status">
             {before ? `${count(all.length)} ${total ?? 'shown'}` : plural(all.length, 'call')}

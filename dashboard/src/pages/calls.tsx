@@ -16,7 +16,7 @@ import { PageHead } from '../components/page-head.tsx'
 import { Loaded } from '../components/panels.tsx'
 import { RangeChoice, rangeOf, rangeText } from '../components/range-choice.tsx'
 import { Status } from '../components/status.tsx'
-import { plural } from '../format.ts'
+import { duration, plural } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
@@ -101,7 +101,8 @@ function useFilter(query: PageProps['query'], range: Range, stats: Stats | undef
 
 /** How many calls fit, where the charts know it: they know of ranges and of what failed. */
 function totalText({ server, endpoint, cause, text, min_ms, failed }: CallFilter, range: Range, { total }: Stats) {
-  if (server || endpoint || cause || text || min_ms !== undefined) return undefined
+  if (min_ms !== undefined) return `shown that took ${duration(min_ms)} or more`
+  if (server || endpoint || cause || text) return undefined
   return `of ${failed ? plural(total.failed, 'failed call') : plural(total.calls, 'call')} in ${rangeText(range)}`
 }
 

@@ -10,7 +10,7 @@ import { blockOf } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
 import { postCurl, shellWord } from '../tools/copies.ts'
-import { ChangeNotice } from '../tools/change-notice.tsx'
+import { ItemNotices } from '../tools/change-notice.tsx'
 import { ItemHead } from '../tools/item-head.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ServerNotice } from '../tools/server-notice.tsx'
@@ -18,7 +18,7 @@ import { promptSchema } from './prompt-schema.ts'
 
 /** One prompt: what it says of itself, its arguments, and what they make of it. */
 export function PromptDetail({ prompt }: { prompt: PromptView }) {
-  const { canonical_name: name, problem } = prompt
+  const { canonical_name: name } = prompt
   const schema = useMemo(() => promptSchema(prompt), [prompt])
   const body = (args: JsonObject) => ({ name, arguments: args })
   return (
@@ -28,20 +28,7 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
         <ItemTags item={prompt} />
         <span class="tag">~{count(prompt.tokens)} tokens</span>
       </div>
-      {problem && (
-        <p class="banner err">
-          <Shown text={problem} />
-        </p>
-      )}
-      {prompt.flags.includes('changed') && (
-        <ChangeNotice
-          kind="prompts"
-          name={name}
-          changedAt={prompt.changed_at}
-          before={prompt.accepted}
-          after={{ ...prompt, name: undefined }}
-        />
-      )}
+      <ItemNotices kind="prompts" name={name} item={prompt} />
       <Runner
         key={name}
         name={name}

@@ -13,7 +13,7 @@ import { contentsBlock } from '../results/blocks.ts'
 import { ResultFrame } from '../results/result.tsx'
 import { BlockView } from '../results/result-blocks.tsx'
 import { postCurl, shellWord } from '../tools/copies.ts'
-import { ChangeNotice } from '../tools/change-notice.tsx'
+import { ItemNotices } from '../tools/change-notice.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { useSwitch } from '../tools/switching.ts'
 import { ServerNotice } from '../tools/server-notice.tsx'
@@ -24,7 +24,7 @@ export type AnyResource = (ResourceView | TemplateView) & { readonly key: string
 
 /** One resource, and what is read of it. */
 export function ResourceDetail({ resource }: { resource: AnyResource }) {
-  const { key: uri, isTemplate, name, title, description, mime_type, problem } = resource
+  const { key: uri, isTemplate, name, title, description, mime_type } = resource
   const size = 'size' in resource ? resource.size : undefined
   const setEnabled = useSwitch('resources')
   const schema = useMemo(() => (isTemplate ? schemaOf(uri) : { type: 'object' }), [isTemplate, uri])
@@ -62,20 +62,7 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         )}
         {size !== undefined && <span class="tag">{bytes(size)}</span>}
       </div>
-      {problem && (
-        <p class="banner err">
-          <Shown text={problem} />
-        </p>
-      )}
-      {resource.flags.includes('changed') && (
-        <ChangeNotice
-          kind="resources"
-          name={uri}
-          changedAt={resource.changed_at}
-          before={resource.accepted}
-          after={resource}
-        />
-      )}
+      <ItemNotices kind="resources" name={uri} item={resource} />
       <Runner
         key={uri}
         name={uri}

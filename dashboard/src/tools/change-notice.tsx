@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
+import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { Shown } from '../components/shown.tsx'
@@ -21,7 +22,7 @@ interface ChangeNoticeProps {
 }
 
 /** That a definition is not the accepted one, what differs, and what clears the flag. */
-export function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProps) {
+function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProps) {
   const { store, notice } = useApp()
   const failure = useSignal('')
   const [was, is] = [before, after].map((each) => each && definitionText(each))
@@ -76,3 +77,35 @@ export function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNot
     </section>
   )
 }
+
+const called = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const
+
+interface ItemNoticesProps extends Pick<ChangeNoticeProps, 'kind' | 'name'> {
+  readonly item: Definition & {
+    readonly problem?: string | undefined
+    readonly flags: readonly Flag[]
+    readonly changed_at?: string | undefined
+    readonly accepted?: Definition | undefined
+  }
+}
+
+/** What a person should know of an item before an agent uses it. */
+export const ItemNotices = ({ kind, name, item }: ItemNoticesProps) => (
+  <>
+    {item.problem && (
+      <p class="banner err">
+        <strong>Agents cannot use this {called[kind]}.</strong> <Shown text={item.problem} />
+      </p>
+    )}
+    {item.flags.includes('changed') && (
+      <ChangeNotice
+        kind={kind}
+        name={name}
+        changedAt={item.changed_at}
+        before={item.accepted}
+        // what tools and prompts are accepted by does not hold their names
+        after={kind === 'resources' ? item : { ...item, name: undefined }}
+      />
+    )}
+  </>
+)

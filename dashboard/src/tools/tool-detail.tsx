@@ -2,7 +2,6 @@ import { PRODUCT } from '../../../src/domain/product.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { JsonView } from '../components/json-view.tsx'
-import { Shown } from '../components/shown.tsx'
 import { Tabs } from '../components/tabs.tsx'
 import { count, duration, plural } from '../format.ts'
 import type { JsonObject } from '../form/json.ts'
@@ -12,7 +11,7 @@ import { ToolResult } from '../results/result.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { annotationsOf } from './annotations.ts'
-import { ChangeNotice } from './change-notice.tsx'
+import { ItemNotices } from './change-notice.tsx'
 import { asCli, asCurl, asJsonRpc, invokeBody } from './copies.ts'
 import { ItemHead } from './item-head.tsx'
 import { ItemTags } from './item-tags.tsx'
@@ -31,25 +30,12 @@ type TabId = (typeof tabs)[number]['id']
 export function ToolDetail({ tool, tab }: { tool: ToolView; tab: string | undefined }) {
   const { location } = useApp()
   const current = tabs.find(({ id }) => id === tab)?.id ?? 'try'
-  const { canonical_name: name, problem, accepted } = tool
+  const { canonical_name: name } = tool
   return (
     <section class="det" aria-labelledby="tool-name">
       <ItemHead kind="tools" item={tool} id="tool-name" />
       <ToolFacts tool={tool} />
-      {problem && (
-        <p class="banner err">
-          <strong>Agents cannot use this tool.</strong> <Shown text={problem} />
-        </p>
-      )}
-      {tool.flags.includes('changed') && (
-        <ChangeNotice
-          kind="tools"
-          name={name}
-          changedAt={tool.changed_at}
-          before={accepted}
-          after={{ ...tool, name: undefined }}
-        />
-      )}
+      <ItemNotices kind="tools" name={name} item={tool} />
       <Tabs
         label="Tool views"
         tabs={tabs}
