@@ -1,6 +1,9 @@
 /** The middle value; between two, their mean. NaN of nothing. */
 export const median = (values: readonly number[]): number => percentile(values, 50)
 
+/** NaN of nothing. */
+export const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
+
 /** By linear interpolation between neighbours; `percent` is 0 to 100. NaN of nothing. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b)

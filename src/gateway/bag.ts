@@ -12,6 +12,8 @@ export interface Bag<T extends Held> extends Iterable<T> {
   add(item: T): void
   /** Does nothing where the bag does not hold it. */
   delete(item: T): void
+  /** The item with this slot, from 0 to below `size`. */
+  at(slot: number): T | undefined
 }
 
 /** Order is arbitrary. What is being looked at may be deleted during iteration. */
@@ -35,6 +37,7 @@ export function createBag<T extends Held>(): Bag<T> {
       }
       item.slot = -1
     },
+    at: (slot) => items[slot],
     *[Symbol.iterator]() {
       for (let i = items.length - 1; i >= 0; i--) {
         const item = items[i]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answerReader, type Answer } from '../../benchmarks/answer-reader.ts'
 import { failed, isMet, type Outcome } from '../../benchmarks/outcome.ts'
-import { interleaved, median, medianRatio, percentile } from '../../benchmarks/statistics.ts'
+import { interleaved, mean, median, medianRatio, percentile } from '../../benchmarks/statistics.ts'
 import { table } from '../../benchmarks/table.ts'
 
 const outcome = (changes: Partial<Outcome> = {}): Outcome => ({
@@ -18,12 +18,14 @@ const outcome = (changes: Partial<Outcome> = {}): Outcome => ({
   ...changes
 })
 
-test('medians and percentiles lie between neighbours, and of nothing there are none', () => {
+test('means, medians and percentiles lie between neighbours, and of nothing there are none', () => {
   assert.equal(median([3, 1, 2]), 2)
   assert.equal(median([4, 1, 2, 3]), 2.5)
   assert.equal(percentile([10, 20, 30], 75), 25)
   assert.equal(percentile([10, 20, 30], 100), 30)
   assert.ok(Number.isNaN(median([])))
+  assert.equal(mean([1, 2, 6]), 3)
+  assert.ok(Number.isNaN(mean([])))
 })
 
 test('a ratio is taken in each round, so that a round in which everything was slow changes nothing', () => {

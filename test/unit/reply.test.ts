@@ -226,6 +226,50 @@ test('a slow answer becomes a stream, and an open one is kept alive', async (t) 
   assert.ok(body.endsWith('{"jsonrpc":"2.0","id":1,"result":{}}\n\n'))
 })
 
+test('streams that were opened together are kept alive one after the other, none later than 15 seconds', async (t) => {
+  const replies: Reply[] = []
+  const { get, heartbeat } = await open(t, (reply) => {
+    replies.push(reply)
+    heartbeat.add(reply)
+    reply.openStream()
+  })
+  const answers = await Promise.all(Array.from({ length: 32 }, get))
+  const now = performance.now()
+  const bodies = answers.map(() => '')
+  for (const [i, answer] of answers.entries()) answer.on('data', (chunk: Buffer) => (bodies[i] += chunk.toString()))
+  const spoken = () => bodies.filter((body) => body !== '').length
+  for (const reply of replies) reply.beat(now + 13_500)
+  await until('some of them have spoken', () => spoken() >= 8)
+  assert.ok(spoken() < 32, String(spoken()))
+  for (const reply of replies) reply.beat(now + 15_000)
+  await until('all of them have spoken', () => spoken() === 32)
+})
+
+test('the heartbeat looks at each reply once a second, at a few of them at a time', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const heartbeat = createHeartbeat()
+  t.after(() => heartbeat.close())
+  let beats = 0
+  const parts = Array.from({ length: 100 }, () => {
+    const part = new Part({ message: () => {}, done: () => {} }, '1')
+    const seen = { part, beats: 0 }
+    part.beat = () => {
+      beats++
+      seen.beats++
+    }
+    heartbeat.add(part)
+    return seen
+  })
+  for (let tick = 1; tick <= 20; tick++) {
+    t.mock.timers.tick(50)
+    assert.equal(beats, tick * 5)
+  }
+  assert.ok(parts.every((each) => each.beats === 1))
+  for (const { part } of parts.slice(1)) heartbeat.delete(part)
+  t.mock.timers.tick(1_000)
+  assert.equal(parts[0]!.beats, 21)
+})
+
 test('closing the heartbeat ends the open streams', async (t) => {
   const { get, heartbeat } = await open(t, (reply) => {
     reply.openStream()

@@ -27,12 +27,19 @@ const streaming = {
 /** After this long without an answer the reply becomes a stream, so that proxies do not cut it (proxy page 2.7). */
 const QUIET_MS = 10_000
 const KEEP_ALIVE_MS = 15_000
+/** Streams that were opened together do not all speak in the same second: some are this much earlier each time. */
+const SPREAD_MS = 4_000
+const SPREAD_STEPS = 64
+/** Every reply is looked at once in this time, some at each tick: to write to thousands at once would hold up calls. */
 const BEAT_MS = 1_000
+const TICKS = 20
 /** Below this size bytes are sent for less as one string with what stands around them (8 kB: for a quarter more). */
 const SMALL_BYTES = 4_096
 
 /** White space between tokens may be a line break, which would end an event; inside JSON strings none can stand. */
 const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text)
+
+const earliness = (slot: number) => ((slot % SPREAD_STEPS) * SPREAD_MS) / SPREAD_STEPS
 
 /** Keeps open replies alive, with one timer for all of them. */
 export interface Heartbeat {
@@ -47,19 +54,23 @@ export interface Heartbeat {
 export function createHeartbeat(): Heartbeat {
   const replies = createBag<Responder>()
   let timer: NodeJS.Timeout | null = null
+  let next = 0
   const stop = () => {
     if (timer) clearInterval(timer)
     timer = null
   }
   const beat = () => {
     const now = performance.now()
-    for (const reply of replies) reply.beat(now)
+    for (let left = Math.ceil(replies.size / TICKS); left > 0; left--) {
+      if (next >= replies.size) next = 0
+      replies.at(next++)?.beat(now)
+    }
     if (replies.size === 0) stop()
   }
   return {
     add(reply) {
       replies.add(reply)
-      timer ??= setInterval(beat, BEAT_MS).unref()
+      timer ??= setInterval(beat, BEAT_MS / TICKS).unref()
     },
     delete: (reply) => replies.delete(reply),
     end(isOver) {
@@ -194,7 +205,7 @@ export class Reply implements Responder {
     if (!this.isStream && this.options.acceptsStream && now - this.createdAt >= QUIET_MS) {
       this.openStream()
       this.frame(': keep-alive\n\n')
-    } else if (this.isStream && now - this.lastWrite >= KEEP_ALIVE_MS) {
+    } else if (this.isStream && now - this.lastWrite >= KEEP_ALIVE_MS - earliness(this.slot)) {
       this.frame(': keep-alive\n\n')
     }
   }
