@@ -6,6 +6,7 @@ import { Segmented } from '../components/segmented.tsx'
 import { Breakable } from '../components/shown.tsx'
 import { ServerState } from '../components/status.tsx'
 import { count } from '../format.ts'
+import { link } from '../router.ts'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { choiceOf, isAllPicked, toggleServer, toggleShown, toggleTool, type Choice, type Draft } from './draft.ts'
 import { treeOf, type Branch, type Show, type TreeServer, type TreeTool } from './tree.ts'
@@ -59,7 +60,13 @@ export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProp
       </div>
       {branches.length === 0 ? (
         <p class="nothing" role="status">
-          Nothing matches the filter.
+          {servers.length > 0 ? (
+            'Nothing matches the filter.'
+          ) : (
+            <>
+              There are no servers to choose from yet. <a href={link('new-server')}>Add server</a>
+            </>
+          )}
         </p>
       ) : (
         <ul class="tree" aria-label="Servers and tools">

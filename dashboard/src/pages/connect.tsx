@@ -9,6 +9,7 @@ import { Loaded } from '../components/panels.tsx'
 import { Status } from '../components/status.tsx'
 import { Ago } from '../components/time.tsx'
 import type { PageProps } from '../pages.ts'
+import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
 const WAIT_MS = 2_000
@@ -81,8 +82,13 @@ export function Connect({ query }: PageProps) {
         sub="Point an agent at this gateway. It finds the tools of every enabled server, or those of a group."
       />
       <Loaded resource={overview} what="The endpoints">
-        {() => (
+        {({ server_count }) => (
           <section class="panel">
+            {server_count === 0 && (
+              <p class="banner warn">
+                No server is registered yet, so agents find no tools here. <a href={link('new-server')}>Add server</a>
+              </p>
+            )}
             <ConnectClient
               start={{ group: query.group ?? '', ...(client && { client }) }}
               onChoose={({ group, client: name }) => location.setQuery({ group, client: name })}

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { useSource } from '../app-context.ts'
+import { DemoButton } from '../components/demo-button.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { EmptyPanel, Loaded } from '../components/panels.tsx'
 import { Breakable, Shown } from '../components/shown.tsx'
@@ -210,6 +211,7 @@ const NoTools = () => (
       <a class="btn" href={link('servers')}>
         Go to Servers
       </a>
+      <DemoButton />
     </div>
   </EmptyPanel>
 )
