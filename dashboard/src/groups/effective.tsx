@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { GroupTool, ToolGroupPreview } from '../../../src/schemas/dashboard/tool-groups.ts'
+import { useApp } from '../app-context.ts'
 import { Chevron } from '../components/icons.tsx'
 import { JsonView } from '../components/json-view.tsx'
 import { ErrorPanel } from '../components/panels.tsx'
@@ -27,13 +28,14 @@ interface EffectiveProps {
 
 /** What agents get from the group as it is drafted, and why. */
 export function Effective({ preview, draft, saved, servers, savedCount, onDrop }: EffectiveProps) {
+  const { store } = useApp()
   const { data, error, isLate } = preview
   return (
     <section class="panel flush" aria-labelledby="effective">
       <div class="phead">
         <div class="row">
           <h2 id="effective">What agents get</h2>
-          {!error.value && <span class={isLate.value ? 'tag' : 'tag ok'}>live</span>}
+          {!error.value && store.reachable.value && <span class={isLate.value ? 'tag' : 'tag ok'}>live</span>}
         </div>
         {error.value && <ErrorPanel what="It cannot be told what agents would get." error={error.value} />}
         {data.value && <Figures preview={data.value} savedCount={savedCount} />}
