@@ -56,7 +56,7 @@ export interface StdioProcess {
   readonly pid: number
   /** Its exit has been seen; the last of its output may still come. */
   readonly hasExited: boolean
-  /** Writes one line. `refuse` is called at once where too much lies unread already. */
+  /** Writes one line. `refuse` is called where it was not taken: at once where too much lies unread, or once that is seen. */
   write(text: string, refuse: (failure: UpstreamFailure) => void): void
   /** The last that it wrote to stderr, without secrets. */
   stderr(): string
@@ -71,6 +71,8 @@ const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 /** Time for the last output after the exit; a grandchild may hold the pipes open for ever. */
 const LAST_OUTPUT_MS = 200
 const JUNK_PER_MINUTE = 20
+
+const notTaken = () => new UpstreamFailure('crashed', 'the process does not take its input any more', { taken: false })
 
 /** Counts per child and minute, so that a chatty server fills no disk (security page 2). */
 function createJunkLog({ server, log }: ProcessSettings, redact: (text: string) => string) {
@@ -207,7 +209,12 @@ function watch(
       if (child.stdin.writableLength > MAX_UNREAD_BYTES) {
         refuse(new UpstreamFailure('overloaded', 'the process does not read its input', { taken: false }))
       } else if (child.stdin.writable) {
-        child.stdin.write(`${text}\n`)
+        // a line without its end is none
+        child.stdin.write(`${text}\n`, (error) => {
+          if (error) refuse(notTaken())
+        })
+      } else {
+        refuse(notTaken())
       }
     },
     stderr() {
