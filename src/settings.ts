@@ -251,7 +251,7 @@ export const settings = {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,
     fallback: '1',
     about:
-      'Sessions kept ready per busy server in `stateless` mode; 0 = none. Not used yet: this version keeps none ready.',
+      'Sessions, or processes of `stdio` servers, that are kept ready for each server which is called again and again in `stateless` mode; 0 = none.',
     parse: integer(0, 100)
   },
   refreshIntervalMs: {

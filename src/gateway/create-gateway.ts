@@ -68,7 +68,7 @@ export interface GatewayOptions {
   readonly registry: Registry
   readonly config: Pick<
     Config,
-    'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'refreshIntervalMs' | 'staleLimitS'
+    'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'refreshIntervalMs' | 'staleLimitS'
   >
   /** Product version. */
   readonly version: string
@@ -85,6 +85,8 @@ export interface RunningGateway extends Gateway {
   /** What is put together for the dashboard's pages. */
   readonly dashboard: Dashboard
   stats(): GatewayStats
+  /** The process is about to stop: no session is kept ready for calls that will not come. */
+  endSpares(): void
   /** Loads the catalog and follows the registry from then on. */
   start(): Promise<void>
   /** Ends what is open and waits until no child process is left. */
@@ -94,6 +96,9 @@ export interface RunningGateway extends Gateway {
 /** Watch sessions that are opened at a time. */
 const WATCHES_AT_ONCE = 8
 const OUTDATED_MS = 60_000
+/** Spare processes that are started at a time, and spare sessions over HTTP of one server: calls come first. */
+const SPARE_STARTS = { processes: 2, sessions: 4 }
+const SPARE_IDLE_MS = 60_000
 
 const ourselves = { kind: 'system', name: PRODUCT } as const
 
@@ -186,6 +191,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     if (listChanges.heard(id, method)) refresher.request(id)
     else if (method === 'notifications/elicitation/complete') elicitations.completed(name, params)
   }
+  const processTurns = createTurns(SPARE_STARTS.processes)
   const createFor = (stored: StoredServer): Upstream => {
     const redact = redactorOf(targetOf(stored))
     return createUpstream({
@@ -193,6 +199,11 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       verdict: stored.verdict!,
       client: transports.create(targetOf(stored)),
       slots: stored.transport === 'stdio' ? slots : undefined,
+      spares: {
+        most: config.spareSessions,
+        idleMs: SPARE_IDLE_MS,
+        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(SPARE_STARTS.sessions)
+      },
       deadlines,
       shares: calls,
       connectMs: timeouts.connectMs,
@@ -215,6 +226,11 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () => readOffer({ ...target, verdict: null }),
       (error) => (error instanceof UpstreamFailure ? error : undefined)
     )
+  /** For a person, who may have updated the server: the next call is to see the same as what is read here. */
+  const readAnew = (target: Target) => {
+    upstreams.discardSpares(target.name)
+    return readRegistered(target)
+  }
   const refresher = createRefresher({
     intervalMs: config.refreshIntervalMs,
     catalog: () => catalog,
@@ -345,7 +361,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const killChildren = () => children.killAll()
 
   return {
-    ...createManagement({ registry, catalog: () => catalog, readOffer: readRegistered, targetOf }),
+    ...createManagement({ registry, catalog: () => catalog, readOffer: readAnew, targetOf }),
     ...createRegistration({
       registry,
       catalog: () => catalog,
@@ -362,7 +378,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       catalog: () => catalog,
       targetOf,
       readOffer,
-      readRegistered,
+      readRegistered: readAnew,
       redactorOf: (stored) => redactorOf(targetOf(stored)),
       stderr: (server) => transports.tail(server).lines(),
       sessions: upstreams.counts,
@@ -386,11 +402,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       streams: watch.size,
       processes: children.size,
       callsUnderWay: upstreams.active(),
+      spares: upstreams.spares(),
       waitingForProcess: slots.waiting,
       parkedCalls: parks.size,
       catalogVersion: Number(catalog.version),
       breakers: upstreams.breakers()
     }),
+    endSpares: () => upstreams.endSpares(),
     async start() {
       process.on('exit', killChildren)
       const take = (state: RegistryState) => {

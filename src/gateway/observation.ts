@@ -72,6 +72,8 @@ export interface Observer {
   list(kind: ItemKind): void
   /** A way to an upstream was opened: a session, a process, an event stream, or the pool that all its calls share. */
   connected(server: string, transport: Transport, ms: number): void
+  /** A call has a session for itself, as in stateless mode: a spare one, or else one that it has to wait for. */
+  sessionTaken(server: string, isSpare: boolean): void
   /** A way to an upstream was not to be had, or broke under a call. `message` may quote secrets of the server. */
   failed(server: string, reason: Reason, message: string): void
   /** Another version of the registry has been taken over. */
@@ -83,6 +85,7 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   const calls = observers.flatMap((each) => each.call ?? [])
   const lists = observers.flatMap((each) => each.list ?? [])
   const connects = observers.flatMap((each) => each.connected ?? [])
+  const takes = observers.flatMap((each) => each.sessionTaken ?? [])
   const swaps = observers.flatMap((each) => each.swapped ?? [])
   const failures = observers.flatMap((each) => each.failed ?? [])
   return {
@@ -95,6 +98,9 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
     },
     connected(...made) {
       for (const tell of connects) tell(...made)
+    },
+    sessionTaken(...taken) {
+      for (const tell of takes) tell(...taken)
     },
     failed(...lost) {
       for (const tell of failures) tell(...lost)

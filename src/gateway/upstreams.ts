@@ -1,4 +1,4 @@
-import type { StoredServer } from '../registry/model.ts'
+import type { StoredServer, Transport } from '../registry/model.ts'
 import { payloadOf } from '../registry/sealed.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import type { BreakerState } from './upstream/breaker.ts'
@@ -10,12 +10,18 @@ export interface Upstreams {
   of(server: ServerBlock): Upstream
   /** Keeps those whose configuration is the same; the others end when their calls have ended. */
   keep(catalog: Catalog): void
-  /** Ends the stateful session that nobody has used for longest, whichever server's: somebody needs its place. */
+  /** Ends a spare session, else the one that nobody has used for longest, whichever server's: somebody needs its place. */
   reclaim(): void
   /** Names with whether they are given a rest, of those that have been used. */
   breakers(): [server: string, state: BreakerState][]
   /** Calls under way. */
   active(): number
+  /** How many sessions are kept ready, of the servers in use that may have such. */
+  spares(): [server: string, transport: Transport, ready: number][]
+  /** Lets go of those of a server, by its name, that may not be as it is now. */
+  discardSpares(server: string): void
+  /** Keeps no session ready from now on. */
+  endSpares(): void
   /** Sessions of a server by its id. */
   counts(id: string): SessionCounts
   /** Tells the sessions that belong to an owner. */
@@ -25,7 +31,8 @@ export interface Upstreams {
 }
 
 interface Entry {
-  readonly stored: StoredServer
+  /** As it was last seen. */
+  stored: StoredServer
   readonly configuration: string
   readonly upstream: Upstream
 }
@@ -44,6 +51,12 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
   const retired = new Set<Upstream>()
 
   const all = () => [...[...entries.values()].map(({ upstream }) => upstream), ...retired]
+  let keepsSpares = true
+  /** Whatever was changed, a program that was updated for example: nothing from before is used. */
+  const seen = (entry: Entry, stored: StoredServer) => {
+    if (entry.stored.revision !== stored.revision) entry.upstream.discardSpares()
+    entry.stored = stored
+  }
   const replaceable = (entry: Entry, stored: StoredServer | undefined) =>
     !stored?.enabled || (entry.stored !== stored && entry.configuration !== configurationOf(stored))
 
@@ -52,13 +65,18 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const known = entries.get(stored.id)
       if (known) return known.upstream
       const entry: Entry = { stored, configuration: configurationOf(stored), upstream: create(stored) }
+      if (!keepsSpares) entry.upstream.endSpares()
       entries.set(stored.id, entry)
       return entry.upstream
     },
     keep({ servers }) {
       const current = new Map(servers.map(({ stored }) => [stored.id, stored]))
       for (const [id, entry] of entries) {
-        if (!replaceable(entry, current.get(id))) continue
+        const now = current.get(id)
+        if (!replaceable(entry, now)) {
+          seen(entry, now!)
+          continue
+        }
         entries.delete(id)
         const { upstream } = entry
         retired.add(upstream)
@@ -70,7 +88,19 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       idle.sort((a, b) => a.since - b.since)[0]?.close()
     },
     active: () => all().reduce((sum, { active }) => sum + active, 0),
-    counts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0 },
+    counts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0, spare: undefined },
+    spares: () =>
+      [...entries.values()].flatMap(({ stored: { name, transport }, upstream }) => {
+        const { spare } = upstream.counts()
+        return spare === undefined ? [] : [[name, transport, spare]]
+      }),
+    discardSpares(server) {
+      for (const { stored, upstream } of entries.values()) if (stored.name === server) upstream.discardSpares()
+    },
+    endSpares() {
+      keepsSpares = false
+      for (const { upstream } of entries.values()) upstream.endSpares()
+    },
     breakers: () => [...entries.values()].map(({ stored, upstream }) => [stored.name, upstream.breaker]),
     notifyOwner(owner, method) {
       for (const upstream of all()) upstream.notifyOwner(owner, method)

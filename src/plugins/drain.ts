@@ -5,7 +5,7 @@ import { ifThere } from './late.ts'
 const POLL_MS = 50
 
 /**
- * Closing ends the streams that only listen, waits for the requests under way, at most `drainMs`, then ends the other
+ * Closing ends the streams that only listen and the sessions kept ready, waits for the requests under way, at most `drainMs`, then ends the other
  * streams. Registered last, so that every other `preClose` has run by then; what is left is cut by Fastify
  * (`forceCloseConnections`).
  */
@@ -18,6 +18,7 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
     response.once('close', () => requests--)
   })
   app.addHook('preClose', async () => {
+    ifThere(() => app.gateway.endSpares())
     const mcp = ifThere(() => app.gateway.mcp)
     mcp?.endListening()
     // what was posted for an event stream was answered 202 at once

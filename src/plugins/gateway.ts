@@ -22,7 +22,10 @@ declare module 'fastify' {
 }
 
 export type GatewayPluginOptions = RegistrySettings &
-  Pick<Config, 'adminToken' | 'stdio' | 'egress' | 'limits' | 'refreshIntervalMs' | 'staleLimitS' | 'demo'> & {
+  Pick<
+    Config,
+    'adminToken' | 'stdio' | 'egress' | 'limits' | 'spareSessions' | 'refreshIntervalMs' | 'staleLimitS' | 'demo'
+  > & {
     readonly version: string
     readonly observers: readonly Partial<Observer>[]
     /** The database turned out to be unusable after the start. */

@@ -6,7 +6,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
   Requests: of('restBodyBytes', 'mcpBodyBytes', 'jsonDepth', 'jsonElements', 'batch', 'headerBytes', 'requestBodyMs'),
   'Calls and upstreams': of(
     ...(['connectMs', 'callMs', 'callTotalMs', 'upstreamResponseBytes', 'callsPerPrincipal'] as const),
-    ...(['stdioProcesses', 'stdioQueue', 'oauthSessionMs'] as const)
+    ...(['stdioProcesses', 'stdioQueue', 'spareSessions', 'oauthSessionMs'] as const)
   ),
   'Sessions and streams': of(
     ...([

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -528,6 +537,36 @@ test('LC-02 a hundred processes used once, every tenth of them left mid-call, le
   await until(() => children.size === 0, 'the end of all processes', 6_000)
   assert.equal(pids.length, 100)
   assert.deepEqual(pids.filter(isListed), [])
+})
+
+test('what a process that has closed its input is sent was provably not taken', async (t) => {
+  const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
+  const say = (message: object) => `echo '${JSON.stringify({ jsonrpc: '2.0', ...message })}'`
+  const steps = ['read line', say({ id: 1, result: greeting }), 'read line', 'exec 0<&-', say({ method: 'closed' })]
+  const { client } = startGateway(t)
+  const args = ['-c', [...steps, 'exec sleep 60'].join('\n')]
+  const connection = await client('good.mjs', { command: '/bin/sh', args }).open(legacy())
+  t.after(() => connection.close())
+  let hasClosed = false
+  connection.onNotification = () => (hasClosed = true)
+  await until(() => hasClosed, 'the end of its input', 5_000)
+  const error: unknown = await connection.send(startCall('echo')).catch((reason: unknown) => reason)
+  assert.ok(error instanceof UpstreamFailure)
+  assert.deepEqual([error.reason, error.taken], ['crashed', false])
+})
+
+test('a program that was changed is another basis for connections, other files are not', async (t) => {
+  const { client } = startGateway(t)
+  const [script, data] = [temporaryFile(t), temporaryFile(t)]
+  for (const file of [script, data]) writeFileSync(file, '')
+  const program = client('good.mjs', { command: process.execPath, args: [script, data] })
+  const before = program.basis
+  utimesSync(data, 1, 1)
+  assert.equal(program.basis, before)
+  utimesSync(script, 1, 1)
+  assert.notEqual(program.basis, before)
+  const unknown = client('good.mjs', { command: 'node', args: ['/no/such/script', data] })
+  assert.equal(unknown.basis, unknown.basis)
 })
 
 test('closing the client ends open connections and those that are still opening', async (t) => {

@@ -5,7 +5,7 @@ import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 
 function open() {
   let at = 0
-  const breaker = createBreaker(() => at)
+  const breaker = createBreaker(undefined, () => at)
   const timeOut = (times: number) => {
     for (let i = 0; i < times; i++) breaker.timedOut()
   }

@@ -71,3 +71,19 @@ test('whoever has to wait asks for something idle to end, and again when somethi
   release()
   ;(await waiting)()
 })
+
+test('what nobody waits for takes no place of the last quarter, and none where somebody waits', async () => {
+  const slots = createSlots(4, 10)
+  const releases = [slots.takeSpare(), slots.takeSpare(), slots.takeSpare()]
+  assert.equal(slots.takeSpare(), undefined)
+  const called = await slots.take(soon())
+  assert.equal(slots.used, 4)
+  const waiting = slots.take(soon())
+  releases[0]!()
+  await waiting
+  assert.equal(slots.takeSpare(), undefined)
+  called()
+  releases[1]!()
+  assert.equal(typeof slots.takeSpare(), 'function')
+  assert.equal(createSlots(1, 10).takeSpare(), undefined, 'of one place a call would always have to wait for the end')
+})

@@ -2,13 +2,26 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { createSessions as makeSessions, type Need, type SessionsOptions } from '../../src/gateway/upstream/sessions.ts'
 import { nobody } from '../../src/gateway/observation.ts'
+import { silentSink } from '../../src/gateway/upstream/call.ts'
 import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { legacyVerdict } from './stored.ts'
-import { closing, countingClient, dualVerdict, failureOf, newCall, sessionVerdict, textOf } from './upstreams.ts'
+import {
+  closing,
+  countingClient,
+  dualVerdict,
+  failureOf,
+  newCall,
+  noSpares,
+  sessionVerdict,
+  textOf
+} from './upstreams.ts'
 import { until } from '../until.ts'
 
-const need = (more: Partial<Need> = {}): Need => ({ era: 'legacy', capabilities: '{}', owner: 'one', ...more })
+const need = (more: Partial<Need> = {}): Need => ({
+  ...{ era: 'legacy', capabilities: '{}', owner: 'one', sink: silentSink },
+  ...more
+})
 
 /** As the product's, always with a promise. */
 function createSessions(options: SessionsOptions) {
@@ -30,6 +43,7 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
     observer: nobody,
     connectMs: 2_000,
     idleMs: 60_000,
+    spares: noSpares,
     onNotification() {},
     ...options
   })
@@ -128,7 +142,7 @@ test('an opening that failed is not remembered', async (t) => {
       const client = countingClient(upstream.url)
       const options = { client, transport: 'streamable_http', mode, verdict, slots: undefined } as const
       const breaker = createBreaker()
-      const limits = { connectMs: 2_000, idleMs: 60_000 }
+      const limits = { connectMs: 2_000, idleMs: 60_000, spares: noSpares }
       const sessions = createSessions({
         ...{ ...options, ...limits, name: 'alpha', breaker, observer: nobody },
         onNotification() {}

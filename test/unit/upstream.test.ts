@@ -19,6 +19,7 @@ import {
   dualVerdict,
   failureOf,
   newCall,
+  noSpares,
   sessionVerdict,
   textOf
 } from './upstreams.ts'
@@ -39,6 +40,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
     observer: nobody,
     connectMs: 2_000,
     idleMs: 60_000,
+    spares: noSpares,
     callMs: 5_000,
     callTotalMs: 10_000,
     redact: (text) => text,

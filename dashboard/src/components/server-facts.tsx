@@ -54,7 +54,11 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         <Row label="Last contact">{server.last_connected_at ? <Ago at={server.last_connected_at} /> : '—'}</Row>
         <Row label="Lists read">{server.last_discovered_at ? <Ago at={server.last_discovered_at} /> : '—'}</Row>
         <Row label="Sessions">{count(server.sessions)}</Row>
-        <Row label="Of them spare">{count(server.spare_sessions)}</Row>
+        {config.session_mode === 'stateful' ? (
+          <Row label="Of them idle">{count(server.idle_sessions)}</Row>
+        ) : (
+          <Row label="Of them spare">{count(server.spare_sessions)}</Row>
+        )}
         {config.kind === 'stdio' && <Row label="Processes">{count(server.processes)}</Row>}
       </KeyValues>
       {instructions && (

@@ -106,7 +106,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
   }
   const details = (server: ServerBlock, stats?: CallFigures): ServerDetails => {
     const { stored, name } = server
-    const { open, idle } = sessions(stored.id)
+    const { open, idle, spare = 0 } = sessions(stored.id)
     const worked = contacts.lastWorked(name)
     const redact = redactorOf(stored)
     return {
@@ -116,7 +116,8 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       registered_at: stored.registeredAt,
       ...(worked === undefined ? {} : { last_connected_at: iso(worked) }),
       sessions: open,
-      spare_sessions: idle,
+      idle_sessions: idle,
+      spare_sessions: spare,
       processes: stored.transport === 'stdio' ? open : 0,
       stderr: stderr(name).slice(-STDERR_LINES).map(redact)
     }

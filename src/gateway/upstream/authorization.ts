@@ -67,6 +67,9 @@ export function authorized(client: TransportClient, authorization: Authorization
       )
       return Object.assign(connection, { send: sendWith(connection.send) })
     },
+    get basis() {
+      return authorization.isFresh ? authorization.value : undefined
+    },
     close: () => client.close()
   }
 }

@@ -23,7 +23,7 @@ const refusal = (waitMs: number) =>
     retryAfter: Math.ceil(waitMs / 1000)
   })
 
-export function createBreaker(now = () => performance.now()): Breaker {
+export function createBreaker(onOpen = () => {}, now = () => performance.now()): Breaker {
   let timeouts = 0
   let restsUntil = 0
   let isProbing = false
@@ -43,7 +43,9 @@ export function createBreaker(now = () => performance.now()): Breaker {
     },
     timedOut() {
       isProbing = false
-      if (++timeouts >= TIMEOUTS) restsUntil = now() + REST_MS
+      if (++timeouts < TIMEOUTS) return
+      restsUntil = now() + REST_MS
+      onOpen()
     },
     reacted() {
       isProbing = false

@@ -63,6 +63,11 @@ export interface OpenOptions {
 export interface TransportClient {
   /** Connects and completes the opening (`initialize` + `initialized`; modern: nothing is sent). */
   open(options: OpenOptions): Promise<Connection>
+  /**
+   * What connections depend on besides the settings: the access token in use, the program. One that was opened on another
+   * basis is not for a new call. Undefined: nothing, or it is about to change.
+   */
+  readonly basis?: string | undefined
   /** Closes pools and whatever is still open, in the background. */
   close(): void
 }

@@ -83,6 +83,8 @@ export function createHearing(connection: HttpConnection, isMixed: boolean, stre
     const isInTime = await Promise.race([watch(), delay(waitMs(streams), false, { ref: false })])
     streams.late = isInTime ? 0 : streams.late + 1
   }
+  // a session that waits for its call has time for it
+  if (!streams.isAbsent) opening = open()
   return {
     add(call) {
       calls.add(call)

@@ -1,10 +1,12 @@
-import type { SessionMode, StoredServer, Transport, Verdict } from '../../registry/model.ts'
+import type { SessionMode, StoredServer, Verdict } from '../../registry/model.ts'
 import type { Observation, Observer } from '../observation.ts'
-import type { Breaker } from './breaker.ts'
-import type { Connection, Era, TransportClient } from './connection.ts'
+import type { Sink } from './call.ts'
+import type { Connection, Era } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { bringHome, type Home } from './home.ts'
+import { createOpener, type OpenerOptions } from './opener.ts'
 import type { Slots } from './slots.ts'
+import { createSpares, type Kind, type Spares, type SparesOptions, type Underway } from './spares.ts'
 import { Opening } from './stages.ts'
 
 /** Who needs a connection, and as what. */
@@ -22,24 +24,25 @@ export interface Need {
   readonly wantsLogs?: boolean
   /** The call that it is for: told what it waits for. */
   readonly observation?: Pick<Observation, 'awaits'> | null
+  /** Answers what the upstream has asked of its client before the call. */
+  readonly sink: Sink
+  /** Whether it must be a session that was opened just now: another one proved to be of no use. */
+  readonly mustBeFresh?: boolean
 }
 
-export interface SessionsOptions {
-  /** The server's name. */
-  readonly name: string
-  readonly client: TransportClient
-  readonly transport: Transport
+/** As what a connection is opened, and who is to hear of it. */
+type Wanted = Pick<Need, 'era' | 'capabilities' | 'home' | 'wantsLogs'>
+
+export interface SessionsOptions extends OpenerOptions {
   readonly mode: SessionMode
   readonly verdict: Verdict
   /** Places for processes; for stdio only. */
   readonly slots: Slots | undefined
-  readonly breaker: Breaker
-  readonly connectMs: number
-  readonly observer: Pick<Observer, 'connected' | 'failed'>
+  readonly observer: Pick<Observer, 'connected' | 'failed' | 'sessionTaken'>
   /** A stateful session that nobody used for so long is closed. */
   readonly idleMs: number
-  /** What connections report besides answers; `isOpening` in their first moments. */
-  readonly onNotification: (method: string, params: string, isOpening: boolean) => void
+  /** Sessions that are kept ready in stateless mode. */
+  readonly spares: Pick<SparesOptions, 'most' | 'idleMs' | 'inTurn'>
 }
 
 /** The connections of one upstream, by its session mode (architecture, idea 6). */
@@ -48,7 +51,7 @@ export interface Sessions {
   acquire(need: Need): Connection | Promise<Connection>
   /** The request is over. A connection that served one call is closed after the answer has gone out. */
   release(connection: Connection): void
-  /** The stateful session that nobody has used for longest. */
+  /** A spare session, or the stateful one that nobody has used for longest. */
   longestIdle(): Idle | undefined
   /** Tells the stateful sessions of an owner; those that are only being opened know it already. */
   notifyOwner(owner: string, method: string): void
@@ -56,48 +59,46 @@ export interface Sessions {
   endOwner(owner: string): void
   /** How many are open, and how many of them nobody uses at present. */
   counts(): SessionCounts
+  /** The upstream, or how it is reached, may not be the same any more: spare sessions are closed. */
+  discardSpares(): void
+  /** From now on no session is kept ready. */
+  endSpares(): void
   /** Closes all of them; those in use fail. */
   close(): void
 }
 
 export interface SessionCounts {
+  /** Spare ones included. */
   readonly open: number
+  /** Stateful ones that nobody uses at present. */
   readonly idle: number
+  /** Ready for a call, used by none so far; undefined where there is no use for such. */
+  readonly spare: number | undefined
 }
 
 /** A session that can give way. */
 export interface Idle {
-  /** `performance.now()` time of its last use. */
+  /** `performance.now()` time of its last use; 0 of one that was never used. */
   readonly since: number
   close(): void
 }
 
-interface Owned {
+interface Owned extends Underway {
   readonly owner: string
-  readonly opening: Promise<Connection>
-  readonly stages: Opening
   connection: Connection | null
   users: number
   lastUsed: number
 }
 
 const SWEEP_MS = 10_000
-/** What a server says of its lists in the first moments of a session is mostly what it says in each. */
-const OPENING_MS = 1_000
-
-/** Ended or held up on our side: says nothing about the upstream. */
-const ours: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied', 'unreadable'])
-
-/** What a failure tells of connecting: only one before anything was sent is such. */
-export function noteFailure(breaker: Breaker, error: unknown): void {
-  const { reason } = error as { reason?: unknown }
-  if (reason === 'timeout') breaker.timedOut()
-  else if (!ours.has(reason)) breaker.reacted()
-}
 
 /** Modern HTTP, and legacy HTTP that issues no session id: a connection that everybody may use at once. */
 const isShared = ({ transport, verdict }: SessionsOptions, era: Era) =>
   transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
+
+/** Whether calls, of one era at least, have a session each: that is a handshake each. */
+const isPerCall = ({ transport, mode, verdict }: SessionsOptions) =>
+  mode === 'stateless' && (transport !== 'streamable_http' || (verdict.legacy !== null && verdict.hasSessions))
 
 /** Whether each client has a legacy session of its own with the server. */
 export const givesSessions = ({ transport, session_mode, verdict }: StoredServer): boolean =>
@@ -106,8 +107,8 @@ export const givesSessions = ({ transport, session_mode, verdict }: StoredServer
   (transport !== 'streamable_http' || verdict.hasSessions)
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { name, client, transport, mode, verdict, slots, breaker, connectMs, observer, idleMs, onNotification } =
-    options
+  const { name, client, mode, verdict, slots, breaker, connectMs, observer, idleMs } = options
+  const openWith = createOpener(options)
   const shared = new Map<Era, Connection>()
   const openingShared = new Map<Era, Promise<Connection>>()
   const owned = new Map<string, Owned>()
@@ -117,47 +118,50 @@ export function createSessions(options: SessionsOptions): Sessions {
   let isClosed = false
 
   /** A principal may be several clients, a session with a home is of one. */
-  const hear = (connection: Connection, { capabilities, home, wantsLogs }: Omit<Need, 'owner'>) => {
+  const hear = (connection: Connection, { capabilities, home, wantsLogs }: Wanted) => {
     const logs = wantsLogs && verdict.capabilities.logging !== undefined
     const updates = home && mode === 'stateful' && verdict.capabilities.resources !== undefined
     if (capabilities !== '{}' || logs || updates) connection.hear?.(mode === 'stateful' && !home)
   }
-  const open = async (need: Omit<Need, 'owner'>, opening: Opening): Promise<Connection> => {
-    const { era, capabilities, home } = need
-    const askedAt = performance.now()
-    if (slots) opening.queuedAt = askedAt
-    const giveBack = await slots?.take(askedAt + connectMs)
+  const checkOpen = (connection: Connection): Connection => {
+    if (!isClosed) return connection
+    connection.close()
+    throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
+  }
+  const openNew = async (wanted: Wanted, opening: Opening, giveBack?: () => void): Promise<Connection> => {
     const startedAt = performance.now()
-    try {
-      const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs, opening })
-      opening.openAt = performance.now()
-      observer.connected(name, transport, opening.openAt - startedAt)
-      if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
-      const openedAt = performance.now()
-      connection.onNotification = (method, params) =>
-        onNotification(method, params, performance.now() - openedAt < OPENING_MS)
-      if (home && mode === 'stateful') bringHome(connection, name, home)
-      hear(connection, need)
-      if (!isClosed) return connection
-      connection.close()
-      throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
-    } catch (error) {
-      if (error instanceof UpstreamFailure) observer.failed(name, error.reason, error.message)
-      noteFailure(breaker, error)
-      giveBack?.()
-      throw error
-    }
+    const connection = checkOpen(await openWith(wanted, opening, giveBack))
+    spares?.opened(opening.openAt - startedAt)
+    breaker.reacted()
+    if (wanted.home && mode === 'stateful') bringHome(connection, name, wanted.home)
+    hear(connection, wanted)
+    return connection
   }
   const openOwn = async (need: Need, opening: Opening): Promise<Connection> => {
     breaker.admit()
-    const connection = await open(need, opening)
-    breaker.reacted()
-    return connection
+    if (!slots) return openNew(need, opening)
+    opening.queuedAt = performance.now()
+    return openNew(need, opening, await slots.take(opening.queuedAt + connectMs))
   }
+  /** Takes what place there is, and waits for none. */
+  const openSpare = (kind: Kind, stages: Opening): Promise<Connection> | undefined => {
+    const giveBack = slots?.takeSpare()
+    return slots && !giveBack ? undefined : openNew(kind, stages, giveBack)
+  }
+  const spares: Spares | null =
+    isPerCall(options) && options.spares.most > 0
+      ? createSpares({
+          ...options.spares,
+          open: openSpare,
+          isAvailable: () => breaker.state === 'closed',
+          basis: () => client.basis,
+          onReady: () => slots?.relieve()
+        })
+      : null
   /** Connects when something is sent, so that it is open says nothing. */
   const openShared = async (era: Era): Promise<Connection> => {
     try {
-      const connection = await open({ era, capabilities: '{}' }, new Opening())
+      const connection = checkOpen(await openWith({ era, capabilities: '{}' }, new Opening()))
       connection.onClose = () => shared.get(era) === connection && shared.delete(era)
       if (!connection.closed) shared.set(era, connection)
       return connection
@@ -173,12 +177,22 @@ export function createSessions(options: SessionsOptions): Sessions {
     openingShared.set(era, opening)
     return opening
   }
-  const acquireSingle = async (need: Need): Promise<Connection> => {
-    const opening = new Opening()
-    need.observation?.awaits(opening)
-    const connection = await openOwn(need, opening)
-    single.add(connection)
-    return connection
+  const openSingle = (need: Need): Underway => {
+    const stages = new Opening()
+    return { opening: openOwn(need, stages), stages }
+  }
+  const acquireSingle = (need: Need): Connection | Promise<Connection> => {
+    const use = (connection: Connection) => {
+      hear(connection, need)
+      single.add(connection)
+      return connection
+    }
+    const spare = need.mustBeFresh ? undefined : spares?.take(need, need.sink)
+    if (spares && !need.mustBeFresh) observer.sessionTaken(name, spare !== undefined)
+    if (spare) return use(spare)
+    const { opening, stages } = spares?.join(need) ?? openSingle(need)
+    need.observation?.awaits(stages)
+    return opening.then(use)
   }
   const sweep = () => {
     const now = performance.now()
@@ -238,6 +252,8 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
   const longestIdle = (): Idle | undefined => {
     if (!slots) return undefined
+    const spare = spares?.leastWanted()
+    if (spare) return { since: 0, close: spare.end }
     let found: Owned | undefined
     for (const session of owned.values()) {
       const isIdle = session.users === 0 && session.connection !== null
@@ -256,8 +272,9 @@ export function createSessions(options: SessionsOptions): Sessions {
       return mode === 'stateful' ? acquireOwned(need) : acquireSingle(need)
     },
     release(connection) {
-      if (single.delete(connection)) setImmediate(closeSingle, connection)
-      else releaseOwned(connection)
+      if (!single.delete(connection)) return releaseOwned(connection)
+      setImmediate(closeSingle, connection)
+      spares?.settled()
     },
     longestIdle,
     notifyOwner(owner, method) {
@@ -272,13 +289,18 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     counts() {
       const kept = [...owned.values()].filter(({ connection }) => connection !== null)
+      const spare = spares?.ready
       return {
-        open: shared.size + single.size + kept.length,
-        idle: kept.filter(({ users }) => users === 0).length
+        open: shared.size + single.size + kept.length + (spare ?? 0),
+        idle: kept.filter(({ users }) => users === 0).length,
+        spare
       }
     },
+    discardSpares: () => spares?.discard(),
+    endSpares: () => spares?.close(),
     close() {
       isClosed = true
+      spares?.close()
       if (sweeper) clearInterval(sweeper)
       for (const connection of [...shared.values(), ...single]) connection.close()
       for (const session of owned.values()) session.connection?.close()

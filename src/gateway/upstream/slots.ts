@@ -4,6 +4,8 @@ import { UpstreamFailure } from './failure.ts'
 export interface Slots {
   /** Waits for a place until `deadline` (`performance.now()`); `overloaded` when the queue is full. Answers its release. */
   take(deadline: number): Promise<() => void>
+  /** A place for what nobody waits for, undefined where there is none: the last quarter is kept for those who come. */
+  takeSpare(): (() => void) | undefined
   readonly used: number
   /** Those who wait for a place. */
   readonly waiting: number
@@ -15,6 +17,8 @@ interface Waiting {
   readonly give: () => void
   readonly timer: NodeJS.Timeout
 }
+
+const SHARE_OF_SPARES = 3 / 4
 
 /**
  * Fair in order of arrival. A place is given back once, however often its release is called. `reclaim` is asked to end
@@ -61,6 +65,11 @@ export function createSlots(limit: number, queueLimit: number, reclaim: () => vo
         throw new UpstreamFailure('overloaded', 'too many calls are waiting for a process', { taken: false })
       }
       return enqueue(deadline)
+    },
+    takeSpare() {
+      if (queue.length > 0 || used >= Math.floor(limit * SHARE_OF_SPARES)) return undefined
+      used++
+      return once()
     },
     relieve() {
       if (queue.length > 0) reclaim()

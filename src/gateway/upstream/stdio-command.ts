@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { access, chmod, chown, constants, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
 import { UpstreamFailure } from './failure.ts'
 
@@ -27,6 +28,23 @@ export function childEnvironment(gateway: Environment, declared: Readonly<Record
   }
   return env
 }
+
+/** Time of the last change; 0 where it is no file. */
+function changedAt(path: string): number {
+  try {
+    const entry = statSync(path)
+    return entry.isFile() ? entry.mtimeMs : 0
+  } catch {
+    return 0
+  }
+}
+
+/**
+ * Is another text when the program was changed, as far as that shows in its file, or in the script that is its first
+ * argument, where they are given by absolute paths. Who writes a server sees what it does now, not what it did before.
+ */
+export const programVersion = (command: string, [script = '']: readonly string[]): string =>
+  [command, script].map((path) => (isAbsolute(path) ? changedAt(path) : 0)).join(' ')
 
 async function problemOf(file: string): Promise<string | null> {
   try {

@@ -3,6 +3,7 @@ import type { Connection, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { clientInfo, discover, initialize } from './peer-opening.ts'
 import { createPeer } from './peer.ts'
+import { programVersion } from './stdio-command.ts'
 import { startProcess } from './stdio-process.ts'
 import type { ProcessSettings, StdioProcess } from './stdio-process.ts'
 
@@ -107,6 +108,9 @@ export function createStdioClient(settings: StdioOptions): StdioClient {
         },
         (close) => open.delete(close)
       ),
+    get basis() {
+      return programVersion(settings.command, settings.args)
+    },
     close() {
       isClosed = true
       for (const close of open) close()

@@ -9,9 +9,9 @@ import type { Connection, Era } from './connection.ts'
 import { createExclusive, type Turn } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
 import { ask } from './lists.ts'
+import { noteFailure } from './opener.ts'
 import {
   createSessions,
-  noteFailure,
   type Idle,
   type Need,
   type SessionCounts,
@@ -38,9 +38,13 @@ export interface Upstream {
   readonly breaker: BreakerState
   /** Calls under way. */
   readonly active: number
-  /** Its session that nobody has used for longest, to be closed where another needs the place. */
+  /** A session of it that nobody uses, to be closed where another needs the place: a spare one, or that idle for longest. */
   longestIdle(): Idle | undefined
   counts(): SessionCounts
+  /** It, or how it is reached, may not be the same any more: sessions that were kept ready are not used. */
+  discardSpares(): void
+  /** Keeps no session ready any more. */
+  endSpares(): void
   notifyOwner(owner: string, method: string): void
   endOwner(owner: string): void
   /** Takes no more; closes when the calls under way have ended, and tells so. */
@@ -81,6 +85,9 @@ const goesAlone = ({ transport, session_mode }: UpstreamOptions['server'], calle
 
 const LEVEL_MS = 5_000
 
+/** Its end was seen before the call was sent on it. */
+const lost = () => new UpstreamFailure('unreachable', 'the session has ended', { taken: false })
+
 const limited = () => new UpstreamFailure('limited', 'too many of your calls are under way', { taken: false })
 
 /** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
@@ -104,7 +111,7 @@ function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Pr
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, shares, observer, callMs, callTotalMs, redact } = options
   const redacted = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
-  const breaker = createBreaker()
+  const breaker = createBreaker(() => sessions.discardSpares())
   const { name, transport, session_mode: mode } = server
   const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
   const exclusive = createExclusive()
@@ -156,13 +163,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     active--
     if (active === 0) retired?.()
   }
-  const needOf = ({ sink: { capabilities, logLevel }, observation }: Call, { era, owner, home }: Origin): Need => ({
+  const needOf = ({ sink, observation }: Call, { era, owner, home }: Origin): Need => ({
     era: chooseEra(verdict, server, era),
     owner,
-    capabilities,
+    capabilities: sink.capabilities,
     home,
-    wantsLogs: home !== undefined || logLevel !== undefined,
-    observation
+    wantsLogs: home !== undefined || sink.logLevel !== undefined,
+    observation,
+    sink
   })
 
   return {
@@ -186,6 +194,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             const level = hasLevels && connection.era === 'legacy' ? call.sink.logLevel : undefined
             if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
             if (call.stopped) throw call.stopped
+            if (mode === 'stateless' && connection.closed) throw lost()
             call.observation?.reaches(connection.greeting.version)
             const answer = await connection.send(call)
             breaker.reacted()
@@ -194,6 +203,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             // what goes wrong in connecting is noted there
             const failure = connection ? noted(error, call, connection) : error
             if (isRepeated || !mayRepeat(failure, call)) throw failure
+            sessions.discardSpares()
+            need = { ...need, mustBeFresh: true }
           } finally {
             if (connection) sessions.release(connection)
           }
@@ -211,9 +222,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     },
     longestIdle: () => sessions.longestIdle(),
     counts: () => sessions.counts(),
+    discardSpares: () => sessions.discardSpares(),
+    endSpares: () => sessions.endSpares(),
     notifyOwner: (owner, method) => sessions.notifyOwner(owner, method),
     endOwner: (owner) => sessions.endOwner(owner),
     retire(closed) {
+      sessions.endSpares()
       retired = () => {
         close()
         closed?.()

@@ -33,6 +33,7 @@ export function createCounts() {
     connects: counter(definitions.connects),
     connectTime: histogram(definitions.connectTime),
     failures: counter(definitions.failures),
+    sessionsTaken: counter(definitions.sessionsTaken),
     swaps: histogram(definitions.catalogSwap),
     http: histogram(definitions.http)
   }
@@ -41,7 +42,7 @@ export type Counts = ReturnType<typeof createCounts>
 
 /** On the way of each call: nothing is made but a series that is new. */
 export function createObserver(counts: Counts): Partial<Observer> {
-  const { calls, latency, lists, connects, connectTime, failures, swaps } = counts
+  const { calls, latency, lists, connects, connectTime, failures, sessionsTaken, swaps } = counts
   const toolCall = ({ server, item, outcome, totalMs, upstreamMs }: CallObservation) => {
     const name = server ?? OTHER
     const tool = server === undefined ? OTHER : (item ?? OTHER)
@@ -64,6 +65,9 @@ export function createObserver(counts: Counts): Partial<Observer> {
     },
     failed(server, reason) {
       failures.at(server, reason).value++
+    },
+    sessionTaken(server, isSpare) {
+      sessionsTaken.at(server, isSpare ? 'hit' : 'miss').value++
     },
     swapped: (ms) => record(swaps.at(), ms / 1e3)
   }

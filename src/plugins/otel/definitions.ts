@@ -109,6 +109,18 @@ export const definitions = {
     about: 'Event streams on which clients listen, those included that were cut and may be taken up again',
     labels: {}
   },
+  spares: {
+    name: 'towpath_spare_sessions',
+    type: 'gauge',
+    about: 'Sessions kept ready for the next call. Of servers that were called and give each call a session of its own',
+    labels: { ...server, transport: '`streamable_http`, `sse`, `stdio`' }
+  },
+  sessionsTaken: {
+    name: 'towpath_spare_session_requests_total',
+    type: 'counter',
+    about: 'Calls that needed a session of their own, where spare ones are kept',
+    labels: { ...server, result: '`hit`: a spare one was ready; `miss`: the call waited for a new one' }
+  },
   processes: {
     name: 'towpath_stdio_processes',
     type: 'gauge',

@@ -59,6 +59,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
   const breaker = gaugeOf(meter, definitions.breaker)
   const sessions = gaugeOf(meter, definitions.sessions)
   const streams = gaugeOf(meter, definitions.streams)
+  const spares = gaugeOf(meter, definitions.spares)
   const processes = gaugeOf(meter, definitions.processes)
   const queue = gaugeOf(meter, definitions.queue)
   const version = gaugeOf(meter, definitions.catalogVersion)
@@ -71,6 +72,8 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
   const observeGateway = (result: BatchObservableResult, stats: GatewayStats) => {
     for (const [server, state] of stats.breakers)
       result.observe(breaker, breakerValues[state], { mcp_server_name: server })
+    for (const [server, transport, ready] of stats.spares)
+      result.observe(spares, ready, { mcp_server_name: server, transport })
     result.observe(sessions, stats.sessions)
     result.observe(streams, stats.streams)
     result.observe(processes, stats.processes)
@@ -102,7 +105,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       const { user, system } = process.cpuUsage()
       result.observe(cpu, (user + system) / 1e6)
     },
-    [breaker, sessions, streams, processes, queue, version, eventLoop, pool, memory, cpu, lostRows]
+    [breaker, sessions, streams, spares, processes, queue, version, eventLoop, pool, memory, cpu, lostRows]
   )
 }
 
@@ -119,7 +122,7 @@ async function createReader(counts: Counts, startedAt: number, observe: (meter: 
   })
   const provider = new sdk.MeterProvider({
     readers: [exporter],
-    // of breakers there are as many as servers
+    // of breakers and spare sessions there are as many as servers
     views: [{ instrumentName: '*', aggregationCardinalityLimit: MAX_SERIES }]
   })
   observe(provider.getMeter(SCOPE))

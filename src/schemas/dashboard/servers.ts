@@ -76,7 +76,8 @@ export const ServerDetails = Type.Object({
   registered_at: Type.String({ description: 'ISO 8601' }),
   last_connected_at: Type.Optional(Type.String({ description: 'When a contact last worked, ISO 8601' })),
   sessions: Type.Integer({ description: 'Open ways to it' }),
-  spare_sessions: Type.Integer({ description: 'Those of them that wait for a call' }),
+  idle_sessions: Type.Integer({ description: 'Those of them that are kept for their callers, and not in use now' }),
+  spare_sessions: Type.Integer({ description: 'Those of them that are ready for the next call, whoever makes it' }),
   processes: Type.Integer({ description: 'Processes of it that run in this gateway' }),
   stderr: Type.Array(Type.String(), { description: 'Last lines that its processes wrote, the newest last' })
 })
