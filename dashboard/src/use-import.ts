@@ -36,6 +36,10 @@ const AT_ONCE = 3
 const importing = (dryRun: boolean, body: object) =>
   change<ImportView>('POST', `${path('servers', 'import')}${dryRun ? '?dry_run=true' : ''}`, body)
 
+/** Of entries with one name only the first can be taken: the others have that as their problem. */
+export const isServer = ({ name, problems }: ImportedServer, wanted: string): boolean =>
+  name === wanted && problems.length === 0
+
 type Result = NonNullable<ImportedServer['result']>
 
 export function useImport(): Import {
@@ -48,9 +52,9 @@ export function useImport(): Import {
   const isLooking = useSignal(false)
   const failure = useSignal('')
 
-  const find = (name: string) => servers.value?.find((server) => server.name === name)
+  const find = (name: string) => servers.value?.find((server) => isServer(server, name))
   const put = (name: string, result: Result) => {
-    servers.value = servers.value?.map((server) => (server.name === name ? { ...server, result } : server))
+    servers.value = servers.value?.map((server) => (isServer(server, name) ? { ...server, result } : server))
   }
   const stand = (name: string, to: Progress | undefined) => {
     const next = new Map(progress.value)
@@ -98,7 +102,7 @@ export function useImport(): Import {
     if (find(name)?.result?.outcome === 'failed') choose(name, true)
   }
   const add = async () => {
-    const names = (servers.value ?? []).map(({ name }) => name).filter((name) => chosen.value.has(name))
+    const names = [...new Set((servers.value ?? []).map(({ name }) => name))].filter((name) => chosen.value.has(name))
     chosen.value = new Set()
     progress.value = new Map(names.map((name) => [name, { state: 'waiting' }]))
     await inTurn(names, AT_ONCE, addOne)

@@ -177,13 +177,16 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       mcpServers: {
         'my notes': { url: guarded.url, headers: { Authorization: 'Bearer ${NOTES_TOKEN}' }, autoApprove: [] },
         loop: { url: `${gateway.url.replace('127.0.0.1', 'localhost.')}/mcp` },
-        gone: { url: 'http://127.0.0.1:9/mcp' }
+        gone: { url: 'http://127.0.0.1:9/mcp' },
+        'my-notes': { url: 'http://127.0.0.1:9/mcp' }
       }
     }
     await visit('#/new/server?tab=paste', async (page) => {
       await page.getByLabel('Configuration').fill(JSON.stringify(configuration))
       await page.getByRole('button', { name: 'Preview' }).click()
       await page.getByText('Ignored: autoApprove').waitFor()
+      const twins = page.getByRole('checkbox', { name: 'Add my-notes' })
+      assert.deepEqual([await twins.first().isChecked(), await twins.last().isChecked()], [true, false])
       assert.equal(await page.getByRole('checkbox', { name: 'Add loop' }).isDisabled(), true)
       await page.getByLabel('NOTES_TOKEN').fill('a-token-of-notes')
       const hanging = await startUpstream(t, 'hanging', { onRequest: () => true })

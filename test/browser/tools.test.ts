@@ -310,6 +310,17 @@ test('tools, prompts, resources and groups are used in the browser', { skip }, a
     })
   )
 
+  await t.test('a read of a resource that no server lists is replayed', () =>
+    visit('#/calls', async (page) => {
+      await page.getByRole('button', { name: 'note://two' }).first().click()
+      await page.getByRole('link', { name: 'Replay' }).click()
+      await page.getByRole('heading', { name: 'No server lists this resource' }).waitFor()
+      await page.getByRole('button', { name: /^Read/ }).click()
+      await result(page).getByText('It is note://two').waitFor()
+      await isClean(page)
+    })
+  )
+
   await t.test('a group is built, saved, copied and deleted', async () => {
     await visit(
       '#/groups',

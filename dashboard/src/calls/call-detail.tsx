@@ -72,7 +72,15 @@ const argumentsOf = (text: string): Json | undefined => {
 /** Leads to the form of what was called, with the arguments of the call where they are recorded. */
 function Replay({ call }: { call: CallEntry }) {
   const { kind, server, item } = call
-  if (!server || !item || (kind !== 'tool' && kind !== 'prompt')) return null
+  if (!server || !item) return null
+  if (kind === 'resource') {
+    return (
+      <a class="btn" href={link('resources', '', { uri: item })}>
+        Replay
+      </a>
+    )
+  }
+  if (kind !== 'tool' && kind !== 'prompt') return null
   const name = calledItem(call)
   const input = call.arguments === undefined ? undefined : argumentsOf(call.arguments)
   const help = `replay-${call.id}`

@@ -67,7 +67,7 @@ const Remarks = ({ server: { problems, notes, ignored, exists } }: { server: Imp
         <Shown text={sentence(problem)} />
       </span>
     ))}
-    {exists && <span class="help blk">A server of this name is registered.</span>}
+    {exists && <span class="help blk">A server of this name is registered; choose it to replace that one.</span>}
     {notes.map((note) => (
       <span class="help blk" key={note}>
         <Shown text={sentence(note)} />

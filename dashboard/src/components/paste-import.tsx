@@ -1,6 +1,7 @@
 import { useId } from 'preact/hooks'
+import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
 import { plural, sentence } from '../format.ts'
-import { summaryOf, useImport, type Import } from '../use-import.ts'
+import { isServer, summaryOf, useImport, type Import } from '../use-import.ts'
 import { Shape } from './icons.tsx'
 import { ImportNeeds } from './import-needs.tsx'
 import { ImportRow } from './import-row.tsx'
@@ -70,6 +71,7 @@ export function PasteImport() {
 function Preview({ pasted }: { pasted: Import }) {
   const { chosen, values, progress } = pasted
   const servers = pasted.servers.value ?? []
+  const isTaken = (server: ImportedServer) => isServer(server, server.name)
   const isReplacing = servers.some(({ exists, name }) => exists && chosen.value.has(name))
   const waiting = servers.flatMap(({ name, result }) =>
     result?.authorization_required ? [{ name, required: result.authorization_required }] : []
@@ -93,12 +95,12 @@ function Preview({ pasted }: { pasted: Import }) {
           </tr>
         </thead>
         <tbody>
-          {servers.map((server) => (
+          {servers.map((server, at) => (
             <ImportRow
-              key={server.name}
+              key={at}
               server={server}
-              chosen={chosen.value.has(server.name)}
-              progress={progress.value.get(server.name)}
+              chosen={isTaken(server) && chosen.value.has(server.name)}
+              progress={isTaken(server) ? progress.value.get(server.name) : undefined}
               onChoose={(isChosen) => pasted.choose(server.name, isChosen)}
             />
           ))}

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
+import { useApp } from '../app-context.ts'
 import { Chevron } from '../components/icons.tsx'
 import { SearchBox } from '../components/search-box.tsx'
 import { Segmented } from '../components/segmented.tsx'
@@ -9,7 +10,7 @@ import { count } from '../format.ts'
 import { link } from '../router.ts'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { choiceOf, isAllPicked, toggleServer, toggleShown, toggleTool, type Choice, type Draft } from './draft.ts'
-import { treeOf, type Branch, type Show, type TreeServer, type TreeTool } from './tree.ts'
+import { shows, treeOf, type Branch, type TreeServer, type TreeTool } from './tree.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 
 interface ChooserProps {
@@ -23,10 +24,11 @@ interface ChooserProps {
 
 /** Servers and their tools, each with a box (ux 3.4). */
 export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProps) {
-  const q = useSignal('')
-  const show = useSignal<Show>('all')
+  const { location } = useApp()
+  const { find: q = '', show: wanted } = location.route.value.query
+  const show = shows.find((each) => each === wanted) ?? 'all'
   const choice = useMemo(() => choiceOf(draft), [draft])
-  const branches = treeOf(servers, tools, { q: q.value, show: show.value }, choice)
+  const branches = treeOf(servers, tools, { q, show }, choice)
   return (
     <section class="panel flush" aria-labelledby="choose">
       <div class="phead">
@@ -40,8 +42,8 @@ export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProp
           <SearchBox
             label="Filter servers and tools"
             placeholder="Filter servers and tools"
-            value={q.value}
-            onInput={(text) => (q.value = text)}
+            value={q}
+            onInput={(find) => location.setQuery({ find })}
           />
           <Segmented
             label="Show"
@@ -50,8 +52,8 @@ export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProp
               { id: 'chosen', label: 'Chosen' },
               { id: 'read-only', label: 'Read-only' }
             ]}
-            current={show.value}
-            onSelect={(id) => (show.value = id)}
+            current={show}
+            onSelect={(id) => location.setQuery({ show: id === 'all' ? '' : id })}
           />
         </div>
         <p class="help">
@@ -76,7 +78,7 @@ export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProp
               branch={branch}
               draft={draft}
               choice={choice}
-              isFiltered={q.value.trim() !== '' || show.value !== 'all'}
+              isFiltered={q.trim() !== '' || show !== 'all'}
               onChange={onChange}
             />
           ))}

@@ -6,7 +6,7 @@ import { EmptyPanel, Loaded } from '../components/panels.tsx'
 import { Shown } from '../components/shown.tsx'
 import { bytes, count, plural } from '../format.ts'
 import type { PageProps } from '../pages.ts'
-import { ResourceDetail, type AnyResource } from '../resources/resource-detail.tsx'
+import { ResourceDetail, UnlistedResource, type AnyResource } from '../resources/resource-detail.tsx'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { filterFrom, type ToolFilter } from '../tools/filter.ts'
@@ -89,9 +89,11 @@ function Panes({ data, uri, filter }: PanesProps) {
     >
       {current ? (
         <ResourceDetail key={uri} resource={current} />
+      ) : uri ? (
+        <UnlistedResource key={uri} uri={uri} />
       ) : (
         <section class="det none" aria-label="Resource">
-          <p class="muted">{uri ? 'No resource has this URI.' : 'Choose a resource to read it.'}</p>
+          <p class="muted">Choose a resource to read it.</p>
         </section>
       )}
     </ItemPanes>
