@@ -57,6 +57,16 @@ test('a result keeps its bytes: long numbers, white space, repeated members, unk
   assert.equal(text(await call), `result ${body}`)
 })
 
+test('a result keeps its bytes at any size', async () => {
+  const { peer, receive } = startPeer()
+  for (const [i, length] of [0, 100, 30_000, 500_000].entries()) {
+    const body = `{"content":[{"text":"${'ü€😀'.repeat(length)}"}]}`
+    const call = peer.send(new Call(echo, silentSink))
+    receive(`{"jsonrpc":"2.0","id":${i + 1},"result":${body}}`)
+    assert.equal(text(await call), `result ${body}`)
+  }
+})
+
 test('an error answer passes with code, message and data as they are', async () => {
   const { peer, receive } = startPeer()
   const call = peer.send(new Call(echo, silentSink))

@@ -230,18 +230,22 @@ export function createSessions(options: SessionsOptions): Sessions {
     sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
     return session
   }
-  const acquireOwned = async (need: Need): Promise<Connection> => {
-    const key = `${need.era} ${need.owner} ${need.lane ?? 0} ${need.capabilities}`
-    const known = owned.get(key)
-    const session = known && !known.connection?.closed ? known : openOwned(key, need)
-    session.users++
-    if (session.connection === null) need.observation?.awaits(session.stages)
+  const waitFor = async (session: Owned, need: Need): Promise<Connection> => {
+    need.observation?.awaits(session.stages)
     try {
       return await session.opening
     } catch (error) {
       session.users--
       throw error
     }
+  }
+  /** Of one that is open without a promise: that is every call but the first. */
+  const acquireOwned = (need: Need): Connection | Promise<Connection> => {
+    const key = `${need.era} ${need.owner} ${need.lane ?? 0} ${need.capabilities}`
+    const known = owned.get(key)
+    const session = known && !known.connection?.closed ? known : openOwned(key, need)
+    session.users++
+    return session.connection ?? waitFor(session, need)
   }
   const releaseOwned = (connection: Connection) => {
     const session = byConnection.get(connection)
