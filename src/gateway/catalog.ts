@@ -88,7 +88,7 @@ export interface Catalog {
   /** As it is now; undefined where the token that the caller showed is good for nothing any more. */
   current(caller: Caller): Principal | undefined
   readonly listings: ListingCache
-  /** Pages of its lists that are ready to be sent: they end with it. */
+  /** Its lists over MCP, by page, and over REST, ready to be sent: they end with it. */
   readonly pages: Bounded<Page>
 }
 

@@ -191,7 +191,7 @@ export interface Gateway {
   /** Qualified names of the tools that the group's endpoint lists now, in its order; 404. */
   effectiveTools(caller: Caller, name: string): string[]
   /** JSON text: array of records of the enabled servers' items; 404 for an unknown `server`, `[]` for a disabled one. */
-  list(caller: Caller, kind: ItemKind, server?: string): string
+  list(caller: Caller, kind: ItemKind, server?: string): Buffer
   /** JSON text of one record, also of a disabled server's item; 404. `name`: qualified name, or URI of a resource. */
   find(caller: Caller, kind: ItemKind, name: string): string
   /** All names that the entity (item or server) stands for; 404. */

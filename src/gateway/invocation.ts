@@ -11,7 +11,7 @@ import { members, valueOf, withMembers } from './json.ts'
 import { Observation, REST_ENDPOINT, type CallKind, type Observer } from './observation.ts'
 import { paramHeaderPairs } from './param-headers.ts'
 import type { Payload } from './payload.ts'
-import { itemRecord } from './records.ts'
+import { itemRecord, itemRecords } from './records.ts'
 import { traceMembers } from './tracing.ts'
 import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
 import { Call, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
@@ -147,9 +147,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     list(_caller, kind, name) {
       const only = name === undefined ? undefined : catalog().server(name)
       if (name !== undefined && !only) throw notFound('server', name)
-      const servers = only ? [only] : catalog().servers
-      const items = servers.filter((server) => server.enabled).flatMap((server) => server.items(kind))
-      return `[${items.map((item) => itemRecord(catalog(), item)).join(',')}]`
+      return itemRecords(catalog(), kind, only)
     },
     find(_caller, kind, name) {
       const item = kind === 'tool' || kind === 'prompt' ? findNamed(kind, name) : anyByUri(catalog(), kind, name)

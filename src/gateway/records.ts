@@ -1,6 +1,6 @@
 import { missingNames, type Known } from '../domain/groups.ts'
 import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model.ts'
-import type { Catalog, Item } from './catalog.ts'
+import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Caller, GroupRecord, ServerRecord } from './gateway.ts'
 import { members } from './json.ts'
 import { aliasOf, anyByUri } from './scope.ts'
@@ -43,6 +43,21 @@ export function itemRecord(catalog: Catalog, item: Item): string {
     parts.push(name ? `"${name}":${text.slice(member.start, member.end)}` : text.slice(member.keyStart, member.end))
   }
   return `{${parts.join(',')}}`
+}
+
+/**
+ * The records of all items of a kind as a JSON array: of one server, or of all that are enabled. Made once for a catalog, and
+ * held while it is asked for.
+ */
+export function itemRecords(catalog: Catalog, kind: ItemKind, only?: ServerBlock): Buffer {
+  const key = `records ${kind} ${only?.name ?? ''}`
+  const known = catalog.pages.get(key)
+  if (known) return known.bytes
+  const servers = only ? [only] : catalog.servers
+  const items = servers.filter((server) => server.enabled).flatMap((server) => server.items(kind))
+  const bytes = Buffer.from(`[${items.map((item) => itemRecord(catalog, item)).join(',')}]`)
+  catalog.pages.set(key, { bytes, next: undefined }, bytes.buffer.byteLength + 2 * key.length)
+  return bytes
 }
 
 const masked = (env: Readonly<Record<string, string>>) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { developmentCaller } from '../../src/gateway/gateway.ts'
-import { itemRecord, restName, serverRecord } from '../../src/gateway/records.ts'
+import { itemRecord, itemRecords, restName, serverRecord } from '../../src/gateway/records.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
 import { callerNamed, catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 
@@ -39,6 +39,32 @@ test('prompts, resources and templates are shown in the same way', () => {
 test('a record is valid JSON without repeated members, whatever an upstream calls its own', () => {
   const text = recordOf(tool('a', { definition: '{"name":"a","input_schema":1,"inputSchema":{},"name":"b"}' }))
   assert.equal(text, '{"name":"one__a","enabled":true,"input_schema":{}}')
+})
+
+test('a list holds the records of one server, or of all that are enabled, and is made once for a catalog', () => {
+  const servers = [
+    storedServer('a', [tool('x'), tool('ü', { enabled: false }), prompt('p'), resource('same://1')]),
+    storedServer('b', [tool('x'), resource('same://1')]),
+    storedServer('off', [tool('x')], { enabled: false })
+  ]
+  const catalog = catalogOf(servers)
+  const expected = (kind: ItemKind, names: readonly string[]) => {
+    const items = names.flatMap((name) => catalog.server(name)!.items(kind))
+    return `[${items.map((item) => itemRecord(catalog, item)).join(',')}]`
+  }
+  for (const kind of ['tool', 'prompt', 'resource', 'template'] as const) {
+    const all = itemRecords(catalog, kind)
+    assert.equal(all.toString(), expected(kind, ['a', 'b']))
+    assert.equal(itemRecords(catalog, kind), all)
+    for (const name of ['a', 'b'])
+      assert.equal(itemRecords(catalog, kind, catalog.server(name)).toString(), expected(kind, [name]))
+    assert.equal(itemRecords(catalog, kind, catalog.server('off')).toString(), '[]')
+  }
+  const next = catalogOf([servers[0]!, { ...servers[1]!, items: [tool('y')] }], '8')
+  assert.deepEqual(
+    (JSON.parse(itemRecords(next, 'tool').toString()) as { name: string }[]).map(({ name }) => name),
+    ['a__x', 'a__ü', 'b__y']
+  )
 })
 
 test('enabled says that the item can be called: its own switch and its server’s', () => {

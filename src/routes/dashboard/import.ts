@@ -74,7 +74,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
   const check = createCheck(ServerInput)
 
   const toolsOf = (caller: Caller, server: string) => {
-    const tools = JSON.parse(gateway.list(caller, 'tool', server)) as { name: string }[]
+    const tools = JSON.parse(gateway.list(caller, 'tool', server).toString()) as { name: string }[]
     return {
       tools: tools.slice(0, MAX_TOOLS).map(({ name }) => name.slice(server.length + 2)),
       tool_count: tools.length
