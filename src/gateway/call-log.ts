@@ -1,7 +1,7 @@
 import { MODERN_VERSION } from '../domain/protocol.ts'
 import { maskSecrets } from '../domain/redaction.ts'
 import { escaped } from '../domain/text.ts'
-import type { CallRow } from '../registry/calls.ts'
+import { usual, type CallRow } from '../registry/calls.ts'
 import type { CallObservation, Observer } from './observation.ts'
 
 /** Texts may come from outside: as long as this, and nothing in them that is not seen. */
@@ -19,6 +19,7 @@ const kept = (text: string, max: number) =>
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
 
+const unusual = <T>(value: T, common: T) => (value === common ? undefined : value)
 const whole = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms))
 
 /** The last lines, each on its own and without what is not seen. */
@@ -39,18 +40,18 @@ function rowOf(call: CallObservation): CallRow {
   const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
   return {
     at: call.startedAt,
-    kind: call.kind,
-    caller_kind: caller.kind,
-    caller: caller.name,
+    kind: unusual(call.kind, usual.kind),
+    caller_kind: unusual(caller.kind, usual.caller_kind),
+    caller: unusual(caller.name, usual.caller),
     client: call.client === undefined ? undefined : kept(call.client, MAX_TEXT),
-    endpoint: call.endpoint,
+    endpoint: unusual(call.endpoint, usual.endpoint),
     via: call.via,
     client_protocol: call.clientVersion,
     server: call.server,
     server_protocol: serverVersion === spoken ? undefined : serverVersion,
     session_mode: call.mode === 'stateful' ? 'stateful' : undefined,
     item: item === undefined ? undefined : kept(item, MAX_TEXT),
-    outcome: call.outcome,
+    outcome: unusual(call.outcome, usual.outcome),
     total_ms: rounded(call.totalMs),
     upstream_ms: rounded(call.upstreamMs),
     queue_ms: whole(waits?.queue),

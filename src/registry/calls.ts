@@ -11,10 +11,27 @@ type Stored = Omit<CallEntry, 'id' | 'at'>
 /** Members that are not shown in lists. */
 const contents = ['arguments', 'result', 'stderr'] as const
 
+/** What most calls have in common in development mode. Where a row leaves it out it costs a fifth less to store. */
+export const usual = {
+  kind: 'tool',
+  caller_kind: 'development',
+  caller: 'development',
+  endpoint: '/mcp',
+  outcome: 'ok'
+} as const
+
+type MayLack<K extends keyof Stored> = K extends keyof typeof usual
+  ? true
+  : object extends Pick<Stored, K>
+    ? true
+    : false
+
 /** A call that is over, as it is stored: its texts are cut, and can be stored. `at`: milliseconds since 1970. */
 export type CallRow = { readonly at: number } & {
-  readonly [K in keyof Stored]: object extends Pick<Stored, K> ? Stored[K] | undefined : Stored[K]
+  readonly [K in keyof Stored]: MayLack<K> extends true ? Stored[K] | undefined : Stored[K]
 }
+
+const orUsual = (column: keyof typeof usual) => sql`coalesce(${sql.ref(column)}, ${sql.lit(usual[column])})`
 
 /** As one JSON text: a third of the CPU of an array for each column, which the driver writes by hand. */
 export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<void> {
@@ -25,8 +42,9 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
       request_id, arguments, result, stderr
     )
     select
-      to_timestamp(at / 1000), kind, caller_kind, caller, client, endpoint, via, client_protocol, server,
-      server_protocol, session_mode, item, outcome, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
+      to_timestamp(at / 1000), ${orUsual('kind')}, ${orUsual('caller_kind')}, ${orUsual('caller')}, client,
+      ${orUsual('endpoint')}, via, client_protocol, server, server_protocol, session_mode, item,
+      ${orUsual('outcome')}, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
       request_bytes, response_bytes, error, request_id, arguments, result, stderr
     from json_to_recordset(${JSON.stringify(rows)}::json) as r(
       at double precision, kind text, caller_kind text, caller text, client text, endpoint text, via text,
