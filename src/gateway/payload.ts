@@ -1,5 +1,6 @@
 import { membersOfBytes } from './json-bytes.ts'
 import { members, type Member } from './json.ts'
+import { cutPieces, includesText, joined, lengthOf, type Pieces } from './pieces.ts'
 
 /** From this size on no string is made of the whole: at 1 MB that alone costs 0.7 ms. */
 export const LARGE = 65_536
@@ -22,18 +23,22 @@ export class Payload {
   /** In bytes. */
   readonly length: number
   #latin1: string | null
-  #pieces: readonly Buffer[] | null
+  #pieces: Pieces | null
   #found: Found | null
 
-  private constructor(latin1: string | null, pieces: readonly Buffer[] | null, found: Found | null) {
+  private constructor(latin1: string | null, pieces: Pieces | null, found: Found | null) {
     this.#latin1 = latin1
     this.#pieces = pieces
     this.#found = found
-    this.length = latin1 === null ? pieces!.reduce((sum, { length }) => sum + length, 0) : latin1.length
+    this.length = latin1 === null ? lengthOf(pieces!) : latin1.length
   }
 
   static ofBytes(bytes: Buffer, found: Found | null = null): Payload {
     return new Payload(null, [bytes], found)
+  }
+
+  static ofPieces(pieces: Pieces, found: Found | null = null): Payload {
+    return new Payload(null, pieces, found)
   }
 
   /** One character a byte. */
@@ -59,13 +64,14 @@ export class Payload {
     return (this.#latin1 ??= this.bytes.toString('latin1'))
   }
 
-  get pieces(): readonly Buffer[] {
+  get pieces(): Pieces {
     return (this.#pieces ??= [Buffer.from(this.#latin1!, 'latin1')])
   }
 
   get bytes(): Buffer {
-    const { pieces } = this
-    return pieces.length === 1 ? pieces[0]! : (this.#pieces = [Buffer.concat(pieces)])[0]!
+    const whole = joined(this.pieces)
+    this.#pieces = [whole]
+    return whole
   }
 
   toString(): string {
@@ -74,7 +80,7 @@ export class Payload {
 
   /** `text` is ASCII. */
   includes(text: string): boolean {
-    return this.#latin1 === null ? this.bytes.includes(text, 0, 'latin1') : this.#latin1.includes(text)
+    return this.#latin1 === null ? includesText(this.pieces, text) : this.#latin1.includes(text)
   }
 
   /** Where the members stand, if it is an object. Throws JsonError. */
@@ -88,7 +94,8 @@ export class Payload {
     const found = all.findLast((member) => member.key === key)
     if (!found) return undefined
     const [start, end] = [found.start - base, found.end - base]
-    return this.#latin1 === null ? this.bytes.toString('latin1', start, end) : this.#latin1.slice(start, end)
+    if (this.#latin1 !== null) return this.#latin1.slice(start, end)
+    return joined(cutPieces(this.pieces, start, end)).toString('latin1')
   }
 
   /**
@@ -108,9 +115,9 @@ export class Payload {
   }
 
   /** What is left of the members, those that stand side by side in one piece. */
-  #kept(changes: Changes): (string | Buffer)[] {
+  #kept(changes: Changes): (string | Pieces)[] {
     const { members: all, base } = this.#read()
-    const parts: (string | Buffer)[] = []
+    const parts: (string | Pieces)[] = []
     let from = -1
     let to = -1
     const flush = () => {
@@ -136,13 +143,12 @@ export class Payload {
     return parts
   }
 
-  #cut(start: number, end: number): string | Buffer {
-    return this.#latin1 === null ? this.bytes.subarray(start, end) : this.#latin1.slice(start, end)
+  #cut(start: number, end: number): string | Pieces {
+    return this.#latin1 === null ? cutPieces(this.pieces, start, end) : this.#latin1.slice(start, end)
   }
 
-  #joined(parts: readonly (string | Buffer)[]): Payload {
+  #joined(parts: readonly (string | Pieces)[]): Payload {
     if (this.#latin1 !== null) return Payload.ofLatin1(parts.join(''))
-    const pieces = parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part))
-    return new Payload(null, pieces, null)
+    return Payload.ofPieces(parts.flatMap((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
   }
 }

@@ -1,5 +1,6 @@
 import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
+import { createGather } from './pieces.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
@@ -103,6 +104,7 @@ const refusingClient = (problem: UpstreamFailure): TransportClient => ({
 export function createTransports(options: TransportOptions): Transports {
   const { version, connector, maxResponseBytes, stdio, children, log } = options
   const tails = new Map<string, StderrTail>()
+  const gather = createGather()
   const tail = (name: string) => {
     const known = tails.get(name) ?? createStderrTail()
     tails.set(name, known)
@@ -114,6 +116,7 @@ export function createTransports(options: TransportOptions): Transports {
     version,
     connector,
     maxResponseBytes,
+    gather,
     verdict,
     authorization
   })

@@ -5,7 +5,7 @@ import { Asked, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
-import { Bytes } from './http-bytes.ts'
+import { Arrivals, type Gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { type Message, checkUtf8, quickResult, readError, readMessage, toFailure } from './http-message.ts'
 
@@ -16,6 +16,7 @@ export interface ExchangeHost {
   readonly hasSession: boolean
   readonly hasCredential: boolean
   readonly maxBytes: number
+  readonly gather: Gather
   /** Answers a request of the upstream's; `id` is JSON text. */
   reply(id: string, answer: Answer): void
   /** Tells a legacy upstream that the request is given up. */
@@ -73,7 +74,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #mode: Mode = 'headers'
   #status = 0
   #expected = 0
-  #body: Bytes | null = null
+  #body: Arrivals | null = null
   #stream: EventStream | null = null
   #lastEventId: string | null = null
   #retry: NodeJS.Timeout | undefined = undefined
@@ -164,7 +165,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   #openJson(): void {
     this.#mode = 'json'
-    this.#body = new Bytes()
+    this.#body = new Arrivals()
   }
 
   #refuse(): void {
@@ -178,7 +179,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     const length = body.length + chunk.length
     if (body.length > 0 && this.#expected === 0) this.#expected = Number(headerOf(this.headers, 'content-length') ?? 1)
     if (Math.max(length, this.#expected) > this.#host.maxBytes) return this.#tooLarge()
-    body.add(chunk, this.#expected)
+    body.add(chunk)
   }
 
   #addEvents(chunk: Buffer): void {
@@ -240,10 +241,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   #readJson(): void {
-    const bytes = this.#body!.take()
     try {
-      checkUtf8(bytes)
-      const answer = this.#answer(bytes)
+      const answer = this.#answer(this.#body!.take())
       if (this.#status < 300 || answer.kind === 'error') this.#finish(answer)
       else this.#fail(statusFailure(this.#status, this.headers, this.#host.hasCredential))
     } catch (error) {
@@ -257,9 +256,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     return this.#call.request.method.endsWith('/list') ? listLimits : undefined
   }
 
-  #answer(bytes: Buffer): Answer {
+  #answer(pieces: Buffer[]): Answer {
     const limits = this.#limits()
-    return quickResult(bytes, this.id, limits) ?? this.#ownAnswer(readMessage(bytes, limits))
+    const bytes = this.#host.gather(pieces)
+    checkUtf8(bytes)
+    return quickResult(bytes, this.id, limits, pieces) ?? this.#ownAnswer(readMessage(bytes, limits))
   }
 
   /** A body that answers one POST can only be about this request: an error may come without its id. */

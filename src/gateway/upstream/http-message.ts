@@ -11,6 +11,7 @@ import {
   valueOf
 } from '../json.ts'
 import { LARGE, Payload } from '../payload.ts'
+import { cutPieces, type Pieces } from '../pieces.ts'
 import type { Answer } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
 
@@ -56,9 +57,10 @@ function endOf(found: readonly Member[], start: number, skip: (at: number) => nu
 
 /**
  * The result for the request `id` where the message is laid out as the SDKs do it (id before, or id last); null for
- * everything else, which `readMessage` then reads. Both take bytes that are UTF-8, both throw JsonError.
+ * everything else, which `readMessage` then reads. Both take bytes that are UTF-8, both throw JsonError. `pieces` are the same
+ * bytes where they are to be kept; `bytes` are not.
  */
-export function quickResult(bytes: Buffer, id: string, limits = defaultLimits): Answer | null {
+export function quickResult(bytes: Buffer, id: string, limits = defaultLimits, pieces: Pieces = [bytes]): Answer | null {
   const isLarge = bytes.length > LARGE
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
@@ -76,7 +78,7 @@ export function quickResult(bytes: Buffer, id: string, limits = defaultLimits): 
   if (!endsAt(text, at)) return null
   const known = { members: found, base: start }
   const body = isLarge
-    ? Payload.ofBytes(bytes.subarray(start, end), known)
+    ? Payload.ofPieces(cutPieces(pieces, start, end), known)
     : Payload.ofLatin1(head.slice(start, end), known)
   return { kind: 'result', body }
 }

@@ -3,6 +3,7 @@ import { objectOr } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/protocol.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import type { Verdict } from '../../registry/model.ts'
+import { createGather, type Gather } from '../pieces.ts'
 import type { Authorization } from './authorization.ts'
 import { type Answer, Call, silentSink } from './call.ts'
 import type { Greeting, OpenOptions, TransportClient } from './connection.ts'
@@ -24,6 +25,8 @@ export interface HttpClientOptions {
   /** Our version, told to the upstream beside the product's name. */
   readonly version: string
   readonly maxResponseBytes: number
+  /** Shared by clients whose answers are read one at a time. Default: one of its own. */
+  readonly gather?: Gather
   /** Requests at a time; more queue. Default 128. */
   readonly connections?: number
   /** Requests under way and queued; more fail with `overloaded`. Default 4096. */
@@ -79,13 +82,14 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes } = shared
+  const { pool, hasCredential, maxBytes, gather } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
       hasSession: false,
       hasCredential,
       maxBytes,
+      gather,
       reply() {},
       cancel() {},
       resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
@@ -152,6 +156,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     clientInfo: clientInfo(version),
     hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
     maxBytes: options.maxResponseBytes,
+    gather: options.gather ?? createGather(),
     connections,
     streams: unknownStreams(),
     nextId: () => String(++lastId)
