@@ -49,8 +49,9 @@ function checkResult(result: Payload, resultType: string | undefined, { method }
 /** `_meta` of a result with our identity in place of the upstream's, which moves to a key of ours. */
 function stampedMeta(meta: string | undefined, { server, serverInfo }: Adaptation): string {
   if (!meta?.startsWith('{')) return `"_meta":{"${SERVER_INFO}":${serverInfo}}`
-  const theirs = valueOf(meta, members(meta), SERVER_INFO)
-  const rest = withMembers(meta, { [SERVER_INFO]: null, [UPSTREAM_INFO]: null }).slice(1, -1)
+  const found = members(meta)
+  const theirs = valueOf(meta, found, SERVER_INFO)
+  const rest = withMembers(meta, { [SERVER_INFO]: null, [UPSTREAM_INFO]: null }, found).slice(1, -1)
   const moved =
     theirs === undefined ? '' : `,"${UPSTREAM_INFO}":{"server":${JSON.stringify(server)},"serverInfo":${theirs}}`
   return `"_meta":{"${SERVER_INFO}":${serverInfo}${moved}${rest === '' ? '' : `,${rest}`}}`

@@ -2,7 +2,7 @@
  * Reads the structure of JSON text without building values: where members and elements begin and end, so that what is
  * not ours passes byte for byte (architecture, ideas 1 and 4). Offsets are into the text given; on the `latin1Slice()` of
  * UTF-8 bytes they are byte offsets, since all JSON punctuation is ASCII. Grammar is strict outside of strings; what
- * stands inside a string is not looked at.
+ * stands inside a string is looked at where the limits say so.
  */
 
 export interface Span {
@@ -22,6 +22,8 @@ export interface Member extends Span {
 export interface JsonLimits {
   readonly depth: number
   readonly elements: number
+  /** Whether strings are checked too: then what passes is JSON, and nobody else has to look. */
+  readonly checksStrings?: boolean
 }
 
 export type JsonProblem = 'syntax' | 'depth' | 'elements' | 'duplicate'
@@ -40,6 +42,7 @@ export class JsonError extends Error {
 export const MAX_DEPTH = 64
 const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 
+const SPACE = 32
 const QUOTE = 34
 const PLUS = 43
 const COMMA = 44
@@ -78,6 +81,26 @@ function skipString(text: string, at: number): number {
   throw syntax(text.length)
 }
 
+const ESCAPED = /["\\/bfnrt]|u[0-9a-fA-F]{4}/y
+
+/** Behind what follows a backslash. */
+function skipEscape(text: string, at: number): number {
+  ESCAPED.lastIndex = at
+  if (!ESCAPED.test(text)) throw syntax(at)
+  return ESCAPED.lastIndex
+}
+
+function skipCheckedString(text: string, at: number): number {
+  if (text.charCodeAt(at) !== QUOTE) throw syntax(at)
+  for (let i = at + 1; i < text.length;) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) return i + 1
+    if (code < SPACE) throw syntax(i)
+    i = code === BACKSLASH ? skipEscape(text, i + 1) : i + 1
+  }
+  throw syntax(text.length)
+}
+
 const isDigit = (code: number) => code >= ZERO && code <= NINE
 
 function skipDigits(text: string, at: number): number {
@@ -97,9 +120,9 @@ function skipNumber(text: string, at: number): number {
   return skipDigits(text, sign === PLUS || sign === MINUS ? i + 2 : i + 1)
 }
 
-function skipScalar(text: string, at: number): number {
+function skipScalar(text: string, at: number, skipText: typeof skipString): number {
   const code = text.charCodeAt(at)
-  if (code === QUOTE) return skipString(text, at)
+  if (code === QUOTE) return skipText(text, at)
   if (code === MINUS || isDigit(code)) return skipNumber(text, at)
   for (const word of ['true', 'false', 'null']) if (text.startsWith(word, at)) return at + word.length
   throw syntax(at)
@@ -112,46 +135,53 @@ function skipColon(text: string, at: number): number {
   return skipSpace(text, colon + 1)
 }
 
-const skipKey = (text: string, at: number): number => skipColon(text, skipString(text, at))
-
-/** What one reading has taken of what it may, counted over all values that it passes; and where it has come to. */
-interface Budget {
+/** How one reading is done, and what it has taken of what it may, counted over all values that it passes. */
+interface Reading {
   readonly limits: JsonLimits
+  readonly skipText: typeof skipString
   elements: number
   /** Offset behind the object whose members were read last. */
   end: number
 }
 
-function spend(budget: Budget): void {
-  if (++budget.elements <= budget.limits.elements) return
-  throw new JsonError('elements', `JSON holds more than ${budget.limits.elements} elements`)
+const reading = (limits: JsonLimits): Reading => ({
+  limits,
+  skipText: limits.checksStrings ? skipCheckedString : skipString,
+  elements: 0,
+  end: 0
+})
+
+function spend(state: Reading): void {
+  if (++state.elements <= state.limits.elements) return
+  throw new JsonError('elements', `JSON holds more than ${state.limits.elements} elements`)
 }
 
-const tooDeep = ({ limits }: Budget) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+const tooDeep = ({ limits }: Reading) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
 
 /** Offset behind the value that begins at `at`. Throws JsonError. */
 export const skipValue = (text: string, at: number, limits: JsonLimits = unbounded): number =>
-  skip(text, at, { limits, elements: 0, end: 0 }, limits.depth)
+  skip(text, at, reading(limits), limits.depth)
 
 /** `depth`: how deep the value may be. */
-function skip(text: string, at: number, budget: Budget, depth: number): number {
+function skip(text: string, at: number, state: Reading, depth: number): number {
   const first = text.charCodeAt(at)
-  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(text, at)
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(text, at, state.skipText)
+  const { skipText } = state
   const open: number[] = []
   let i = at
   for (;;) {
     const code = text.charCodeAt(i)
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      if (open.length === depth) throw tooDeep(budget)
+      if (open.length === depth) throw tooDeep(state)
       const first = skipSpace(text, i + 1)
       if (text.charCodeAt(first) !== code + 2) {
         open.push(code + 2)
-        i = code === OPEN_OBJECT ? skipKey(text, first) : first
+        i = code === OPEN_OBJECT ? skipColon(text, skipText(text, first)) : first
         continue
       }
       i = first + 1
     } else {
-      i = skipScalar(text, i)
+      i = skipScalar(text, i, skipText)
     }
     // behind a value: close what ends here, or go to the next element
     for (;;) {
@@ -164,9 +194,9 @@ function skip(text: string, at: number, budget: Budget, depth: number): number {
         continue
       }
       if (next !== COMMA) throw syntax(i)
-      spend(budget)
+      spend(state)
       i = skipSpace(text, i + 1)
-      if (open[open.length - 1] === CLOSE_OBJECT) i = skipKey(text, i)
+      if (open[open.length - 1] === CLOSE_OBJECT) i = skipColon(text, skipText(text, i))
       break
     }
   }
@@ -201,36 +231,45 @@ const nothing: Nested = {}
  * depth is that of the values, elements are counted over all of them. Throws JsonError.
  */
 export const members = (text: string, at = 0, limits: JsonLimits = unbounded, nested: Nested = nothing): Member[] =>
-  readMembers(text, skipSpace(text, at), { limits, elements: 0, end: 0 }, limits.depth, nested)
+  readMembers(text, skipSpace(text, at), reading(limits), limits.depth, nested)
 
-function readMembers(text: string, at: number, budget: Budget, depth: number, nested: Nested): Member[] {
+/** As `members`, of an object that is the whole text. Throws JsonError. */
+export function wholeMembers(text: string, limits: JsonLimits, nested: Nested): Member[] {
+  const state = reading(limits)
+  const found = readMembers(text, skipSpace(text, 0), state, limits.depth, nested)
+  const end = skipSpace(text, state.end)
+  if (end !== text.length) throw syntax(end)
+  return found
+}
+
+function readMembers(text: string, at: number, state: Reading, depth: number, nested: Nested): Member[] {
   if (text.charCodeAt(at) !== OPEN_OBJECT) throw syntax(at)
   const found: Member[] = []
   let i = skipSpace(text, at + 1)
   if (text.charCodeAt(i) === CLOSE_OBJECT) {
-    budget.end = i + 1
+    state.end = i + 1
     return found
   }
   for (;;) {
     const keyStart = i
-    const keyEnd = skipString(text, i)
+    const keyEnd = state.skipText(text, i)
     const start = skipColon(text, keyEnd)
     const key = readKey(text, keyStart, keyEnd)
     const inner = Object.hasOwn(nested, key) && text.charCodeAt(start) === OPEN_OBJECT ? nested[key] : undefined
     let own: Member[] | undefined
     if (inner) {
-      if (depth === 0) throw tooDeep(budget)
-      own = readMembers(text, start, budget, depth - 1, inner)
+      if (depth === 0) throw tooDeep(state)
+      own = readMembers(text, start, state, depth - 1, inner)
     }
-    const end = own ? budget.end : skip(text, start, budget, depth)
+    const end = own ? state.end : skip(text, start, state, depth)
     found.push({ key, keyStart, start, end, members: own })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_OBJECT) {
-      budget.end = i + 1
+      state.end = i + 1
       return found
     }
     if (text.charCodeAt(i) !== COMMA) throw syntax(i)
-    spend(budget)
+    spend(state)
     i = skipSpace(text, i + 1)
   }
 }
@@ -287,12 +326,16 @@ export function valueOf(text: string, found: readonly Member[], key: string): st
 }
 
 /**
- * The object at `at` as text with some members' values replaced (string) or taken out (null); everything else, order and
+ * An object as text with some members' values replaced (string) or taken out (null); everything else, order and
  * white space of the values included, stays as it is. Members that are not there are not added.
  */
-export function withMembers(text: string, changes: Readonly<Record<string, string | null>>, at = 0): string {
+export function withMembers(
+  text: string,
+  changes: Readonly<Record<string, string | null>>,
+  found: readonly Member[] = members(text)
+): string {
   const parts: string[] = []
-  for (const { key, keyStart, start, end } of members(text, at)) {
+  for (const { key, keyStart, start, end } of found) {
     const change = Object.hasOwn(changes, key) ? changes[key] : undefined
     if (change === null) continue
     parts.push(change === undefined ? text.slice(keyStart, end) : `${text.slice(keyStart, start)}${change}`)

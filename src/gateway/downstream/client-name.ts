@@ -11,9 +11,6 @@ export const nameIn = (clientInfo: unknown): string | undefined =>
   isObject(clientInfo) && typeof clientInfo.name === 'string' ? clientInfo.name.slice(0, MAX) : undefined
 
 /** What a request that belongs to no session says of its client: modern ones say it each time. */
-export function clientInfoOf({ params }: Message): unknown {
-  const meta = params['_meta']
-  return isObject(meta) ? meta[KEY] : undefined
-}
+export const clientInfoOf = ({ meta }: Message): unknown => meta?.[KEY]
 
 export const clientName = (message: Message): string | undefined => nameIn(clientInfoOf(message))

@@ -52,10 +52,8 @@ function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undef
   return session
 }
 
-const modernCapabilities = ({ params }: Message): string => {
-  const meta = params['_meta'] as Record<string, unknown> | undefined
-  return declaredUpstream(meta?.[`${META}clientCapabilities`])
-}
+const CAPABILITIES = `${META}clientCapabilities`
+const modernCapabilities = ({ meta }: Message): string => declaredUpstream(meta?.[CAPABILITIES])
 
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
   const era = classify(http.headers, message)

@@ -17,9 +17,6 @@ export const header = (headers: IncomingHttpHeaders, name: string): string | und
 const namesModern = (version: string | undefined) =>
   version !== undefined && version >= MODERN_VERSION && /^\d{4}-\d\d-\d\d$/.test(version)
 
-const metaOf = ({ params }: Message): Record<string, unknown> | undefined =>
-  isObject(params['_meta']) ? params['_meta'] : undefined
-
 const envelope = (id: string, problem: object) =>
   new ProtocolError(codes.invalidParams, 'Invalid params: the request envelope in "_meta" is incomplete', {
     id,
@@ -37,10 +34,10 @@ const VERSION_KEY = `${META}protocolVersion`
 const CAPABILITIES_KEY = `${META}clientCapabilities`
 
 /** Proxy page 1.3: both members are required of every modern request. */
-const isEnvelope = (meta: Record<string, unknown>) =>
+const isEnvelope = (meta: Readonly<Record<string, unknown>>) =>
   typeof meta[VERSION_KEY] === 'string' && isObject(meta[CAPABILITIES_KEY])
 
-function checkClaim({ id }: Message, meta: Record<string, unknown>, given: string | undefined): void {
+function checkClaim({ id }: Message, meta: Readonly<Record<string, unknown>>, given: string | undefined): void {
   const version = meta[VERSION_KEY]
   if (typeof version !== 'string') throw envelope(id, { key: VERSION_KEY, problem: 'must be a string' })
   if (!isEnvelope(meta)) throw envelope(id, { key: CAPABILITIES_KEY, problem: 'must be an object' })
@@ -53,7 +50,7 @@ function checkClaim({ id }: Message, meta: Record<string, unknown>, given: strin
 }
 
 /** The legacy handshake by definition, unless a whole modern envelope stands in it (proxy page 2.2). */
-const isHandshake = ({ method }: Message, meta: Record<string, unknown> | undefined) => {
+const isHandshake = ({ method }: Message, meta: Readonly<Record<string, unknown>> | undefined) => {
   if (method !== 'initialize') return false
   const version = meta?.[VERSION_KEY]
   return !(meta && typeof version === 'string' && namesModern(version) && isEnvelope(meta))
@@ -62,7 +59,7 @@ const isHandshake = ({ method }: Message, meta: Record<string, unknown> | undefi
 /** The era of one message: from its body first, then its headers are held against it (proxy page 2.2). */
 export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   const version = header(headers, 'mcp-protocol-version')
-  const meta = metaOf(message)
+  const { meta } = message
   const hasClaim = meta !== undefined && Object.hasOwn(meta, VERSION_KEY)
   if (message.kind === 'response') return 'legacy'
   if (message.kind === 'notification') return hasClaim || namesModern(version) ? 'modern' : 'legacy'
@@ -98,14 +95,14 @@ const named = new Map([
 
 /** Presence and equality of the standard headers of a modern request. Throws ProtocolError -32020. */
 export function checkModernHeaders(headers: IncomingHttpHeaders, message: Message): void {
-  const { id, method, params } = message
+  const { id, method } = message
   const version = header(headers, 'mcp-protocol-version')
   if (version !== MODERN_VERSION) throw mismatch(id, 'MCP-Protocol-Version', version, MODERN_VERSION)
   const givenMethod = header(headers, 'mcp-method')
   if (givenMethod !== method) throw mismatch(id, 'Mcp-Method', givenMethod, method)
   const member = named.get(method)
   if (member === undefined) return
-  const name = params[member]
+  const name = message.param(member)
   const given = header(headers, 'mcp-name')
   if (typeof name !== 'string') return
   if (given === undefined || decodeHeader(given) !== name) throw mismatch(id, 'Mcp-Name', given, name)

@@ -196,7 +196,7 @@ async function forwardLegacy(
 
 /** The modern form: what its upstream asks, the caller is asked in a result. */
 function forwardModern(exchange: Exchange, server: ServerBlock, request: Outgoing, token: Token, rewrite?: Rewrite) {
-  const { requestState } = exchange.message.params
+  const requestState = exchange.message.param('requestState')
   if (exchange.edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, rewrite)
   const { call, sink } = createCall(exchange, server, request, token)
   const flow = new Flow(call, sink, exchange.observation)

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isObject } from '../../domain/is-object.ts'
-import { checkUnique, JsonError, members, skipSpace, valueOf, type JsonLimits, type Member } from '../json.ts'
+import { checkUnique, JsonError, skipSpace, valueOf, wholeMembers, type JsonLimits, type Member } from '../json.ts'
 
 /** Codes of JSON-RPC and of MCP (proxy page 1.3). */
 export const codes = {
@@ -38,24 +37,67 @@ export class ProtocolError extends Error {
 export const errorText = (id: string, code: number, message: string, data?: unknown) =>
   `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message, ...(data === undefined ? {} : { data }) })}}`
 
-/** One message of a client, its envelope read and its payload left as text. */
-export interface Message {
-  readonly kind: 'request' | 'notification' | 'response'
+export type MessageKind = 'request' | 'notification' | 'response'
+
+const noMembers: readonly Member[] = []
+const noParams: Readonly<Record<string, unknown>> = {}
+
+/** One message of a client, its envelope read and its payload left as text. A class, since there is one for each call. */
+export class Message {
+  readonly kind: MessageKind
   /** The whole body. */
   readonly text: string
   /** JSON text of the id, `null` for a notification. */
   readonly id: string
   /** Empty for a response. */
   readonly method: string
-  /** Parsed `params`, an empty object where there are none. Read for what is ours to decide; never sent on. */
-  readonly params: Readonly<Record<string, unknown>>
   /** Where the members of `params` stand in `text`; of `_meta` its own too. */
   readonly paramMembers: readonly Member[]
+  #params: Readonly<Record<string, unknown>> | null = null
+  #meta: Readonly<Record<string, unknown>> | null | undefined = null
+
+  constructor(kind: MessageKind, text: string, id: string, method = '', paramMembers = noMembers) {
+    this.kind = kind
+    this.text = text
+    this.id = id
+    this.method = method
+    this.paramMembers = paramMembers
+  }
+
+  /** The value of a member of `params`. Read for what is ours to decide; never sent on. */
+  param(key: string): unknown {
+    const found = this.paramMembers.find((member) => member.key === key)
+    return found && JSON.parse(this.text.slice(found.start, found.end))
+  }
+
+  /** Whether that member of `params` is an object. */
+  isObject(key: string): boolean {
+    const found = this.paramMembers.find((member) => member.key === key)
+    return found !== undefined && this.text[found.start] === '{'
+  }
+
+  has(key: string): boolean {
+    return this.paramMembers.some((member) => member.key === key)
+  }
+
+  /** All values of `params`, an empty object where there are none. */
+  get params(): Readonly<Record<string, unknown>> {
+    if (this.#params) return this.#params
+    const values = this.paramMembers.map(({ key }) => [key, this.param(key)] as const)
+    return (this.#params = values.length === 0 ? noParams : Object.fromEntries(values))
+  }
+
+  /** `params._meta`, where it is an object. */
+  get meta(): Readonly<Record<string, unknown>> | undefined {
+    if (this.#meta !== null) return this.#meta
+    const found = this.paramMembers.find(({ key }) => key === '_meta')
+    const isGiven = found?.members !== undefined
+    return (this.#meta = isGiven ? (this.param('_meta') as Readonly<Record<string, unknown>>) : undefined)
+  }
 }
 
 /** What is read of a message beside its own members. */
 const nested = { params: { _meta: {} } } as const
-const noMembers: readonly Member[] = []
 
 const invalid = (message: string, id?: string) =>
   new ProtocolError(codes.invalidRequest, message, id === undefined ? {} : { id })
@@ -103,19 +145,27 @@ export function refuseLookalikes(found: readonly Member[], id: string): void {
   }
 }
 
-function toMessage(text: string, found: readonly Member[], body: Record<string, unknown>): Message {
-  const id = idText(text, found, 'id', body.id)
-  if (body.jsonrpc !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
-  const isResponse = body.method === undefined && ('result' in body || 'error' in body)
-  if (isResponse) return { kind: 'response', text, id, method: '', params: {}, paramMembers: noMembers }
-  if (typeof body.method !== 'string') throw invalid('Invalid request: "method" must be a string', id)
-  if ('id' in body && !isId(body.id)) throw invalid('Invalid request: "id" must be a string or a number')
-  const { params = {}, method } = body
-  if (!isObject(params)) throw invalid('Invalid request: "params" must be an object', id)
-  const paramMembers = found.find(({ key }) => key === 'params')?.members ?? noMembers
+/** The value of a member, undefined where there is none. */
+function valueIn(text: string, found: readonly Member[], key: string): unknown {
+  const value = valueOf(text, found, key)
+  return value === undefined ? undefined : JSON.parse(value)
+}
+
+function toMessage(text: string, found: readonly Member[]): Message {
+  const has = (key: string) => found.some((member) => member.key === key)
+  const given = valueIn(text, found, 'id')
+  const id = idText(text, found, 'id', given)
+  if (valueIn(text, found, 'jsonrpc') !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
+  if (!has('method') && (has('result') || has('error'))) return new Message('response', text, id)
+  const method = valueIn(text, found, 'method')
+  if (typeof method !== 'string') throw invalid('Invalid request: "method" must be a string', id)
+  if (given !== undefined && !isId(given)) throw invalid('Invalid request: "id" must be a string or a number')
+  const params = found.find(({ key }) => key === 'params')
+  if (params && !params.members) throw invalid('Invalid request: "params" must be an object', id)
+  const paramMembers = params?.members ?? noMembers
   structure(() => checkUnique(paramMembers), { id })
   refuseLookalikes(paramMembers, id)
-  return { kind: 'id' in body ? 'request' : 'notification', text, id, method, params, paramMembers }
+  return new Message(given === undefined ? 'notification' : 'request', text, id, method, paramMembers)
 }
 
 /** A body as text. Throws ProtocolError. */
@@ -130,19 +180,19 @@ export const isBatch = (text: string) => /^\s*\[/.test(text)
 /** Reads one message. Throws ProtocolError with HTTP status 400. */
 export function readMessage(text: string, limits: JsonLimits): Message {
   const { depth, elements } = limits
-  const body = structure(
+  const found = structure(
     () => {
       if (text[skipSpace(text, 0)] !== '{') {
         JSON.parse(text)
         throw invalid('Invalid request: the body is not a JSON-RPC message')
       }
-      const found = members(text, 0, { depth: depth - 1, elements }, nested)
-      checkUnique(found)
-      return { found, value: JSON.parse(text) as Record<string, unknown> }
+      const all = wholeMembers(text, { depth: depth - 1, elements, checksStrings: true }, nested)
+      checkUnique(all)
+      return all
     },
     { depth }
   )
-  return toMessage(text, body.found, body.value)
+  return toMessage(text, found)
 }
 
 /** JSON text of the members of `params` without `_meta`, as a fragment without braces; `null` takes a member out. */

@@ -10,7 +10,7 @@ export const notification = (method: string, params: string) =>
 function withLogger(params: string, server: string): string {
   const found = members(params)
   const given: unknown = JSON.parse(valueOf(params, found, 'logger') ?? 'null')
-  const rest = withMembers(params, { logger: null }).slice(1)
+  const rest = withMembers(params, { logger: null }, found).slice(1)
   const logger = JSON.stringify(typeof given === 'string' ? `${server}/${given}` : server)
   return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
 }

@@ -28,7 +28,7 @@ function unknown(exchange: Exchange, kind: 'tool' | 'prompt' | 'resource', name:
 }
 
 function stringParam(exchange: Exchange, name: string): string {
-  const value = exchange.message.params[name]
+  const value = exchange.message.param(name)
   if (typeof value !== 'string') throw refuse(exchange, `Invalid params: "${name}" must be a string`)
   return value
 }
@@ -52,7 +52,7 @@ const list =
   (exchange) => {
     const { scope, message, edge, endpoint, reply } = exchange
     edge.observer.list(kind)
-    const { cursor } = message.params
+    const cursor = message.param('cursor')
     const { version } = scope.catalog
     // a cursor is good at its own endpoint only: the same index elsewhere is another item
     const place = `${kind} ${endpoint}`
@@ -98,7 +98,7 @@ const roundMembers = { inputResponses: null, requestState: null }
  */
 function roundOf({ era, edge, message }: Exchange, { stored }: ServerBlock) {
   if (era === 'legacy' || !stored.verdict || chooseEra(stored.verdict, stored, era) === 'modern') return undefined
-  const { requestState } = message.params
+  const requestState = message.param('requestState')
   if (requestState !== undefined && !edge.parks.isOurs(requestState)) throw invalidState(message)
   return roundMembers
 }
@@ -111,23 +111,24 @@ const useItem =
     const item = scope.find(kind, publicName)
     exchange.observation?.aims(item?.server.name, item?.name ?? publicName)
     if (!item) throw unknown(exchange, kind, publicName)
-    const { arguments: given } = message.params
-    if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given))) {
+    if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(exchange, 'Invalid params: "arguments" must be an object')
     }
     const { name, server } = item
-    const members = paramsFragment(message, { name: JSON.stringify(name), ...roundOf(exchange, server) })
+    const round = roundOf(exchange, server)
+    const own = { name: JSON.stringify(name) }
+    const members = paramsFragment(message, round ? { ...own, ...round } : own)
     return forward(exchange, server, { members, name, headers: paramHeaders(exchange, item) })
   }
 
 /** Checks the headers in which a modern request repeats arguments; what goes upstream is made anew (proxy page 4.6). */
 function paramHeaders({ era, message, headers }: Exchange, { params }: Item): readonly string[] {
-  const { arguments: args } = message.params
-  if (era === 'legacy') return params.headers.length > 0 ? paramHeaderPairs(params, args) : none
+  if (params.headers.length === 0) return era === 'legacy' ? none : otherParamHeaders(params, headers)
+  const args = message.param('arguments')
+  if (era === 'legacy') return paramHeaderPairs(params, args)
   const wrong = mismatchedHeader(params, args, headers, decodeHeader)
   if (wrong) throw mismatch(message.id, wrong.header, wrong.given, wrong.body)
-  const others = otherParamHeaders(params, headers)
-  return params.headers.length > 0 ? [...paramHeaderPairs(params, args), ...others] : others
+  return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
 }
 
 /** A URI that one of this caller's results held leads to the server that sent it (proxy page 8, step 4). */

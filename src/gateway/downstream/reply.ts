@@ -40,6 +40,7 @@ const SMALL_BYTES = 4_096
 const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text)
 
 const earliness = (slot: number) => ((slot % SPREAD_STEPS) * SPREAD_MS) / SPREAD_STEPS
+const uncork = (response: ServerResponse) => response.uncork()
 
 /** Keeps open replies alive, with one timer for all of them. */
 export interface Heartbeat {
@@ -114,7 +115,7 @@ export class Reply implements Responder {
   constructor(response: ServerResponse, options: ReplyOptions) {
     this.response = response
     this.options = options
-    response.once('close', () => this.left())
+    response.on('close', () => this.left())
   }
 
   /** If this becomes a stream it can be resumed by the session (proxy page 3.18). */
@@ -164,6 +165,7 @@ export class Reply implements Responder {
     if (this.isStream || this.isEnded) return
     this.isStream = true
     this.lastWrite = performance.now()
+    this.flushLater()
     this.response.writeHead(200, { ...streaming, ...headers }).flushHeaders()
     if (this.session && this.replays) this.track = this.replays.open(this.session, this)
   }
@@ -230,7 +232,15 @@ export class Reply implements Responder {
     if (this.response.writableEnded) return
     if (this.response.writableLength > this.options.maxBufferedBytes) return void this.response.destroy()
     this.lastWrite = performance.now()
+    this.flushLater()
     this.response.write(text)
+  }
+
+  /** What is said in one turn of the event loop goes out together: each write costs as much as all that is in it. */
+  private flushLater(): void {
+    if (this.response.writableCorked > 0) return
+    this.response.cork()
+    setImmediate(uncork, this.response)
   }
 
   private envelope(head: string, body: Payload, tail: string, status: number, headers?: OutgoingHttpHeaders): void {

@@ -8,6 +8,8 @@ import { labelled, needsLabel } from './label.ts'
 import { logMessage, notification } from './log-message.ts'
 import { createPushes, type Push } from './push.ts'
 
+const LOG_LEVEL = `${META}logLevel`
+
 /** A notification that waits for its caller. */
 interface Kept {
   readonly method: string
@@ -66,8 +68,7 @@ export class CallSink implements Sink {
   get logLevel(): string | undefined {
     const { session, era, message } = this.#exchange
     if (session) return session.logLevel
-    const meta = era === 'modern' ? (message.params['_meta'] as Record<string, unknown> | undefined) : undefined
-    const level = meta?.[`${META}logLevel`]
+    const level = era === 'modern' ? message.meta?.[LOG_LEVEL] : undefined
     return isLogLevel(level) ? level : undefined
   }
 

@@ -307,9 +307,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   #progress(params: string): void {
-    if (!this.#call.sink.wantsProgress || valueOf(params, members(params), 'progressToken') !== this.id) return
+    if (!this.#call.sink.wantsProgress) return
+    const found = members(params)
+    if (valueOf(params, found, 'progressToken') !== this.id) return
     this.#call.touch(performance.now())
-    this.#call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }))
+    this.#call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }, found))
   }
 
   #push(id: string, method: string, params: string): void {

@@ -8,7 +8,8 @@ import {
   type Member,
   members,
   skipSpace,
-  valueOf
+  valueOf,
+  wholeMembers
 } from '../json.ts'
 import { LARGE, Payload } from '../payload.ts'
 import { cutPieces, type Pieces } from '../pieces.ts'
@@ -60,7 +61,12 @@ function endOf(found: readonly Member[], start: number, skip: (at: number) => nu
  * everything else, which `readMessage` then reads. Both take bytes that are UTF-8, both throw JsonError. `pieces` are the same
  * bytes where they are to be kept; `bytes` are not.
  */
-export function quickResult(bytes: Buffer, id: string, limits = defaultLimits, pieces: Pieces = [bytes]): Answer | null {
+export function quickResult(
+  bytes: Buffer,
+  id: string,
+  limits = defaultLimits,
+  pieces: Pieces = [bytes]
+): Answer | null {
   const isLarge = bytes.length > LARGE
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
@@ -94,10 +100,8 @@ const nested = { result: {} } as const
 /** Reads one message. Throws JsonError, or UpstreamFailure where it is JSON but no JSON-RPC 2.0. */
 export function readMessage(bytes: Buffer, limits = defaultLimits): Message {
   const text = bytes.toString('latin1')
-  const found = members(text, 0, limits, nested)
+  const found = wholeMembers(text, limits, nested)
   checkUnique(found)
-  const last = found.at(-1)
-  if (last && !endsAt(text, skipSpace(text, last.end))) throw new JsonError('syntax', 'text behind the JSON value')
   const member = (key: string) => found.find((each) => each.key === key)
   if (valueOf(text, found, 'jsonrpc') !== '"2.0"') throw bad('answered with something that is not JSON-RPC 2.0')
   const id = valueOf(text, found, 'id')

@@ -140,11 +140,12 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
   }
 
   const progress = (params: string) => {
-    const token = members(params).find(({ key }) => key === 'progressToken')
+    const found = members(params)
+    const token = found.find(({ key }) => key === 'progressToken')
     const call = token && pending.get(Number(params.slice(token.start, token.end)))?.call
     if (!call?.sink.wantsProgress) return
     call.touch(performance.now())
-    call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }))
+    call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }, found))
   }
 
   const notification = (method: string, params: string) => {
