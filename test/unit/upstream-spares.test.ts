@@ -228,7 +228,7 @@ test('a spare session of an access token, or a program, that is not in use any m
 })
 
 test('an upstream that is retired, or given a rest, keeps no session ready', async (t) => {
-  const { control, recorder, upstream, call, warm, spare } = await open(t, { connectMs: 30 })
+  const { control, recorder, upstream, call, warm, spare } = await open(t)
   await warm()
   control.before = () => Promise.reject(new UpstreamFailure('timeout', 'no answer in time', { taken: false }))
   for (let count = 0; count < 5; count++) {
