@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import type { Page } from 'playwright-core'
-import { root } from '../e2e/harness.ts'
+import { request, root } from '../e2e/harness.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { freshPlace, later, tempDir, type Place } from '../store.ts'
@@ -99,9 +99,17 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
   const group = {
     name: 'research',
     description: 'Look things up and take notes.',
-    included_servers: ['demo', 'memory']
+    included_servers: ['memory'],
+    included_tools: ['demo__add', 'files__read_text_file', 'files__search_files'],
+    excluded_tools: ['memory__delete_entities', 'memory__delete_observations', 'memory__delete_relations']
   }
   assert.equal((await gateway.post('/api/v0/tool-groups', group)).status, 201)
+  const hello = {
+    ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'claude-code', version: '2.1.0' } }
+  }
+  const accept = { accept: 'application/json, text/event-stream' }
+  assert.equal((await request(`${gateway.url}/v0/groups/research/mcp`, 'POST', hello, accept)).status, 200)
   await reports.break()
   await gateway.post('/api/v0/tools/invoke', { name: 'reports__echo' })
   await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 3 })
@@ -112,15 +120,38 @@ const openFailure = async (page: Page) => {
   await page.locator('.callx').waitFor()
 }
 
+const configuration = `{
+  "mcpServers": {
+    "linear": { "url": "https://mcp.linear.app/mcp", "headers": { "Authorization": "Bearer \${LINEAR_TOKEN}" } },
+    "my notes": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"] },
+    "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"] }
+  }
+}`
+
+const paste = async (page: Page) => {
+  await page.getByRole('textbox', { name: 'Configuration' }).fill(configuration)
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByLabel('LINEAR_TOKEN').waitFor()
+}
+
+/** Fills the fields of a form, by the beginnings of their labels, and runs it. */
+const run = (fields: Readonly<Record<string, string>>) => async (page: Page) => {
+  for (const [name, text] of Object.entries(fields)) await page.getByLabel(new RegExp(`^${name}\\b`)).fill(text)
+  await page.locator('button[data-run]').click()
+  await page.getByRole('region', { name: 'Result' }).waitFor()
+}
+
+const previewed = (page: Page) => page.getByRole('region', { name: 'Effective tools' }).waitFor()
+
 const pages: readonly (readonly [name: string, hash: string, before?: (page: Page) => Promise<void>])[] = [
   ['overview', '#/overview'],
   ['server', '#/servers/files'],
-  ['add-server', '#/new/server?tab=paste'],
-  ['tools', '#/tools/demo__add'],
-  ['prompts', '#/prompts'],
-  ['resources', '#/resources'],
+  ['add-server', '#/new/server?tab=paste', paste],
+  ['tools', '#/tools/demo__add', run({ a: '2', b: '40' })],
+  ['prompts', '#/prompts/demo__summarize', run({ text: 'A towpath is a road beside a canal.' })],
+  ['resources', `#/resources?uri=${encodeURIComponent('demo://towpath/about')}`, run({})],
   ['groups', '#/groups'],
-  ['group', '#/groups/research'],
+  ['group', '#/groups/research', previewed],
   ['calls', '#/calls?outcome=failed', openFailure],
   ['diagnostics', '#/diagnostics'],
   ['connect', '#/connect'],
