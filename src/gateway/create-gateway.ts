@@ -202,7 +202,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       spares: {
         most: config.spareSessions,
         idleMs: SPARE_IDLE_MS,
-        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(SPARE_STARTS.sessions)
+        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(SPARE_STARTS.sessions),
+        onChange: () => changes.note('servers')
       },
       deadlines,
       shares: calls,

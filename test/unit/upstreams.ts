@@ -11,7 +11,7 @@ import { legacyVerdict } from './stored.ts'
 export const sessionVerdict: Verdict = { ...legacyVerdict, hasSessions: true }
 export const dualVerdict: Verdict = { ...sessionVerdict, modern: '2026-07-28' }
 
-export const noSpares = { most: 0, idleMs: 60_000, inTurn: (work: () => Promise<void>) => work() }
+export const noSpares = { most: 0, idleMs: 60_000, inTurn: (work: () => Promise<void>) => work(), onChange() {} }
 
 /** The transport to a fixture, with the number of connections that it was asked for. */
 export function countingClient(url: string): TransportClient & { readonly opened: () => number } {

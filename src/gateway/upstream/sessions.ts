@@ -42,7 +42,7 @@ export interface SessionsOptions extends OpenerOptions {
   /** A stateful session that nobody used for so long is closed. */
   readonly idleMs: number
   /** Sessions that are kept ready in stateless mode. */
-  readonly spares: Pick<SparesOptions, 'most' | 'idleMs' | 'inTurn'>
+  readonly spares: Pick<SparesOptions, 'most' | 'idleMs' | 'inTurn'> & { readonly onChange: () => void }
 }
 
 /** The connections of one upstream, by its session mode (architecture, idea 6). */
@@ -155,7 +155,11 @@ export function createSessions(options: SessionsOptions): Sessions {
           open: openSpare,
           isAvailable: () => breaker.state === 'closed',
           basis: () => client.basis,
-          onReady: () => slots?.relieve()
+          onChange(isReady) {
+            // it gives way where somebody waits for its place
+            if (isReady) slots?.relieve()
+            options.spares.onChange()
+          }
         })
       : null
   /** Connects when something is sent, so that it is open says nothing. */

@@ -28,8 +28,8 @@ export interface SparesOptions extends Pick<SpareOptions, 'basis'> {
   readonly inTurn: (work: () => Promise<void>) => Promise<void>
   /** Whether the upstream may be contacted without a call that needs it. */
   readonly isAvailable: () => boolean
-  /** One is ready: it gives way where somebody waits for its place. */
-  readonly onReady: () => void
+  /** One is ready, or one of those is there no more. */
+  readonly onChange: (isReady: boolean) => void
 }
 
 /**
@@ -80,7 +80,7 @@ const keyOf = ({ era, capabilities }: Kind) => `${era} ${capabilities}`
 const held = ({ ready, starts }: Group) => ready.size + starts.size
 
 export function createSpares(options: SparesOptions): Spares {
-  const { most, idleMs, open, inTurn, isAvailable, basis, onReady } = options
+  const { most, idleMs, open, inTurn, isAvailable, basis, onChange } = options
   /** By kind, the one that was called last at the end. */
   const groups = new Map<string, Group>()
   let openMs = 0
@@ -125,10 +125,11 @@ export function createSpares(options: SparesOptions): Spares {
       onGone(hasDied) {
         group.ready.delete(spare)
         isDoubtful ||= hasDied
+        onChange(false)
       }
     })
     group.ready.add(spare)
-    onReady()
+    onChange(true)
   }
   const openOne = async (group: Group, start: Start) => {
     const isWanted = () => !isClosed && start.generation === generation && [...groups.values()].includes(group)
