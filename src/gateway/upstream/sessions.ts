@@ -189,6 +189,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const use = (connection: Connection) => {
       hear(connection, need)
       single.add(connection)
+      spares?.given()
       return connection
     }
     const spare = need.mustBeFresh ? undefined : spares?.take(need, need.sink)

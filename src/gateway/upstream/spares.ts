@@ -44,6 +44,8 @@ export interface Spares {
   join(kind: Kind): Underway | undefined
   /** A session was opened, for whomever, in so many milliseconds: the upstream can be reached. */
   opened(ms: number): void
+  /** A call has its session: until then a replacement would only hold up what the call waits for. */
+  given(): void
   /** A call is over: the time to replace what it took. */
   settled(): void
   /** None that was opened so far is to be used: the upstream, or how it is reached, is not the same any more. */
@@ -201,7 +203,6 @@ export function createSpares(options: SparesOptions): Spares {
       if (isClosed || kind.capabilities.length > MAX_CAPABILITIES) return undefined
       const group = groupOf(kind)
       group.demand.called(performance.now(), PATIENCE_MS + openMs)
-      schedule(PATIENCE_MS)
       return takeReady(group, sink)
     },
     join(kind) {
@@ -216,6 +217,7 @@ export function createSpares(options: SparesOptions): Spares {
       isDoubtful = false
       openMs = openMs === 0 ? ms : openMs * 0.7 + ms * 0.3
     },
+    given: () => schedule(PATIENCE_MS),
     settled: () => schedule(0),
     discard() {
       generation++
