@@ -43,7 +43,7 @@ function rowOf(call: CallObservation): CallRow {
     kind: unusual(call.kind, usual.kind),
     caller_kind: unusual(caller.kind, usual.caller_kind),
     caller: unusual(caller.name, usual.caller),
-    client: call.client === undefined ? undefined : kept(call.client, MAX_TEXT),
+    client: call.client,
     endpoint: unusual(call.endpoint, usual.endpoint),
     via: call.via,
     client_protocol: call.clientVersion,

@@ -28,7 +28,7 @@ export interface CallObservation {
   readonly endpoint: string
   readonly via: Via
   readonly requestId: string | undefined
-  /** How the client names itself, where it does. */
+  /** How the client names itself, where it does: one line, and no character in it that is not seen. */
   readonly client: string | undefined
   /** Revision that the client's session has agreed on; undefined outside of one. */
   readonly clientVersion: string | undefined
