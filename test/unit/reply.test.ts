@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer, request, type IncomingMessage } from 'node:http'
+import { createServer, OutgoingMessage, request, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
@@ -91,6 +91,27 @@ test('what comes before the result makes the answer a stream, one line of data f
     id: 7,
     result: { content: ['a\nb'] }
   })
+})
+
+test('answers that are asked for in one go come whole and in order, streams too, on every version of Node', async (t) => {
+  // a response that is corked when it is ended tells newer versions of Node that it is over before what it holds
+  const cork = t.mock.method(OutgoingMessage.prototype, 'cork')
+  let count = 0
+  const { port } = await open(t, (reply) => {
+    const id = String(++count)
+    if (id !== '2') reply.message('{"said":1}')
+    if (id !== '2') reply.message('{"said":2}')
+    // the one that was asked first is ready last
+    setTimeout(() => reply.answer(id, result('{}')), id === '1' ? 20 : 0)
+  })
+  const socket = connect(port, '127.0.0.1')
+  const ask = 'GET / HTTP/1.1\r\nhost: a\r\n'
+  socket.write(`${ask}\r\n${ask}\r\n${ask}connection: close\r\n\r\n`)
+  const given = await text(socket)
+  const said = 'event: message\ndata: {"said":1}\n\n.*event: message\ndata: {"said":2}\n\n'
+  const streamed = (id: string) => `${said}.*"id":${id},"result":{}}\n\n\r\n0\r\n\r\n`
+  assert.match(given, new RegExp(`${streamed('1')}HTTP.*"id":2,"result":{}}HTTP.*${streamed('3')}$`, 's'))
+  assert.equal(cork.mock.callCount(), 0)
 })
 
 test('an error follows on the stream where there is one, else it has its own status', async (t) => {

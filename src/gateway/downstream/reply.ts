@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { createBag } from '../bag.ts'
 import { Payload } from '../payload.ts'
 import type { Answer } from '../upstream/call.ts'
@@ -40,7 +41,7 @@ const SMALL_BYTES = 4_096
 const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text)
 
 const earliness = (slot: number) => ((slot % SPREAD_STEPS) * SPREAD_MS) / SPREAD_STEPS
-const uncork = (response: ServerResponse) => response.uncork()
+const uncork = (socket: Socket) => socket.uncork()
 
 /** Keeps open replies alive, with one timer for all of them. */
 export interface Heartbeat {
@@ -236,11 +237,15 @@ export class Reply implements Responder {
     this.response.write(text)
   }
 
-  /** What is said in one turn of the event loop goes out together: each write costs as much as all that is in it. */
+  /**
+   * What is said in one turn of the event loop goes out together: each write costs as much as all that is in it. The socket
+   * holds it, not the response: one that is ended so says in newer versions of Node that it is over before what it holds.
+   */
   private flushLater(): void {
-    if (this.response.writableCorked > 0) return
-    this.response.cork()
-    setImmediate(uncork, this.response)
+    const { socket } = this.response
+    if (!socket || socket.writableCorked > 0) return
+    socket.cork()
+    setImmediate(uncork, socket)
   }
 
   private envelope(head: string, body: Payload, tail: string, status: number, headers?: OutgoingHttpHeaders): void {
