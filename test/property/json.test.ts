@@ -73,7 +73,28 @@ holds('a repeated key is refused where members decide, however it is written', [
   )
 })
 
-const mark = fc.constantFrom(',', ':', '{', '}', '[', ']', '"', '\\', '-', '.', '0', 'e', '+', ' ', 'n', 'u', '\n', '\u0001', '\u007f', '')
+const mark = fc.constantFrom(
+  ',',
+  ':',
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  '\\',
+  '-',
+  '.',
+  '0',
+  'e',
+  '+',
+  ' ',
+  'n',
+  'u',
+  '\n',
+  '\u0001',
+  '\u007f',
+  ''
+)
 const damage = fc.tuple(fc.nat(), mark, fc.boolean())
 
 holds(
