@@ -1,4 +1,5 @@
 import { splitName } from '../domain/names.ts'
+import { serverError } from '../domain/server-error.ts'
 import { AppError, notFound, unauthorized } from '../errors.ts'
 import type { ItemKind } from '../registry/model.ts'
 import { aliasedContents } from './aliased-contents.ts'
@@ -43,9 +44,8 @@ const disabled = (what: string, name: string) => new AppError(409, `${what} "${n
 const noSuchResource = new Set<unknown>([-32002, -32602])
 
 function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer): AppError {
-  const text = `server "${name}": ${errorMessage(answer)}`
   const isMissing = method === 'resources/read' && noSuchResource.has(errorCode(answer))
-  return new AppError(isMissing ? 404 : 502, text)
+  return new AppError(isMissing ? 404 : 502, serverError(name, errorMessage(answer)))
 }
 
 const left = () => new UpstreamFailure('cancelled', 'the caller has left')

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { SERVER_PREFIX, withoutServer } from '../domain/server-error.ts'
 import type { CallCause, CausesQuery } from '../schemas/call.ts'
 import type { Db } from './tables.ts'
 
@@ -9,8 +10,6 @@ export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
 const MOST_CALLS = 1_000
 const MOST_CAUSES = 20
 
-/** The server stands beside it. */
-const PREFIX = '^server "[^"]*": '
 const QUOTED = `"[^"]*"|'[^']*'`
 const IDS = '\\y[0-9a-f]{8,}(-[0-9a-f]{4,})*\\y'
 
@@ -20,7 +19,7 @@ export const causeOf = sql<string>`
     regexp_replace(
       regexp_replace(
         regexp_replace(
-          regexp_replace(error, ${sql.lit(PREFIX)}, ''),
+          regexp_replace(error, ${sql.lit(SERVER_PREFIX)}, ''),
           ${sql.lit(QUOTED)}, '…', 'g'),
         ${sql.lit(IDS)}, '…', 'gi'),
       '[0-9]+', 'n', 'g'),
@@ -50,6 +49,6 @@ export async function readCauses(db: Db, { from, endpoint }: CausesQuery): Promi
   return rows.map(({ server, error, ...row }) => ({
     ...row,
     ...(server === null ? {} : { server }),
-    ...(error === null ? {} : { error: error.replace(/^server "[^"]*": /, '') })
+    ...(error === null ? {} : { error: withoutServer(error) })
   }))
 }

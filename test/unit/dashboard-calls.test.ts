@@ -6,7 +6,6 @@ import {
   calledItem,
   callerText,
   endpointText,
-  errorText,
   headline,
   phasesOf,
   phaseText,
@@ -70,10 +69,9 @@ test('who called is who the client says it is, else the principal', () => {
   assert.equal(callerText(call({ caller_kind: 'client', caller: 'ci' })), 'ci')
 })
 
-test('names are short: qualified items, groups by name, errors without the server', () => {
+test('names are short: qualified items, groups by name', () => {
   assert.equal(calledItem(call()), 'a__echo')
   assert.equal(calledItem(call({ kind: 'resource', item: 'x://1' })), 'x://1')
   assert.equal(endpointText('/v0/groups/support/mcp'), 'support')
   assert.equal(endpointText('/mcp'), '/mcp')
-  assert.equal(errorText('server "a": gone'), 'gone')
 })

@@ -1,3 +1,4 @@
+import { withoutServer } from '../../../src/domain/server-error.ts'
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { useSource } from '../app-context.ts'
 import { CopyButton } from '../components/copy-button.tsx'
@@ -16,8 +17,8 @@ import {
   calledItem,
   callerText,
   endpointText,
-  errorText,
   headline,
+  isFailed,
   phasesOf,
   phaseText,
   protocolText
@@ -106,8 +107,6 @@ function Replay({ call }: { call: CallEntry }) {
   )
 }
 
-const isBad = ({ outcome }: CallEntry) => outcome === 'failed' || outcome === 'timeout'
-
 const Detail = ({ call }: { call: CallEntry }) => (
   <div class="callx">
     <div>
@@ -121,7 +120,7 @@ const Detail = ({ call }: { call: CallEntry }) => (
         <strong>{headline(call)}</strong>{' '}
         {call.error && (
           <>
-            <Shown text={sentence(errorText(call.error))} />{' '}
+            <Shown text={sentence(withoutServer(call.error))} />{' '}
           </>
         )}
         {aftermath(call)}
@@ -131,7 +130,7 @@ const Detail = ({ call }: { call: CallEntry }) => (
       {call.result !== undefined && <Content title="Result" text={call.result} />}
       <div class="actions">
         {call.server && (
-          <a class={`btn ${isBad(call) ? 'primary' : ''}`} href={link('server', call.server)}>
+          <a class={`btn ${isFailed(call) ? 'primary' : ''}`} href={link('server', call.server)}>
             Open server <Shown text={call.server} />
           </a>
         )}

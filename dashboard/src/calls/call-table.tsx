@@ -1,4 +1,5 @@
 import { Fragment } from 'preact'
+import { withoutServer } from '../../../src/domain/server-error.ts'
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { Chevron } from '../components/icons.tsx'
 import { QualifiedName, Shown } from '../components/shown.tsx'
@@ -7,7 +8,7 @@ import { Table } from '../components/table.tsx'
 import { Clock } from '../components/time.tsx'
 import { count } from '../format.ts'
 import { CallDetail } from './call-detail.tsx'
-import { calledItem, callerText, endpointText, errorText } from './words.ts'
+import { calledItem, callerText, endpointText, isFailed } from './words.ts'
 
 const COLUMNS = 7
 
@@ -19,7 +20,7 @@ interface CallTableProps {
   readonly onToggle: (id: string) => void
 }
 
-const isBad = ({ outcome }: CallEntry) => outcome === 'failed' || outcome === 'timeout' || outcome === 'tool_error'
+const isBad = (call: CallEntry) => isFailed(call) || call.outcome === 'tool_error'
 
 interface CallRowProps {
   readonly call: CallEntry
@@ -53,7 +54,7 @@ const CallRow = ({ call, isOpen, onToggle }: CallRowProps) => (
       {count(Math.round(call.total_ms))}
       <span class="muted"> ms</span>
     </td>
-    <td class="opt ell">{call.error && <Shown text={errorText(call.error)} />}</td>
+    <td class="opt ell">{call.error && <Shown text={withoutServer(call.error)} />}</td>
   </tr>
 )
 

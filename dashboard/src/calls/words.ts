@@ -16,9 +16,6 @@ export const endpointText = (endpoint: string): string => /^\/v0\/groups\/([^/]+
 export const callerText = ({ client, caller, caller_kind }: CallEntry): string =>
   client ?? (caller_kind === 'development' ? '—' : caller)
 
-/** The server stands beside it. */
-export const errorText = (error: string): string => error.replace(/^server "[^"]*": /, '')
-
 const outcomes: Readonly<Record<CallEntry['outcome'], string>> = {
   ok: 'The server answered.',
   tool_error: 'The tool itself says that it failed.',
@@ -34,7 +31,8 @@ const endings: Readonly<Record<NonNullable<CallEntry['ended_in']>, string>> = {
   initialize: 'The server ended, or was silent, before it answered the first message.'
 }
 
-const isFailed = ({ outcome }: CallEntry) => outcome === 'failed' || outcome === 'timeout'
+/** It did not come to an answer of the server's. */
+export const isFailed = ({ outcome }: CallEntry): boolean => outcome === 'failed' || outcome === 'timeout'
 
 /** How it went, in a sentence. */
 export const headline = (call: CallEntry): string =>

@@ -1,3 +1,4 @@
+import { serverError } from '../../domain/server-error.ts'
 import { AppError } from '../../errors.ts'
 
 /**
@@ -78,6 +79,6 @@ export function toAppError(failure: UpstreamFailure, server: string): AppError {
   const { reason, message, retryAfter } = failure
   const own = statuses[reason]
   const status = own === 502 && retryAfter !== undefined ? 503 : own
-  const text = reason === 'limited' ? message : `server "${server}": ${message}`
+  const text = reason === 'limited' ? message : serverError(server, message)
   return new AppError(status, text, { cause: failure, ...(retryAfter === undefined ? {} : { retryAfter }) })
 }
