@@ -5,9 +5,9 @@ import { ifThere } from './late.ts'
 const POLL_MS = 50
 
 /**
- * Closing ends the streams that only listen and the sessions kept ready, waits for the requests under way, at most `drainMs`, then ends the other
- * streams. Registered last, so that every other `preClose` has run by then; what is left is cut by Fastify
- * (`forceCloseConnections`).
+ * Closing ends the streams that only listen and the sessions kept ready, waits for the requests under way, at most
+ * `drainMs`, then ends the other streams. Registered last, so that every other `preClose` has run by then; what is left
+ * is cut by Fastify (`forceCloseConnections`).
  */
 export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drainMs }) => {
   let requests = 0

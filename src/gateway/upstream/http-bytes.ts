@@ -7,14 +7,13 @@ export class Bytes {
   #buffer: Buffer | null = null
   length = 0
 
-  /** `expected`: how many bytes there will be in all, where that is known. */
-  add(chunk: Buffer, expected = 0): void {
+  add(chunk: Buffer): void {
     const length = this.length + chunk.length
     if (this.#first === null) {
       this.#first = chunk
     } else {
       if (this.#buffer === null || this.#buffer.length < length) {
-        const grown = Buffer.allocUnsafeSlow(Math.max(expected, 2 * length, 4096))
+        const grown = Buffer.allocUnsafeSlow(Math.max(2 * length, 4096))
         grown.set(this.#buffer === null ? this.#first : this.#buffer.subarray(0, this.length))
         this.#buffer = grown
       }
