@@ -19,7 +19,7 @@ export interface KeyPress {
 /** `g` waits so long for the letter of a page. */
 const WAIT_MS = 1_500
 
-export const pageKeys: Readonly<Record<string, Page>> = {
+const pageKeys: Readonly<Record<string, Page>> = {
   o: 'overview',
   s: 'servers',
   t: 'tools',

@@ -6,7 +6,7 @@ import { usage } from './failure.ts'
 import { createWaiting } from './spinner.ts'
 import type { World } from './world.ts'
 
-export const FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const
+const FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const
 export type Format = (typeof FORMATS)[number]
 
 /** Options that every command takes. */
@@ -45,7 +45,7 @@ export interface Cli extends Messages {
   show(answer: Pick<Answer<unknown>, 'body'> & { readonly text?: string }, views: Views): Promise<void>
 }
 
-export function formatOf({ json, output }: GlobalFlags): Format {
+function formatOf({ json, output }: GlobalFlags): Format {
   const format = output ?? (json ? 'json' : 'table')
   if (!(FORMATS as readonly string[]).includes(format)) throw usage(`-o takes ${FORMATS.join(', ')}, not "${format}"`)
   if (json && format !== 'json') throw usage('--json is -o json: give one of them')

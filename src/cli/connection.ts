@@ -1,7 +1,7 @@
 import type { ConfigFile } from './config-file.ts'
 import { usage } from './failure.ts'
 
-export const DEFAULT_REGISTRY = 'http://127.0.0.1:8080'
+const DEFAULT_REGISTRY = 'http://127.0.0.1:8080'
 
 /** Which gateway is talked to, and as whom. */
 export interface Connection {

@@ -55,7 +55,7 @@ export const expand = (world: World, value: unknown, from: string): unknown =>
   expandAll(world, [{ value, from }])[0]!.value
 
 /** As above for what stands in several files. */
-export function expandAll(world: World, documents: readonly Document[]): Document[] {
+function expandAll(world: World, documents: readonly Document[]): Document[] {
   const missing: (Unset & { readonly from: string })[] = []
   const expanded = documents.map(({ value, from }) => {
     const { value: written, unset } = expandPlaceholders(value, (name) => world.env[name])
@@ -73,7 +73,7 @@ export function expandAll(world: World, documents: readonly Document[]): Documen
 }
 
 /** What a file holds, parsed; YAML by its name. */
-export async function parseFile(world: World, path: string): Promise<unknown> {
+async function parseFile(world: World, path: string): Promise<unknown> {
   const source = await readText(world, path)
   return /\.ya?ml$/i.test(path) ? parseYaml(source, path) : parseJson(source, path === '-' ? 'stdin' : path)
 }

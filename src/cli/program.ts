@@ -9,8 +9,8 @@ import { addStart, type StartWorld } from './commands/start.ts'
 import type { Runner } from './runner.ts'
 
 /** Sections of the root's help. */
-export const BASIC = 'Basic commands:'
-export const ADVANCED = 'Advanced commands:'
+const BASIC = 'Basic commands:'
+const ADVANCED = 'Advanced commands:'
 
 /** The whole command tree. Nothing that a command does is loaded before it runs. */
 export function createProgram(run: Runner, start: StartWorld): Command {

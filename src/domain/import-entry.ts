@@ -97,7 +97,7 @@ const transports: Readonly<Record<string, string>> = {
 }
 
 /** A path that ends in `/sse` is the oldest transport; so are addresses of servers that say so. */
-export function transportOf(url: string, said: string | undefined): string {
+function transportOf(url: string, said: string | undefined): string {
   const normal = said === undefined ? undefined : transports[said.toLowerCase().replace(/[-_ ]/g, '')]
   if (normal !== undefined && normal !== 'stdio') return normal
   return /\/sse\/?$/.test(url.replace(/[?#].*$/s, '')) ? 'sse' : 'streamable_http'

@@ -78,7 +78,7 @@ export interface Transports {
 }
 
 /** `Authorization` in `headers`, in any letter case, takes the place of `bearer_token` (contract 2.2). */
-export function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): Record<string, string> {
+function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): Record<string, string> {
   const isGiven = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
   return isGiven || bearer_token === undefined
     ? { ...headers }

@@ -11,7 +11,7 @@ const node = {
 }
 
 /** A schema with everything that people miss in forms made from schemas. */
-export const orderSchema = {
+const orderSchema = {
   type: 'object',
   allOf: [{ properties: { id: { type: 'integer', minimum: 1 } }, required: ['id'] }, { $ref: '#/$defs/named' }],
   properties: {

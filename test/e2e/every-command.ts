@@ -32,7 +32,7 @@ const line = (command: string, args: string, outcome: Outcome | readonly [Outcom
 }
 
 /** Names of members, in order; of a list those of its first item. */
-export function shapeOf(value: unknown): string {
+function shapeOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.length > 0 ? shapeOf(value[0]) : ''}]`
   if (value === null || typeof value !== 'object') return typeof value
   return `{${Object.keys(value).toSorted().join(' ')}}`

@@ -135,7 +135,7 @@ export function withTools(draft: Draft, tools: readonly ToolName[]): Draft {
 }
 
 /** Takes several tools out at once. */
-export function withoutTools(draft: Draft, tools: readonly ToolName[]): Draft {
+function withoutTools(draft: Draft, tools: readonly ToolName[]): Draft {
   const choice = choiceOf(draft)
   const gone = new Set(tools.map(({ name }) => name))
   const excluded = tools.filter(({ server }) => choice.follows(server)).map(({ name }) => name)

@@ -16,7 +16,7 @@ export type Block =
   | { readonly kind: 'other'; readonly value: Json }
 
 /** Pictures and sounds above it are offered as files (ux 3.8). */
-export const MAX_MEDIA_BYTES = 8 * 1024 * 1024
+const MAX_MEDIA_BYTES = 8 * 1024 * 1024
 
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/svg+xml'])
 const sounds = /^audio\/(mpeg|mp3|wav|wave|x-wav|ogg|webm|aac|mp4|flac)$/

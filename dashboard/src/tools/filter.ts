@@ -23,8 +23,6 @@ export function filterQuery({ q, server, state }: ToolFilter): Record<string, st
   return { ...(server && { server }), ...(q.trim() && { q }), ...(state === 'all' ? {} : { state }) }
 }
 
-export const isNarrow = (filter: ToolFilter): boolean => Object.keys(filterQuery(filter)).length > 0
-
 /** Words that all have to be found, in any order. */
 export const wordsOf = (q: string): readonly string[] => q.toLowerCase().split(/\s+/).filter(Boolean)
 

@@ -15,7 +15,7 @@ const FRESH_MS = 5_000
 const TIMEOUT_MS = 1_500
 
 /** What says to the script that names of files belong here. */
-export const FILES = ':files'
+const FILES = ':files'
 
 /** By gateway and caller: what one may see is not another's. */
 function cachePath({ world, connection: { registry, token } }: Cli, kind: KindName): string {

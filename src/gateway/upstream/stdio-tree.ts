@@ -7,7 +7,7 @@ const GRACE_MS = 2_000
 const POLL_MS = 50
 
 /** Signals a whole process group; false where nothing of it is left. */
-export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)
   } catch (error) {
