@@ -20,12 +20,14 @@ export const joined = (pieces: Pieces): Buffer => (pieces.length === 1 ? pieces[
 
 /** `text` is ASCII, and may stand where two buffers meet. */
 export function includesText(pieces: Pieces, text: string): boolean {
+  const longest = text.length - 1
   let end: Buffer = Buffer.alloc(0)
   for (const piece of pieces) {
     if (piece.includes(text, 0, 'latin1')) return true
-    const seam = Buffer.concat([end, piece.subarray(0, text.length - 1)])
+    const seam = Buffer.concat([end, piece.subarray(0, longest)])
     if (seam.includes(text, 0, 'latin1')) return true
-    end = seam.length > piece.length ? seam.subarray(1 - text.length) : piece.subarray(1 - text.length)
+    const last = piece.length < longest ? seam : piece
+    end = last.subarray(Math.max(last.length - longest, 0))
   }
   return false
 }

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Payload } from '../../src/gateway/payload.ts'
+import { Arrivals, createGather, cutPieces, includesText } from '../../src/gateway/pieces.ts'
+import { holds } from './property.ts'
+
+/** Few letters, so that what is looked for begins often. */
+const pieces = fc.array(
+  fc.string({ unit: fc.constantFrom('a', 'b', '"'), maxLength: 7 }).map((text) => Buffer.from(text)),
+  { maxLength: 8 }
+)
+const needle = fc.string({ unit: fc.constantFrom('a', 'b', '"'), minLength: 1, maxLength: 6 })
+
+holds('what is looked for is found where several pieces meet, and nowhere else', [pieces, needle], (parts, text) => {
+  assert.equal(includesText(parts, text), Buffer.concat(parts).includes(text))
+})
+
+holds(
+  'what is cut out of pieces is what is cut out of the whole',
+  [pieces, fc.nat(60), fc.nat(60)],
+  (parts, from, to) => {
+    const [start, end] = [Math.min(from, to), Math.max(from, to)]
+    assert.ok(Buffer.concat(cutPieces(parts, start, end)).equals(Buffer.concat(parts).subarray(start, end)))
+  }
+)
+
+const lengths = fc.array(fc.oneof(fc.nat(40), fc.constantFrom(16_383, 16_384, 65_530, 65_536, 70_000)), {
+  maxLength: 30
+})
+
+holds(
+  'what arrives is taken whole and in order, in chunks of any size',
+  [lengths, lengths],
+  (first, second) => {
+    const arrivals = new Arrivals()
+    const gather = createGather()
+    let next = 0
+    for (const all of [first, second]) {
+      const chunks = all.map((length) => Buffer.alloc(length, (next = (next + 1) % 251)))
+      for (const chunk of chunks) arrivals.add(chunk)
+      const whole = Buffer.concat(chunks)
+      assert.equal(arrivals.length, whole.length)
+      const taken = arrivals.take()
+      assert.ok(Buffer.concat(taken).equals(whole))
+      assert.ok(gather(taken).equals(whole))
+    }
+  },
+  200
+)
+
+const value = fc.oneof(fc.json({ maxDepth: 2 }), fc.constantFrom('"\\u00e9\\""', '1.50', '{"a" : [1 , 2]}', '"é€😀"'))
+const key = fc.constantFrom('_meta', '\\u005fmeta', 'a', '__proto__', 'content', 'é', 'is\\u0045rror')
+const object = fc.array(fc.tuple(key, value, fc.constantFrom('', ' ', '\n')), { maxLength: 6 })
+
+holds(
+  'an object is changed the same as text, as bytes and in pieces',
+  [object, fc.array(fc.nat(9), { maxLength: 20 }), fc.subarray(['_meta', 'a', 'isError', '__proto__'])],
+  (entries, sizes, wanted) => {
+    const text = `{${entries.map(([name, json, space]) => `${space}"${name}"${space}:${json}${space}`).join(',')}}`
+    const bytes = Buffer.from(text)
+    const cuts: Buffer[] = []
+    let at = 0
+    for (const size of [...sizes, bytes.length]) cuts.push(bytes.subarray(at, (at += size)))
+    const changes = Object.fromEntries(wanted.map((name, i) => [name, i % 2 === 0 ? null : '{"b":1}']))
+    const forms = [Payload.of(text), Payload.ofLatin1(bytes.toString('latin1')), Payload.ofPieces(cuts)]
+    const changed = forms.map((form) => form.changed(changes, '"z":0').toString())
+    assert.equal(new Set(changed).size, 1, changed.join('\n'))
+    const expected = JSON.parse(text) as Record<string, unknown>
+    for (const [name, json] of Object.entries(changes)) {
+      if (json === null) delete expected[name]
+      else if (Object.hasOwn(expected, name)) expected[name] = JSON.parse(json)
+    }
+    assert.deepEqual(JSON.parse(changed[0]!), { ...expected, z: 0 })
+    for (const name of ['_meta', 'isError', 'a']) {
+      const values = forms.map((form) => form.valueOf(name))
+      assert.equal(new Set(values).size, 1)
+    }
+  }
+)
