@@ -27,6 +27,7 @@ RUN groupadd --gid 1000 towpath \
 # A process whose executable cannot be read is closed to others of its user: stdio servers see neither the environment
 # nor the memory of the gateway (docs/explanation/security.md).
 COPY --from=node --chown=0:0 --chmod=0711 /usr/local/bin/node /usr/local/bin/node
+COPY --from=build --chown=0:0 /app/LICENSE /app/LICENSE
 COPY --from=build --chown=0:0 /app/package.json /app/package.json
 COPY --from=build --chown=0:0 /app/node_modules /app/node_modules
 COPY --from=build --chown=0:0 /app/dist /app/dist

@@ -66,9 +66,10 @@ test(title, { skip }, async (t) => {
   const sum = await request(`${url}/api/v0/tools/invoke`, 'POST', { name: 'demo__add', a: 2, b: 40 })
   assert.deepEqual(sum.body?.structuredContent, { sum: 42 }, sum.text + gateway.output())
 
-  // what the build leaves in packages is there, and what it took from them has its licence
+  // what the build leaves in packages is there, and all of it has its licence
   assert.equal((await request(`${url}/docs`, 'GET')).status, 200)
   assert.match(await readFile(join(image, 'app/dist/src/licences.md'), 'utf8'), /^## fastify - .*\(MIT\)$/m)
+  assert.match(await readFile(join(image, 'app/LICENSE'), 'utf8'), /Apache License/)
 
   const status = await readFile(`/proc/${gateway.pid}/status`, 'utf8')
   assert.match(status, new RegExp(`^Uid:\\s+${uid}\\s+${uid}\\s+${uid}\\s+${uid}$`, 'm'))
