@@ -1,16 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { isName } from '../../../src/domain/names.ts'
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { Confirm } from '../components/dialog.tsx'
-import { PageHead } from '../components/page-head.tsx'
-import { Shown } from '../components/shown.tsx'
 import { plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
+import { BuilderHead } from './builder-head.tsx'
 import { Chooser } from './chooser.tsx'
 import { DeleteGroup } from './delete-group.tsx'
 import { changeCount, draftOf, emptyDraft, groupInput, withoutName, type Draft } from './draft.ts'
@@ -19,6 +18,7 @@ import { GroupEndpoints } from './group-endpoints.tsx'
 import { GroupFields } from './group-fields.tsx'
 import { begin, step, undo } from './history.ts'
 import type { TreeServer } from './tree.ts'
+import { useGuard } from './use-guard.ts'
 import { usePreview } from './use-preview.ts'
 
 interface BuilderProps {
@@ -92,52 +92,18 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
     if (saved) history.value = begin(base)
     else location.navigate(link('groups'))
   }
-  const describe = () => {
-    isDescribing.value = true
-    setTimeout(() => document.querySelector<HTMLElement>('#group-description')?.focus())
-  }
-  const sub = !isDescribing.value && (
-    <>
-      {draft.description && (
-        <>
-          <Shown text={draft.description} />{' '}
-        </>
-      )}
-      <button type="button" class="lnk link" onClick={describe}>
-        {draft.description ? 'Edit description' : 'Add a description'}
-      </button>
-    </>
-  )
-  const crumb = (
-    <>
-      <a href={link('groups')}>Groups</a> <span aria-hidden="true">/</span>
-    </>
-  )
   return (
     <>
-      <PageHead title={saved ? saved.name : 'New group'} crumb={crumb} sub={sub}>
-        <span class="muted" role="status">
-          {hasChanges && saved ? `${plural(changes, 'change')} not saved` : ''}
-        </span>
-        {(changes > 0 || !saved) && (
-          <button type="button" class="btn quiet" onClick={discard}>
-            {saved ? 'Discard' : 'Cancel'}
-          </button>
-        )}
-        {saved && (
-          <button type="button" class="btn" onClick={() => (isDeleting.value = true)}>
-            Delete
-          </button>
-        )}
-        <button
-          type="button"
-          class="btn primary"
-          disabled={(saved && changes === 0) || isSaving.value}
-          onClick={() => void save()}
-        >
-          {saved ? 'Save group' : 'Create group'}
-        </button>
-      </PageHead>
+      <BuilderHead
+        saved={saved}
+        description={isDescribing.value ? undefined : draft.description}
+        changes={changes}
+        isSaving={isSaving.value}
+        onDescribe={() => (isDescribing.value = true)}
+        onDiscard={discard}
+        onDelete={() => (isDeleting.value = true)}
+        onSave={() => void save()}
+      />
       {failure.value && (
         <p class="banner err" role="alert">
           <strong>The group was not saved.</strong> {failure.value}
@@ -194,24 +160,4 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
       )}
     </>
   )
-}
-
-/** Asks before the page is left while it holds changes. Returns what ends that at once: what was saved is not asked about. */
-function useGuard(hasChanges: boolean, ask: (go: () => void) => void): () => void {
-  const { location } = useApp()
-  const release = useRef(() => {})
-  const asking = useRef(ask)
-  asking.current = ask
-  // with the very frame that says so
-  useLayoutEffect(() => {
-    if (!hasChanges) return
-    release.current = location.guard((go) => asking.current(go))
-    const onUnload = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', onUnload)
-    return () => {
-      release.current()
-      removeEventListener('beforeunload', onUnload)
-    }
-  }, [location, hasChanges])
-  return () => release.current()
 }

@@ -1,0 +1,67 @@
+import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
+import { PageHead } from '../components/page-head.tsx'
+import { Shown } from '../components/shown.tsx'
+import { plural } from '../format.ts'
+import { link } from '../router.ts'
+
+interface BuilderHeadProps {
+  readonly saved: ToolGroupView | undefined
+  /** Undefined: it has a field of its own. */
+  readonly description: string | undefined
+  /** How many are not saved. */
+  readonly changes: number
+  readonly isSaving: boolean
+  readonly onDescribe: () => void
+  readonly onDiscard: () => void
+  readonly onDelete: () => void
+  readonly onSave: () => void
+}
+
+/** What a group is called, and what can be done with it as a whole. */
+export function BuilderHead({ saved, description, changes, isSaving, ...on }: BuilderHeadProps) {
+  const crumb = (
+    <>
+      <a href={link('groups')}>Groups</a> <span aria-hidden="true">/</span>
+    </>
+  )
+  const sub = description !== undefined && <Description text={description} onDescribe={on.onDescribe} />
+  return (
+    <PageHead title={saved ? saved.name : 'New group'} crumb={crumb} sub={sub}>
+      <span class="muted" role="status">
+        {changes > 0 && saved ? `${plural(changes, 'change')} not saved` : ''}
+      </span>
+      {(changes > 0 || !saved) && (
+        <button type="button" class="btn quiet" onClick={on.onDiscard}>
+          {saved ? 'Discard' : 'Cancel'}
+        </button>
+      )}
+      {saved && (
+        <button type="button" class="btn" onClick={on.onDelete}>
+          Delete
+        </button>
+      )}
+      <button type="button" class="btn primary" disabled={(saved && changes === 0) || isSaving} onClick={on.onSave}>
+        {saved ? 'Save group' : 'Create group'}
+      </button>
+    </PageHead>
+  )
+}
+
+function Description({ text, onDescribe }: { text: string; onDescribe: () => void }) {
+  const describe = () => {
+    onDescribe()
+    setTimeout(() => document.querySelector<HTMLElement>('#group-description')?.focus())
+  }
+  return (
+    <>
+      {text && (
+        <>
+          <Shown text={text} />{' '}
+        </>
+      )}
+      <button type="button" class="lnk link" onClick={describe}>
+        {text ? 'Edit description' : 'Add a description'}
+      </button>
+    </>
+  )
+}
