@@ -5,6 +5,7 @@ import type { Connection, Era } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { bringHome, type Home } from './home.ts'
 import { createOpener, type OpenerOptions } from './opener.ts'
+import { createOwnedSessions } from './owned-sessions.ts'
 import type { Slots } from './slots.ts'
 import { createSpares, type Kind, type Spares, type SparesOptions, type Underway } from './spares.ts'
 import { Opening } from './stages.ts'
@@ -83,15 +84,6 @@ export interface Idle {
   close(): void
 }
 
-interface Owned extends Underway {
-  readonly owner: string
-  connection: Connection | null
-  users: number
-  lastUsed: number
-}
-
-const SWEEP_MS = 10_000
-
 /** Modern HTTP, and legacy HTTP that issues no session id: a connection that everybody may use at once. */
 const isShared = ({ transport, verdict }: SessionsOptions, era: Era) =>
   transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
@@ -111,10 +103,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   const openWith = createOpener(options)
   const shared = new Map<Era, Connection>()
   const openingShared = new Map<Era, Promise<Connection>>()
-  const owned = new Map<string, Owned>()
-  const byConnection = new WeakMap<Connection, Owned>()
   const single = new Set<Connection>()
-  let sweeper: NodeJS.Timeout | null = null
   let isClosed = false
 
   /** A principal may be several clients, a session with a home is of one. */
@@ -143,6 +132,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     opening.queuedAt = performance.now()
     return openNew(need, opening, await slots.take(opening.queuedAt + connectMs))
   }
+  const owned = createOwnedSessions({ name, idleMs, open: openOwn, onIdle: () => slots?.relieve() })
   /** Takes what place there is, and waits for none. */
   const openSpare = (kind: Kind, stages: Opening): Promise<Connection> | undefined => {
     const giveBack = slots?.takeSpare()
@@ -199,78 +189,6 @@ export function createSessions(options: SessionsOptions): Sessions {
     need.observation?.awaits(stages)
     return opening.then(use)
   }
-  const sweep = () => {
-    const now = performance.now()
-    for (const session of owned.values()) {
-      if (session.users === 0 && now - session.lastUsed > idleMs) session.connection?.close()
-    }
-    if (owned.size > 0 || !sweeper) return
-    clearInterval(sweeper)
-    sweeper = null
-  }
-  const openOwned = (key: string, need: Need): Owned => {
-    const stages = new Opening()
-    const session: Owned = {
-      owner: need.owner,
-      opening: openOwn(need, stages),
-      stages,
-      connection: null,
-      users: 0,
-      lastUsed: performance.now()
-    }
-    const { home } = need
-    const forget = () => owned.get(key) === session && owned.delete(key)
-    const end = () => {
-      forget()
-      home?.closed(name)
-    }
-    session.opening.then((connection) => {
-      session.connection = connection
-      byConnection.set(connection, session)
-      connection.onClose = end
-      if (connection.closed) end()
-      else home?.opened(name)
-    }, forget)
-    owned.set(key, session)
-    sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
-    return session
-  }
-  const waitFor = async (session: Owned, need: Need): Promise<Connection> => {
-    need.observation?.awaits(session.stages)
-    try {
-      return await session.opening
-    } catch (error) {
-      session.users--
-      throw error
-    }
-  }
-  /** Of one that is open without a promise: that is every call but the first. */
-  const acquireOwned = (need: Need): Connection | Promise<Connection> => {
-    const key = `${need.era} ${need.owner} ${need.lane ?? 0} ${need.capabilities}`
-    const known = owned.get(key)
-    const session = known && !known.connection?.closed ? known : openOwned(key, need)
-    session.users++
-    return session.connection ?? waitFor(session, need)
-  }
-  const releaseOwned = (connection: Connection) => {
-    const session = byConnection.get(connection)
-    if (!session) return
-    session.users--
-    session.lastUsed = performance.now()
-    if (session.users === 0) slots?.relieve()
-  }
-  const longestIdle = (): Idle | undefined => {
-    if (!slots) return undefined
-    const spare = spares?.leastWanted()
-    if (spare) return { since: 0, close: spare.end }
-    let found: Owned | undefined
-    for (const session of owned.values()) {
-      const isIdle = session.users === 0 && session.connection !== null
-      if (isIdle && (!found || session.lastUsed < found.lastUsed)) found = session
-    }
-    const connection = found?.connection
-    return found && connection ? { since: found.lastUsed, close: () => connection.close() } : undefined
-  }
   const closeSingle = (connection: Connection) => {
     connection.close()
   }
@@ -278,41 +196,32 @@ export function createSessions(options: SessionsOptions): Sessions {
   return {
     acquire(need) {
       if (isShared(options, need.era)) return acquireShared(need.era)
-      return mode === 'stateful' ? acquireOwned(need) : acquireSingle(need)
+      return mode === 'stateful' ? owned.acquire(need) : acquireSingle(need)
     },
     release(connection) {
-      if (!single.delete(connection)) return releaseOwned(connection)
+      if (!single.delete(connection)) return owned.release(connection)
       setImmediate(closeSingle, connection)
       spares?.settled()
     },
-    longestIdle,
-    notifyOwner(owner, method) {
-      for (const session of owned.values()) {
-        if (session.owner === owner && session.connection?.era === 'legacy') session.connection.notify(method, '')
-      }
+    longestIdle() {
+      if (!slots) return undefined
+      const spare = spares?.leastWanted()
+      return spare ? { since: 0, close: spare.end } : owned.longestIdle()
     },
-    endOwner(owner) {
-      for (const session of owned.values()) {
-        if (session.owner === owner) void session.opening.then(closeSingle, () => {})
-      }
-    },
+    notifyOwner: (owner, method) => owned.notifyOwner(owner, method),
+    endOwner: (owner) => owned.endOwner(owner),
     counts() {
-      const kept = [...owned.values()].filter(({ connection }) => connection !== null)
+      const { open, idle } = owned.counts()
       const spare = spares?.ready
-      return {
-        open: shared.size + single.size + kept.length + (spare ?? 0),
-        idle: kept.filter(({ users }) => users === 0).length,
-        spare
-      }
+      return { open: shared.size + single.size + open + (spare ?? 0), idle, spare }
     },
     discardSpares: () => spares?.discard(),
     endSpares: () => spares?.close(),
     close() {
       isClosed = true
       spares?.close()
-      if (sweeper) clearInterval(sweeper)
       for (const connection of [...shared.values(), ...single]) connection.close()
-      for (const session of owned.values()) session.connection?.close()
+      owned.close()
     }
   }
 }
