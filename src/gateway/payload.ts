@@ -103,6 +103,12 @@ export class Payload {
    * else stays byte for byte. Throws JsonError.
    */
   changed(changes: Changes, more: string): Payload {
+    const { members: all } = this.#read()
+    const isTouched = all.some(({ key }) => Object.hasOwn(changes, key))
+    // most results: only something behind them is said
+    if (!isTouched && all.length > 0 && more !== '') {
+      return this.#joined([this.#cut(0, this.length - 1), `,${more}}`])
+    }
     const parts = this.#kept(changes)
     if (more !== '') parts.push(parts.length > 0 ? `,${more}` : more)
     return this.#joined(['{', ...parts, '}'])

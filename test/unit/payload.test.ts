@@ -48,7 +48,7 @@ test('what is not changed stays byte for byte, white space included', () => {
     const head = text.slice(0, text.indexOf('"a": 1.0'))
     const changed = (...given: Parameters<Payload['changed']>) => payload.changed(...given).toString()
     assert.equal(changed({}, ''), text.replace('{} }', '{}}'))
-    assert.equal(changed({ none: null }, '"m":1'), text.replace('{} }', '{},"m":1}'))
+    assert.equal(changed({ none: null }, '"m":1'), text.replace('{} }', '{} ,"m":1}'))
     assert.equal(changed({ a: null }, ''), text.replace('"a": 1.0 , ', '').replace('{} }', '{}}'))
     assert.equal(changed({ b: '7' }, ''), `${head}"a": 1.0,"b":7,"a2":[{"x":null}] , "z" : {}}`)
     assert.equal(changed({ z: null, a2: null }, '"m":1'), `${head}"a": 1.0 , "b":"ü\\"}","m":1}`)

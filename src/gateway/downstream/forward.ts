@@ -37,13 +37,18 @@ const joinMembers = (first: string, second: string) => (first === '' ? second : 
 
 const noMeta: Meta = { fragment: '', progressToken: undefined, trace: undefined }
 
-function readMeta({ text, params, paramMembers }: Message, isTraced = false): Meta {
+function readMeta(message: Message, isTraced = false): Meta {
+  const { text, paramMembers } = message
   const found = paramMembers.find(({ key }) => key === '_meta')?.members
   if (!found) return noMeta
-  const passed = found.filter(({ key }) => !hopKeys.has(key) && !(isTraced && isTraceKey(key)))
-  const given = isTraced ? (params['_meta'] as Record<string, unknown>) : undefined
+  let fragment = ''
+  for (const { key, keyStart, end } of found) {
+    if (hopKeys.has(key) || (isTraced && isTraceKey(key))) continue
+    fragment = joinMembers(fragment, text.slice(keyStart, end))
+  }
+  const given = isTraced ? message.meta : undefined
   return {
-    fragment: passed.map(({ keyStart, end }) => text.slice(keyStart, end)).join(','),
+    fragment,
     progressToken: valueOf(text, found, 'progressToken'),
     trace: given && traceContext(given['traceparent'], given['tracestate'])
   }
