@@ -316,6 +316,14 @@ export function elements(text: string, at = 0): Span[] {
   }
 }
 
+/** The value of JSON text that has been checked, strings included. Most are plain strings and numbers. */
+export function readValue(text: string, { start, end }: Span): unknown {
+  const value = text.slice(start, end)
+  const first = value.charCodeAt(0)
+  if (first === QUOTE && !value.includes('\\')) return value.slice(1, -1)
+  return isDigit(first) ? Number(value) : JSON.parse(value)
+}
+
 /** The value of a member as text, undefined where there is none. The last wins, as with JSON.parse. */
 export function valueOf(text: string, found: readonly Member[], key: string): string | undefined {
   for (let i = found.length - 1; i >= 0; i--) {

@@ -107,6 +107,7 @@ export class Payload {
     const isTouched = all.some(({ key }) => Object.hasOwn(changes, key))
     // most results: only something behind them is said
     if (!isTouched && all.length > 0 && more !== '') {
+      if (this.#latin1 !== null) return Payload.ofLatin1(`${this.#latin1.slice(0, -1)},${more}}`)
       return this.#joined([this.#cut(0, this.length - 1), `,${more}}`])
     }
     const parts = this.#kept(changes)

@@ -12,6 +12,6 @@ export const nameIn = (clientInfo: unknown): string | undefined =>
   isObject(clientInfo) && typeof clientInfo.name === 'string' ? escaped(clientInfo.name, MAX) : undefined
 
 /** What a request that belongs to no session says of its client: modern ones say it each time. */
-export const clientInfoOf = ({ meta }: Message): unknown => meta?.[KEY]
+export const clientInfoOf = (message: Message): unknown => message.meta(KEY)
 
 export const clientName = (message: Message): string | undefined => nameIn(clientInfoOf(message))

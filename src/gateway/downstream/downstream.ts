@@ -53,7 +53,7 @@ function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undef
 }
 
 const CAPABILITIES = `${META}clientCapabilities`
-const modernCapabilities = ({ meta }: Message): string => declaredUpstream(meta?.[CAPABILITIES])
+const modernCapabilities = (message: Message): string => declaredUpstream(message.meta(CAPABILITIES))
 
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
   const era = classify(http.headers, message)

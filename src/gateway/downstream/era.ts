@@ -33,14 +33,13 @@ export const mismatch = (id: string, name: string, given: string | undefined, bo
 const VERSION_KEY = `${META}protocolVersion`
 const CAPABILITIES_KEY = `${META}clientCapabilities`
 
-/** Proxy page 1.3: both members are required of every modern request. */
-const isEnvelope = (meta: Readonly<Record<string, unknown>>) =>
-  typeof meta[VERSION_KEY] === 'string' && isObject(meta[CAPABILITIES_KEY])
+const hasCapabilities = (message: Message) => isObject(message.meta(CAPABILITIES_KEY))
 
-function checkClaim({ id }: Message, meta: Readonly<Record<string, unknown>>, given: string | undefined): void {
-  const version = meta[VERSION_KEY]
+/** Proxy page 1.3: both members of the envelope are required of every modern request. */
+function checkClaim(message: Message, version: unknown, given: string | undefined): void {
+  const { id } = message
   if (typeof version !== 'string') throw envelope(id, { key: VERSION_KEY, problem: 'must be a string' })
-  if (!isEnvelope(meta)) throw envelope(id, { key: CAPABILITIES_KEY, problem: 'must be an object' })
+  if (!hasCapabilities(message)) throw envelope(id, { key: CAPABILITIES_KEY, problem: 'must be an object' })
   if (given !== undefined && given !== version) throw mismatch(id, 'MCP-Protocol-Version', given, version)
   if (version === MODERN_VERSION) return
   throw new ProtocolError(codes.unsupportedVersion, `Unsupported protocol version: ${version}`, {
@@ -50,30 +49,26 @@ function checkClaim({ id }: Message, meta: Readonly<Record<string, unknown>>, gi
 }
 
 /** The legacy handshake by definition, unless a whole modern envelope stands in it (proxy page 2.2). */
-const isHandshake = ({ method }: Message, meta: Readonly<Record<string, unknown>> | undefined) => {
-  if (method !== 'initialize') return false
-  const version = meta?.[VERSION_KEY]
-  return !(meta && typeof version === 'string' && namesModern(version) && isEnvelope(meta))
-}
+const isHandshake = (message: Message, claim: unknown) =>
+  message.method === 'initialize' && !(typeof claim === 'string' && namesModern(claim) && hasCapabilities(message))
 
 /** The era of one message: from its body first, then its headers are held against it (proxy page 2.2). */
 export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   const version = header(headers, 'mcp-protocol-version')
-  const { meta } = message
-  const hasClaim = meta !== undefined && Object.hasOwn(meta, VERSION_KEY)
+  const claim = message.meta(VERSION_KEY)
   if (message.kind === 'response') return 'legacy'
-  if (message.kind === 'notification') return hasClaim || namesModern(version) ? 'modern' : 'legacy'
-  if (isHandshake(message, meta)) {
+  if (message.kind === 'notification') return claim !== undefined || namesModern(version) ? 'modern' : 'legacy'
+  if (isHandshake(message, claim)) {
     if (!namesModern(version)) return 'legacy'
     throw mismatch(message.id, 'MCP-Protocol-Version', version, '(no modern claim)')
   }
-  if (hasClaim) {
-    checkClaim(message, meta, version)
+  if (claim !== undefined) {
+    checkClaim(message, claim, version)
     return 'modern'
   }
   if (!namesModern(version)) return 'legacy'
-  const missing = meta ? [VERSION_KEY, CAPABILITIES_KEY].filter((key) => !Object.hasOwn(meta, key)) : ['_meta']
-  throw envelope(message.id, { missing })
+  const keys = [VERSION_KEY, CAPABILITIES_KEY].filter((key) => message.meta(key) === undefined)
+  throw envelope(message.id, { missing: message.hasMeta ? keys : ['_meta'] })
 }
 
 const SENTINEL = /^=\?base64\?(.*)\?=$/

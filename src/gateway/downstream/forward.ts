@@ -46,11 +46,10 @@ function readMeta(message: Message, isTraced = false): Meta {
     if (hopKeys.has(key) || (isTraced && isTraceKey(key))) continue
     fragment = joinMembers(fragment, text.slice(keyStart, end))
   }
-  const given = isTraced ? message.meta : undefined
   return {
     fragment,
     progressToken: valueOf(text, found, 'progressToken'),
-    trace: given && traceContext(given['traceparent'], given['tracestate'])
+    trace: isTraced ? traceContext(message.meta('traceparent'), message.meta('tracestate')) : undefined
   }
 }
 

@@ -1,5 +1,14 @@
 import { isUtf8 } from 'node:buffer'
-import { checkUnique, JsonError, skipSpace, valueOf, wholeMembers, type JsonLimits, type Member } from '../json.ts'
+import {
+  checkUnique,
+  JsonError,
+  readValue,
+  skipSpace,
+  valueOf,
+  wholeMembers,
+  type JsonLimits,
+  type Member
+} from '../json.ts'
 
 /** Codes of JSON-RPC and of MCP (proxy page 1.3). */
 export const codes = {
@@ -54,7 +63,6 @@ export class Message {
   /** Where the members of `params` stand in `text`; of `_meta` its own too. */
   readonly paramMembers: readonly Member[]
   #params: Readonly<Record<string, unknown>> | null = null
-  #meta: Readonly<Record<string, unknown>> | null | undefined = null
 
   constructor(kind: MessageKind, text: string, id: string, method = '', paramMembers = noMembers) {
     this.kind = kind
@@ -67,7 +75,7 @@ export class Message {
   /** The value of a member of `params`. Read for what is ours to decide; never sent on. */
   param(key: string): unknown {
     const found = this.paramMembers.find((member) => member.key === key)
-    return found && JSON.parse(this.text.slice(found.start, found.end))
+    return found && readValue(this.text, found)
   }
 
   /** Whether that member of `params` is an object. */
@@ -87,12 +95,19 @@ export class Message {
     return (this.#params = values.length === 0 ? noParams : Object.fromEntries(values))
   }
 
-  /** `params._meta`, where it is an object. */
-  get meta(): Readonly<Record<string, unknown>> | undefined {
-    if (this.#meta !== null) return this.#meta
-    const found = this.paramMembers.find(({ key }) => key === '_meta')
-    const isGiven = found?.members !== undefined
-    return (this.#meta = isGiven ? (this.param('_meta') as Readonly<Record<string, unknown>>) : undefined)
+  /** Whether `params._meta` is there, as an object. */
+  get hasMeta(): boolean {
+    return this.#meta !== undefined
+  }
+
+  /** The value of a member of `params._meta`. */
+  meta(key: string): unknown {
+    const found = this.#meta?.findLast((member) => member.key === key)
+    return found && readValue(this.text, found)
+  }
+
+  get #meta(): readonly Member[] | undefined {
+    return this.paramMembers.find(({ key }) => key === '_meta')?.members
   }
 }
 
@@ -124,8 +139,8 @@ export function structure<T>(read: () => T, { depth, id }: { depth?: number; id?
 /** JSON text of an id that stands as member `key`. A number that a double does not hold stays as it was written. */
 export function idText(text: string, found: readonly Member[], key: string, id: unknown): string {
   if (!isId(id)) return 'null'
-  const isLong = typeof id === 'number' && !Number.isSafeInteger(id)
-  return (isLong ? valueOf(text, found, key) : undefined) ?? JSON.stringify(id)
+  if (Number.isSafeInteger(id)) return String(id)
+  return (typeof id === 'number' ? valueOf(text, found, key) : undefined) ?? JSON.stringify(id)
 }
 
 /** Members of `params`, and of a `ref` in it, that decide who is asked for what. */
@@ -147,8 +162,8 @@ export function refuseLookalikes(found: readonly Member[], id: string): void {
 
 /** The value of a member, undefined where there is none. */
 function valueIn(text: string, found: readonly Member[], key: string): unknown {
-  const value = valueOf(text, found, key)
-  return value === undefined ? undefined : JSON.parse(value)
+  const member = found.find((each) => each.key === key)
+  return member && readValue(text, member)
 }
 
 function toMessage(text: string, found: readonly Member[]): Message {

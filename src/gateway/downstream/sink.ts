@@ -68,7 +68,7 @@ export class CallSink implements Sink {
   get logLevel(): string | undefined {
     const { session, era, message } = this.#exchange
     if (session) return session.logLevel
-    const level = era === 'modern' ? message.meta?.[LOG_LEVEL] : undefined
+    const level = era === 'modern' ? message.meta(LOG_LEVEL) : undefined
     return isLogLevel(level) ? level : undefined
   }
 
