@@ -138,14 +138,16 @@ function skipColon(text: string, at: number): number {
 /** How one reading is done, and what it has taken of what it may, counted over all values that it passes. */
 interface Reading {
   readonly limits: JsonLimits
+  readonly path: Path
   readonly skipText: typeof skipString
   elements: number
   /** Offset behind the object whose members were read last. */
   end: number
 }
 
-const reading = (limits: JsonLimits): Reading => ({
+const reading = (limits: JsonLimits, path = noPath): Reading => ({
   limits,
+  path,
   skipText: limits.checksStrings ? skipCheckedString : skipString,
   elements: 0,
   end: 0
@@ -219,30 +221,31 @@ export const readKey = (text: string, start = 0, end = text.length): string => {
   }
 }
 
-/** Whose members are to be read with those of the object around them, by key; each again with what is in it. */
-export interface Nested {
-  readonly [key: string]: Nested
-}
+/** Keys that lead to what is read with the members around it: the object under the first, in that the one under the second. */
+export type Path = readonly string[]
 
-const nothing: Nested = {}
+const noPath: Path = []
 
 /**
- * The members of the object at `at` (white space allowed before it), values unread but for those that `nested` names. The
+ * The members of the object at `at` (white space allowed before it), values unread but for what is on the path. The
  * depth is that of the values, elements are counted over all of them. Throws JsonError.
  */
-export const members = (text: string, at = 0, limits: JsonLimits = unbounded, nested: Nested = nothing): Member[] =>
-  readMembers(text, skipSpace(text, at), reading(limits), limits.depth, nested)
+export const members = (text: string, at = 0, limits: JsonLimits = unbounded, path: Path = noPath): Member[] =>
+  readMembers(text, skipSpace(text, at), reading(limits, path), 0)
 
 /** As `members`, of an object that is the whole text. Throws JsonError. */
-export function wholeMembers(text: string, limits: JsonLimits, nested: Nested): Member[] {
-  const state = reading(limits)
-  const found = readMembers(text, skipSpace(text, 0), state, limits.depth, nested)
+export function wholeMembers(text: string, limits: JsonLimits, path: Path): Member[] {
+  const state = reading(limits, path)
+  const found = readMembers(text, skipSpace(text, 0), state, 0)
   const end = skipSpace(text, state.end)
   if (end !== text.length) throw syntax(end)
   return found
 }
 
-function readMembers(text: string, at: number, state: Reading, depth: number, nested: Nested): Member[] {
+/** `level`: how far down the path this object is. */
+function readMembers(text: string, at: number, state: Reading, level: number): Member[] {
+  const onPath = state.path[level]
+  const depth = state.limits.depth - level
   if (text.charCodeAt(at) !== OPEN_OBJECT) throw syntax(at)
   const found: Member[] = []
   let i = skipSpace(text, at + 1)
@@ -255,11 +258,10 @@ function readMembers(text: string, at: number, state: Reading, depth: number, ne
     const keyEnd = state.skipText(text, i)
     const start = skipColon(text, keyEnd)
     const key = readKey(text, keyStart, keyEnd)
-    const inner = Object.hasOwn(nested, key) && text.charCodeAt(start) === OPEN_OBJECT ? nested[key] : undefined
     let own: Member[] | undefined
-    if (inner) {
+    if (key === onPath && text.charCodeAt(start) === OPEN_OBJECT) {
       if (depth === 0) throw tooDeep(state)
-      own = readMembers(text, start, state, depth - 1, inner)
+      own = readMembers(text, start, state, level + 1)
     }
     const end = own ? state.end : skip(text, start, state, depth)
     found.push({ key, keyStart, start, end, members: own })

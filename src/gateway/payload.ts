@@ -104,7 +104,7 @@ export class Payload {
    */
   changed(changes: Changes, more: string): Payload {
     const { members: all } = this.#read()
-    const isTouched = all.some(({ key }) => Object.hasOwn(changes, key))
+    const isTouched = Object.keys(changes).some((changed) => all.some(({ key }) => key === changed))
     // most results: only something behind them is said
     if (!isTouched && all.length > 0 && more !== '') {
       if (this.#latin1 !== null) return Payload.ofLatin1(`${this.#latin1.slice(0, -1)},${more}}`)

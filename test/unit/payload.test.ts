@@ -8,7 +8,7 @@ const filler = 'é'.repeat(LARGE)
 const forms = (rest: string): readonly (readonly [string, Payload])[] => {
   const text = `{"a": 1.0 , "b":"ü\\"}" ,"a2":[{"x":null}]${rest}}`
   const around = Buffer.from(`{"result":${text},"id":1}`).toString('latin1')
-  const [result] = members(around, 0, undefined, { result: {} })
+  const [result] = members(around, 0, undefined, ['result'])
   const large = `{"fill":"${filler}",${text.slice(1)}`
   return [
     [text, Payload.of(text)],

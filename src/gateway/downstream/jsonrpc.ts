@@ -112,7 +112,7 @@ export class Message {
 }
 
 /** What is read of a message beside its own members. */
-const nested = { params: { _meta: {} } } as const
+const toMeta = ['params', '_meta']
 
 const invalid = (message: string, id?: string) =>
   new ProtocolError(codes.invalidRequest, message, id === undefined ? {} : { id })
@@ -201,7 +201,7 @@ export function readMessage(text: string, limits: JsonLimits): Message {
         JSON.parse(text)
         throw invalid('Invalid request: the body is not a JSON-RPC message')
       }
-      const all = wholeMembers(text, { depth: depth - 1, elements, checksStrings: true }, nested)
+      const all = wholeMembers(text, { depth: depth - 1, elements, checksStrings: true }, toMeta)
       checkUnique(all)
       return all
     },

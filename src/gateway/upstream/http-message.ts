@@ -95,12 +95,12 @@ function isErrorObject(text: string, at: number): boolean {
   return /^-?\d{1,15}$/.test(valueOf(text, found, 'code') ?? '') && valueOf(text, found, 'message')?.[0] === '"'
 }
 
-const nested = { result: {} } as const
+const toResult = ['result']
 
 /** Reads one message. Throws JsonError, or UpstreamFailure where it is JSON but no JSON-RPC 2.0. */
 export function readMessage(bytes: Buffer, limits = defaultLimits): Message {
   const text = bytes.toString('latin1')
-  const found = wholeMembers(text, limits, nested)
+  const found = wholeMembers(text, limits, toResult)
   checkUnique(found)
   const member = (key: string) => found.find((each) => each.key === key)
   if (valueOf(text, found, 'jsonrpc') !== '"2.0"') throw bad('answered with something that is not JSON-RPC 2.0')
