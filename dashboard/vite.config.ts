@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { defineConfig, type Plugin } from 'vite'
+import { statedLicence } from '../scripts/stated-licence.ts'
 
 /** Packages whose code or data is in the build; their licences ship with it. */
 const bundled = [
@@ -10,29 +11,6 @@ const bundled = [
   '@fontsource-variable/inter',
   '@fontsource-variable/jetbrains-mono'
 ]
-
-const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
-documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
-rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
-persons to whom the Software is furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
-Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
-WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
-COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
-OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
-
-/** A package that names its licence and does not carry the text gets it here, with its author. */
-const statedLicence = (folder: URL): string => {
-  const { author, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
-    author: string
-    license: string
-  }
-  if (license !== 'MIT') throw new Error(`${folder.pathname} has no licence text`)
-  return `MIT License\n\nCopyright (c) ${author}\n\n${MIT}`
-}
 
 const licenceOf = (name: string) => {
   const folder = new URL(`../node_modules/${name}/`, import.meta.url)

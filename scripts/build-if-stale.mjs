@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const programs = ['dist/src/cli/main.js', 'dist/dashboard/index.html']
-const sources = ['src', 'migrations', 'dashboard', 'package-lock.json', 'tsconfig.json', 'vite.config.ts']
+const sources = ['src', 'migrations', 'dashboard', 'scripts', 'package-lock.json', 'tsconfig.json', 'vite.config.ts']
 
 const statOf = (path) => statSync(path, { throwIfNoEntry: false })
 
