@@ -294,13 +294,6 @@ export function checkUnique(found: readonly Member[]): void {
   }
 }
 
-/** As `members`, for objects that decide something. */
-export function uniqueMembers(text: string, at = 0, limits: JsonLimits = unbounded): Member[] {
-  const found = members(text, at, limits)
-  checkUnique(found)
-  return found
-}
-
 /** The elements of the array at `at`. Throws JsonError. */
 export function elements(text: string, at = 0): Span[] {
   let i = skipSpace(text, at)

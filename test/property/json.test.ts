@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import {
   checkJson,
+  checkUnique,
   elements,
   JsonError,
   members,
   skipValue,
-  uniqueMembers,
   valueOf,
   withMembers
 } from '../../src/gateway/json.ts'
@@ -68,7 +68,7 @@ holds('a document passes a limit on its depth that it keeps, and no smaller one'
 holds('a repeated key is refused where members decide, however it is written', [objectDocument], ({ text, keys }) => {
   const isRepeated = new Set(keys).size < keys!.length
   assert.equal(
-    problemOf(() => uniqueMembers(text)),
+    problemOf(() => checkUnique(members(text))),
     isRepeated ? 'duplicate' : undefined
   )
 })
