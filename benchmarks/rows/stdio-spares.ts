@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { descendants } from '../../test/e2e/process-tree.ts'
 import { until } from '../../test/until.ts'
 import type { Round } from '../load.ts'
+import { beside } from '../processes.ts'
 import type { Outcome } from '../outcome.ts'
 import { legacyRequest, openSessions, target } from '../requests.ts'
 import { medianRatio } from '../statistics.ts'
@@ -91,7 +92,8 @@ export const stdioSpares: Row = {
   limitSeconds: 150,
   async run(bench) {
     const { pid, url, mcp, register } = await bench.gateway()
-    await register('bench', { transport: 'stdio', command: process.execPath, args: everything })
+    const [command, ...args] = beside([process.execPath, ...everything])
+    await register('bench', { transport: 'stdio', command, args })
     const sessions = await openSessions(mcp, CALLERS)
     const params = { name: 'bench__echo', arguments: { message: 'hello' } }
     const requests = sessions.map((headers) => legacyRequest(mcp, 'tools/call', params, headers))
