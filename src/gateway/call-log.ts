@@ -1,7 +1,7 @@
 import { MODERN_VERSION } from '../domain/protocol.ts'
 import { maskSecrets } from '../domain/redaction.ts'
 import { escaped } from '../domain/text.ts'
-import { usual, type CallRow } from '../registry/calls.ts'
+import { UNSAID_REVISION, usual, type CallRow } from '../registry/calls.ts'
 import type { CallObservation, Observer } from './observation.ts'
 
 /** Texts may come from outside: as long as this, and nothing in them that is not seen. */
@@ -46,7 +46,7 @@ function rowOf(call: CallObservation): CallRow {
     client: call.client,
     endpoint: unusual(call.endpoint, usual.endpoint),
     via: call.via,
-    client_protocol: call.clientVersion,
+    client_protocol: call.via === 'modern' ? unusual(spoken, UNSAID_REVISION) : spoken,
     server: call.server,
     server_protocol: serverVersion === spoken ? undefined : serverVersion,
     session_mode: call.mode === 'stateful' ? 'stateful' : undefined,

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { splitName } from '../domain/names.ts'
-import { MODERN_VERSION } from '../domain/protocol.ts'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
 import { causeOf, failedOutcomes } from './call-causes.ts'
 import type { Expiry } from './expiry.ts'
@@ -19,6 +18,9 @@ export const usual = {
   endpoint: '/mcp',
   outcome: 'ok'
 } as const
+
+/** Revision that rows of modern callers leave out. It stays this one when there are newer ones: rows keep their meaning. */
+export const UNSAID_REVISION = '2026-07-28'
 
 type MayLack<K extends keyof Stored> = K extends keyof typeof usual
   ? true
@@ -126,7 +128,7 @@ type Row = Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }
 
 /** What a row leaves out because it goes without saying. */
 function implied({ via, client_protocol, server_protocol, session_mode, upstream_ms, ended_in }: Row) {
-  const spoken = client_protocol ?? (via === 'modern' ? MODERN_VERSION : null)
+  const spoken = client_protocol ?? (via === 'modern' ? UNSAID_REVISION : null)
   const wasMeantForServer = (upstream_ms ?? 0) > 0
   return {
     client_protocol: spoken,
