@@ -9,3 +9,6 @@ export const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '
 
 /** Prefix of the protocol's own `_meta` keys. */
 export const META = 'io.modelcontextprotocol/'
+
+/** `resultType` of a modern result that asks its caller for more, instead of an answer. */
+export const INPUT_REQUIRED = 'input_required'

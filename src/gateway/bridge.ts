@@ -1,5 +1,5 @@
 import { PRODUCT } from '../domain/product.ts'
-import { META } from '../domain/protocol.ts'
+import { INPUT_REQUIRED, META } from '../domain/protocol.ts'
 import { JsonError, members, valueOf, withMembers } from './json.ts'
 import type { Changes, Payload } from './payload.ts'
 import type { Answer } from './upstream/call.ts'
@@ -34,7 +34,7 @@ const required: Readonly<Record<string, string>> = {
 
 /** A question to the caller instead of an answer: passes between modern sides as it is (proxy page 5). */
 const isQuestion = (resultType: string | undefined, { method, to }: Adaptation) =>
-  resultType === '"input_required"' && to === 'modern' && required[method] !== undefined
+  resultType === `"${INPUT_REQUIRED}"` && to === 'modern' && required[method] !== undefined
 
 function checkResult(result: Payload, resultType: string | undefined, { method }: Adaptation): void {
   if (resultType !== undefined && resultType !== '"complete"') {

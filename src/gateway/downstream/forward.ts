@@ -1,4 +1,4 @@
-import { META } from '../../domain/protocol.ts'
+import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
 import { adaptError, adaptResult, errorMessage } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { valueOf } from '../json.ts'
@@ -132,7 +132,7 @@ function ask(exchange: Exchange, parked: Parked<Flow>): void {
   const state = edge.parks.park(exchange, parked)
   if (state === undefined) return refuseToAsk(parked, 'overloaded', 'too many calls wait for their callers')
   const result =
-    `{"resultType":"input_required","inputRequests":${inputRequests(parked.questions)},` +
+    `{"resultType":"${INPUT_REQUIRED}","inputRequests":${inputRequests(parked.questions)},` +
     `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${edge.serverInfo}}}`
   parked.flow.sink.detach()
   reply.result(message.id, Buffer.from(result))

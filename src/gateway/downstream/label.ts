@@ -1,3 +1,4 @@
+import { INPUT_REQUIRED } from '../../domain/protocol.ts'
 import { members, valueOf, withMembers } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import type { Scope } from '../scope.ts'
@@ -21,12 +22,9 @@ function labelledRequest(request: string, server: string): string {
   return withMembers(request, { params: labelled(method, params, server) })
 }
 
-/** JSON text of the `resultType` of results that ask for input. */
-export const INPUT_REQUIRED = '"input_required"'
-
 /** A result of a modern upstream; where it asks for input each question is labelled. The rest passes as it is. */
 export function labelledResult(result: Payload, server: string): Payload {
-  if (result.valueOf('resultType') !== INPUT_REQUIRED) return result
+  if (result.valueOf('resultType') !== `"${INPUT_REQUIRED}"`) return result
   const asked = result.valueOf('inputRequests')
   if (!asked?.startsWith('{')) return result
   // what a person reads may be any text

@@ -1,5 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
-import { META } from '../../domain/protocol.ts'
+import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
 import type { Answer } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
@@ -40,7 +40,7 @@ export function answerUrlElicitation(exchange: Exchange, server: string, answer:
     { method: 'elicitation/create', params: needsLabel(scope) ? withLabel(params, server) : params }
   ])
   const result = {
-    resultType: 'input_required',
+    resultType: INPUT_REQUIRED,
     inputRequests: Object.fromEntries(requests),
     _meta: { [`${META}serverInfo`]: edge.identity }
   }
