@@ -106,7 +106,7 @@ function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: Panes
         servers={servers}
         flagged={flagged}
       >
-        <span class="muted">About {count(rounded(tokens))} tokens of tool definitions</span>
+        <span class="muted">~{count(tokens)} tokens of tool definitions</span>
       </FilterBar>
       {isSelecting && (
         <BulkBar
@@ -151,8 +151,6 @@ function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: Panes
   )
 }
 
-/** Three figures say enough of an estimate. */
-const rounded = (value: number): number => Number(value.toPrecision(3))
 
 interface ToolRowProps {
   readonly tool: ToolView
