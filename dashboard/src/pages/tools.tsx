@@ -151,7 +151,6 @@ function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: Panes
   )
 }
 
-
 interface ToolRowProps {
   readonly tool: ToolView
   readonly isCurrent: boolean
