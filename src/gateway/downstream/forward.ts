@@ -9,7 +9,7 @@ import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { homeOf, ownerOf } from './home.ts'
 import { codes, type Message } from './jsonrpc.ts'
-import { labelledResult, needsLabel } from './label.ts'
+import { asksForInput, labelledResult, needsLabel } from './label.ts'
 import { callerLeft, Flow } from './flow.ts'
 import { inputRequests, readResponses, type Parked } from './park.ts'
 import { answerRounds, InputRefused, MAX_ROUNDS } from './rounds.ts'
@@ -94,7 +94,9 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
   const result = adaptResult(answer.body, adaptation)
   exchange.observation?.answered(answer.body)
   if (linking.has(method)) edge.links.note(caller.key, server.name, answer.body)
-  const asked = era === 'modern' && needsLabel(scope) ? labelledResult(result, server.name) : result
+  // asked of the answer as it came, which has been read: the adapted one would be read anew
+  const isAsked = era === 'modern' && needsLabel(scope) && asksForInput(answer.body)
+  const asked = isAsked ? labelledResult(result, server.name) : result
   reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(asked) : asked })
 }
 

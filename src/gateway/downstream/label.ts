@@ -22,9 +22,12 @@ function labelledRequest(request: string, server: string): string {
   return withMembers(request, { params: labelled(method, params, server) })
 }
 
+/** Whether the result of a modern upstream is questions to the caller. */
+export const asksForInput = (result: Payload) => result.valueOf('resultType') === `"${INPUT_REQUIRED}"`
+
 /** A result of a modern upstream; where it asks for input each question is labelled. The rest passes as it is. */
 export function labelledResult(result: Payload, server: string): Payload {
-  if (result.valueOf('resultType') !== `"${INPUT_REQUIRED}"`) return result
+  if (!asksForInput(result)) return result
   const asked = result.valueOf('inputRequests')
   if (!asked?.startsWith('{')) return result
   // what a person reads may be any text

@@ -1,11 +1,11 @@
 import { isObject } from '../../domain/is-object.ts'
-import { INPUT_REQUIRED } from '../../domain/protocol.ts'
 import { JsonError, members, valueOf } from '../json.ts'
 import type { Outgoing } from '../upstream/call.ts'
 import type { Payload } from '../payload.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Forwarded } from './exchange.ts'
+import { asksForInput } from './label.ts'
 import type { CallSink } from './sink.ts'
 
 /** How often an upstream may ask for more input before it answers (proxy page 5). */
@@ -38,7 +38,7 @@ function readRequest(text: string, key: string, start: number): InputRequest {
 function readWanted({ answer, era }: Forwarded): Wanted | undefined {
   if (era !== 'modern' || answer.kind !== 'result') return undefined
   try {
-    if (answer.body.valueOf('resultType') !== `"${INPUT_REQUIRED}"`) return undefined
+    if (!asksForInput(answer.body)) return undefined
     const text = answer.body.toString()
     const found = members(text)
     const asked = found.find(({ key }) => key === 'inputRequests')
