@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { SERVER_PREFIX, withoutServer } from '../domain/server-error.ts'
 import type { CallCause, CausesQuery } from '../schemas/call.ts'
+import { inOrder, rowsOf, scanNewest, type Piece } from './call-scan.ts'
 import type { Db } from './tables.ts'
 
 /** Calls of which charts and filters say that they failed (design of the dashboard, 3.3). */
 export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
 
-/** Of so many failed calls, the newest. In the embedded store a query stops the process. */
+/** Of so many failed calls, the newest. */
 const MOST_CALLS = 1_000
 const MOST_CAUSES = 20
 
@@ -14,7 +15,7 @@ const QUOTED = `"[^"]*"|'[^']*'`
 const IDS = '\\y[0-9a-f]{8,}(-[0-9a-f]{4,})*\\y'
 
 /** What calls that failed alike have in common: their error but for what is quoted, ids and numbers, or their outcome. */
-export const causeOf = sql<string>`
+const causeOf = sql<string>`
   coalesce(
     regexp_replace(
       regexp_replace(
@@ -25,30 +26,32 @@ export const causeOf = sql<string>`
       '[0-9]+', 'n', 'g'),
     outcome)`
 
+/** Whether a failed call has the cause. Its error must hold what is no variable in it, which costs a tenth to find out. */
+export function hasCause(cause: string) {
+  const pattern = `%${cause.replace(/[\\%_]/g, '\\$&').replace(/[n…]+/g, '%')}`
+  return sql<boolean>`
+    case when error is null or error like ${pattern}::text then ${causeOf} = ${cause}::text else false end`
+}
+
 /** Why calls fail: by server and cause, the most frequent first. */
 export async function readCauses(db: Db, { from, endpoint }: CausesQuery): Promise<CallCause[]> {
-  let failed = db.selectFrom('calls').select(['id', 'server', 'outcome', 'error', causeOf.as('cause')])
-  failed = failed.where('outcome', 'in', failedOutcomes)
-  if (from !== undefined) failed = failed.where('at', '>=', new Date(from))
-  if (endpoint !== undefined) failed = failed.where('endpoint', '=', endpoint)
-  const newest = failed.orderBy('id', 'desc').limit(MOST_CALLS).as('newest')
-  const rows = await db
-    .selectFrom(newest)
-    .select([
-      'server',
-      'cause',
-      sql<number>`count(*)::integer`.as('calls'),
-      sql<CallCause['outcome']>`(array_agg(outcome order by id desc))[1]`.as('outcome'),
-      sql<string | null>`(array_agg(error order by id desc))[1]`.as('error')
-    ])
-    .groupBy(['server', 'cause'])
-    .orderBy('calls', 'desc')
-    .orderBy(sql`max(id)`, 'desc')
-    .limit(MOST_CAUSES)
-    .execute()
-  return rows.map(({ server, error, ...row }) => ({
-    ...row,
-    ...(server === null ? {} : { server }),
-    ...(error === null ? {} : { error: withoutServer(error) })
-  }))
+  const read = (piece: Piece, most: number) => {
+    let failed = rowsOf(db, piece).where('outcome', 'in', failedOutcomes)
+    if (endpoint !== undefined) failed = failed.where('endpoint', '=', endpoint)
+    let fitting = inOrder(db, failed).select(['id', 'server', 'outcome', 'error', causeOf.as('cause')])
+    if (from !== undefined) fitting = fitting.where('at', '>=', new Date(from))
+    return fitting.orderBy('id', 'desc').limit(most).execute()
+  }
+  const alike = new Map<string, CallCause>()
+  for (const { server, outcome, error, cause } of await scanNewest(db, { limit: MOST_CALLS, read })) {
+    const key = JSON.stringify([server, cause])
+    const known = alike.get(key)
+    if (known) known.calls++
+    else alike.set(key, { ...withServer(server), cause, calls: 1, outcome, ...withError(error) })
+  }
+  // the newest came first, and stay so among those that are as frequent
+  return [...alike.values()].sort((a, b) => b.calls - a.calls).slice(0, MOST_CAUSES)
 }
+
+const withServer = (server: string | null) => (server === null ? {} : { server })
+const withError = (error: string | null) => (error === null ? {} : { error: withoutServer(error) })

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { splitName } from '../domain/names.ts'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
-import { causeOf, failedOutcomes } from './call-causes.ts'
+import { failedOutcomes, hasCause } from './call-causes.ts'
+import { inOrder, listed, rowsOf, scanNewest, type Piece } from './call-scan.ts'
 import type { Expiry } from './expiry.ts'
 import type { Db } from './tables.ts'
 
@@ -57,52 +58,33 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
     )`.execute(db)
 }
 
-const columns = [
-  'id',
-  'at',
-  'kind',
-  'caller_kind',
-  'caller',
-  'client',
-  'endpoint',
-  'via',
-  'client_protocol',
-  'server',
-  'server_protocol',
-  'session_mode',
-  'item',
-  'outcome',
-  'total_ms',
-  'upstream_ms',
-  'queue_ms',
-  'start_ms',
-  'initialize_ms',
-  'ended_in',
-  'request_bytes',
-  'response_bytes',
-  'error',
-  'request_id'
-] as const
-
 /** The newest first, without `contents`. */
 export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
-  const { server, tool, kind, outcome, failed, cause, caller, endpoint, text } = query
-  const { min_ms: least, from, to, before, limit } = query
-  let rows = db.selectFrom('calls').select(columns)
+  const { before, limit } = query
+  const read = (piece: Piece, most: number) => filtered(db, piece, query).orderBy('id', 'desc').limit(most).execute()
+  return (await scanNewest(db, { before, limit, read })).map(toEntry)
+}
+
+function filtered(db: Db, piece: Piece, query: CallFilter) {
+  const { server, tool, kind, outcome, failed, cause, caller, endpoint, text, min_ms: least, from, to } = query
+  let rows = rowsOf(db, piece)
   if (server !== undefined) rows = rows.where('server', '=', server)
   if (tool !== undefined) rows = rows.where(isTool(tool))
   if (kind !== undefined) rows = rows.where('kind', '=', kind)
   if (outcome !== undefined) rows = rows.where('outcome', '=', outcome)
   if (failed !== undefined) rows = rows.where('outcome', failed ? 'in' : 'not in', failedOutcomes)
-  if (cause !== undefined) rows = rows.where('outcome', 'in', failedOutcomes).where(causeOf, '=', cause)
+  if (cause !== undefined) rows = rows.where('outcome', 'in', failedOutcomes)
   if (caller !== undefined) rows = rows.where('caller', '=', caller)
   if (endpoint !== undefined) rows = rows.where('endpoint', '=', endpoint)
-  if (text !== undefined) rows = rows.where(holds(text))
   if (least !== undefined) rows = rows.where('total_ms', '>=', least)
-  if (from !== undefined) rows = rows.where('at', '>=', new Date(from))
-  if (to !== undefined) rows = rows.where('at', '<', new Date(to))
-  if (before !== undefined) rows = rows.where('id', '<', before)
-  return (await rows.orderBy('id', 'desc').limit(limit).execute()).map(toEntry)
+  let fitting = inOrder(db, rows).select(listed)
+  // there is an index of times, which finds too many
+  if (from !== undefined) fitting = fitting.where('at', '>=', new Date(from))
+  if (to !== undefined) fitting = fitting.where('at', '<', new Date(to))
+  // of those that PostgreSQL takes for equally dear the first is looked at first
+  if (text !== undefined) fitting = fitting.where(holds(text))
+  if (cause !== undefined) fitting = fitting.where(hasCause(cause))
+  return fitting
 }
 
 /** Wherever a row of the list shows it. */
@@ -117,7 +99,7 @@ function isTool(qualified: string) {
 }
 
 export async function findCall(db: Db, id: string): Promise<CallEntry | undefined> {
-  const query = db.selectFrom('calls').select([...columns, ...contents])
+  const query = db.selectFrom('calls').select([...listed, ...contents])
   const row = await query.where('id', '=', id).executeTakeFirst()
   return row && toEntry(row)
 }

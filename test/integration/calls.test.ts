@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { sql } from 'kysely'
 import { startApp } from '../app.ts'
 import { createCallStats } from '../../src/registry/call-stats.ts'
 import { readTallies } from '../../src/registry/call-tallies.ts'
@@ -9,7 +10,7 @@ import { callExpiry, findCall, readCalls, recordCalls, usual, type CallRow } fro
 import { expire } from '../../src/registry/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store.ts'
 import type { CallFilter } from '../../src/schemas/call.ts'
-import { engines, freshPlace, later, startRegistry, type Engine } from '../store.ts'
+import { anyEngine, engines, freshPlace, later, startRegistry, type Engine } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
 
 async function openFresh(t: TestContext, engine: Engine): Promise<Store> {
@@ -305,6 +306,38 @@ for (const engine of engines) {
     assert.deepEqual([row?.actor_kind, row?.outcome, row?.count], ['system', 'failed', 7])
   })
 }
+
+test('what fits is found over the borders of pieces and gaps between numbers, and paged through', async (t) => {
+  const { db } = await openFresh(t, anyEngine)
+  const isOdd = (n: number) => n % 700 === 0 || (n > 2_000 && n < 2_300)
+  const error = 'no "50%" of c:\\new_1 on node 7'
+  const rows = Array.from({ length: 4_000 }, (_, n) =>
+    isOdd(n)
+      ? call({ item: `odd-${n}`, outcome: 'failed', error })
+      : call({ outcome: 'failed', error: 'no 50% at all' })
+  )
+  await recordCalls(db, rows.slice(0, 1_000))
+  await sql`select setval(pg_get_serial_sequence('calls', 'id'), 5000000000)`.execute(db)
+  await recordCalls(db, rows.slice(1_000))
+  const odd = rows.flatMap(({ item }) => (item?.startsWith('odd') ? [item] : [])).reverse()
+  const [{ cause } = {}] = (await readCauses(db, {})).filter((each) => each.cause.includes('new_'))
+  assert.equal(cause, 'no … of c:\\new_n on node n')
+  for (const filter of [{ cause }, { text: 'ODD-' }, { cause, text: 'odd' }] as CallFilter[]) {
+    const items = (calls: readonly { item?: string }[]) => calls.map(({ item }) => item)
+    assert.deepEqual(items(await readCalls(db, { ...filter, limit: 500 })), odd)
+    const paged: typeof odd = []
+    for (let before: string | undefined; ;) {
+      const page = await readCalls(db, { ...filter, limit: 99, ...(before === undefined ? {} : { before }) })
+      paged.push(...page.map(({ item }) => item!))
+      if (page.length < 99) break
+      before = page.at(-1)!.id
+    }
+    assert.deepEqual(paged, odd)
+  }
+  assert.deepEqual(await readCalls(db, { text: 'nowhere', limit: 1 }), [])
+  const counts = (await readCauses(db, {})).map(({ calls }) => calls)
+  assert.equal(counts[0]! + counts[1]!, 1_000, 'of the newest 1,000')
+})
 
 const get = async (app: FastifyInstance, path: string) => {
   const answer = await app.inject(`/api/v0${path}`)
