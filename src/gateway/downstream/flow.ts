@@ -24,11 +24,10 @@ export class Flow implements Abandonable, Asker {
   readonly observation: Observation | null
   /** The upstream's, once there is one. */
   #questions: Questions | null = null
-  #forwarded: Forwarded | null = null
-  #failure: unknown = undefined
+  #running: Promise<Forwarded> | null = null
   #isOver = false
+  /** Of whoever waits; what comes first counts. */
   #resolve: ((outcome: Outcome) => void) | null = null
-  #reject: ((error: unknown) => void) | null = null
 
   constructor(call: Call, sink: CallSink, observation: Observation | null) {
     this.call = call
@@ -36,21 +35,26 @@ export class Flow implements Abandonable, Asker {
     this.observation = observation
   }
 
-  /** While the call is parked nobody may be waiting for it. */
+  /** `next` must follow: it takes what goes wrong, also while the call is parked. */
   start(running: Promise<Forwarded>): void {
-    running.then(
-      (forwarded) => this.#end(forwarded, undefined),
-      (error: unknown) => this.#end(null, error)
-    )
+    this.#running = running
   }
 
   /** Rejects as the call does. Asked for once at a time. */
   next(): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
-      this.#reject = reject
-      if (this.#isOver) this.#tell()
-      else if (this.#questions) this.#hear(this.#questions)
+      this.#running!.then(
+        (forwarded) => {
+          this.#end()
+          resolve({ forwarded })
+        },
+        (error: unknown) => {
+          this.#end()
+          reject(error as Error)
+        }
+      )
+      this.#questions?.next((questions) => resolve({ questions }))
     })
   }
 
@@ -67,34 +71,14 @@ export class Flow implements Abandonable, Asker {
 
   #createQuestions(): Questions {
     const questions = new Questions()
+    const resolve = this.#resolve
     if (this.#isOver) questions.close()
-    else if (this.#resolve) this.#hear(questions)
+    else if (resolve) questions.next((asked) => resolve({ questions: asked }))
     return questions
   }
 
-  #hear(questions: Questions): void {
-    questions.next((asked) => {
-      const resolve = this.#resolve
-      this.#resolve = null
-      this.#reject = null
-      resolve?.({ questions: asked })
-    })
-  }
-
-  #end(forwarded: Forwarded | null, failure: unknown): void {
-    this.#forwarded = forwarded
-    this.#failure = failure
+  #end(): void {
     this.#isOver = true
     this.#questions?.close()
-    this.#tell()
-  }
-
-  #tell(): void {
-    const resolve = this.#resolve
-    const reject = this.#reject
-    this.#resolve = null
-    this.#reject = null
-    if (this.#forwarded) resolve?.({ forwarded: this.#forwarded })
-    else reject?.(this.#failure)
   }
 }
