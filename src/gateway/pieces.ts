@@ -34,6 +34,8 @@ export function includesText(pieces: Pieces, text: string): boolean {
 
 /** Less than this is copied: an upstream that sends its answer in crumbs shall cost no more memory than the answer. */
 const CRUMB_BYTES = 16_384
+/** Most answers that come in two chunks are small. */
+const SMALLEST_BYTES = 4_096
 const GATHERED_BYTES = 65_536
 
 /** Gathers what arrives. */
@@ -53,7 +55,7 @@ export class Arrivals {
     }
     if (!this.#open || this.#open.length - this.#filled < chunk.length) {
       this.#close()
-      this.#open = Buffer.allocUnsafeSlow(GATHERED_BYTES)
+      this.#open = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * this.length, SMALLEST_BYTES), GATHERED_BYTES))
     }
     this.#open.set(chunk, this.#filled)
     this.#filled += chunk.length
