@@ -1,26 +1,25 @@
-import { type JsonLimits, JsonError, MAX_DEPTH, readKey, type Member } from './json.ts'
+import {
+  BACKSLASH,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  LOWER_E,
+  MINUS,
+  NINE,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  PLUS,
+  POINT,
+  QUOTE,
+  UPPER_E,
+  ZERO
+} from './json-characters.ts'
+import { type JsonLimits, JsonError, readKey, syntax, unbounded, type Member } from './json.ts'
 
-const QUOTE = 34
-const PLUS = 43
-const COMMA = 44
-const MINUS = 45
-const POINT = 46
-const ZERO = 48
-const NINE = 57
-const COLON = 58
-const UPPER_E = 69
-const OPEN_ARRAY = 91
-const BACKSLASH = 92
-const LOWER_E = 101
-const OPEN_OBJECT = 123
-const CLOSE_OBJECT = 125
-const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 /** Calling `indexOf` costs as much as looking at some hundred bytes; text full of escapes is better looked at. */
 const WINDOW = 256
 
 const words = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')]
-
-const syntax = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
 
 /** Offset of the next byte that is not white space. */
 export function skipSpaceBytes(bytes: Buffer, at: number): number {

@@ -1,3 +1,22 @@
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  LOWER_E,
+  MINUS,
+  NINE,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  PLUS,
+  POINT,
+  QUOTE,
+  SPACE,
+  UPPER_E,
+  ZERO
+} from './json-characters.ts'
+
 /**
  * Reads the structure of JSON text without building values: where members and elements begin and end, so that what is
  * not ours passes byte for byte (architecture, ideas 1 and 4). Offsets are into the text given; on the `latin1Slice()` of
@@ -40,26 +59,9 @@ export class JsonError extends Error {
 
 /** Nesting that no text may pass, ours or an upstream's (decisions "Limits"). */
 export const MAX_DEPTH = 64
-const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
+export const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 
-const SPACE = 32
-const QUOTE = 34
-const PLUS = 43
-const COMMA = 44
-const MINUS = 45
-const POINT = 46
-const ZERO = 48
-const NINE = 57
-const COLON = 58
-const UPPER_E = 69
-const OPEN_ARRAY = 91
-const BACKSLASH = 92
-const CLOSE_ARRAY = 93
-const LOWER_E = 101
-const OPEN_OBJECT = 123
-const CLOSE_OBJECT = 125
-
-const syntax = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
+export const syntax = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
 
 /** Offset of the next character that is not white space. */
 export function skipSpace(text: string, at: number): number {
