@@ -12,7 +12,17 @@ import { createUpstreams } from '../../src/gateway/upstreams.ts'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { until } from '../until.ts'
 import { catalogOf, storedServer } from './stored.ts'
-import { closing, countingClient, failureOf, newCall, noSpares, sessionVerdict, textOf, toolCall } from './upstreams.ts'
+import {
+  closing,
+  countingClient,
+  failureOf,
+  newCall,
+  noSpares,
+  ordinary,
+  sessionVerdict,
+  textOf,
+  toolCall
+} from './upstreams.ts'
 
 const origin = { era: 'legacy', owner: 'one', principal: 'one' } as const
 const roots = '{"roots":{}}'
@@ -35,20 +45,13 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
   const deadlines = createDeadlines()
   const taken: string[] = []
   const upstream = createUpstream({
+    ...ordinary,
     server: { name: 'alpha', transport: 'streamable_http', session_mode: 'stateless' },
-    verdict: sessionVerdict,
     client,
-    slots: undefined,
     deadlines,
     shares: createShares(Infinity),
     observer: joinObservers([{ sessionTaken: (_, isSpare) => taken.push(isSpare ? 'hit' : 'miss') }]),
-    connectMs: 2_000,
-    idleMs: 60_000,
     spares: { ...noSpares, most: 1 },
-    callMs: 5_000,
-    callTotalMs: 10_000,
-    redact: (text) => text,
-    onNotification() {},
     ...more
   })
   closing(t, upstream, deadlines, recorder)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { buildConnector } from 'undici'
-import { nobody } from '../../src/gateway/observation.ts'
 import { createDeadlines } from '../../src/gateway/deadlines.ts'
 import { createShares } from '../../src/gateway/shares.ts'
 import { createUpstream, chooseEra, type UpstreamOptions } from '../../src/gateway/upstream/upstream.ts'
@@ -19,7 +18,7 @@ import {
   dualVerdict,
   failureOf,
   newCall,
-  noSpares,
+  ordinary,
   sessionVerdict,
   textOf
 } from './upstreams.ts'
@@ -31,20 +30,11 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
   const client = countingClient(url)
   const deadlines = createDeadlines()
   const upstream = createUpstream({
+    ...ordinary,
     server: { name: 'alpha', transport: 'streamable_http', session_mode: 'stateful' },
-    verdict: sessionVerdict,
     client,
-    slots: undefined,
     deadlines,
     shares: createShares(Infinity),
-    observer: nobody,
-    connectMs: 2_000,
-    idleMs: 60_000,
-    spares: noSpares,
-    callMs: 5_000,
-    callTotalMs: 10_000,
-    redact: (text) => text,
-    onNotification() {},
     ...more
   })
   return { upstream, client, deadlines }

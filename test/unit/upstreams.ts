@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { nobody } from '../../src/gateway/observation.ts'
 import { Call, silentSink, type Answer, type Outgoing, type Sink } from '../../src/gateway/upstream/call.ts'
 import type { TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -12,6 +13,20 @@ export const sessionVerdict: Verdict = { ...legacyVerdict, hasSessions: true }
 export const dualVerdict: Verdict = { ...sessionVerdict, modern: '2026-07-28' }
 
 export const noSpares = { most: 0, idleMs: 60_000, inTurn: (work: () => Promise<void>) => work(), onChange() {} }
+
+/** What most upstreams of the tests have in common: a server with sessions, no spares, nobody who watches. */
+export const ordinary = {
+  verdict: sessionVerdict,
+  slots: undefined,
+  observer: nobody,
+  connectMs: 2_000,
+  idleMs: 60_000,
+  spares: noSpares,
+  callMs: 5_000,
+  callTotalMs: 10_000,
+  redact: (text: string) => text,
+  onNotification() {}
+} as const
 
 /** The transport to a fixture, with the number of connections that it was asked for. */
 export function countingClient(url: string): TransportClient & { readonly opened: () => number } {
