@@ -177,6 +177,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
   const acquireSingle = (need: Need): Connection | Promise<Connection> => {
     const use = (connection: Connection) => {
+      // a spare, and one that was joined, was not opened for what this call wants to hear
       hear(connection, need)
       single.add(connection)
       spares?.given()
