@@ -2,6 +2,7 @@ import { MODERN_VERSION } from '../domain/protocol.ts'
 import { maskSecrets } from '../domain/redaction.ts'
 import { escaped } from '../domain/text.ts'
 import { UNSAID_REVISION, usual, type CallRow } from '../registry/calls.ts'
+import { createLater } from './later.ts'
 import type { CallObservation, Observer } from './observation.ts'
 
 /** Texts may come from outside: as long as this, and nothing in them that is not seen. */
@@ -101,11 +102,14 @@ interface Sink {
 }
 
 /** Writes down each call that is over; `contents`: with its arguments and its result. */
-export const createCallLog = (log: Sink, contents: boolean): Pick<Observer, 'call'> => ({
-  call(done) {
-    if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(done))
-    if (!contents) return log.record(withTail(rowOf(done), done))
-    // reading them takes time, and the answer has not gone yet
-    setImmediate(() => log.record(withContents(done)))
+export function createCallLog(log: Sink, contents: boolean): Pick<Observer, 'call'> {
+  const later = createLater()
+  return {
+    call(done) {
+      if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(done))
+      if (!contents) return log.record(withTail(rowOf(done), done))
+      // reading them takes time, and the answer has not gone yet
+      later(() => log.record(withContents(done)))
+    }
   }
-})
+}

@@ -1,5 +1,6 @@
 import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
+import { createLater } from './later.ts'
 import { createGather } from './pieces.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
@@ -105,6 +106,7 @@ export function createTransports(options: TransportOptions): Transports {
   const { version, connector, maxResponseBytes, stdio, children, log } = options
   const tails = new Map<string, StderrTail>()
   const gather = createGather()
+  const later = createLater()
   const tail = (name: string) => {
     const known = tails.get(name) ?? createStderrTail()
     tails.set(name, known)
@@ -117,6 +119,7 @@ export function createTransports(options: TransportOptions): Transports {
     connector,
     maxResponseBytes,
     gather,
+    later,
     verdict,
     authorization
   })

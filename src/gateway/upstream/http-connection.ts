@@ -4,6 +4,7 @@ import type { Connection, Era, Greeting } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { createHearing, type Hearing, type Streams } from './hearing.ts'
+import type { Later } from '../later.ts'
 import type { Gather } from '../pieces.ts'
 import type { HttpPool } from './http-pool.ts'
 import {
@@ -36,6 +37,7 @@ export interface Shared {
   readonly hasCredential: boolean
   readonly maxBytes: number
   readonly gather: Gather
+  readonly later: Later
   readonly connections: Set<HttpConnection>
   readonly streams: Streams
   nextId(): string
@@ -53,7 +55,7 @@ export interface ConnectOptions {
 
 /** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
 export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, gather } = shared
+  const { pool, hasCredential, maxBytes, gather, later } = shared
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
@@ -84,6 +86,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     hasCredential,
     maxBytes,
     gather,
+    later,
     reply,
     cancel(id, reason) {
       const params = `{"requestId":${id},"reason":"${reason}"}`

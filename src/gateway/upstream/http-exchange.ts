@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { type JsonLimits, members, valueOf, withMembers } from '../json.ts'
 import type { Held } from '../bag.ts'
+import type { Later } from '../later.ts'
 import { Asked, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
@@ -17,6 +18,7 @@ export interface ExchangeHost {
   readonly hasCredential: boolean
   readonly maxBytes: number
   readonly gather: Gather
+  readonly later: Later
   /** Answers a request of the upstream's; `id` is JSON text. */
   reply(id: string, answer: Answer): void
   /** Tells a legacy upstream that the request is given up. */
@@ -139,7 +141,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     this.#mode = 'headers'
     this.#host.ended(this)
     if (this.#isSettled) return
-    if (mode === 'json') this.#readJson()
+    if (mode === 'json') this.#host.later(() => this.#readJson())
     else this.#streamEnded(new UpstreamFailure('unreachable', 'event stream ended before the answer'))
   }
 
@@ -241,6 +243,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   #readJson(): void {
+    if (this.#isSettled) return
     try {
       const answer = this.#answer(this.#body!.take())
       if (this.#status < 300 || answer.kind === 'error') this.#finish(answer)

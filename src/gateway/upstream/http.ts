@@ -3,6 +3,7 @@ import { objectOr } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/protocol.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import type { Verdict } from '../../registry/model.ts'
+import { createLater, type Later } from '../later.ts'
 import { createGather, type Gather } from '../pieces.ts'
 import type { Authorization } from './authorization.ts'
 import { type Answer, Call, silentSink } from './call.ts'
@@ -27,6 +28,8 @@ export interface HttpClientOptions {
   readonly maxResponseBytes: number
   /** Shared by clients whose answers are read one at a time. Default: one of its own. */
   readonly gather?: Gather
+  /** Shared by all clients, whose answers are passed on together. Default: one of its own. */
+  readonly later?: Later
   /** Requests at a time; more queue. Default 128. */
   readonly connections?: number
   /** Requests under way and queued; more fail with `overloaded`. Default 4096. */
@@ -82,7 +85,7 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, gather } = shared
+  const { pool, hasCredential, maxBytes, gather, later } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -90,6 +93,7 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
       hasCredential,
       maxBytes,
       gather,
+      later,
       reply() {},
       cancel() {},
       resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
@@ -157,6 +161,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
     maxBytes: options.maxResponseBytes,
     gather: options.gather ?? createGather(),
+    later: options.later ?? createLater(),
     connections,
     streams: unknownStreams(),
     nextId: () => String(++lastId)
