@@ -12,7 +12,7 @@ export interface Caller {
   /** The servers that it may use over MCP. */
   readonly allowed: AllowList
   /** SHA-256 of the access token that a user showed: what is written on its word checks it again. */
-  readonly tokenHash?: Uint8Array
+  readonly tokenHash?: Uint8Array | undefined
   /** For the audit log. */
   readonly address?: string
   readonly requestId?: string
@@ -24,6 +24,13 @@ export const developmentCaller: Caller = {
   name: 'development',
   key: 'development',
   allowed: allServers
+}
+
+/** How a caller goes away before the answer. One listener, where an AbortSignal costs as much as a look-up of its call. */
+export interface Departure {
+  readonly hasLeft: boolean
+  /** Set by whoever works for the caller. */
+  onLeave: (() => void) | null
 }
 
 /** A server as REST shows it (contract 2.1 plus `enabled`). */
@@ -198,13 +205,13 @@ export interface Gateway {
   setItemsEnabled(caller: Caller, kind: ItemKind, entity: string, enabled: boolean): Promise<string[]>
   /**
    * Contract 2.4. `args` is the JSON text of the arguments object, or undefined where the caller gave none.
-   * Resolves with the JSON text of the result. `signal` aborts when the caller has left.
+   * Resolves with the JSON text of the result.
    */
-  invoke(caller: Caller, name: string, args: string | undefined, signal: AbortSignal): Promise<Buffer | string>
+  invoke(caller: Caller, name: string, args: string | undefined, departure: Departure): Promise<Buffer | string>
   /** Contract 2.5: `{description?, messages, meta?}`. */
-  render(caller: Caller, name: string, args: Record<string, string>, signal: AbortSignal): Promise<Buffer | string>
+  render(caller: Caller, name: string, args: Record<string, string>, departure: Departure): Promise<Buffer | string>
   /** `{contents: […]}`. */
-  read(caller: Caller, uri: string, signal: AbortSignal): Promise<Buffer | string>
+  read(caller: Caller, uri: string, departure: Departure): Promise<Buffer | string>
   /** Whether the tool's own schema declares a property of that name (decisions: a lone `arguments` member). */
   hasToolProperty(name: string, property: string): boolean
 }

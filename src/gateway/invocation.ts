@@ -7,7 +7,7 @@ import { createBag, type Held } from './bag.ts'
 import { adaptResult, errorCode, errorMessage } from './bridge.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Core } from './downstream/exchange.ts'
-import type { Caller, Gateway } from './gateway.ts'
+import type { Caller, Departure, Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
 import { Observation, REST_ENDPOINT, type CallKind, type Observer } from './observation.ts'
 import { paramHeaderPairs } from './param-headers.ts'
@@ -48,8 +48,20 @@ function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer):
   return new AppError(isMissing ? 404 : 502, serverError(name, errorMessage(answer)))
 }
 
+/** A request, and whom it is for. */
+interface Prepared {
+  readonly server: ServerBlock
+  readonly request: Outgoing
+}
+
 const left = () => new UpstreamFailure('cancelled', 'the caller has left')
 const revoked = new UpstreamFailure('cancelled', 'the access token is not valid any more')
+
+/** What went wrong with a call, as its caller is told. */
+function toldOf(error: unknown, call: Call | undefined, server: ServerBlock | undefined): unknown {
+  if (call && call.stopped === revoked) return unauthorized(revoked.message)
+  return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
+}
 
 /** Tools, prompts and resources as plain HTTP uses them (contract 4.3, 4.4; decisions). */
 export function createInvocation(catalog: () => Catalog, core: Core, observer: Observer): Invocation {
@@ -66,57 +78,52 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       throw new AppError(409, `tool "${name}" cannot be used: ${item.params.problem}`)
     throw item.server.enabled ? disabled(labels[item.kind], name) : disabled('server', item.server.name)
   }
-  const send = async (
-    observation: Observation,
-    server: ServerBlock,
-    request: Outgoing,
-    signal: AbortSignal
+  /**
+   * One call, from what it is for to its answer, told however it goes. One function: a promise more is a measurable part of
+   * a call's cost. `prepare` throws what the caller is told instead.
+   */
+  const run = async (
+    kind: CallKind,
+    caller: Caller,
+    asked: string,
+    departure: Departure,
+    prepare: (observation: Observation) => Prepared
   ): Promise<Payload> => {
-    const trace = observation.joins(observation.caller.trace)
-    const meta = trace && observer.tracer ? traceMembers(trace) : ''
-    const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
-    call.observation = observation
-    observation.params = request.members
-    if (signal.aborted) throw toAppError(left(), server.name)
-    const stop = () => call.stop(left())
-    signal.addEventListener('abort', stop, { once: true })
-    const principal = observation.caller.key
-    const active: Running = { principal, call, slot: -1 }
-    running.add(active)
+    const { requestId, key: principal } = caller
+    const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
+    observation.aims(undefined, asked)
+    let active: Running | undefined
+    let server: ServerBlock | undefined
     try {
+      const prepared = prepare(observation)
+      const { request } = prepared
+      server = prepared.server
+      const { method } = request
+      const trace = observation.joins(caller.trace)
+      const meta = trace && observer.tracer ? traceMembers(trace) : ''
+      const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
+      call.observation = observation
+      observation.params = request.members
+      if (departure.hasLeft) throw left()
+      departure.onLeave = () => call.stop(left())
+      active = { principal, call, slot: -1 }
+      running.add(active)
       const { answer, era } = await core.forward(server, call, { era: 'modern', owner: principal, principal })
       if (answer.kind === 'error') {
         observation.end('failed', errorMessage(answer))
         throw refusalOf(server, request, answer)
       }
-      const { method } = request
       const adaptation = { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' } as const
       const result = adaptResult(answer.body, adaptation)
       observation.answered(answer.body)
       return result
     } catch (error) {
-      if (call.stopped === revoked) throw unauthorized(revoked.message)
-      throw error instanceof UpstreamFailure ? toAppError(error, server.name) : error
+      const told = toldOf(error, active?.call, server)
+      observation.failed(told)
+      throw told
     } finally {
-      running.delete(active)
-      signal.removeEventListener('abort', stop)
-    }
-  }
-  /** Tells how it went, what becomes of it before a server is asked included. */
-  const observe = async <T>(
-    kind: CallKind,
-    caller: Caller,
-    asked: string,
-    work: (observation: Observation) => Promise<T>
-  ): Promise<T> => {
-    const { requestId } = caller
-    const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
-    observation.aims(undefined, asked)
-    try {
-      return await work(observation)
-    } catch (error) {
-      observation.failed(error)
-      throw error
+      departure.onLeave = null
+      if (active) running.delete(active)
     }
   }
   const use = (
@@ -124,16 +131,16 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     caller: Caller,
     name: string,
     args: string | undefined,
-    signal: AbortSignal
+    departure: Departure
   ): Promise<Payload> =>
-    observe(kind, caller, name, (observation) => {
+    run(kind, caller, name, departure, (observation) => {
       const item = findNamed(kind, name)
-      observation.aims(item.server.name, item.name)
+      const { server } = item
+      observation.aims(server.name, item.name)
       refuseDisabled(item, name)
       const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
       const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []
-      const method = methodOf[kind]
-      return send(observation, item.server, { method, members, meta: '', name: item.name, headers }, signal)
+      return { server, request: { method: methodOf[kind], members, meta: '', name: item.name, headers } }
     })
   const resolve = (uri: string): ResourceTarget => {
     const target = globalScope(catalog()).resolve(uri)
@@ -154,20 +161,22 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       if (!item) throw notFound(labels[kind], name)
       return itemRecord(catalog(), item)
     },
-    invoke: async (caller, name, args, signal) => (await use('tool', caller, name, args ?? '{}', signal)).bytes,
-    async render(caller, name, args, signal) {
-      const result = await use('prompt', caller, name, JSON.stringify(args), signal)
+    invoke: async (caller, name, args, departure) => (await use('tool', caller, name, args ?? '{}', departure)).bytes,
+    async render(caller, name, args, departure) {
+      const result = await use('prompt', caller, name, JSON.stringify(args), departure)
       return renamedMeta(result.toString())
     },
-    read: (caller, uri, signal) =>
-      observe('resource', caller, uri, async (observation) => {
-        const target = resolve(uri)
-        observation.aims(target.server.name, target.uri)
-        const members = `"uri":${JSON.stringify(target.uri)}`
-        const request = { method: 'resources/read', members, meta: '', name: target.uri }
-        const result = await send(observation, target.server, request, signal)
-        return (target.isAlias ? aliasedContents(result, target) : result).bytes
-      }),
+    async read(caller, uri, departure) {
+      let target: ResourceTarget | undefined
+      const result = await run('resource', caller, uri, departure, (observation) => {
+        target = resolve(uri)
+        const { server, uri: own } = target
+        observation.aims(server.name, own)
+        const members = `"uri":${JSON.stringify(own)}`
+        return { server, request: { method: 'resources/read', members, meta: '', name: own } }
+      })
+      return (target?.isAlias ? aliasedContents(result, target) : result).bytes
+    },
     endCalls(principals) {
       for (const { principal, call } of running) if (principals.has(principal)) call.stop(revoked)
     },

@@ -22,7 +22,9 @@ declare module 'fastify' {
 /** The caller of a request that has passed this plugin's hook, with what the audit log says of the request. */
 export function callerOf({ caller, ip, id, headers }: FastifyRequest): Caller {
   if (!caller) throw forbidden('no caller is known for this request')
-  return { ...caller, address: ip, requestId: id, trace: traceOfHeaders(headers) }
+  const { kind, name, key, allowed, tokenHash } = caller
+  // not spread: each call over REST comes by
+  return { kind, name, key, allowed, tokenHash, address: ip, requestId: id, trace: traceOfHeaders(headers) }
 }
 
 /** Whom a route is for, as the refused are told. */

@@ -5,8 +5,12 @@ import type { Config } from '../config.ts'
 import { AppError, invalid } from '../errors.ts'
 import { checkJson, JsonError, type JsonLimits } from '../gateway/json.ts'
 
-/** Text of the bodies that are being worked on, by the value that was parsed from it. */
-const texts = new WeakMap<object, string>()
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** JSON text of the body; null where there is none. */
+    bodyText: string | null
+  }
+}
 
 /** Bodies are read as they come: one that is compressed would be taken for broken JSON. */
 export function refuseEncoding({ headers }: FastifyRequest): AppError | null {
@@ -15,11 +19,10 @@ export function refuseEncoding({ headers }: FastifyRequest): AppError | null {
   return new AppError(415, 'bodies with a Content-Encoding are not accepted')
 }
 
-/** The JSON text that a request body was parsed from: what must pass byte for byte is cut out of it. */
-export function rawBody(body: object): string {
-  const text = texts.get(body)
-  if (text === undefined) throw new Error('not the body of a request')
-  return text
+/** The JSON text that a request's body was parsed from: what must pass byte for byte is cut out of it. */
+export function textOf({ bodyText }: FastifyRequest): string {
+  if (bodyText === null) throw new Error('a request without a body')
+  return bodyText
 }
 
 function readText(bytes: Buffer, limits: JsonLimits): string {
@@ -41,6 +44,7 @@ function readText(bytes: Buffer, limits: JsonLimits): string {
 export default fp<{ limits: Config['limits'] }>(
   async (app, { limits: { jsonDepth: depth, jsonElements: elements } }) => {
     const parse = app.getDefaultJsonParser('error', 'error')
+    app.decorateRequest('bodyText', null)
     app.removeAllContentTypeParsers()
     for (const type of ['application/json', /^application\/[\w.-]+\+json$/]) {
       app.addContentTypeParser<Buffer>(type, { parseAs: 'buffer' }, (request, bytes, done) => {
@@ -48,10 +52,8 @@ export default fp<{ limits: Config['limits'] }>(
         if (refused) return done(refused)
         if (bytes.length === 0) return done(null, undefined)
         const text = readText(bytes, { depth, elements })
-        void parse(request, text, (error, body: unknown) => {
-          if (typeof body === 'object' && body !== null) texts.set(body, text)
-          done(error, body)
-        })
+        request.bodyText = text
+        void parse(request, text, done)
       })
     }
   },

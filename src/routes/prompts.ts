@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { Prompt, PromptCall, PromptResult } from '../schemas/prompt.ts'
 import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
-import { leaving, sendJson } from './replies.ts'
+import { departureOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['prompts']
@@ -55,7 +55,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { name, arguments: args = {} } = request.body
-      return sendJson(reply, await gateway.render(callerOf(request), name, args, leaving(reply)))
+      return sendJson(reply, await gateway.render(callerOf(request), name, args, departureOf(reply)))
     }
   )
 }

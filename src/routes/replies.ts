@@ -1,14 +1,17 @@
 import type { FastifyReply } from 'fastify'
+import type { Departure } from '../gateway/gateway.ts'
 
 /** Sends JSON text as it is: nothing is parsed and written again, so nothing is lost. */
 export const sendJson = (reply: FastifyReply, text: Buffer | string): FastifyReply =>
   reply.type('application/json; charset=utf-8').send(text)
 
-/** Aborts when the caller leaves before the answer. */
-export function leaving({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort()
+/** Tells when the caller leaves before the answer. */
+export function departureOf({ raw }: FastifyReply): Departure {
+  const departure: { hasLeft: boolean } & Departure = { hasLeft: false, onLeave: null }
+  raw.on('close', () => {
+    if (raw.writableFinished) return
+    departure.hasLeft = true
+    departure.onLeave?.()
   })
-  return controller.signal
+  return departure
 }

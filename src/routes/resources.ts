@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from '../schemas/resource.ts'
 import { failures, ref, ServerQuery, UriQuery } from '../schemas/shared.ts'
-import { leaving, sendJson } from './replies.ts'
+import { departureOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['resources']
@@ -59,6 +59,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(ResourceContents), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
       }
     },
-    async (request, reply) => sendJson(reply, await gateway.read(callerOf(request), request.body.uri, leaving(reply)))
+    async (request, reply) =>
+      sendJson(reply, await gateway.read(callerOf(request), request.body.uri, departureOf(reply)))
   )
 }

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
-import { rawBody } from '../plugins/json-body.ts'
+import { textOf } from '../plugins/json-body.ts'
 import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
 import { Tool, ToolCall, ToolResult } from '../schemas/tool.ts'
-import { leaving, sendJson } from './replies.ts'
+import { departureOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 import { toolArguments } from './tool-arguments.ts'
 
@@ -58,8 +58,8 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { name } = request.body
-      const args = toolArguments(rawBody(request.body), () => gateway.hasToolProperty(name, 'arguments'))
-      return sendJson(reply, await gateway.invoke(callerOf(request), name, args, leaving(reply)))
+      const args = toolArguments(textOf(request), () => gateway.hasToolProperty(name, 'arguments'))
+      return sendJson(reply, await gateway.invoke(callerOf(request), name, args, departureOf(reply)))
     }
   )
 }
