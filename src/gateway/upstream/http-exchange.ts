@@ -74,6 +74,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   lingersUntil = 0
   #abort: ((error?: Error) => void) | null = null
   #mode: Mode = 'headers'
+  /** Whether the response has begun and not ended. */
+  #isOpen = false
   #status = 0
   #expected = 0
   #body: Arrivals | null = null
@@ -121,6 +123,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     if (status < 200 || this.#isSettled) return true
     this.headers = headers
     this.#status = status
+    this.#isOpen = true
     const type = headerOf(headers, 'content-type') ?? ''
     const isGood = status < 300
     if (isGood && isEventStream(type)) this.#openStream()
@@ -131,27 +134,35 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   onData(chunk: Buffer): boolean {
     if (this.#mode === 'json') this.#addJson(chunk)
-    else if (this.#mode === 'stream') this.#addEvents(chunk)
+    else if (this.#mode === 'stream') this.#host.later(() => this.#addEvents(chunk))
     else this.#discard(chunk)
     return true
   }
 
   onComplete(): void {
-    const mode = this.#mode
-    this.#mode = 'headers'
-    this.#host.ended(this)
+    this.#end()
     if (this.#isSettled) return
-    if (mode === 'json') this.#host.later(() => this.#readJson())
-    else this.#streamEnded(new UpstreamFailure('unreachable', 'event stream ended before the answer'))
+    if (this.#mode === 'json') this.#host.later(() => this.#readJson())
+    else this.#endStream(new UpstreamFailure('unreachable', 'event stream ended before the answer'))
   }
 
   onError(error: Error): void {
-    const mode = this.#mode
-    this.#mode = 'headers'
-    this.#host.ended(this)
+    this.#end()
     if (this.#isSettled) return
-    if (mode === 'stream') this.#streamEnded(socketFailure(error, true))
+    if (this.#mode === 'stream') this.#endStream(socketFailure(error, true))
     else this.#fail(socketFailure(error, this.#isSent))
+  }
+
+  #end(): void {
+    this.#isOpen = false
+    this.#host.ended(this)
+  }
+
+  /** Behind the events that were read before. */
+  #endStream(failure: UpstreamFailure): void {
+    this.#host.later(() => {
+      if (!this.#isSettled) this.#streamEnded(failure)
+    })
   }
 
   /** Whether a body of that status is worth reading: a JSON-RPC message may stand in it. */
@@ -185,6 +196,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   #addEvents(chunk: Buffer): void {
+    if (this.#isSettled) return
     const stream = this.#stream!
     if (!stream.write(chunk)) this.#tooLarge()
     this.#lastEventId = stream.lastEventId ?? this.#lastEventId
@@ -215,13 +227,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     this.#isSettled = true
     this.#call.onStop = null
     clearTimeout(this.#retry)
-    const isOpen = this.#mode !== 'headers'
-    if (isOpen) {
-      this.#mode = 'discard'
-      this.#expected = 0
-    }
+    this.#mode = 'discard'
+    this.#expected = 0
     this.#body = null
-    this.#host.settled(this, isOpen)
+    this.#host.settled(this, this.#isOpen)
   }
 
   #done(answer: Answer): void {
