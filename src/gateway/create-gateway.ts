@@ -29,6 +29,7 @@ import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
 import { createGroups } from './groups.ts'
 import { createInvocation } from './invocation.ts'
+import { createLater } from './later.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
 import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
@@ -151,7 +152,9 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     connectMs: timeouts.connectMs,
     own: listening
   })
+  const later = createLater()
   const transports = createTransports({
+    later,
     version,
     connector: egress.connector,
     maxResponseBytes: limits.upstreamResponseBytes,
@@ -327,6 +330,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       },
       maxStreams: limits.sessions,
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
+      later,
       maxBatch: limits.batch,
       maxBufferedBytes: limits.streamBufferBytes,
       identity,

@@ -1,6 +1,6 @@
 import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
-import { createLater } from './later.ts'
+import type { Later } from './later.ts'
 import { createGather } from './pieces.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
@@ -55,6 +55,7 @@ export const configTarget = (config: ServerConfig, authorization?: Authorization
   }) satisfies Target
 
 export interface TransportOptions {
+  readonly later: Later
   /** Our version, told to upstreams. */
   readonly version: string
   /** For HTTP: the egress policy's. */
@@ -103,10 +104,9 @@ const refusingClient = (problem: UpstreamFailure): TransportClient => ({
 })
 
 export function createTransports(options: TransportOptions): Transports {
-  const { version, connector, maxResponseBytes, stdio, children, log } = options
+  const { later, version, connector, maxResponseBytes, stdio, children, log } = options
   const tails = new Map<string, StderrTail>()
   const gather = createGather()
-  const later = createLater()
   const tail = (name: string) => {
     const known = tails.get(name) ?? createStderrTail()
     tails.set(name, known)

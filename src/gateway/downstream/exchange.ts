@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerBlock } from '../catalog.ts'
 import type { Caller } from '../gateway.ts'
 import type { JsonLimits } from '../json.ts'
+import type { Later } from '../later.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
 import type { Observation, Observer } from '../observation.ts'
 import type { Scope } from '../scope.ts'
@@ -87,6 +88,7 @@ export interface Edge {
   /** Most messages that one batch may hold. */
   readonly maxBatch: number
   readonly maxBufferedBytes: number
+  readonly later: Later
   readonly identity: Identity
   /** The same as JSON text. */
   readonly serverInfo: string

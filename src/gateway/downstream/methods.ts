@@ -62,7 +62,9 @@ const list =
     const { bytes, next } = listPage(scope, kind, index)
     const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(place, version, next)}",`
     const stamp = stampOf(exchange, uncached)
-    reply.list(message.id, `{${nextCursor}"${listMembers[kind]}":[`, bytes, stamp === '' ? ']}' : `],${stamp}}`)
+    const before = `{${nextCursor}"${listMembers[kind]}":[`
+    // as answers of upstreams are: lists that are asked for together are cheaper to send together
+    edge.later(() => reply.list(message.id, before, bytes, stamp === '' ? ']}' : `],${stamp}}`))
   }
 
 /** What servers are asked for is told, what becomes of it before that included. */
