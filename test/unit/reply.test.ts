@@ -4,6 +4,8 @@ import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
+import { openBatch } from '../../src/gateway/downstream/batch.ts'
+import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createHeartbeat, Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
 import { Part, type Responder } from '../../src/gateway/downstream/responder.ts'
 import { until } from '../until.ts'
@@ -335,4 +337,28 @@ test('what is under way for a principal whose token was revoked is given up: a 4
   )
   assert.deepEqual([stream.response.statusCode, stream.body], [200, 'event: message\ndata: {"a":1}\n\n'])
   assert.equal(left, 2)
+})
+
+test('an answer for which a batch has no room is an error, and the others are sent', async (t) => {
+  const messages = ['1', '"two"', '3', '4'].map((id) =>
+    readMessage(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`, { depth: 8, elements: 8 })
+  )
+  const entries = Buffer.alloc(22_400_000, ' ')
+  const { whole } = await open(t, (reply) => {
+    const parts = openBatch(messages, reply, { heartbeat: createHeartbeat() })
+    for (const [i, part] of parts.entries())
+      part.list(messages[i]!.id, '{"tools":[', i < 3 ? entries : Buffer.alloc(0), ']}')
+  })
+  const answers = JSON.parse((await whole()).body) as { id: unknown; result?: object; error?: object }[]
+  const error = { code: -32603, message: 'the answers of the batch are too long together' }
+  const result = { tools: [] }
+  assert.deepEqual(
+    answers.map(({ id, ...rest }) => [id, rest]),
+    [
+      [1, { jsonrpc: '2.0', result }],
+      ['two', { jsonrpc: '2.0', result }],
+      [3, { jsonrpc: '2.0', error }],
+      [4, { jsonrpc: '2.0', result }]
+    ]
+  )
 })

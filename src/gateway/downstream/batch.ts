@@ -1,9 +1,12 @@
 import { checkJson, elements, type JsonLimits } from '../json.ts'
 import { classify, LAST_BATCH_VERSION } from './era.ts'
 import type { Edge } from './exchange.ts'
-import { codes, ProtocolError, readMessage, structure, type Message } from './jsonrpc.ts'
+import { codes, errorText, ProtocolError, readMessage, structure, type Message } from './jsonrpc.ts'
 import type { Reply } from './reply.ts'
 import { Part, type Channel } from './responder.ts'
+
+/** Of the answers that wait for the others of their batch: a text has a longest length, and the memory an end. */
+const MAX_WAITING_CHARACTERS = 67_108_864
 
 const refuse = (reason: string) => new ProtocolError(codes.invalidRequest, `Invalid Request: ${reason}`)
 
@@ -47,11 +50,18 @@ export function readBatch(text: string, version: string | undefined, { limits, m
 
 /**
  * A part of the answer for each message, in their order. The answer is one JSON array, unless something has to be said
- * before it is complete: then each answer is an event.
+ * before it is complete: then each answer is an event. An answer for which the array has no room is an error instead.
  */
-export function openBatch(messages: readonly Message[], reply: Reply, { heartbeat }: Edge): Part[] {
+export function openBatch(messages: readonly Message[], reply: Reply, { heartbeat }: Pick<Edge, 'heartbeat'>): Part[] {
   const waiting: string[] = []
+  let size = 0
   let open = messages.length
+  const wait = (text: string, id: string) => {
+    const hasRoom = reply.isStream || size + text.length <= MAX_WAITING_CHARACTERS
+    const kept = hasRoom ? text : errorText(id, codes.internal, 'the answers of the batch are too long together')
+    size += kept.length
+    waiting.push(kept)
+  }
   const flush = () => {
     reply.openStream()
     for (const text of waiting.splice(0)) reply.message(text)
@@ -71,7 +81,7 @@ export function openBatch(messages: readonly Message[], reply: Reply, { heartbea
     },
     done(part, text) {
       heartbeat.delete(part)
-      if (text !== undefined) waiting.push(text)
+      if (text !== undefined) wait(text, part.id)
       if (reply.isStream) flush()
       if (--open === 0) finish()
     }

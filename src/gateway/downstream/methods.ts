@@ -64,7 +64,8 @@ const list =
     const stamp = stampOf(exchange, uncached)
     const before = `{${nextCursor}"${listMembers[kind]}":[`
     // as answers of upstreams are: lists that are asked for together are cheaper to send together
-    edge.later(() => reply.list(message.id, before, bytes, stamp === '' ? ']}' : `],${stamp}}`))
+    const turn = new Promise<void>(edge.later)
+    return turn.then(() => reply.list(message.id, before, bytes, stamp === '' ? ']}' : `],${stamp}}`))
   }
 
 /** What servers are asked for is told, what becomes of it before that included. */

@@ -50,9 +50,9 @@ export class Part implements Responder {
   readonly isStream = false
   isEnded = false
   onLeave: (() => void) | null = null
-  private readonly channel: Channel
   /** JSON text of the request's id. */
-  private readonly id: string
+  readonly id: string
+  private readonly channel: Channel
 
   constructor(channel: Channel, id: string) {
     this.channel = channel
