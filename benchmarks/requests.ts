@@ -17,7 +17,12 @@ const modernHeaders = (method: string, name?: string): Headers => ({
   'mcp-method': method,
   ...(name !== undefined && { 'mcp-name': name })
 })
-const modernMeta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {} }
+/** As clients write it. */
+const modernMeta = {
+  [`${META}protocolVersion`]: MODERN,
+  [`${META}clientInfo`]: { name: 'bench', title: 'Load generator', version: '1.0.0' },
+  [`${META}clientCapabilities`]: {}
+}
 
 export function post(url: string, headers: Headers, body: string): string {
   const { host, pathname, search } = new URL(url)

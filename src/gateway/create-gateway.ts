@@ -17,6 +17,7 @@ import type { Core } from './downstream/exchange.ts'
 import { createElicitations } from './downstream/elicitations.ts'
 import { ownerOf } from './downstream/home.ts'
 import type { Flow } from './downstream/flow.ts'
+import { createIntroductions } from './downstream/introductions.ts'
 import { createLinks } from './downstream/links.ts'
 import { createParks } from './downstream/park.ts'
 import { createReplays } from './downstream/replay.ts'
@@ -317,6 +318,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       cursors: createCursors(registry.deriveKey('list cursors')),
       heartbeat: createHeartbeat(),
       links: createLinks(),
+      introductions: createIntroductions(),
       elicitations,
       replays,
       observer,

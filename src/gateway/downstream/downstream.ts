@@ -1,7 +1,5 @@
-import { META } from '../../domain/protocol.ts'
 import { groupOf } from '../endpoint.ts'
 import { openBatch, readBatch } from './batch.ts'
-import { declaredUpstream } from './capabilities.ts'
 import { accepts, classify, header } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
@@ -52,14 +50,11 @@ function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undef
   return session
 }
 
-const CAPABILITIES = `${META}clientCapabilities`
-const modernCapabilities = (message: Message): string => declaredUpstream(message.meta(CAPABILITIES))
-
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
   const era = classify(http.headers, message)
   const { caller, endpoint, requestId, address } = http
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined
-  const capabilities = era === 'modern' ? modernCapabilities(message) : (session?.capabilities ?? '{}')
+  const capabilities = era === 'modern' ? edge.introductions.capabilities(message) : (session?.capabilities ?? '{}')
   if (session && reply instanceof Reply) reply.mayResume(edge.replays, session)
   const scope = edge.core.scope(caller, endpoint)
   const { headers } = http

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject } from '../../domain/is-object.ts'
 import { LEGACY_VERSIONS, META, MODERN_VERSION } from '../../domain/protocol.ts'
 import type { Era } from '../upstream/connection.ts'
+import { CLIENT_CAPABILITIES } from './introductions.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 
 /** Later revisions know no batches. */
@@ -31,15 +31,14 @@ export const mismatch = (id: string, name: string, given: string | undefined, bo
   })
 
 const VERSION_KEY = `${META}protocolVersion`
-const CAPABILITIES_KEY = `${META}clientCapabilities`
 
-const hasCapabilities = (message: Message) => isObject(message.meta(CAPABILITIES_KEY))
+const hasCapabilities = (message: Message) => message.metaText(CLIENT_CAPABILITIES)?.startsWith('{') === true
 
 /** Proxy page 1.3: both members of the envelope are required of every modern request. */
 function checkClaim(message: Message, version: unknown, given: string | undefined): void {
   const { id } = message
   if (typeof version !== 'string') throw envelope(id, { key: VERSION_KEY, problem: 'must be a string' })
-  if (!hasCapabilities(message)) throw envelope(id, { key: CAPABILITIES_KEY, problem: 'must be an object' })
+  if (!hasCapabilities(message)) throw envelope(id, { key: CLIENT_CAPABILITIES, problem: 'must be an object' })
   if (given !== undefined && given !== version) throw mismatch(id, 'MCP-Protocol-Version', given, version)
   if (version === MODERN_VERSION) return
   throw new ProtocolError(codes.unsupportedVersion, `Unsupported protocol version: ${version}`, {
@@ -67,7 +66,7 @@ export function classify(headers: IncomingHttpHeaders, message: Message): Era {
     return 'modern'
   }
   if (!namesModern(version)) return 'legacy'
-  const keys = [VERSION_KEY, CAPABILITIES_KEY].filter((key) => message.meta(key) === undefined)
+  const keys = [VERSION_KEY, CLIENT_CAPABILITIES].filter((key) => message.meta(key) === undefined)
   throw envelope(message.id, { missing: message.hasMeta ? keys : ['_meta'] })
 }
 

@@ -15,6 +15,7 @@ import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
 import type { Flow } from './flow.ts'
 import type { Message } from './jsonrpc.ts'
+import type { Introductions } from './introductions.ts'
 import type { Links } from './links.ts'
 import type { Parks } from './park.ts'
 import type { Replays } from './replay.ts'
@@ -76,6 +77,7 @@ export interface Edge {
   readonly heartbeat: Heartbeat
   readonly parks: Parks<Flow>
   readonly links: Links
+  readonly introductions: Introductions
   readonly elicitations: Elicitations
   readonly watch: Watch
   readonly subscriptions: Subscriptions

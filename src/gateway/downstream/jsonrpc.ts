@@ -106,6 +106,11 @@ export class Message {
     return found && readValue(this.text, found)
   }
 
+  /** JSON text of a member of `params._meta`, undefined where there is none. */
+  metaText(key: string): string | undefined {
+    return valueOf(this.text, this.#meta ?? noMembers, key)
+  }
+
   get #meta(): readonly Member[] | undefined {
     return this.paramMembers.find(({ key }) => key === '_meta')?.members
   }

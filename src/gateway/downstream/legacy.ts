@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../../domain/is-object.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
-import { nameIn } from './client-name.ts'
+import { nameIn } from './introductions.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../../domain/protocol.ts'
 import { checkLegacyVersion } from './era.ts'

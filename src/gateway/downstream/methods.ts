@@ -7,7 +7,6 @@ import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../param-headers.ts'
 import { Observation, type CallKind } from '../observation.ts'
 import type { ResourceTarget } from '../scope.ts'
-import { clientName } from './client-name.ts'
 import type { Exchange } from './exchange.ts'
 import { decodeHeader, mismatch } from './era.ts'
 import { forward } from './forward.ts'
@@ -73,7 +72,7 @@ const observed =
   (kind: CallKind, method: Method): Method =>
   (exchange) => {
     const { edge, caller, endpoint, era: via, requestId, session, message } = exchange
-    const client = session ? session.client : clientName(message)
+    const client = session ? session.client : edge.introductions.client(message).name
     const clientVersion = session?.version
     const observation = new Observation(edge.observer, kind, {
       caller,

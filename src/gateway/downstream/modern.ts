@@ -1,5 +1,4 @@
 import { MODERN_VERSION } from '../../domain/protocol.ts'
-import { clientInfoOf } from './client-name.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { checkModernHeaders } from './era.ts'
 import type { Exchange, HttpExchange } from './exchange.ts'
@@ -28,7 +27,7 @@ export function modernRequest(exchange: Exchange, http: HttpExchange): Promise<v
   const { headers } = http
   const { id } = message
   checkModernHeaders(headers, message)
-  edge.core.met(endpoint, clientInfoOf(message))
+  edge.core.met(endpoint, edge.introductions.client(message).info)
   if (message.method === 'subscriptions/listen') {
     checkStream(http, id)
     return takeStream(edge, http, exchange.reply) ? listen(exchange) : undefined
