@@ -59,7 +59,7 @@ const revoked = new UpstreamFailure('cancelled', 'the access token is not valid 
 
 /** What went wrong with a call, as its caller is told. */
 function toldOf(error: unknown, call: Call | undefined, server: ServerBlock | undefined): unknown {
-  if (call && call.stopped === revoked) return unauthorized(revoked.message)
+  if (call?.stopped === revoked) return unauthorized(revoked.message)
   return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
 }
 

@@ -683,6 +683,65 @@ test('a response that stays open behind the answer does not hold the answer, and
   await until('the open response is closed', () => upstream.requests.at(-1)!.aborted)
 })
 
+/** What is put off, until the test says so. */
+function holding() {
+  const works: (() => void)[] = []
+  const go = () => {
+    for (const work of works.splice(0)) work()
+  }
+  return { works, go, later: (work: () => void) => void works.push(work) }
+}
+const logged = { jsonrpc: '2.0', method: 'notifications/message', params: { data: 1 } }
+
+test('an answer that has arrived counts, with all before it, although its connection breaks before it is read', async (t) => {
+  const upstream = await startScripted(t, ({ message }, response) => {
+    openEvents(response)
+    sendEvent(response, logged)
+    sendEvent(response, { jsonrpc: '2.0', id: message!.id, result: { content: [] } })
+    response.socket!.end('no chunk\r\n')
+  })
+  const { works, go, later } = holding()
+  const connection = await openModern(t, upstream.url, { later, maxRequests: 1 })
+  for (let round = 0; round < 2; round++) {
+    const sink = listening()
+    const answered = send(connection, toolCall('x'), sink)
+    await until('the stream breaks', () => works.length > 0 && upstream.openConnections() === 0)
+    assert.deepEqual(sink.notifications, [])
+    go()
+    assert.equal((await answered).body.toString(), '{"content":[]}')
+    assert.deepEqual(sink.notifications, [['notifications/message', '{"data":1}']])
+  }
+})
+
+for (const form of ['json', 'events'] as const) {
+  test(`a call that is stopped before its answer is read stays stopped, and hears nothing (${form})`, async (t) => {
+    const upstream = await startScripted(t, (request, response) => {
+      const { id } = request.message!
+      if (form === 'json') return sendJson(response, 200, { jsonrpc: '2.0', id, result: { content: [] } })
+      openEvents(response)
+      sendEvent(response, logged)
+      reply(request, response)
+    })
+    const { works, go, later } = holding()
+    const connection = await openModern(t, upstream.url, { later, maxRequests: 1 })
+    const sink = listening()
+    const call = new Call(toolCall('x'), sink)
+    const failed = failure(connection.send(call))
+    await until('the answer arrives', () => works.length > 0)
+    call.stop(new UpstreamFailure('cancelled', 'the caller left'))
+    go()
+    assert.equal((await failed).reason, 'cancelled')
+    const next = send(connection, toolCall('x'))
+    await until('the next one arrives', () => works.length > 0)
+    while (works.length > 0) {
+      go()
+      await new Promise(setImmediate)
+    }
+    assert.equal((await next).kind, 'result')
+    assert.deepEqual(sink.notifications, [])
+  })
+}
+
 test('a session can be watched, and an upstream without such a stream says so', async (t) => {
   const upstream = await startRecorder(t)
   const connection = await openLegacy(t, upstream.url)

@@ -41,7 +41,8 @@ export interface ExchangeHost {
 
 type Resolve = (answer: Answer) => void
 type Reject = (failure: UpstreamFailure) => void
-type Mode = 'headers' | 'json' | 'stream' | 'discard'
+/** What becomes of the bytes that come. */
+type Mode = 'json' | 'stream' | 'discard'
 
 const MAX_PUSHES = 32
 const MAX_DISCARDED = 65_536
@@ -56,8 +57,9 @@ const isJson = (type: string) => /^application\/json\s*(;|$)/i.test(type)
 const isEventStream = (type: string) => /^text\/event-stream\s*(;|$)/i.test(type)
 
 /**
- * One POST and its answer, as JSON or as an event stream: what undici calls while the bytes come. The handler is of
- * undici's older kind, which gets the raw headers and no wrapper objects. A class, since there is one for each call.
+ * One POST and its answer, as JSON or as an event stream: what undici calls while the bytes come. They are read behind all
+ * that the turn of the event loop brings, so that by then the response may be over, or the call. The handler is of undici's
+ * older kind, which gets the raw headers and no wrapper objects. A class, since there is one for each call.
  */
 export class Exchange implements Dispatcher.DispatchHandler, Held {
   slot = -1
@@ -73,7 +75,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   /** When `settled` left the response open, the time (`performance.now()`) by which it is to be ended. */
   lingersUntil = 0
   #abort: ((error?: Error) => void) | null = null
-  #mode: Mode = 'headers'
+  #mode: Mode = 'discard'
   /** Whether the response has begun and not ended. */
   #isOpen = false
   #status = 0
@@ -335,7 +337,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   /** Proxy page 4.4: with event ids this is polling, not a failure. */
   #streamEnded(failure: UpstreamFailure): void {
-    this.#mode = 'headers'
+    this.#mode = 'discard'
     const lastEventId = this.#lastEventId
     if (lastEventId === null || !this.#host.isLegacy) return this.#fail(failure)
     const wait = Math.min(Math.max(this.#retryMs, MIN_RETRY_MS), MAX_RETRY_MS)
