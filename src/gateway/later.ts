@@ -1,4 +1,7 @@
-/** Does `work` behind the reads of this turn of the event loop: in order, together with all that was put off in it. */
+/**
+ * Does `work` behind the reads of this turn of the event loop: in order, together with all that was put off in it. What it
+ * throws nobody catches, which ends the process, so it must not.
+ */
 export type Later = (work: () => void) => void
 
 /**
