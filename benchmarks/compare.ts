@@ -32,7 +32,7 @@ export interface Measured {
 /** CPU time counts in ticks of 10 ms: a round of a second is right to one in a hundred. */
 const ROUND_MS = 1_000
 const QUICK_MS = 400
-const ROUNDS = 5
+const ROUNDS = 7
 const QUICK_ROUNDS = 2
 /** Rounds' time before the first that counts: hot code is compiled by then. */
 const WARM_UP = 2
