@@ -3,6 +3,8 @@ import { createRequire } from 'node:module'
 import { test, type TestContext } from 'node:test'
 import { register } from '../app.ts'
 import type { Recorder } from '../fixtures/http/recorder.ts'
+import { startScripted } from '../fixtures/http/scripted.ts'
+import { later } from '../store.ts'
 import { addRecorder, legacyBody, openStream, startMcp, type Mcp, type OpenStream } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
@@ -23,7 +25,7 @@ const addStateful = (t: TestContext, mcp: Mcp, name = 'one') =>
   addRecorder(t, mcp, name, { tells: true }, { session_mode: 'stateful' })
 
 /** A client with a stream, and the id of the session that is its own at the upstream once it has called. */
-async function open(t: TestContext, mcp: Mcp, recorder: Recorder, capabilities: object = {}) {
+async function open(t: TestContext, mcp: Mcp, recorder: Pick<Recorder, 'requests'>, capabilities: object = {}) {
   const session = await mcp.initialize('2025-11-25', capabilities)
   const stream = await openStream(t, mcp.url, { headers: { ...session, accept: 'text/event-stream' } })
   const request = (method: string, params: object = {}) => mcp.legacy(method, params, session)
@@ -140,6 +142,20 @@ test('a question between calls goes to the client whose session it came in, and 
   recorder.ask(bob.own, 'q2', 'sampling/createMessage')
   await until('what was not declared is refused', () => answerTo('q2') !== undefined)
   assert.equal(answerTo('q2')!.message?.error?.['code'], -32601)
+})
+
+test("what a session says right behind the answer of its call is not the call's: it goes home", async (t) => {
+  const mcp = await startMcp(t)
+  const upstream = await startScripted(null, { tells: true })
+  later(t, upstream.close)
+  await register(mcp.app, { name: 'one', transport: 'streamable_http', url: upstream.url, session_mode: 'stateful' })
+  const { stream, request } = await open(t, mcp, upstream)
+  const answer = request('tools/call', { name: 'one__script' })
+  await until('the call', () => upstream.calls.length === 1)
+  upstream.calls[0]!.finish('begun')
+  upstream.announce(logged, { level: 'info', data: 'in the background' })
+  assert.deepEqual((await answer).events, [])
+  await until('it is told at home', () => heard(stream, logged).length === 1)
 })
 
 test("a client's changed roots are told in its own upstream sessions and in no other", async (t) => {

@@ -127,7 +127,14 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   const sendHeard = async (call: Call, { add, delete: remove }: Hearing): Promise<Answer> => {
     try {
       await add(call)
-      return await new Promise<Answer>((resolve, reject) => start(call, resolve, reject))
+      return await new Promise<Answer>((resolve, reject) => {
+        // at once: what the session says behind the answer, in the same turn too, is not the call's
+        const done = (answer: Answer) => {
+          remove(call)
+          resolve(answer)
+        }
+        start(call, done, reject)
+      })
     } finally {
       remove(call)
     }
@@ -151,7 +158,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     notify,
     watch(sink, onEnd) {
       if (closed) return Promise.reject(closedFailure())
-      const watch = createWatch({ sink, maxEventBytes: maxBytes, hasCredential, reply, onEnd })
+      const watch = createWatch({ sink, maxEventBytes: maxBytes, hasCredential, later, reply, onEnd })
       watches.add(watch)
       pool.stream(streamHeaders(headers), watch.handler)
       return watch.opened

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import type { Later } from '../later.ts'
 import { Asked } from './asked.ts'
 import type { Answer, Sink } from './call.ts'
 import { EventStream } from './event-stream.ts'
@@ -17,6 +18,8 @@ export interface WatchOptions {
   readonly sink: Sink
   readonly maxEventBytes: number
   readonly hasCredential: boolean
+  /** As of the calls: what comes behind an answer is read behind it. */
+  readonly later: Later
   readonly reply: (id: string, answer: Answer) => void
   /** Once, after an open stream has ended. */
   readonly onEnd: () => void
@@ -26,7 +29,7 @@ export interface WatchOptions {
 const MAX_PUSHES = 100
 
 /** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
-export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }: WatchOptions): Watch {
+export function createWatch({ sink, maxEventBytes, hasCredential, later, reply, onEnd }: WatchOptions): Watch {
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -54,7 +57,14 @@ export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }
     isClosed = true
     abort?.(new Error('released'))
   }
-  const ended = (failure: UpstreamFailure) => {
+  const read = (chunk: Buffer) => {
+    try {
+      if (isOpen && !isClosed && !stream.write(chunk)) close()
+    } catch {
+      close()
+    }
+  }
+  const end = (failure: UpstreamFailure) => {
     refuse(failure)
     if (isOpen) onEnd()
     isOpen = false
@@ -78,15 +88,11 @@ export function createWatch({ sink, maxEventBytes, hasCredential, reply, onEnd }
       return true
     },
     onData(chunk) {
-      try {
-        if (isOpen && !stream.write(chunk)) close()
-      } catch {
-        close()
-      }
+      later(() => read(chunk))
       return true
     },
-    onComplete: () => ended(new UpstreamFailure('unreachable', 'event stream ended')),
-    onError: (error) => ended(socketFailure(error, abort !== null))
+    onComplete: () => later(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
+    onError: (error) => later(() => end(socketFailure(error, abort !== null)))
   }
   return { opened, handler, close }
 }
