@@ -80,6 +80,7 @@ export interface Config {
     readonly jsonDepth: number
     readonly jsonElements: number
     readonly batch: number
+    readonly batchBytes: number
     readonly headerBytes: number
     readonly upstreamResponseBytes: number
     readonly streamBufferBytes: number
@@ -221,6 +222,7 @@ const readLimits = (read: Reader): Config['limits'] => ({
   jsonDepth: read('jsonDepth'),
   jsonElements: read('jsonElements'),
   batch: read('batch'),
+  batchBytes: read('batchBytes'),
   headerBytes: read('headerBytes'),
   upstreamResponseBytes: read('upstreamResponseBytes'),
   streamBufferBytes: read('streamBufferBytes'),

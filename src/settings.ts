@@ -381,6 +381,13 @@ export const settings = {
     about: 'Messages of a JSON-RPC batch; past it 400.',
     parse: count
   },
+  batchBytes: {
+    variable: `${ENV_PREFIX}BATCH_BYTES`,
+    fallback: '67108864',
+    about: 'Answers of a JSON-RPC batch together, 256 MiB at most; past it an answer is an error.',
+    // V8's texts have a longest length
+    parse: integer(1_024, 268_435_456)
+  },
   headerBytes: {
     variable: `${ENV_PREFIX}HEADER_BYTES`,
     fallback: '16384',

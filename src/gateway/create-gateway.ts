@@ -334,6 +334,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
       later,
       maxBatch: limits.batch,
+      maxBatchBytes: limits.batchBytes,
       maxBufferedBytes: limits.streamBufferBytes,
       identity,
       serverInfo: JSON.stringify(identity)

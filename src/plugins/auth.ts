@@ -24,7 +24,8 @@ export function callerOf({ caller, ip, id, headers }: FastifyRequest): Caller {
   if (!caller) throw forbidden('no caller is known for this request')
   const { kind, name, key, allowed, tokenHash } = caller
   // not spread: each call over REST comes by
-  return { kind, name, key, allowed, tokenHash, address: ip, requestId: id, trace: traceOfHeaders(headers) }
+  const whole = { kind, name, key, allowed, tokenHash, address: ip, requestId: id, trace: traceOfHeaders(headers) }
+  return whole satisfies { readonly [K in keyof Required<Caller>]: Caller[K] }
 }
 
 /** Whom a route is for, as the refused are told. */

@@ -3,7 +3,16 @@ import { settings, type Setting } from '../settings.ts'
 const of = (...names: (keyof typeof settings)[]): Setting[] => names.map((name) => settings[name])
 
 const parts: Readonly<Record<string, readonly Setting[]>> = {
-  Requests: of('restBodyBytes', 'mcpBodyBytes', 'jsonDepth', 'jsonElements', 'batch', 'headerBytes', 'requestBodyMs'),
+  Requests: of(
+    'restBodyBytes',
+    'mcpBodyBytes',
+    'jsonDepth',
+    'jsonElements',
+    'batch',
+    'batchBytes',
+    'headerBytes',
+    'requestBodyMs'
+  ),
   'Calls and upstreams': of(
     ...(['connectMs', 'callMs', 'callTotalMs', 'upstreamResponseBytes', 'callsPerPrincipal'] as const),
     ...(['stdioProcesses', 'stdioQueue', 'spareSessions', 'oauthSessionMs'] as const)

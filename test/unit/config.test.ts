@@ -43,6 +43,7 @@ test('nothing given: development mode on loopback with the embedded store and th
     jsonDepth: 64,
     jsonElements: 100_000,
     batch: 100,
+    batchBytes: 67_108_864,
     headerBytes: 16_384,
     upstreamResponseBytes: 16_777_216,
     sessionsPerPrincipal: 1_000,

@@ -343,9 +343,9 @@ test('an answer for which a batch has no room is an error, and the others are se
   const messages = ['1', '"two"', '3', '4'].map((id) =>
     readMessage(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`, { depth: 8, elements: 8 })
   )
-  const entries = Buffer.alloc(22_400_000, ' ')
+  const entries = Buffer.alloc(900, ' ')
   const { whole } = await open(t, (reply) => {
-    const parts = openBatch(messages, reply, { heartbeat: createHeartbeat() })
+    const parts = openBatch(messages, reply, { heartbeat: createHeartbeat(), maxBatchBytes: 2_500 })
     for (const [i, part] of parts.entries())
       part.list(messages[i]!.id, '{"tools":[', i < 3 ? entries : Buffer.alloc(0), ']}')
   })

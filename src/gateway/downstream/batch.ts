@@ -5,9 +5,6 @@ import { codes, errorText, ProtocolError, readMessage, structure, type Message }
 import type { Reply } from './reply.ts'
 import { Part, type Channel } from './responder.ts'
 
-/** Of the answers that wait for the others of their batch: a text has a longest length, and the memory an end. */
-const MAX_WAITING_CHARACTERS = 67_108_864
-
 const refuse = (reason: string) => new ProtocolError(codes.invalidRequest, `Invalid Request: ${reason}`)
 
 const isLegacy = (message: Message): boolean => {
@@ -52,14 +49,18 @@ export function readBatch(text: string, version: string | undefined, { limits, m
  * A part of the answer for each message, in their order. The answer is one JSON array, unless something has to be said
  * before it is complete: then each answer is an event. An answer for which the array has no room is an error instead.
  */
-export function openBatch(messages: readonly Message[], reply: Reply, { heartbeat }: Pick<Edge, 'heartbeat'>): Part[] {
+export function openBatch(
+  messages: readonly Message[],
+  reply: Reply,
+  { heartbeat, maxBatchBytes }: Pick<Edge, 'heartbeat' | 'maxBatchBytes'>
+): Part[] {
   const waiting: string[] = []
   let size = 0
   let open = messages.length
   const wait = (text: string, id: string) => {
-    const hasRoom = reply.isStream || size + text.length <= MAX_WAITING_CHARACTERS
+    const hasRoom = reply.isStream || size + Buffer.byteLength(text) <= maxBatchBytes
     const kept = hasRoom ? text : errorText(id, codes.internal, 'the answers of the batch are too long together')
-    size += kept.length
+    size += Buffer.byteLength(kept)
     waiting.push(kept)
   }
   const flush = () => {

@@ -89,6 +89,8 @@ export interface Edge {
   readonly limits: JsonLimits
   /** Most messages that one batch may hold. */
   readonly maxBatch: number
+  /** Of its answers, which wait for each other. */
+  readonly maxBatchBytes: number
   readonly maxBufferedBytes: number
   readonly later: Later
   readonly identity: Identity
