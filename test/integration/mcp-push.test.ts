@@ -119,11 +119,11 @@ test('among several servers an elicitation says whose it is; under bare names it
 })
 
 test('the time that an answer takes does not count towards the limits of the call', async (t) => {
-  const mcp = await startMcp(t, { TOWPATH_CALL_TIMEOUT_MS: '400', TOWPATH_CALL_TOTAL_TIMEOUT_MS: '700' })
+  const mcp = await startMcp(t, { TOWPATH_CALL_TIMEOUT_MS: '1500', TOWPATH_CALL_TOTAL_TIMEOUT_MS: '2000' })
   await addFixture(t, mcp, 'fix', 'http', 'stateless')
   const { form } = answersOf('ann')
   const slowly = async (params: object) => {
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
     return form(params)
   }
   for (const era of eras) {

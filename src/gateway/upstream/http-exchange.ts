@@ -136,7 +136,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   onData(chunk: Buffer): boolean {
     if (this.#mode === 'json') this.#addJson(chunk)
-    else if (this.#mode === 'stream') this.#host.later(() => this.#addEvents(chunk))
+    else if (this.#mode === 'stream') this.#later(() => this.#addEvents(chunk))
     else this.#discard(chunk)
     return true
   }
@@ -144,14 +144,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   onComplete(): void {
     this.#end()
     if (this.#isSettled) return
-    if (this.#mode === 'json') this.#host.later(() => this.#readJson())
-    else this.#endStream(new UpstreamFailure('unreachable', 'event stream ended before the answer'))
+    if (this.#mode === 'json') this.#later(() => this.#readJson())
+    else
+      this.#later(() => this.#streamEnded(new UpstreamFailure('unreachable', 'event stream ended before the answer')))
   }
 
   onError(error: Error): void {
     this.#end()
     if (this.#isSettled) return
-    if (this.#mode === 'stream') this.#endStream(socketFailure(error, true))
+    if (this.#mode === 'stream') this.#later(() => this.#streamEnded(socketFailure(error, true)))
     else this.#fail(socketFailure(error, this.#isSent))
   }
 
@@ -160,10 +161,16 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     this.#host.ended(this)
   }
 
-  /** Behind the events that were read before. */
-  #endStream(failure: UpstreamFailure): void {
+  /** Behind all that the turn brings, unless the call is over by then. */
+  #later(work: () => void): void {
     this.#host.later(() => {
-      if (!this.#isSettled) this.#streamEnded(failure)
+      if (this.#isSettled) return
+      try {
+        work()
+      } catch (error) {
+        this.#fail(toFailure(error))
+        this.release()
+      }
     })
   }
 
@@ -198,7 +205,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   #addEvents(chunk: Buffer): void {
-    if (this.#isSettled) return
     const stream = this.#stream!
     if (!stream.write(chunk)) this.#tooLarge()
     this.#lastEventId = stream.lastEventId ?? this.#lastEventId
@@ -254,7 +260,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   #readJson(): void {
-    if (this.#isSettled) return
     try {
       const answer = this.#answer(this.#body!.take())
       if (this.#status < 300 || answer.kind === 'error') this.#finish(answer)
