@@ -80,7 +80,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
   await t.test('what is under way is counted, and a list that was scrolled into stands still', async () => {
     await visit('#/calls', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor()
-      assert.equal(await fact(page, 'In flight'), '0')
+      await until('none is under way', async () => (await fact(page, 'In flight')) === '0')
       faulty.mode = 'silent'
       const leaving = new AbortController()
       const running = fetch(`${gateway.url}/api/v0/tools/invoke`, {
