@@ -24,26 +24,30 @@ export interface Rotation {
 /**
  * Wraps the data keys of all that is sealed with the current key, in batches of their own transactions: it may be cut off
  * and repeated at any point. The canary goes last, and with it what replicas seal with from then on: what they had sealed
- * meanwhile is looked for again until there is none.
+ * meanwhile is looked for again until it is little, and that is moved together with the canary.
  */
 export async function rotateKeys(db: Db, keys: Keyring, change: Change): Promise<Rotation> {
   const end = performance.now() + BUDGET_MS
+  const inTurn: Transact = (work) => db.transaction().execute(work)
   for (let total = 0; ;) {
-    const { rewrapped, unreadable } = await rewrapAll(db, keys, change, end)
-    total += rewrapped
-    const remaining = await db.transaction().execute((trx) => finish(trx, keys, change, unreadable))
-    if (remaining === 0 || rewrapped === 0 || performance.now() >= end) {
+    const pass = await rewrapAll(inTurn, keys, change, end)
+    const last = await inTurn((trx) => finish(trx, keys, change, pass.unreadable))
+    total += pass.rewrapped + last.rewrapped
+    if (last.remaining === 0 || performance.now() >= end) {
+      const { remaining, unreadable } = last
       return { rewrapped: total, remaining, unreadable, key_id: keyId(keys.current) }
     }
   }
 }
 
-async function rewrapAll(db: Db, keys: Keyring, change: Change, end: number) {
+type Transact = <T>(work: (trx: Db) => Promise<T>) => Promise<T>
+
+async function rewrapAll(transact: Transact, keys: Keyring, change: Change, end: number) {
   let rewrapped = 0
   let unreadable = 0
   for (const place of sealedColumns) {
     for (let last: string | undefined = ''; last !== undefined && performance.now() < end;) {
-      const batch = await db.transaction().execute((trx) => rewrapSome(trx, keys, change, place, last!))
+      const batch = await transact((trx) => rewrapSome(trx, keys, change, place, last!))
       rewrapped += batch.rewrapped
       unreadable += batch.unreadable
       last = batch.last
@@ -93,17 +97,21 @@ async function countOthers(db: Db, keys: Keyring): Promise<number> {
   return count
 }
 
-/** Moves the canary where nothing is left to do. The row lock keeps everybody from sealing meanwhile. */
-async function finish(db: Db, keys: Keyring, change: Change, unreadable: number): Promise<number> {
+/**
+ * Moves the canary where nothing is left to do. The row lock keeps everybody from sealing meanwhile, and what came in since
+ * is moved under it: others who never stop sealing could hold this up for ever.
+ */
+async function finish(db: Db, keys: Keyring, change: Change, unreadable: number) {
   const { canary } = await db.selectFrom('gateway').select('canary').forUpdate().executeTakeFirstOrThrow()
-  const remaining = Math.max(0, (await countOthers(db, keys)) - unreadable)
-  if (remaining > 0 || sealedKeyId(canary) === keyId(keys.current)) return remaining
-  await db
-    .updateTable('gateway')
-    .set({ canary: rewrap(keys, canary, canaryPlace) })
-    .execute()
-  await record(db, { ...change, target: 'gateway.canary' }, 1, keys)
-  return 0
+  const remaining = (await countOthers(db, keys)) - unreadable
+  if (remaining > BATCH) return { rewrapped: 0, unreadable, remaining }
+  const last = await rewrapAll((work) => work(db), keys, change, Infinity)
+  if (sealedKeyId(canary) !== keyId(keys.current)) {
+    const moved = rewrap(keys, canary, canaryPlace)
+    await db.updateTable('gateway').set({ canary: moved }).execute()
+    await record(db, { ...change, target: 'gateway.canary' }, 1, keys)
+  }
+  return { ...last, remaining: 0 }
 }
 
 const record = (db: Db, change: Change, count: number, { current }: Keyring) =>
