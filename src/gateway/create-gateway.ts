@@ -1,31 +1,19 @@
 import { allows } from '../domain/allow-list.ts'
-import { TITLE, PRODUCT } from '../domain/product.ts'
-import { createRedactor, secretsIn } from '../domain/redaction.ts'
+import { PRODUCT } from '../domain/product.ts'
 import type { Config } from '../config.ts'
-import { AppError } from '../errors.ts'
-import type { Offer, RegistryState, StoredServer } from '../registry/model.ts'
+import type { RegistryState, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import { createAuthorizations } from './authorizations.ts'
 import { buildCatalog, emptyCatalog, type Catalog } from './catalog.ts'
-import { createDeadlines } from './deadlines.ts'
 import { changedKinds, createChanges } from './changes.ts'
+import { createConnections } from './connections.ts'
 import { createContacts } from './contacts.ts'
 import { createDashboard, type Dashboard } from './dashboard/dashboard.ts'
-import { createCursors } from './downstream/cursor.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
+import { createEdge } from './downstream/edge.ts'
 import type { Core } from './downstream/exchange.ts'
-import { createElicitations } from './downstream/elicitations.ts'
 import { ownerOf } from './downstream/home.ts'
-import type { Flow } from './downstream/flow.ts'
-import { createIntroductions } from './downstream/introductions.ts'
-import { createLinks } from './downstream/links.ts'
-import { createParks } from './downstream/park.ts'
-import { createReplays } from './downstream/replay.ts'
-import { createHeartbeat } from './downstream/reply.ts'
-import { createSessions } from './downstream/session.ts'
 import { createWatch } from './downstream/watch.ts'
-import { createEgressPolicy } from '../domain/egress.ts'
-import { createEgress, type Listening } from './egress.ts'
+import type { Listening } from './egress.ts'
 import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
 import { createGroups } from './groups.ts'
@@ -44,18 +32,10 @@ import { createShares } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
 import type { GatewayStats } from './stats.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
-import { createTransports, type Target, type Transports } from './transports.ts'
+import type { Target } from './transports.ts'
 import { createTurns } from './turns.ts'
-import { readUpstream } from './upstream/discovery.ts'
-import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
-import { createOAuthHttp } from './upstream/oauth-http.ts'
-import { createSlots } from './upstream/slots.ts'
-import { createChildren } from './upstream/stdio-children.ts'
-import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
-import { createWatchdog } from './upstream/stdio-watchdog.ts'
-import { createUpstream, type Upstream } from './upstream/upstream.ts'
+import { UpstreamFailure } from './upstream/failure.ts'
 import { createWatchSession } from './upstream/watch-session.ts'
-import { createUpstreams } from './upstreams.ts'
 import { createVisitors } from './visitors.ts'
 import { createWatching } from './watching.ts'
 
@@ -98,9 +78,6 @@ export interface RunningGateway extends Gateway {
 /** Watch sessions that are opened at a time. */
 const WATCHES_AT_ONCE = 8
 const OUTDATED_MS = 60_000
-/** Spare processes that are started at a time, and spare sessions over HTTP of one server: calls come first. */
-const SPARE_STARTS = { processes: 2, sessions: 4 }
-const SPARE_IDLE_MS = 60_000
 
 const ourselves = { kind: 'system', name: PRODUCT } as const
 
@@ -108,127 +85,48 @@ const ourselves = { kind: 'system', name: PRODUCT } as const
 const isOutdated = ({ transport, verdict }: StoredServer) =>
   transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
 
-const unreadable = () =>
-  new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', { taken: false })
-
-function redactorOf({ secrets, settings, authorization }: Target): (text: string) => string {
-  const redact = createRedactor(secretsIn(secrets, settings))
-  return authorization ? (text) => authorization.redact(redact(text)) : redact
-}
-
-function createReader(transports: Transports, { timeouts }: GatewayOptions['config'], log: Log) {
-  return async (target: Target): Promise<Offer> => {
-    const client = transports.create(target)
-    try {
-      const warn = (text: string) => log.warn({ server: target.name }, text)
-      return await readUpstream(client, target.transport, { deadline: performance.now() + timeouts.connectMs, warn })
-    } catch (error) {
-      throw error instanceof UpstreamFailure ? redactFailure(error, redactorOf(target)) : error
-    } finally {
-      client.close()
-    }
-  }
-}
-
 export function createGateway(options: GatewayOptions): RunningGateway {
   const { registry, config, version, listening, log } = options
+  const { limits } = config
+  let catalog = emptyCatalog
+  let ready = false
   const changes = createChanges()
   const contacts = createContacts({
-    lastLine: (server) => transports.tail(server).lines().at(-1),
+    lastLine: (server) => connections.stderr(server).at(-1),
     onChange: () => changes.note('servers', 'tools', 'prompts', 'resources')
   })
   // in enterprise mode there is nobody who would look
   const hasDashboard = config.mode === 'development'
   const observer = joinObservers([...options.observers, ...(hasDashboard ? [contacts.observer] : [])])
-  const { timeouts, limits, stdio } = config
-  const identity = { name: PRODUCT, title: TITLE, version }
-  const deadlines = createDeadlines()
   /** Without authentication all callers are one principal, who is not held to one caller's share. */
   const shareOf = (limit: number) => createShares(config.mode === 'enterprise' ? limit : Infinity)
   const calls = shareOf(limits.callsPerPrincipal)
-  const children = createChildren(createWatchdog())
-  const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
-  const egress = createEgress({
-    policy: createEgressPolicy(config.egress),
-    connectMs: timeouts.connectMs,
-    own: listening
-  })
   const later = createLater()
-  const transports = createTransports({
-    later,
-    version,
-    connector: egress.connector,
-    maxResponseBytes: limits.upstreamResponseBytes,
-    stdio,
-    children,
-    log
-  })
-  let catalog = emptyCatalog
-  let ready = false
 
-  const http = createOAuthHttp({ dispatcher: egress.dispatcher, userAgent: `${PRODUCT}/${version}` })
-  const authorizations = createAuthorizations({ store: registry.tokens, http, log })
-  const signIns = createSignIns({
-    sessions: registry.oauthSessions,
-    http,
-    sessionMs: timeouts.oauthSessionMs,
-    retentionMs: timeouts.oauthRetentionMs,
-    onChange: () => changes.note('sign_ins'),
-    log
-  })
-  /** Cut off for so long that what was revoked may still be served (security page 5). */
-  const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
-
-  const targetOf = (stored: StoredServer): Target => {
-    try {
-      const authorization = stored.issuer === null ? undefined : authorizations.of(stored)
-      return { ...stored, secrets: registry.secrets(stored), authorization }
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error
-      return { ...stored, secrets: {}, problem: unreadable() }
-    }
-  }
   const listChanges = createListChanges()
-  /** `isOpening`: on a session that was just opened, where a server may announce its lists without need. */
+  /** `isOpening`: a server may announce its lists there without need. */
   const heard = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
     if (isOpening && isListChange(method)) return refresher.suggest(id)
     if (listChanges.heard(id, method)) refresher.request(id)
-    else if (method === 'notifications/elicitation/complete') elicitations.completed(name, params)
+    else if (method === 'notifications/elicitation/complete') edge.elicitations.completed(name, params)
   }
-  const processTurns = createTurns(SPARE_STARTS.processes)
-  const createFor = (stored: StoredServer): Upstream => {
-    const redact = redactorOf(targetOf(stored))
-    return createUpstream({
-      server: stored,
-      verdict: stored.verdict!,
-      client: transports.create(targetOf(stored)),
-      slots: stored.transport === 'stdio' ? slots : undefined,
-      spares: {
-        most: config.spareSessions,
-        idleMs: SPARE_IDLE_MS,
-        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(SPARE_STARTS.sessions),
-        onChange: () => changes.note('servers')
-      },
-      deadlines,
-      shares: calls,
-      connectMs: timeouts.connectMs,
-      observer: {
-        ...observer,
-        failed: (server, reason, message) => observer.failed(server, reason, redact(message))
-      },
-      idleMs: timeouts.sessionIdleMs,
-      callMs: timeouts.callMs,
-      callTotalMs: timeouts.callTotalMs,
-      redact,
-      onNotification: (...told) => heard(stored, ...told)
-    })
-  }
-  const upstreams = createUpstreams(createFor)
-  const readOffer = createReader(transports, config, log)
+  const connections = createConnections({
+    registry,
+    config,
+    version,
+    listening,
+    observer,
+    shares: calls,
+    later,
+    onNotification: heard,
+    onSpares: () => changes.note('servers'),
+    log
+  })
+  const { upstreams, targetOf } = connections
   const readRegistered = (target: Target) =>
     contacts.during(
       target.name,
-      () => readOffer({ ...target, verdict: null }),
+      () => connections.read({ ...target, verdict: null }),
       (error) => (error instanceof UpstreamFailure ? error : undefined)
     )
   /** For a person, who may have updated the server: the next call is to see the same as what is read here. */
@@ -236,6 +134,15 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     upstreams.discardSpares(target.name)
     return readRegistered(target)
   }
+  const signIns = createSignIns({
+    sessions: registry.oauthSessions,
+    http: connections.http,
+    sessionMs: config.timeouts.oauthSessionMs,
+    retentionMs: config.timeouts.oauthRetentionMs,
+    onChange: () => changes.note('sign_ins'),
+    log
+  })
+
   const refresher = createRefresher({
     intervalMs: config.refreshIntervalMs,
     catalog: () => catalog,
@@ -257,9 +164,9 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     catalog: () => catalog,
     create: (stored, delayMs) =>
       createWatchSession({
-        client: transports.create(targetOf(stored)),
+        client: connections.create(stored),
         verdict: stored.verdict!,
-        connectMs: timeouts.connectMs,
+        connectMs: config.timeouts.connectMs,
         delayMs,
         inTurn,
         onNotification(method, params) {
@@ -273,7 +180,6 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     listenedTo: () => watch.servers(),
     followed: (server) => subscriptions.followed(server)
   })
-
   const subscriptions = createSubscriptions((server) => watching.follow(server))
 
   const visitors = createVisitors()
@@ -288,59 +194,21 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
     refusals: createMcpRefusals(() => catalog, registry.recordRefusal)
   }
-  const replays = createReplays()
-  const elicitations = createElicitations()
-  const sessions = createSessions({
-    key: registry.deriveKey('mcp session ids'),
-    maxSessions: limits.sessions,
-    shares: shareOf(limits.sessionsPerPrincipal),
-    idleMs: timeouts.sessionIdleMs,
-    announce(mark) {
-      registry
-        .announce(mark)
-        .catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
-    },
-    onEnd(session) {
-      session.pushes?.close()
-      session.following?.close()
-      for (const stream of session.streams) stream.close()
-      session.awaited?.close()
-      replays.endSession(session)
-      elicitations.endSession(session)
-      upstreams.endOwner(ownerOf(session))
-    }
-  })
-  const parks = createParks<Flow>(registry.deriveKey('request states'))
-  const mcp = createDownstream(
-    {
-      core,
-      sessions,
-      cursors: createCursors(registry.deriveKey('list cursors')),
-      heartbeat: createHeartbeat(),
-      links: createLinks(),
-      introductions: createIntroductions(),
-      elicitations,
-      replays,
-      observer,
-      parks,
-      watch,
-      subscriptions,
-      shares: {
-        calls,
-        streams: shareOf(limits.sessionsPerPrincipal),
-        subscriptions: shareOf(limits.subscriptionsPerPrincipal)
-      },
-      maxStreams: limits.sessions,
-      limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
-      later,
-      maxBatch: limits.batch,
-      maxBatchBytes: limits.batchBytes,
-      maxBufferedBytes: limits.streamBufferBytes,
-      identity,
-      serverInfo: JSON.stringify(identity)
-    },
+  const edge = createEdge({
+    registry,
+    config,
+    version,
+    core,
+    observer,
+    watch,
+    subscriptions,
+    calls,
+    shareOf,
+    later,
+    onSessionEnd: (session) => upstreams.endOwner(ownerOf(session)),
     log
-  )
+  })
+  const mcp = createDownstream(edge, log)
   const invocation = createInvocation(() => catalog, core, observer)
   const listings = createListingCache()
   const swap = (next: Catalog) => {
@@ -349,10 +217,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     changes.note(...changedKinds(catalog, next))
     catalog = next
     ready = true
-    authorizations.keep(next)
-    upstreams.keep(next)
+    connections.keep(next)
     contacts.keep(next)
-    transports.keep(new Set(next.servers.map(({ name }) => name)))
     if (revoked.size > 0) mcp.endPrincipals((principal) => revoked.has(principal))
     if (revoked.size > 0) invocation.endCalls(revoked)
     for (const principal of revoked) upstreams.endOwner(principal)
@@ -365,17 +231,19 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     watching.review()
     refresher.review()
   }
+  /** Cut off for so long that what was revoked may still be served (security page 5). */
+  const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
+
   registry.calls.onStored = () => changes.note('calls')
-  const killChildren = () => children.killAll()
 
   return {
     ...createManagement({ registry, catalog: () => catalog, readOffer: readAnew, targetOf }),
     ...createRegistration({
       registry,
       catalog: () => catalog,
-      readOffer,
+      readOffer: connections.read,
       signIns,
-      authorizations,
+      authorizations: connections.authorizations,
       onStored: contacts.worked
     }),
     dashboard: createDashboard({
@@ -385,15 +253,12 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       visitors,
       catalog: () => catalog,
       targetOf,
-      readOffer,
+      readOffer: connections.read,
       readRegistered: readAnew,
-      redactorOf: (stored) => redactorOf(targetOf(stored)),
-      stderr: (server) => transports.tail(server).lines(),
+      redactorOf: connections.redactorOf,
+      stderr: connections.stderr,
       sessions: upstreams.counts,
-      findCommand(stored) {
-        const { PATH = '' } = childEnvironment(stdio.environment, targetOf(stored).secrets.env ?? {})
-        return findExecutable(stored.settings.command ?? '', PATH, stdio.cwd ?? '/')
-      }
+      findCommand: connections.findCommand
     }),
     ...createGroups(registry, () => catalog),
     ...invocation,
@@ -406,25 +271,25 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     },
     mcp,
     stats: () => ({
-      sessions: sessions.size,
+      sessions: edge.sessions.size,
       streams: watch.size,
-      processes: children.size,
+      processes: connections.processes,
       callsUnderWay: upstreams.active(),
       spares: upstreams.spares(),
-      waitingForProcess: slots.waiting,
-      parkedCalls: parks.size,
+      waitingForProcess: connections.waitingForProcess,
+      parkedCalls: edge.parks.size,
       catalogVersion: Number(catalog.version),
       breakers: upstreams.breakers()
     }),
     endSpares: () => upstreams.endSpares(),
     async start() {
-      process.on('exit', killChildren)
+      process.on('exit', connections.kill)
       const take = (state: RegistryState) => {
         const startedAt = performance.now()
         swap(buildCatalog(state, listings))
         observer.swapped(performance.now() - startedAt)
       }
-      await registry.follow(take, sessions.endedElsewhere)
+      await registry.follow(take, edge.sessions.endedElsewhere)
       refresher.start()
       signIns.start()
     },
@@ -435,11 +300,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       mcp.close()
       watching.close()
       subscriptions.close()
-      upstreams.close()
-      deadlines.close()
-      egress.close()
-      await children.closeAll()
-      process.off('exit', killChildren)
+      await connections.close()
+      process.off('exit', connections.kill)
     }
   }
 }

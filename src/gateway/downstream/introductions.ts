@@ -5,7 +5,7 @@ import { createMemo } from '../memo.ts'
 import { declaredUpstream } from './capabilities.ts'
 import type { Message } from './jsonrpc.ts'
 
-export const CLIENT_INFO = `${META}clientInfo`
+const CLIENT_INFO = `${META}clientInfo`
 export const CLIENT_CAPABILITIES = `${META}clientCapabilities`
 
 /** It is kept for as long as a session is. */

@@ -1,0 +1,193 @@
+import { createRedactor, secretsIn } from '../domain/redaction.ts'
+import { createEgressPolicy } from '../domain/egress.ts'
+import { PRODUCT } from '../domain/product.ts'
+import type { Config } from '../config.ts'
+import { AppError } from '../errors.ts'
+import type { Offer, StoredServer } from '../registry/model.ts'
+import type { Registry } from '../registry/registry.ts'
+import { createAuthorizations, type Authorizations } from './authorizations.ts'
+import type { Catalog } from './catalog.ts'
+import { createDeadlines } from './deadlines.ts'
+import { createEgress, type Listening } from './egress.ts'
+import type { Later } from './later.ts'
+import type { Observer } from './observation.ts'
+import type { Shares } from './shares.ts'
+import { createTransports, type Target } from './transports.ts'
+import { createTurns } from './turns.ts'
+import type { TransportClient } from './upstream/connection.ts'
+import { readUpstream } from './upstream/discovery.ts'
+import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
+import { createOAuthHttp, type OAuthHttp } from './upstream/oauth-http.ts'
+import { createSlots } from './upstream/slots.ts'
+import { createChildren } from './upstream/stdio-children.ts'
+import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
+import type { Log } from './upstream/stdio-process.ts'
+import { createWatchdog } from './upstream/stdio-watchdog.ts'
+import { createUpstream, type Upstream } from './upstream/upstream.ts'
+import { createUpstreams, type Upstreams } from './upstreams.ts'
+
+export interface ConnectionsOptions {
+  readonly registry: Pick<Registry, 'secrets' | 'tokens'>
+  readonly config: Pick<Config, 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions'>
+  /** Product version. */
+  readonly version: string
+  /** Where the gateway listens, once it does. */
+  readonly listening: () => readonly Listening[]
+  readonly observer: Observer
+  /** Calls under way of each principal. */
+  readonly shares: Shares
+  readonly later: Later
+  /** A server says what belongs to no call. `isOpening`: on a session that was just opened. */
+  readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
+  /** Sessions that are kept ready have come or gone. */
+  readonly onSpares: () => void
+  readonly log: Log
+}
+
+/** How the servers are reached: their addresses, secrets and processes, and the sessions that are open to them. */
+export interface Connections {
+  readonly upstreams: Upstreams
+  readonly authorizations: Authorizations
+  /** For OAuth, under the egress policy. */
+  readonly http: OAuthHttp
+  /** Where its secrets do not open nothing is sent to it. */
+  targetOf(stored: StoredServer): Target
+  /** Removes the secrets of a server from a text. */
+  redactorOf(stored: StoredServer): (text: string) => string
+  /** Finds out what a server speaks and offers, on a connection of its own. Rejects with UpstreamFailure, redacted. */
+  read(target: Target): Promise<Offer>
+  /** A connection that no call uses, to hear what it says. */
+  create(stored: StoredServer): TransportClient
+  /** What its processes last wrote to stderr. */
+  stderr(server: string): readonly string[]
+  /** Path of the program of a stdio server. Rejects where there is none that may be run. */
+  findCommand(stored: StoredServer): Promise<string>
+  /** Lets go of what belongs to servers that are gone or were changed. */
+  keep(catalog: Catalog): void
+  readonly processes: number
+  /** Calls that wait for a process. */
+  readonly waitingForProcess: number
+  /** Kills every process, at once: ours ends. */
+  kill(): void
+  /** Ends what is open and resolves when no process is left. */
+  close(): Promise<void>
+}
+
+/** Spare processes that are started at a time, and spare sessions over HTTP of one server: calls come first. */
+const SPARE_STARTS = { processes: 2, sessions: 4 }
+const SPARE_IDLE_MS = 60_000
+
+const unreadable = () =>
+  new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', { taken: false })
+
+function redactorFor({ secrets, settings, authorization }: Target): (text: string) => string {
+  const redact = createRedactor(secretsIn(secrets, settings))
+  return authorization ? (text) => authorization.redact(redact(text)) : redact
+}
+
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { registry, config, version, observer, later, log } = options
+  const { timeouts, limits, stdio } = config
+  const deadlines = createDeadlines()
+  const children = createChildren(createWatchdog())
+  const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
+  const egress = createEgress({
+    policy: createEgressPolicy(config.egress),
+    connectMs: timeouts.connectMs,
+    own: options.listening
+  })
+  const transports = createTransports({
+    later,
+    version,
+    connector: egress.connector,
+    maxResponseBytes: limits.upstreamResponseBytes,
+    stdio,
+    children,
+    log
+  })
+  const http = createOAuthHttp({ dispatcher: egress.dispatcher, userAgent: `${PRODUCT}/${version}` })
+  const authorizations = createAuthorizations({ store: registry.tokens, http, log })
+
+  const targetOf = (stored: StoredServer): Target => {
+    try {
+      const authorization = stored.issuer === null ? undefined : authorizations.of(stored)
+      return { ...stored, secrets: registry.secrets(stored), authorization }
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      return { ...stored, secrets: {}, problem: unreadable() }
+    }
+  }
+  const processTurns = createTurns(SPARE_STARTS.processes)
+  const createFor = (stored: StoredServer): Upstream => {
+    const target = targetOf(stored)
+    const redact = redactorFor(target)
+    return createUpstream({
+      server: stored,
+      verdict: stored.verdict!,
+      client: transports.create(target),
+      slots: stored.transport === 'stdio' ? slots : undefined,
+      spares: {
+        most: config.spareSessions,
+        idleMs: SPARE_IDLE_MS,
+        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(SPARE_STARTS.sessions),
+        onChange: options.onSpares
+      },
+      deadlines,
+      shares: options.shares,
+      connectMs: timeouts.connectMs,
+      observer: {
+        ...observer,
+        failed: (server, reason, message) => observer.failed(server, reason, redact(message))
+      },
+      idleMs: timeouts.sessionIdleMs,
+      callMs: timeouts.callMs,
+      callTotalMs: timeouts.callTotalMs,
+      redact,
+      onNotification: (...told) => options.onNotification(stored, ...told)
+    })
+  }
+  const upstreams = createUpstreams(createFor)
+
+  return {
+    upstreams,
+    authorizations,
+    http,
+    targetOf,
+    redactorOf: (stored) => redactorFor(targetOf(stored)),
+    async read(target) {
+      const client = transports.create(target)
+      try {
+        const warn = (text: string) => log.warn({ server: target.name }, text)
+        return await readUpstream(client, target.transport, { deadline: performance.now() + timeouts.connectMs, warn })
+      } catch (error) {
+        throw error instanceof UpstreamFailure ? redactFailure(error, redactorFor(target)) : error
+      } finally {
+        client.close()
+      }
+    },
+    create: (stored) => transports.create(targetOf(stored)),
+    stderr: (server) => transports.tail(server).lines(),
+    findCommand(stored) {
+      const { PATH = '' } = childEnvironment(stdio.environment, targetOf(stored).secrets.env ?? {})
+      return findExecutable(stored.settings.command ?? '', PATH, stdio.cwd ?? '/')
+    },
+    keep(catalog) {
+      authorizations.keep(catalog)
+      upstreams.keep(catalog)
+      transports.keep(new Set(catalog.servers.map(({ name }) => name)))
+    },
+    get processes() {
+      return children.size
+    },
+    get waitingForProcess() {
+      return slots.waiting
+    },
+    kill: () => children.killAll(),
+    async close() {
+      upstreams.close()
+      deadlines.close()
+      egress.close()
+      await children.closeAll()
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import { TITLE, PRODUCT } from '../../domain/product.ts'
+import type { Config } from '../../config.ts'
+import type { Registry } from '../../registry/registry.ts'
+import type { Later } from '../later.ts'
+import type { Observer } from '../observation.ts'
+import type { Shares } from '../shares.ts'
+import type { Subscriptions } from '../subscriptions.ts'
+import { createCursors } from './cursor.ts'
+import { createElicitations } from './elicitations.ts'
+import type { Core, Edge } from './exchange.ts'
+import type { Flow } from './flow.ts'
+import { createIntroductions } from './introductions.ts'
+import { createLinks } from './links.ts'
+import { createParks } from './park.ts'
+import { createReplays } from './replay.ts'
+import { createHeartbeat } from './reply.ts'
+import { createSessions, type Session } from './session.ts'
+import type { Watch } from './watch.ts'
+
+export interface EdgeOptions {
+  readonly registry: Pick<Registry, 'announce' | 'deriveKey'>
+  readonly config: Pick<Config, 'limits' | 'timeouts'>
+  /** Product version. */
+  readonly version: string
+  readonly core: Core
+  readonly observer: Observer
+  readonly watch: Watch
+  readonly subscriptions: Subscriptions
+  /** Calls under way of each principal. */
+  readonly calls: Shares
+  /** Makes the shares of something else, of which one principal may have so much. */
+  readonly shareOf: (limit: number) => Shares
+  readonly later: Later
+  /** What the MCP edge had of it has ended. */
+  readonly onSessionEnd: (session: Session) => void
+  readonly log: { warn(details: object, text: string): void }
+}
+
+/** What the exchanges of one gateway share: its sessions, keys and limits. */
+export function createEdge(options: EdgeOptions): Edge {
+  const { registry, version, core, observer, watch, subscriptions, calls, shareOf, later, log } = options
+  const { limits, timeouts } = options.config
+  const identity = { name: PRODUCT, title: TITLE, version }
+  const replays = createReplays()
+  const elicitations = createElicitations()
+  const sessions = createSessions({
+    key: registry.deriveKey('mcp session ids'),
+    maxSessions: limits.sessions,
+    shares: shareOf(limits.sessionsPerPrincipal),
+    idleMs: timeouts.sessionIdleMs,
+    announce(mark) {
+      registry
+        .announce(mark)
+        .catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
+    },
+    onEnd(session) {
+      session.pushes?.close()
+      session.following?.close()
+      for (const stream of session.streams) stream.close()
+      session.awaited?.close()
+      replays.endSession(session)
+      elicitations.endSession(session)
+      options.onSessionEnd(session)
+    }
+  })
+  return {
+    core,
+    sessions,
+    cursors: createCursors(registry.deriveKey('list cursors')),
+    heartbeat: createHeartbeat(),
+    parks: createParks<Flow>(registry.deriveKey('request states')),
+    links: createLinks(),
+    introductions: createIntroductions(),
+    elicitations,
+    watch,
+    subscriptions,
+    replays,
+    observer,
+    shares: {
+      calls,
+      streams: shareOf(limits.sessionsPerPrincipal),
+      subscriptions: shareOf(limits.subscriptionsPerPrincipal)
+    },
+    maxStreams: limits.sessions,
+    limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
+    maxBatch: limits.batch,
+    maxBatchBytes: limits.batchBytes,
+    maxBufferedBytes: limits.streamBufferBytes,
+    later,
+    identity,
+    serverInfo: JSON.stringify(identity)
+  }
+}
