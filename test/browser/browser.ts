@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions, type Page, type Route } from 'playwright-core'
 import { root, startGateway, type Gateway, type GatewayOptions } from '../e2e/harness.ts'
 import { later } from '../store.ts'
 import { until } from '../until.ts'
@@ -57,7 +57,7 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
   requireBuild()
   const [gateway, browser] = await Promise.all([
     startGateway(t, options),
-    chromium.launch({ executablePath, args, chromiumSandbox: false })
+    chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 120_000 })
   ])
   later(t, () => browser.close())
   const visit: Site['visit'] = async (hash, work, { expected, ...context } = {}) => {
@@ -81,6 +81,8 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
       await page.locator('h1').waitFor()
       await work(page)
     } finally {
+      // what is on its way may find the page closed
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
       await opened.close()
     }
     assert.deepEqual(
@@ -107,6 +109,12 @@ export async function findBarriers(page: Page): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
 }
 
+/** Gives the window another width, and waits until the page has it. */
+export async function resize(page: Page, width: number): Promise<void> {
+  await page.setViewportSize({ width, height: 900 })
+  await holds(page, `innerWidth === ${width}`)
+}
+
 /** By how many pixels the page is wider than its window. */
 export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - innerWidth')
@@ -123,6 +131,27 @@ export async function go(page: Page, hash: string): Promise<void> {
 /** Until an expression is true on the page. Playwright's own way asks with `eval`, which the policy of the pages forbids. */
 export const holds = (page: Page, expression: string): Promise<boolean> =>
   until(expression, () => page.evaluate<boolean>(expression))
+
+/** Until what is read is what is wanted. What a page shows follows its data: read once, it is seen too early. */
+export const becomes = <T>(wanted: T, read: () => Promise<T>): Promise<boolean> =>
+  until(JSON.stringify(wanted), async () => {
+    assert.deepEqual(await read(), wanted)
+    return true
+  })
+
+/** Holds the next request to a URL up: `asked` is that request, which goes on when the test says so. */
+export async function hold(page: Page, url: RegExp): Promise<{ readonly asked: Promise<Route> }> {
+  let take!: (route: Route) => void
+  const asked = new Promise<Route>((resolve) => {
+    take = resolve
+  })
+  await page.route(url, take, { times: 1 })
+  return { asked }
+}
+
+/** Keys that belong together, as fast as somebody presses them: the page waits for the second one a short time only. */
+export const pressTogether = (page: Page, ...keys: readonly string[]): Promise<unknown> =>
+  Promise.all(keys.map((key) => page.keyboard.press(key)))
 
 /** Until no skeleton stands in for data. */
 export const settled = (page: Page): Promise<void> => page.locator('.skeleton').first().waitFor({ state: 'detached' })

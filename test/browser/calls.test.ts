@@ -4,10 +4,12 @@ import type { Page } from 'playwright-core'
 import { startFaulty } from '../fixtures/http/faulty.ts'
 import { later } from '../store.ts'
 import { until } from '../until.ts'
-import { findBarriers, go, settled, skip, startSite } from './browser.ts'
+import { becomes, findBarriers, go, hold, settled, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 const calls = (page: Page) => page.getByRole('region', { name: 'Calls' }).locator('tbody tr:not(.detail)')
+const causes = (page: Page) => page.getByRole('group', { name: 'Failures by cause' }).getByRole('button')
+const rowsBecome = (page: Page, count: number) => becomes(count, () => calls(page).count())
 const fact = async (page: Page, label: string) =>
   page
     .locator('.facts > div')
@@ -57,22 +59,24 @@ test('calls are told apart, followed live and explained in the browser', { skip 
     'a click on a cause leaves the calls of one server that failed alike, and the address says so',
     async () => {
       await visit('#/calls', async (page) => {
-        const cause = page.getByRole('group', { name: 'Failures by cause' }).getByRole('button')
-        assert.equal(await cause.count(), 3)
+        const cause = causes(page)
+        await becomes(3, () => cause.count())
         await cause.filter({ hasText: 'reports' }).click()
-        await until('three rows are left', async () => (await calls(page).count()) === 3)
-        assert.match(decodeURIComponent(page.url()), /server=reports/)
+        await rowsBecome(page, 3)
+        await page.waitForURL(/server=reports/)
         const shared = page.url()
         await cause.filter({ hasText: 'HTTP 502' }).click()
-        await until('one row is left', async () => (await calls(page).count()) === 1)
+        await rowsBecome(page, 1)
         await page.getByRole('button', { name: 'beta__echo' }).waitFor()
+        // the address is enough
         await go(page, shared.slice(shared.indexOf('#')))
-        await until('the address is enough', async () => (await calls(page).count()) === 3)
+        await rowsBecome(page, 3)
         await cause.filter({ hasText: 'reports' }).click()
-        await until('all that failed are back', async () => (await calls(page).count()) === 5)
+        await rowsBecome(page, 5)
+        // a text is looked for by the gateway
         await page.getByRole('searchbox').fill('HTTP 502')
-        await until('a text is looked for by the gateway', async () => (await calls(page).count()) === 1)
-        assert.match(decodeURIComponent(page.url()).replaceAll('+', ' '), /q=HTTP 502/)
+        await rowsBecome(page, 1)
+        await page.waitForURL(/q=HTTP(?:\+|%20)502/)
       })
     }
   )
@@ -80,7 +84,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
   await t.test('what is under way is counted, and a list that was scrolled into stands still', async () => {
     await visit('#/calls', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor()
-      await until('none is under way', async () => (await fact(page, 'In flight')) === '0')
+      await becomes('0', () => fact(page, 'In flight'))
       faulty.mode = 'silent'
       const leaving = new AbortController()
       const running = fetch(`${gateway.url}/api/v0/tools/invoke`, {
@@ -89,35 +93,40 @@ test('calls are told apart, followed live and explained in the browser', { skip 
         body: '{"name":"beta__echo"}',
         signal: leaving.signal
       }).catch(() => {})
-      await until('one is under way', async () => (await fact(page, 'In flight')) === '1')
+      await becomes('1', () => fact(page, 'In flight'))
       leaving.abort()
       await running
-      await until('none is', async () => (await fact(page, 'In flight')) === '0')
+      await becomes('0', () => fact(page, 'In flight'))
       faulty.mode = 'none'
 
+      // it is written down a moment later, and nothing above the list may still grow
+      await calls(page).filter({ hasText: 'Cancelled' }).waitFor()
+      await causes(page).first().waitFor()
+      await settled(page)
       await page.setViewportSize({ width: 1440, height: 420 })
       await page.evaluate('document.querySelector(".calls-list tbody tr:last-child").scrollIntoView()')
       await page.getByText('Paused', { exact: true }).waitFor()
       const before = await calls(page).count()
       await invoke('demo__add', { a: 2, b: 2 })
       await page.getByRole('button', { name: '1 newer call: show' }).waitFor()
-      assert.equal(await calls(page).count(), before)
+      assert.equal(await calls(page).count(), before, 'what is new came in by the same answer')
       await page.getByRole('button', { name: '1 newer call: show' }).click()
       await page.evaluate('scrollTo(0, 0)')
       await page.getByText('Live', { exact: true }).waitFor()
-      await until('it is shown', async () => (await calls(page).count()) === before + 1)
+      await rowsBecome(page, before + 1)
     })
   })
 
   await t.test('rows stay while those of another range are loading, and the chart has a table', async () => {
     await visit('#/calls', async (page) => {
       await calls(page).first().waitFor()
-      await page.route(/range=7d/, async (route) => {
-        assert.equal(await page.locator('.skeleton').count(), 0)
-        assert.ok((await calls(page).count()) > 0)
-        await route.continue()
-      })
+      await settled(page)
+      const { asked } = await hold(page, /range=7d/)
       await page.getByRole('button', { name: '7 d' }).click()
+      const request = await asked
+      assert.equal(await page.locator('.skeleton').count(), 0)
+      assert.ok((await calls(page).count()) > 0)
+      await request.continue()
       await page.getByRole('heading', { name: 'Latency, p50 to p95 per 2 h' }).waitFor()
       await page.getByText('View as table').click()
       await page.getByRole('columnheader', { name: 'p95' }).waitFor()
@@ -135,7 +144,7 @@ test('calls are told apart, followed live and explained in the browser', { skip 
         await page.getByRole('button', { name: '1 h' }).click()
         await page.getByRole('alert').filter({ hasText: 'The database is away.' }).getByRole('button').waitFor()
         await page.getByRole('heading', { name: 'Endpoints' }).waitFor()
-        assert.match((await fact(page, 'Servers up')) ?? '', /^\d+of \d+ enabled$/)
+        await until('its figures', async () => /^\d+of \d+ enabled$/.test((await fact(page, 'Servers up')) ?? ''))
       },
       { expected: /503/ }
     )

@@ -7,7 +7,7 @@ import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { later } from '../store.ts'
-import { holds, skip, startSite } from './browser.ts'
+import { becomes, holds, pressTogether, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 const row = (page: Page, name: string) =>
@@ -19,7 +19,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('an empty gateway says how to begin', async () => {
     await visit('', async (page) => {
-      assert.equal(await page.title(), 'Servers · Towpath')
+      await becomes('Servers · Towpath', () => page.title())
       await page.getByRole('link', { name: 'Paste mcp.json' }).click()
       await page.getByRole('tab', { name: 'Paste mcp.json', selected: true }).waitFor()
     })
@@ -35,10 +35,9 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('a server is added, a tool tried and a group saved with the keyboard alone', async () => {
     await visit('#/overview', async (page) => {
-      await page.keyboard.press('g')
-      await page.keyboard.press('s')
+      await pressTogether(page, 'g', 's')
       await page.getByRole('heading', { name: 'Servers' }).waitFor()
-      assert.equal(await page.evaluate('document.activeElement.textContent'), 'Servers')
+      await holds(page, 'document.activeElement.textContent === "Servers"')
       await page.keyboard.press('n')
       await page.getByRole('heading', { name: 'Add server' }).waitFor()
       const reach = async (label: string) => {
@@ -63,8 +62,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.getByRole('heading', { name: 'alpha' }).waitFor()
       await page.getByRole('link', { name: 'echo' }).waitFor()
 
-      await page.keyboard.press('g')
-      await page.keyboard.press('t')
+      await pressTogether(page, 'g', 't')
       await page.getByRole('heading', { name: 'Tools' }).waitFor()
       await page.getByRole('link', { name: /^echo/ }).waitFor()
       await page.keyboard.press('j')
@@ -74,8 +72,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.keyboard.press('Enter')
       await page.getByRole('region', { name: 'Result' }).getByText('isError false').waitFor()
 
-      await page.keyboard.press('g')
-      await page.keyboard.press('g')
+      await pressTogether(page, 'g', 'g')
       await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor()
       await page.keyboard.press('n')
       await page.getByRole('heading', { name: 'New group' }).waitFor()
@@ -90,7 +87,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       }
       await page.keyboard.press('Space')
       await page.getByRole('region', { name: 'Effective tools' }).getByText('echo').waitFor()
-      assert.equal(await box.isChecked(), true)
+      await becomes(true, () => box.isChecked())
       await reach('Create group')
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: 'keys' }).waitFor()
@@ -122,7 +119,6 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('what others change is seen without reloading, and a call on the page of calls', async () => {
     await visit('#/servers', async (page) => {
-      await row(page, 'alpha').waitFor()
       await gateway.register(at('gamma', alpha))
       await row(page, 'gamma').waitFor()
       await page.getByRole('navigation').getByRole('link', { name: 'Calls' }).click()
@@ -147,7 +143,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
         await page.context().setOffline(true)
         await control.click()
         await row(page, 'alpha').getByRole('alert').filter({ hasText: 'Towpath cannot be reached' }).waitFor()
-        assert.equal(await control.isChecked(), true)
+        await becomes(true, () => control.isChecked())
         await page.context().setOffline(false)
       },
       { expected: /ERR_INTERNET_DISCONNECTED|ERR_NETWORK/ }
@@ -254,7 +250,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       const callback = await fetch(await as.agree(target!))
       assert.equal(callback.status, 200)
       assert.match(callback.headers.get('content-type') ?? '', /text\/html/)
-      await page.getByRole('heading', { name: 'tracker' }).waitFor()
+      await page.getByRole('heading', { name: 'tracker', exact: true }).waitFor()
       await page.getByText('Connected', { exact: true }).waitFor()
     })
   })
@@ -266,13 +262,14 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await remove.click()
       const dialog = page.getByRole('dialog', { name: 'Delete tracker' })
       await dialog.getByText('1 group will miss it: helpers').waitFor()
-      assert.equal(await page.evaluate('document.activeElement.textContent'), 'Cancel')
+      await holds(page, 'document.activeElement.textContent === "Cancel"')
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
-      assert.equal(await page.evaluate('document.activeElement.textContent'), 'Delete')
+      await holds(page, 'document.activeElement.textContent === "Delete"')
       await remove.click()
       await dialog.getByRole('button', { name: 'Delete server' }).click()
       await page.getByRole('heading', { name: 'Servers' }).waitFor()
+      await row(page, 'alpha').waitFor()
       await row(page, 'tracker').waitFor({ state: 'detached' })
     })
   })
@@ -282,7 +279,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await row(page, 'alpha').waitFor()
       await page.keyboard.press('Control+K')
       await page.keyboard.type('alpha')
-      await page.getByRole('option', { name: 'alpha Server' }).waitFor()
+      await page.getByRole('option', { name: 'alpha Server', selected: true }).waitFor()
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { name: 'alpha' }).waitFor()
       await page.keyboard.press('?')
@@ -303,7 +300,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
     await visit('#/servers', async (page) => {
       await row(page, 'alpha').waitFor()
       await page.keyboard.press('j')
-      assert.equal(await page.evaluate('document.activeElement.textContent'), 'alpha')
+      await holds(page, 'document.activeElement.textContent === "alpha"')
       await page.keyboard.press('e')
       await row(page, 'alpha').getByText('Disabled').waitFor()
       await page.keyboard.press('e')
@@ -311,7 +308,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       await page.keyboard.press('/')
       await page.keyboard.type('nothing')
       await page.getByText('No server matches “nothing”').waitFor()
-      assert.match(page.url(), /#\/servers\?q=nothing$/)
+      await page.waitForURL(/#\/servers\?q=nothing$/)
       await page.getByRole('button', { name: 'Clear' }).click()
       await row(page, 'alpha').waitFor()
     })
@@ -322,7 +319,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
       const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
       const before = await ground()
       await page.getByRole('button', { name: 'Switch colour theme' }).click()
-      assert.notEqual(await ground(), before)
+      await until('another ground', async () => (await ground()) !== before)
       await page.reload()
       assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
     })
