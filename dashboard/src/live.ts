@@ -13,6 +13,8 @@ export interface Live {
 interface LiveOptions {
   /** Without kinds: anything may have changed. */
   onChange(kinds?: ReadonlySet<string>): void
+  /** The gateway has begun to tell: what was answered before may have changed since. */
+  onBegin(): void
   /** False after a request that reached nobody, which may happen while the stream stays open. */
   readonly isReachable: ReadonlySignal<boolean>
   readonly url?: string
@@ -22,6 +24,7 @@ interface LiveOptions {
 /** Hears of changes from the gateway's event stream; where that fails it polls. Both stop while the page is hidden. */
 export function createLive({
   onChange,
+  onBegin,
   isReachable,
   url = '/api/dashboard/events',
   pollMs = 5_000
@@ -40,7 +43,8 @@ export function createLive({
     events.addEventListener('open', () => {
       stopPolling()
       // what happened while nobody listened
-      if (state.value !== 'connecting') onChange()
+      if (state.value === 'connecting') onBegin()
+      else onChange()
       state.value = 'live'
     })
     events.addEventListener('change', ({ data }: MessageEvent<string>) => {

@@ -8,7 +8,11 @@ import { createPreferences } from './preferences.ts'
 import { createStore } from './store.ts'
 
 const store = createStore()
-const live = createLive({ onChange: (kinds) => void store.refresh(kinds), isReachable: store.reachable })
+const live = createLive({
+  onChange: (kinds) => void store.refresh(kinds),
+  onBegin: () => void store.catchUp(),
+  isReachable: store.reachable
+})
 const now = signal(Date.now())
 setInterval(() => (now.value = Date.now()), 5_000)
 

@@ -39,6 +39,8 @@ export interface Store {
   watch<T>(source: Source<T>): () => void
   /** Loads what is watched and may have changed; without kinds all that is watched. */
   refresh(kinds?: ReadonlySet<string>): Promise<void>
+  /** Loads what is watched and was answered before changes were told of; what is still being asked for is new enough. */
+  catchUp(): Promise<void>
   /**
    * Runs what ends the thing that a source tells of: it is not asked for meanwhile, nor afterwards by whoever still shows it,
    * unless the work rejects.
@@ -144,6 +146,11 @@ export function createStore(fetch: Fetch = send): Store {
     await Promise.all(due.map(({ source }) => open(source).load()))
   }
 
+  const catchUp = async () => {
+    const answered = [...watched.values()].map(({ source }) => open(source)).filter(({ loading }) => !loading.value)
+    await Promise.all(answered.map(({ load }) => load()))
+  }
+
   const end: Store['ending'] = async ({ path }, work) => {
     ending.add(path)
     try {
@@ -156,5 +163,5 @@ export function createStore(fetch: Fetch = send): Store {
     }
   }
 
-  return { open, watch, refresh, ending: end, reachable }
+  return { open, watch, refresh, catchUp, ending: end, reachable }
 }

@@ -7,7 +7,7 @@ import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { later } from '../store.ts'
-import { becomes, holds, pressTogether, skip, startSite } from './browser.ts'
+import { becomes, hold, holds, pressTogether, skip, startSite } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 const row = (page: Page, name: string) =>
@@ -119,8 +119,18 @@ test('servers are added, watched, changed and removed in the browser', { skip },
 
   await t.test('what others change is seen without reloading, and a call on the page of calls', async () => {
     await visit('#/servers', async (page) => {
+      // what happens before the page can hear of it, too
+      const { asked } = await hold(page, /\/dashboard\/events$/)
+      await page.reload()
+      const listening = await asked
+      await row(page, 'alpha').waitFor()
+      await gateway.register(at('early', alpha))
+      await listening.continue()
+      await row(page, 'early').waitFor()
       await gateway.register(at('gamma', alpha))
       await row(page, 'gamma').waitFor()
+      await gateway.remove('/api/v0/servers/early')
+      await row(page, 'early').waitFor({ state: 'detached' })
       await page.getByRole('navigation').getByRole('link', { name: 'Calls' }).click()
       await page.getByText('Live', { exact: true }).waitFor()
       await gateway.post('/api/v0/tools/invoke', { name: 'gamma__echo' })

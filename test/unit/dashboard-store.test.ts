@@ -114,6 +114,22 @@ test('what a page shows before the gateway has confirmed it is replaced by the n
   assert.deepEqual(resource.data.value, { names: ['a'] })
 })
 
+test('what was answered before anybody told of changes is asked for again, what is still out is not', async () => {
+  const { asked, store } = slowGateway()
+  store.watch(servers)
+  store.watch(calls)
+  asked[0]!.answer({ names: ['a'] })
+  await settled()
+  void store.catchUp()
+  assert.deepEqual(
+    asked.map(({ path }) => path),
+    ['/servers', '/calls', '/servers']
+  )
+  asked[1]!.answer({ ids: [] })
+  await settled()
+  assert.equal(asked.length, 3)
+})
+
 test('answers that nobody watches are forgotten, the longest unused first', async () => {
   const { asked, store } = slowGateway()
   store.watch(servers)
