@@ -70,14 +70,20 @@ export function createStore(fetch: Fetch = send): Store {
     let etag: string | undefined
     let running: Promise<void> | undefined
     let again = false
+    /** How often a change was shown before the gateway has confirmed it. */
+    let patched = 0
 
     const loadOnce = async () => {
       loading.value = true
+      const before = patched
       try {
         const answer = await fetch<T>('GET', path, { etag, ...(parse && { parse }) })
+        // it may be from before the change that is shown meanwhile
+        const isOld = patched !== before
+        if (isOld) again = true
         batch(() => {
-          if (answer.status !== 304) data.value = answer.body
-          etag = answer.etag ?? etag
+          if (!isOld && answer.status !== 304) data.value = answer.body
+          if (!isOld) etag = answer.etag ?? etag
           error.value = undefined
           checkedAt.value = Date.now()
           reachable.value = true
@@ -111,6 +117,7 @@ export function createStore(fetch: Fetch = send): Store {
     const patch = (edit: (data: T) => T) => {
       if (data.value === undefined) return
       data.value = edit(data.value)
+      patched += 1
       // the gateway has not said so: its next answer counts, whatever it is
       etag = undefined
     }

@@ -114,6 +114,23 @@ test('what a page shows before the gateway has confirmed it is replaced by the n
   assert.deepEqual(resource.data.value, { names: ['a'] })
 })
 
+test('an answer to what was asked before a page showed a change does not take it back', async () => {
+  const { asked, store } = slowGateway()
+  store.watch(servers)
+  asked[0]!.answer({ names: ['a'] })
+  await settled()
+  const resource = store.open(servers)
+  void store.refresh()
+  resource.patch(({ names }) => ({ names: [...names, 'b'] }))
+  asked[1]!.answer({ names: ['a'] }, '"old"')
+  await settled()
+  assert.deepEqual(resource.data.value, { names: ['a', 'b'] })
+  assert.equal(asked[2]!.etag, undefined)
+  asked[2]!.answer({ names: ['a', 'b', 'c'] })
+  await settled()
+  assert.deepEqual([resource.data.value, asked.length], [{ names: ['a', 'b', 'c'] }, 3])
+})
+
 test('what was answered before anybody told of changes is asked for again, what is still out is not', async () => {
   const { asked, store } = slowGateway()
   store.watch(servers)
