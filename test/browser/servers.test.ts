@@ -150,6 +150,19 @@ test('servers are added, watched, changed and removed in the browser', { skip },
         await until('the gateway to know', async () => !(await gateway.get('/api/v0/servers')).body[0].enabled)
         await control.check()
         await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
+
+        // what is pressed while a change is under way follows it
+        const { asked } = await hold(page, /\/enabled$/)
+        await control.click()
+        const first = await asked
+        await control.click()
+        const second = page.waitForRequest(/\/enabled$/)
+        await first.continue()
+        assert.deepEqual((await second).postDataJSON(), { enabled: true })
+        await row(page, 'alpha').getByText('Disabled').waitFor({ state: 'detached' })
+        await becomes(true, () => control.isChecked())
+        assert.equal((await gateway.get('/api/v0/servers')).body[0].enabled, true)
+
         await page.context().setOffline(true)
         await control.click()
         await row(page, 'alpha').getByRole('alert').filter({ hasText: 'Towpath cannot be reached' }).waitFor()

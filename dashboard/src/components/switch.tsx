@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { useApp } from '../app-context.ts'
 
 interface SwitchProps {
@@ -16,15 +17,23 @@ export function Switch({ name, checked, onSwitch, children }: SwitchProps) {
   const { notice } = useApp()
   const wanted = useSignal<boolean | undefined>(undefined)
   const failure = useSignal('')
+  const isBusy = useRef(false)
   const change = async (enabled: boolean) => {
     wanted.value = enabled
     failure.value = ''
+    // what is pressed meanwhile is sent afterwards: two at once might arrive in the other order
+    if (isBusy.current) return
+    isBusy.current = true
     try {
-      await onSwitch(enabled)
-      notice.value = `${name} is ${enabled ? 'enabled' : 'disabled'}`
+      for (let sent: boolean | undefined; sent !== wanted.value;) {
+        sent = wanted.value!
+        await onSwitch(sent)
+        notice.value = `${name} is ${sent ? 'enabled' : 'disabled'}`
+      }
     } catch (error) {
       failure.value = (error as Error).message
     }
+    isBusy.current = false
     wanted.value = undefined
   }
   const input = (
