@@ -297,6 +297,19 @@ test('servers are added, watched, changed and removed in the browser', { skip },
     })
   })
 
+  await t.test('keys count from the moment on that the page is there', async () => {
+    await visit('#/servers', async (page) => {
+      await page.addInitScript(`
+        new MutationObserver((_, observer) => {
+          if (!document.querySelector('h1')) return
+          observer.disconnect()
+          dispatchEvent(new KeyboardEvent('keydown', { key: '?' }))
+        }).observe(document, { childList: true, subtree: true })`)
+      await page.reload()
+      await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+    })
+  })
+
   await t.test('the command menu finds servers and tools, and letters can be turned off', async () => {
     await visit('#/servers', async (page) => {
       await row(page, 'alpha').waitFor()

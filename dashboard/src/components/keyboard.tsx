@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { useApp } from '../app-context.ts'
 import { createKeyReader } from '../keyboard.ts'
 import { actOnPage } from '../page-actions.ts'
@@ -22,7 +22,8 @@ const isPressable = (target: EventTarget | null) =>
 export function Keyboard() {
   const { preferences, location } = useApp()
   const open = useSignal<'menu' | 'help' | undefined>(undefined)
-  useEffect(() => {
+  // with the page itself: a key may be pressed before it is painted
+  useLayoutEffect(() => {
     const read = createKeyReader(() => preferences.shortcuts.value)
     const onKeyDown = (event: KeyboardEvent) => {
       const { key, ctrlKey, metaKey, altKey, timeStamp: at, target } = event

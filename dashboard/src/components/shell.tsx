@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Overview } from '../../../src/schemas/dashboard/overview.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { count } from '../format.ts'
@@ -95,7 +95,8 @@ function Side({ route }: { route: Route }) {
 function useArrival(route: Route): void {
   const { location } = useApp()
   const isFirst = useRef(true)
-  useEffect(() => {
+  // before anything is pressed there
+  useLayoutEffect(() => {
     if (isFirst.current) {
       isFirst.current = false
       return

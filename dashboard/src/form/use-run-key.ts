@@ -1,10 +1,10 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 
 /** Ctrl+Enter runs, wherever on the page the focus is. */
 export function useRunKey(run: () => void): void {
   const latest = useRef(run)
   latest.current = run
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const isRun = event.key === 'Enter' && (event.ctrlKey || event.metaKey)
       if (!isRun || document.querySelector('dialog[open]')) return
