@@ -313,7 +313,15 @@ test('servers are added, watched, changed and removed in the browser', { skip },
   await t.test('the command menu finds servers and tools, and letters can be turned off', async () => {
     await visit('#/servers', async (page) => {
       await row(page, 'alpha').waitFor()
+      const { asked } = await hold(page, /\/dashboard\/tools$/)
       await page.keyboard.press('Control+K')
+      await page.keyboard.type('no such thing')
+      const names = await asked
+      const isNothing = page.getByText('Nothing has such a name.')
+      assert.equal(await isNothing.count(), 0, 'while the names of tools are not known')
+      await names.continue()
+      await isNothing.waitFor()
+      await page.keyboard.press('Control+A')
       await page.keyboard.type('alpha')
       await page.getByRole('option', { name: 'alpha Server', selected: true }).waitFor()
       await page.keyboard.press('Enter')

@@ -41,6 +41,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
     ]
   }, [preferences, servers.data.value, groups.data.value, tools.data.value])
 
+  const isKnown = [servers, tools, groups].every(({ data, error }) => data.value !== undefined || error.value)
   const found = findCommands(commands, typed.value, SHOWN)
   const current = Math.min(at.value, found.length - 1)
   const run = (command: Command | undefined) => {
@@ -93,7 +94,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p class="muted">Nothing has such a name.</p>}
+      {found.length === 0 && isKnown && <p class="muted">Nothing has such a name.</p>}
     </Dialog>
   )
 }
