@@ -239,13 +239,23 @@ test('servers are added, watched, changed and removed in the browser', { skip },
           await page.getByText('Stored, not shown').waitFor()
           await page.getByLabel('Description').fill('What was said')
           const seen = guarded.requests.length
+          const own = /\/dashboard\/servers\/my-notes$/
+          const saving = await hold(page, own)
           await page.getByRole('button', { name: 'Save settings' }).click()
+          const save = await saving.asked
+          const loading = await hold(page, own)
+          await save.continue()
+          const load = await loading.asked
+          // as long as what was saved is not known, nobody comes upon the form of before
+          await page.getByRole('tab', { name: 'Settings' }).click()
+          await load.continue()
           await page.getByText('What was said').waitFor()
           const later = guarded.requests.slice(seen)
           assert.ok(later.length > 0)
           assert.ok(later.every(({ headers }) => headers.authorization === 'Bearer a-token-of-notes'))
 
           await page.getByRole('tab', { name: 'Settings' }).click()
+          await becomes('What was said', () => page.getByLabel('Description').inputValue())
           await page.getByLabel('URL').fill(alpha.url)
           await page.getByRole('button', { name: 'Save settings' }).click()
           await page

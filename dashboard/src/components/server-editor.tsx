@@ -93,9 +93,11 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
       const body = name === undefined ? toInput(form.value) : undefined
       outcome.value = { kind: 'trial', trial: await change<ServerTrial>('POST', route, body) }
     })
-  const done = (text: string) => {
+  const done = async (text: string) => {
     notice.value = text
-    void store.refresh()
+    const refreshed = store.refresh()
+    // the next form is made from what is known by then
+    if (name !== undefined) await refreshed
     location.navigate(link('server', name ?? form.value.name.trim()))
   }
   const write = (force: boolean) =>
@@ -109,7 +111,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
           : await send<Written>('PUT', path('servers', name), { body: toUpdate(form.value) })
       const required = body?.authorization_required
       if (status === 202 && required) outcome.value = { kind: 'sign-in', required }
-      else done(name === undefined ? `${form.value.name} is added` : `${name} is saved`)
+      else await done(name === undefined ? `${form.value.name} is added` : `${name} is saved`)
     })
 
   const result = outcome.value
@@ -139,7 +141,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
           server={name ?? form.value.name.trim()}
           required={result.required}
           onRestart={() => void write(wasForced.current)}
-          onDone={() => done(`${name ?? form.value.name} is connected`)}
+          onDone={() => void done(`${name ?? form.value.name} is connected`)}
         />
       )}
       {result?.kind !== 'sign-in' && (
