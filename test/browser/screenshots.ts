@@ -9,7 +9,7 @@ import { request, root } from '../e2e/harness.ts'
 import { startAuthorizationServer } from '../fixtures/oauth/authorization-server.ts'
 import { startProtected } from '../fixtures/oauth/protected.ts'
 import { freshPlace, later, tempDir, type Place } from '../store.ts'
-import { go, startSite, type Site } from './browser.ts'
+import { go, holds, settled, startSite, type Site } from './browser.ts'
 import { makeBreakable } from './world.ts'
 
 /** `npm run screenshots`: the pictures of the documentation, of a gateway that has been used for a day. */
@@ -115,7 +115,12 @@ async function fill(t: TestContext, { gateway }: Site): Promise<void> {
   await gateway.post('/api/v0/tools/invoke', { name: 'demo__add', a: 2, b: 3 })
 }
 
+/** Until every figure is there: they are asked for apart from what a page lists. */
+const counted = (page: Page) =>
+  holds(page, '![...document.querySelectorAll(".facts dd")].some(({ textContent }) => textContent.startsWith("—"))')
+
 const openFailure = async (page: Page) => {
+  await page.getByRole('group', { name: 'Failures by cause' }).waitFor()
   await page.getByRole('button', { name: 'reports__echo' }).first().click()
   await page.locator('.callx').waitFor()
 }
@@ -168,6 +173,8 @@ test('pictures of every page', async (t) => {
     for (const [name, hash, before] of pages) {
       await go(page, hash)
       await before?.(page)
+      await counted(page)
+      await settled(page)
       await page.evaluate('document.activeElement.blur()')
       await page.screenshot({ path: join(folder, `${name}.png`) })
     }
