@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { chromium, type Browser, type BrowserContextOptions, type Page, type Route } from 'playwright-core'
 import { root, startGateway, type Gateway, type GatewayOptions } from '../e2e/harness.ts'
 import { later } from '../store.ts'
@@ -25,6 +26,14 @@ const args = [
   '--disable-component-update',
   '--disable-sync'
 ]
+
+/** What pages ask of the API goes out up to so much later: a test that looks too early fails. */
+const latestMs = Number(process.env.BROWSER_DELAY_MS ?? 0)
+
+const goLate = async (route: Route) => {
+  await delay(Math.random() * latestMs)
+  await route.continue()
+}
 
 const newest = (folder: string): number =>
   Math.max(
@@ -67,6 +76,7 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
       ...context
     })
     opened.setDefaultTimeout(30_000)
+    if (latestMs > 0) await opened.route('**/api/**', goLate)
     const page = await opened.newPage()
     const said: string[] = []
     page.on('console', (message) => {
@@ -82,7 +92,7 @@ export async function startSite(t: TestContext, options: GatewayOptions = {}): P
       await work(page)
     } finally {
       // what is on its way may find the page closed
-      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      for (const routed of [page, opened]) await routed.unrouteAll({ behavior: 'ignoreErrors' })
       await opened.close()
     }
     assert.deepEqual(
