@@ -249,6 +249,7 @@ test('servers are added, watched, changed and removed in the browser', { skip },
           // as long as what was saved is not known, nobody comes upon the form of before
           await page.getByRole('tab', { name: 'Settings' }).click()
           await load.continue()
+          await page.getByRole('tab', { name: /^Tools/, selected: true }).waitFor()
           await page.getByText('What was said').waitFor()
           const later = guarded.requests.slice(seen)
           assert.ok(later.length > 0)
