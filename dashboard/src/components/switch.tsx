@@ -24,12 +24,13 @@ export function Switch({ name, checked, onSwitch, children }: SwitchProps) {
     // what is pressed meanwhile is sent afterwards: two at once might arrive in the other order
     if (isBusy.current) return
     isBusy.current = true
+    let sent: boolean
     try {
-      for (let sent: boolean | undefined; sent !== wanted.value;) {
+      do {
         sent = wanted.value!
         await onSwitch(sent)
         notice.value = `${name} is ${sent ? 'enabled' : 'disabled'}`
-      }
+      } while (sent !== wanted.value)
     } catch (error) {
       failure.value = (error as Error).message
     }
