@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { startPostgres } from './postgres.ts'
+import { runnerFlags } from './run-flags.ts'
 import { makeTemplates } from './templates.ts'
 
 /**
@@ -66,16 +67,8 @@ async function testsIn(path: string, batches: string): Promise<string[]> {
 }
 
 async function runTests(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const flags = [
-    '--import',
-    'tsx',
-    '--test',
-    '--test-concurrency=3',
-    '--test-force-exit',
-    '--test-timeout=600000',
-    '--test-reporter=spec'
-  ]
-  const child = spawn(process.execPath, [...flags, ...args], { stdio: 'inherit', env: { ...process.env, ...env } })
+  const flags = [...runnerFlags, '--test-reporter=spec', ...args]
+  const child = spawn(process.execPath, flags, { stdio: 'inherit', env: { ...process.env, ...env } })
   // A terminal signals the whole group: the runner ends by itself, and the clean-up here still has to happen.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   const [code] = (await once(child, 'exit')) as [number | null]
