@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { buildApp } from '../src/app.ts'
+import { buildApp, type BuildOptions } from '../src/app.ts'
 import type { Observer } from '../src/gateway/observation.ts'
 import { readConfig, type Config, type Environment } from '../src/config.ts'
 import { anyEngine, freshPlace, later, type Engine } from './store.ts'
+import { until } from './until.ts'
 
 export interface AppOptions {
   readonly engine?: Engine
@@ -16,7 +17,11 @@ export interface AppOptions {
 }
 
 /** Tests and gateway share one event loop here, and often the machine: how late it is says nothing. */
-const unhurried = { TOWPATH_EVENT_LOOP_LAG_MS: '60000' }
+const unhurried = {
+  TOWPATH_DATABASE_CONNECT_TIMEOUT_MS: '60000',
+  TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '60000',
+  TOWPATH_EVENT_LOOP_LAG_MS: '60000'
+}
 
 /** The settings that the process would read, on an empty store. */
 export async function freshConfig(t: TestContext, env: Environment = {}, engine: Engine = anyEngine): Promise<Config> {
@@ -25,12 +30,19 @@ export async function freshConfig(t: TestContext, env: Environment = {}, engine:
   return readConfig({ ...place, ...env }, {}, () => '').config
 }
 
+/** The gateway on a store that is open: a start goes on without one that takes longer than seconds. */
+export async function openApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
+  const app = await buildApp(config, options)
+  await app.ready()
+  await until('the store to be open', () => app.registry.ping)
+  return app
+}
+
 /** The gateway on an empty store, without a socket; closed after the test. */
 export async function startApp(t: TestContext, options: AppOptions = {}): Promise<FastifyInstance> {
   const { engine, env, ...build } = options
-  const app = await buildApp(await freshConfig(t, env, engine), build)
+  const app = await openApp(await freshConfig(t, env, engine), build)
   later(t, () => app.close())
-  await app.ready()
   return app
 }
 

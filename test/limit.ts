@@ -32,4 +32,4 @@ function limitTests(limitMs: number): void {
 }
 
 // what starts the files has no tests of its own
-if (process.env.NODE_TEST_CONTEXT) limitTests(Number(process.env.TEST_LIMIT_MS ?? 240_000))
+if (process.env.NODE_TEST_CONTEXT) limitTests(Number(process.env.TEST_LIMIT_MS ?? 300_000))

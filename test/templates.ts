@@ -7,7 +7,8 @@ import { migrateToLatest } from '../src/registry/migrate.ts'
 import { openStore, type StoreOptions } from '../src/registry/store.ts'
 import { storesFolder } from './temporary.ts'
 
-export const limits = { connectTimeoutMs: 2_000, queryTimeoutMs: 5_000 }
+/** Generous: the tests share the machine. */
+export const limits = { connectTimeoutMs: 60_000, queryTimeoutMs: 60_000 }
 
 /** For tests that lose the database on purpose. */
 export const quiet = { onIdleError: () => {}, onError: () => {} }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Polls until `check` gives something true; a check that throws counts as not yet. */
-export async function until<T>(what: string, check: () => T | Promise<T>, limitMs = 30_000): Promise<T> {
+export async function until<T>(what: string, check: () => T | Promise<T>, limitMs = 120_000): Promise<T> {
   const end = performance.now() + limitMs
   for (let last: unknown; ;) {
     try {

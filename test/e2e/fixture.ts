@@ -7,6 +7,9 @@ import { later } from '../store.ts'
 import { cleanEnv, root, run } from './harness.ts'
 import { until } from '../until.ts'
 
+/** On a busy machine a socket is otherwise closed just when the next call is sent on it. */
+const IDLE_MS = 120_000
+
 export type Era = 'modern' | 'legacy'
 
 /** What a server of the other era says to a request. */
@@ -37,7 +40,10 @@ async function pass(era: Era, target: string, incoming: IncomingMessage, outgoin
 
 /** The fixture speaks both eras: in front of it only one gets through. Resolves with the URL. */
 export async function pinned(t: TestContext, era: Era, target: string): Promise<string> {
-  const server = createServer((incoming, outgoing) => void pass(era, target, incoming, outgoing))
+  const server = createServer(
+    { keepAliveTimeout: IDLE_MS },
+    (incoming, outgoing) => void pass(era, target, incoming, outgoing)
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   later(t, () => {
     server.closeAllConnections()
@@ -57,5 +63,5 @@ export const fixtureArgs = (kind: 'http' | 'sse' | 'stdio'): string[] => [
 /** Resolves with the fixture's URL. */
 export async function startFixture(t: TestContext, kind: 'http' | 'sse' = 'http'): Promise<string> {
   const running = run(t, process.execPath, fixtureArgs(kind), { env: cleanEnv(), cwd: root })
-  return until('the fixture to listen', () => /^http:\S+/m.exec(running.output())?.[0] ?? '', 60_000)
+  return until('the fixture to listen', () => /^http:\S+/m.exec(running.output())?.[0] ?? '')
 }

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -9,12 +9,22 @@ import { until } from '../until.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
+/** Below the ports that systems give out by themselves; of each test process others, in turn. */
+const ports = { next: 20_000 + (process.pid % 60) * 200 + Math.floor(Math.random() * 200), end: 32_000 }
+
+/** A port that nobody else takes before who is told of it does. */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  while (ports.next < ports.end) {
+    const port = ports.next++
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    await new Promise((resolve) => server.close(resolve))
+    return port
+  }
+  throw new Error('no port is free')
 }
 
 /** A child process of the test, ended by its pid when the test ends. */
@@ -67,6 +77,16 @@ export function towpathCommand(): string[] {
   return ['--import', import.meta.resolve('tsx'), join(root, 'src/cli/main.ts')]
 }
 
+/** Tests share the machine: how long it takes for what it does decides nothing, where they do not ask for it. */
+const unhurried = {
+  TOWPATH_CALL_TIMEOUT_MS: '3600000',
+  TOWPATH_CALL_TOTAL_TIMEOUT_MS: '3600000',
+  TOWPATH_CONNECT_TIMEOUT_MS: '120000',
+  TOWPATH_DATABASE_CONNECT_TIMEOUT_MS: '60000',
+  TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '60000',
+  TOWPATH_EVENT_LOOP_LAG_MS: '60000'
+}
+
 const passedOn = ['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR']
 
 /** Nothing of the environment that could configure the gateway. */
@@ -108,6 +128,7 @@ export async function startGateway(t: TestContext, options: GatewayOptions = {})
   const place = options.place ?? (await freshPlace(t, anyEngine))
   const env = {
     ...cleanEnv(),
+    ...unhurried,
     HOST: '127.0.0.1',
     PORT: String(port),
     TOWPATH_DATA_DIR: place.dataDir,
@@ -126,7 +147,7 @@ export async function startGateway(t: TestContext, options: GatewayOptions = {})
   void running.exited.then(() => {
     hasEnded = true
   })
-  await until('the gateway to be ready', async () => hasEnded || (await fetch(`${url}/ready`)).ok, 60_000)
+  await until('the gateway to be ready', async () => hasEnded || (await fetch(`${url}/ready`)).ok)
   if (hasEnded) throw new Error(`the gateway has ended: ${running.output()}`)
   const send = (method: string) => (path: string, body?: unknown) => request(`${url}${path}`, method, body)
   const post = send('POST')

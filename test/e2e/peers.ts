@@ -41,7 +41,7 @@ export async function everything(t: TestContext, transport: 'stdio' | 'streamabl
   const mode = transport === 'sse' ? 'sse' : 'streamableHttp'
   run(t, process.execPath, [everythingScript, mode], { env: { ...cleanEnv(), PORT: String(port) } })
   const url = `http://127.0.0.1:${port}${transport === 'sse' ? '/sse' : '/mcp'}`
-  await until('server-everything to listen', () => answers(url), 30_000)
+  await until('server-everything to listen', () => answers(url))
   return {
     registration: { name: 'everything', transport, url },
     direct: async () => (transport === 'sse' ? rawSse(url) : rawHttp(url))
@@ -60,7 +60,7 @@ export async function context7(t: TestContext, transport: 'stdio' | 'streamable_
   const port = await freePort()
   run(t, process.execPath, [program, '--transport', 'http', '--port', String(port)], { env: cleanEnv() })
   const url = `http://127.0.0.1:${port}/mcp`
-  await until('context7 to listen', () => answers(url), 30_000)
+  await until('context7 to listen', () => answers(url))
   return { registration: { name: 'context7', transport, url }, direct: async () => rawHttp(url) }
 }
 

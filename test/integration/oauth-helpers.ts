@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import type { Environment } from '../../src/config.ts'
-import { buildApp } from '../../src/app.ts'
-import { freshConfig } from '../app.ts'
+import { freshConfig, openApp } from '../app.ts'
 import type { RecorderOptions } from '../fixtures/http/recorder.ts'
 import {
   startAuthorizationServer,
@@ -35,9 +34,8 @@ export async function setUp(
 ): Promise<Setup> {
   const logged: string[] = []
   const config = await freshConfig(t, env, engine)
-  const app = await buildApp(config, { log: { write: (line) => void logged.push(line) } })
+  const app = await openApp(config, { log: { write: (line) => void logged.push(line) } })
   later(t, () => app.close())
-  await app.ready()
   const as = await startAuthorizationServer(null, switches)
   later(t, as.close)
   const upstream = await startProtected(null, as, recorder)

@@ -46,7 +46,7 @@ export async function follow(registry: Pick<Registry, 'follow'>) {
     for (const wake of waiting) wake()
   })
   const latest = () => seen.at(-1)!
-  const until = (condition: (state: RegistryState) => boolean, limitMs: number) =>
+  const until = (condition: (state: RegistryState) => boolean, limitMs = 60_000) =>
     new Promise<RegistryState>((resolve, reject) => {
       const stop = () => {
         clearTimeout(timer)
