@@ -11,6 +11,7 @@ import { everything, filterFrom, filterQuery } from '../../dashboard/src/tools/f
 import { chosenOf, entriesOf, listItems, summary, toggledAll } from '../../dashboard/src/tools/list.ts'
 import type { ToolView } from '../../src/schemas/dashboard/tools.ts'
 import { base64Bytes, blocksOf, contentsBlock, safeLink } from '../../dashboard/src/results/blocks.ts'
+import { cpuMs } from '../cpu.ts'
 
 const view = (canonical_name: string, members: Partial<ToolView> = {}): ToolView => {
   const [server = '', name = ''] = canonical_name.split('__')
@@ -87,16 +88,15 @@ test('served tools are those that agents can call', () => {
   assert.deepEqual(summary(tools), { served: 2, disabled: 2, servers: 2, tokens: 20 })
 })
 
-test('2,000 tools are filtered in a small part of the 100 ms that a key may take', () => {
+test('2,000 tools are filtered in a small part of the 100 ms that a key may take', async () => {
   const many = Array.from({ length: 2_000 }, (_, i) =>
     view(`server${i % 20}__tool_${i}`, { description: `${'Lorem ipsum dolor sit amet. '.repeat(20)}${i}` })
   )
   const index = entriesOf(many, texts)
-  const times = ['t', 'to', 'tool_19', 'lorem 1999'].map((q) => {
-    const start = performance.now()
-    listItems(index, { ...everything, q })
-    return performance.now() - start
-  })
+  const times: number[] = []
+  for (const q of ['t', 'to', 'tool_19', 'lorem 1999']) {
+    times.push(await cpuMs(() => listItems(index, { ...everything, q })))
+  }
   assert.ok(Math.min(...times) < 50, `${times.join(', ')} ms`)
 })
 

@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { setTimeout as passed } from 'node:timers/promises'
 import { unavailable } from '../../src/errors.ts'
 import type { AuditRow } from '../../src/registry/audit.ts'
 import type { Refusal } from '../../src/registry/model.ts'
 import { createRefusals } from '../../src/registry/refusals.ts'
+import { until } from '../until.ts'
 
 /** The queue with a database that can be taken away. */
 function start(t: TestContext) {
   const batches: AuditRow[][] = []
   const errors: unknown[] = []
-  const database = { failure: undefined as unknown, isStuck: false, now: 0 }
+  const database = { failure: undefined as unknown, isStuck: false, now: 0, attempts: 0 }
   const refusals = createRefusals({
     async write(rows) {
+      database.attempts++
       if (database.isStuck) await new Promise(() => {})
       if (database.failure) throw database.failure
       batches.push([...rows])
@@ -60,7 +61,7 @@ test('a refusal becomes a row with the time at which it happened', async (t) => 
 test('rows are written by themselves, many at a time', async (t) => {
   const { refusals, batches, rows } = start(t)
   for (let n = 0; n < 600; n++) refusals.record(refusal())
-  while (rows().length < 600) await passed(10)
+  await until('all are written', () => rows().length === 600)
   assert.deepEqual(
     batches.map((batch) => batch.length),
     [500, 100]
@@ -96,12 +97,13 @@ test('an outage of the database is told once, and loses nothing that the queue h
   const { refusals, database, rows, errors } = start(t)
   database.failure = unavailable('not reachable')
   refusals.record(refusal())
-  while (errors.length === 0) await passed(10)
+  await until('the failure is told', () => errors.length > 0)
   refusals.record(refusal())
-  await passed(1_200)
+  const { attempts } = database
+  await until('another attempt has failed', () => database.attempts > attempts)
   assert.deepEqual([rows().length, errors.length], [0, 1])
   database.failure = undefined
-  while (rows().length < 2) await passed(10)
+  await until('both are written', () => rows().length === 2)
   assert.equal(errors.length, 1)
 })
 
@@ -109,7 +111,7 @@ test('what the queue cannot hold is counted, and the count is a row', async (t) 
   const { refusals, database, rows, errors } = start(t)
   database.failure = unavailable('not reachable')
   for (let n = 0; n < 10_500; n++) refusals.fail('secrets.unreadable', `s${n}`, 'does not open')
-  while (errors.length === 0) await passed(10)
+  await until('the failure is told', () => errors.length > 0)
   database.failure = undefined
   await refusals.close()
   assert.equal(rows().length, 10_001)
@@ -121,7 +123,7 @@ test('rows that can never be written hold up no others', async (t) => {
   const { refusals, database, rows, errors } = start(t)
   database.failure = new Error('relation does not exist')
   refusals.record(refusal())
-  while (errors.length === 0) await passed(10)
+  await until('the failure is told', () => errors.length > 0)
   database.failure = undefined
   refusals.record(refusal({ reason: 'later' }))
   await refusals.close()

@@ -5,6 +5,7 @@ import { toServerConfig } from '../../src/routes/server-config.ts'
 import { toolArguments } from '../../src/routes/tool-arguments.ts'
 import { namedSchemas } from '../../src/schemas/named.ts'
 import type { ServerInput } from '../../src/schemas/server.ts'
+import { cpuMs } from '../cpu.ts'
 
 const http = { name: 'a', transport: 'streamable_http', url: 'http://h/mcp' } as const
 const stdio = { name: 'a', transport: 'stdio', command: 'node' } as const
@@ -110,9 +111,7 @@ test('a name that is given twice is refused, however it is written', () => {
   }
 })
 
-test('many members cost little', () => {
+test('many members cost little', async () => {
   const text = `{"name":"x",${Array.from({ length: 90_000 }, (_, i) => `"k${i}":1`).join(',')}}`
-  const start = performance.now()
-  toolArguments(text, never)
-  assert.ok(performance.now() - start < 1_000)
+  assert.ok((await cpuMs(() => toolArguments(text, never))) < 1_000)
 })

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test'
 import { StringEnum, Text, TextMap } from '../../src/schemas/shared.ts'
 import { validateLater } from '../../src/compilers.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery } from '../../src/validation.ts'
+import { cpuMs } from '../cpu.ts'
 
 const body = Type.Object(
   {
@@ -78,9 +79,10 @@ test('LI-11 very long strings are refused at once', async (t) => {
   // the first request compiles the schema
   await app.inject({ method: 'POST', url: '/', payload: { name: '!' } })
   for (const name of [`${'a'.repeat(100_000)}!`, '_'.repeat(100_000)]) {
-    const begun = performance.now()
-    const answer = await app.inject({ method: 'POST', url: '/', payload: { name } })
-    assert.equal(answer.statusCode, 400)
-    assert.ok(performance.now() - begun < 1_000)
+    const cost = await cpuMs(async () => {
+      const answer = await app.inject({ method: 'POST', url: '/', payload: { name } })
+      assert.equal(answer.statusCode, 400)
+    })
+    assert.ok(cost < 1_000, `${cost} ms`)
   }
 })
