@@ -12,6 +12,7 @@ import { openStore, type Store } from '../../src/registry/store.ts'
 import type { CallFilter } from '../../src/schemas/call.ts'
 import { anyEngine, engines, freshPlace, later, startRegistry, type Engine } from '../store.ts'
 import { limits, quiet } from '../templates.ts'
+import { until } from '../until.ts'
 
 async function openFresh(t: TestContext, engine: Engine): Promise<Store> {
   const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
@@ -348,7 +349,7 @@ const get = async (app: FastifyInstance, path: string) => {
 test('pages follow one another by the cursor, until there are none', async (t) => {
   const app = await startApp(t)
   for (let n = 0; n < 5; n++) app.registry.calls.record(call({ item: `tool-${n}` }))
-  while (app.registry.calls.queued > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until('all are stored', () => app.registry.calls.queued === 0)
   const first = await get(app, '/calls?limit=3')
   const second = await get(app, `/calls?limit=3&before=${first.next_before}`)
   const names = [...first.calls, ...second.calls].map(({ item }: { item: string }) => item)

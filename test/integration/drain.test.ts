@@ -11,15 +11,14 @@ const listen = (t: TestContext, { url }: Mcp) =>
   })
 
 test('streams that only listen do not hold the stop, of either era', async (t) => {
-  const mcp = await startMcp(t)
+  // what holds the stop holds it for longer than a test may take
+  const mcp = await startMcp(t, { TOWPATH_DRAIN_TIMEOUT_MS: '3600000' })
   const session = await mcp.initialize()
   const modern = await listen(t, mcp)
   const legacy = await openStream(t, mcp.url, { headers: { accept: 'text/event-stream', ...session } })
   assert.deepEqual([modern.status, legacy.status], [200, 200])
 
-  const begun = performance.now()
   await mcp.app.close()
-  assert.ok(performance.now() - begun < 5_000, 'long before the drain deadline')
   await until('the end of both', () => modern.ended() && legacy.ended())
   assert.equal(modern.heard.at(-1)?.id, 7)
   assert.equal(modern.heard.at(-1)?.result.resultType, 'complete')
@@ -30,7 +29,7 @@ test('a call under way is answered although the listening streams end first', as
   const upstream = await addRecorder(t, mcp, 'alpha')
   const stream = await listen(t, mcp)
   let isAnswered = false
-  const answer = mcp.modern('tools/call', { name: 'alpha__slow', arguments: { ms: 1_000 } }).finally(() => {
+  const answer = mcp.modern('tools/call', { name: 'alpha__slow', arguments: { ms: 600_000 } }).finally(() => {
     isAnswered = true
   })
   await until('the call upstream', () => upstream.requests.some(({ message }) => message?.method === 'tools/call'))
@@ -38,6 +37,7 @@ test('a call under way is answered although the listening streams end first', as
   const closed = mcp.app.close()
   await until('the end of the stream', stream.ended)
   assert.equal(isAnswered, false)
+  upstream.finish()
   const { status, body } = await answer
   assert.deepEqual([status, body.error], [200, undefined])
   await closed

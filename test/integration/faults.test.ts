@@ -19,7 +19,7 @@ async function start(t: TestContext) {
   const recorder = await startRecorder(null, { name: 'alpha', legacy: 'sessionless' })
   later(t, recorder.close)
   const proxy = await proxyBefore(t, recorder.url)
-  const app = await startApp(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '20000' } })
+  const app = await startApp(t)
   await register(app, { name: 'alpha', transport: 'streamable_http', url: proxy.urlOf(recorder.url) })
   // each fault meets a connection of its own
   proxy.reset()
@@ -34,11 +34,9 @@ async function start(t: TestContext) {
 test('an answer that breaks off is a 502, the call is not sent again, and the next one is good', async (t) => {
   const { proxy, call, calls } = await start(t)
   proxy.faults = { resetAfterBytes: 60 }
-  const begun = performance.now()
   const broken = await call()
   assert.equal(broken.statusCode, 502, broken.body)
   assert.match(broken.json<{ error: string }>().error, /^server "alpha": /)
-  assert.ok(performance.now() - begun < 10_000, 'long before the time-out')
   assert.equal(calls(), 1)
   proxy.faults = {}
   assert.equal((await call()).statusCode, 200)
@@ -59,8 +57,9 @@ test('connections that are lost while nothing is under way cost no call', async 
   for (let round = 0; round < 3; round++) {
     assert.equal((await call()).statusCode, 200)
     proxy.reset()
-    // the gateway hears of it
+    // the gateway hears of it: it has looked at its sockets when what comes behind them has its turn
     await new Promise((resolve) => setTimeout(resolve, 50))
+    await new Promise(setImmediate)
   }
 })
 

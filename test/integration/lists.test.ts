@@ -33,7 +33,7 @@ async function read(
     client.close()
     await upstream.close()
   })
-  const deadline = performance.now() + 5000
+  const deadline = performance.now() + 60_000
   const connection = await client.open({ era: 'modern', capabilities: '{}', deadline })
   const warnings: string[] = []
   const options = { deadline, warn: (text: string) => warnings.push(text) }
@@ -201,7 +201,7 @@ test('a push while lists are read is answered without anybody being asked', asyn
     client.close()
     await upstream.close()
   })
-  const deadline = performance.now() + 5000
+  const deadline = performance.now() + 60_000
   const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline })
   assert.deepEqual((await readLists(connection, { tools: {} }, { deadline, warn: () => {} })).items, [])
   const byId = answers().sort((a, b) => Number(a.id) - Number(b.id))

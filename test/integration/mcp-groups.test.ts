@@ -4,8 +4,7 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import { buildApp } from '../../src/app.ts'
-import { freshConfig, register, stdioServer } from '../app.ts'
+import { freshConfig, openApp, register, stdioServer } from '../app.ts'
 import { engines, later } from '../store.ts'
 import {
   addRecorder,
@@ -380,30 +379,26 @@ test('log messages name their server in a group, and stay as they are in a bare 
 
 const skip = engines.includes('postgres') ? false : 'no PostgreSQL'
 
-test(
-  'LC-13 a group that one replica removes ends at the other within two seconds, with its sessions',
-  { skip },
-  async (t) => {
-    const config = await freshConfig(t, {}, 'postgres')
-    const start = async () => {
-      const app = await buildApp(config)
-      later(t, () => app.close())
-      const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
-      return { app, url } as Mcp
-    }
-    const [a, b] = [await start(), await start()]
-    await addRecorder(t, a, 'alpha')
-    await create(a, { name: 'g1', included_tools: ['alpha__echo'] })
-    await until('the other has it', () => b.app.gateway.hasGroup('g1'), 2_000)
-    const there = at(b, 'g1')
-    const { headers } = await there.initialize()
-    const stream = await openStream(t, there.url, { headers: { accept: 'text/event-stream', ...headers } })
-    assert.deepEqual(await listed(there), ['alpha__echo'])
-    await rest(a, 'PUT', '/tool-groups/g1', { included_tools: ['alpha__slow'] })
-    await until('the stream is told', () => stream.heard.length === 1, 2_000)
-    assert.deepEqual(await listed(there), ['alpha__slow'])
-    await rest(a, 'DELETE', '/tool-groups/g1')
-    await until('the stream ends', stream.ended, 2_000)
-    assert.equal((await there.legacy('ping', {}, headers)).status, 404)
+test('LC-13 a group that one replica removes ends at the other, with its sessions', { skip }, async (t) => {
+  const config = await freshConfig(t, {}, 'postgres')
+  const start = async () => {
+    const app = await openApp(config)
+    later(t, () => app.close())
+    const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`
+    return { app, url } as Mcp
   }
-)
+  const [a, b] = [await start(), await start()]
+  await addRecorder(t, a, 'alpha')
+  await create(a, { name: 'g1', included_tools: ['alpha__echo'] })
+  await until('the other has it', () => b.app.gateway.hasGroup('g1'))
+  const there = at(b, 'g1')
+  const { headers } = await there.initialize()
+  const stream = await openStream(t, there.url, { headers: { accept: 'text/event-stream', ...headers } })
+  assert.deepEqual(await listed(there), ['alpha__echo'])
+  await rest(a, 'PUT', '/tool-groups/g1', { included_tools: ['alpha__slow'] })
+  await until('the stream is told', () => stream.heard.length === 1)
+  assert.deepEqual(await listed(there), ['alpha__slow'])
+  await rest(a, 'DELETE', '/tool-groups/g1')
+  await until('the stream ends', stream.ended)
+  assert.equal((await there.legacy('ping', {}, headers)).status, 404)
+})

@@ -160,6 +160,6 @@ test('listening is acknowledged with what is honoured, and each frame carries th
     params: { notifications: { toolsListChanged: true }, _meta }
   })
   await addRecorder(t, mcp, 'one')
-  await until('the change is told of', () => stream.heard.length === 2, 2_000)
+  await until('the change is told of', () => stream.heard.length === 2)
   assert.deepEqual(stream.heard[1], { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta } })
 })

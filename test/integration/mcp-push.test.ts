@@ -119,20 +119,23 @@ test('among several servers an elicitation says whose it is; under bare names it
 })
 
 test('the time that an answer takes does not count towards the limits of the call', async (t) => {
-  const mcp = await startMcp(t, { TOWPATH_CALL_TIMEOUT_MS: '1500', TOWPATH_CALL_TOTAL_TIMEOUT_MS: '2000' })
+  const mcp = await startMcp(t, { TOWPATH_CALL_TIMEOUT_MS: '4000', TOWPATH_CALL_TOTAL_TIMEOUT_MS: '5000' })
   await addFixture(t, mcp, 'fix', 'http', 'stateless')
   const { form } = answersOf('ann')
   const slowly = async (params: object) => {
-    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    await new Promise((resolve) => setTimeout(resolve, 5_500))
     return form(params)
   }
-  for (const era of eras) {
+  const asking = eras.map(async (era) => {
     const client = await connect[era](t, mcp.url, { form: slowly })
     assert.equal(text(await client.call(`fix__${tools.elicitation}`)), 'Hello, ann!', era)
+  })
+  const pushing = async () => {
+    const legacy = await connectLegacy(t, mcp.url, { form: slowly })
+    const pushed = await legacy.call('fix__test_elicitation', { message: 'Who?' })
+    assert.equal(text(pushed), 'User response: action=accept, content={"response":"ann"}')
   }
-  const legacy = await connectLegacy(t, mcp.url, { form: slowly })
-  const pushed = await legacy.call('fix__test_elicitation', { message: 'Who?' })
-  assert.equal(text(pushed), 'User response: action=accept, content={"response":"ann"}')
+  await Promise.all([...asking, pushing()])
 })
 
 test('a call that is cancelled while its client is asked withdraws the question', async (t) => {

@@ -104,12 +104,12 @@ for (const side of sides) {
   })
 
   test(`${side}: a call that takes too long is a timeout`, async (t) => {
-    const { mcp, nth } = await watch(t, { TOWPATH_CALL_TIMEOUT_MS: '150' })
+    const { mcp, nth } = await watch(t, { TOWPATH_CALL_TIMEOUT_MS: '1000' })
     await addRecorder(t, mcp, 'alpha')
     await callFrom(side, mcp, 'alpha__slow', { ms: 60_000 })
     const { outcome, totalMs, upstreamMs } = await nth(1)
     assert.equal(outcome, 'timeout')
-    assert.ok(totalMs >= 150 && upstreamMs >= 140, `${upstreamMs} of ${totalMs}`)
+    assert.ok(totalMs >= 1_000 && upstreamMs > 100, `${upstreamMs} of ${totalMs}`)
   })
 }
 
@@ -172,17 +172,18 @@ async function parked(t: TestContext) {
   later(t, scripted.close)
   await register(mcp.app, { name: 'one', transport: 'streamable_http', url: scripted.url })
   const call = (more: object = {}) => mcp.modern('tools/call', { name: 'one__script', _meta: able, ...more })
+  const begun = performance.now()
   const answering = call()
   await until('the upstream is called', () => scripted.calls.length === 1)
   scripted.calls[0]!.say({ id: 'q', method: 'elicitation/create', params: form })
   const { result } = (await answering).body
   assert.equal(result.resultType, 'input_required')
   assert.equal(watched.calls.length, 0, 'a question is no end')
-  return { ...watched, scripted, call, state: result.requestState as string }
+  return { ...watched, scripted, call, state: result.requestState as string, begun }
 }
 
 test('a call that asks its caller is one call, and the time that the caller takes is not part of it', async (t) => {
-  const { call, nth, scripted, state } = await parked(t)
+  const { call, nth, scripted, state, begun } = await parked(t)
   const asked = performance.now()
   await until('some time has gone by', () => performance.now() - asked > 300)
   const answering = call({ requestState: state, inputResponses: { 'input-1': { action: 'accept', content: {} } } })
@@ -191,7 +192,7 @@ test('a call that asks its caller is one call, and the time that the caller take
   await answering
   const { outcome, totalMs, upstreamMs } = await nth(1)
   assert.equal(outcome, 'ok')
-  assert.ok(upstreamMs <= totalMs && totalMs < performance.now() - asked, `${upstreamMs} of ${totalMs}`)
+  assert.ok(upstreamMs <= totalMs && totalMs <= performance.now() - begun - 300, `${upstreamMs} of ${totalMs}`)
 })
 
 test('a call whose caller does not come back is cancelled', async (t) => {

@@ -54,6 +54,6 @@ test('with a full heap new work is refused, health and what is under way go on; 
   assert.equal(ballast.pop()?.length, elements(5))
   // by itself V8 does so within ten seconds where little happens
   collectGarbage()
-  await until('work to be taken again', () => lines.some((line) => line.includes('taken again')), 30_000)
+  await until('work to be taken again', () => lines.some((line) => line.includes('taken again')))
   assert.deepEqual([await status('/ready'), (await mcp.modern('tools/list')).status], [200, 200])
 })

@@ -3,8 +3,7 @@ import test from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { startHttp } from '../fixtures/http/server.ts'
-import { buildApp } from '../../src/app.ts'
-import { freshConfig, register, startApp, stdioServer } from '../app.ts'
+import { freshConfig, openApp, register, startApp, stdioServer } from '../app.ts'
 import { engines, later } from '../store.ts'
 
 const send = (app: FastifyInstance, method: 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
@@ -237,14 +236,14 @@ test('a list of allowed commands holds at registration', async (t) => {
 
 test('servers that the settings came to forbid are not started, and that is a 502 that names the setting', async (t) => {
   const config = await freshConfig(t)
-  const first = await buildApp(config)
+  const first = await openApp(config)
   await register(first, stdioServer('a'))
   await first.close()
   for (const [stdio, text] of [
     [{ enabled: false }, 'stdio servers are switched off here (TOWPATH_STDIO)'],
     [{ commands: ['/bin/true'] }, 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)']
   ] as const) {
-    const app = await buildApp({ ...config, stdio: { ...config.stdio, ...stdio } })
+    const app = await openApp({ ...config, stdio: { ...config.stdio, ...stdio } })
     try {
       for (const [url, payload] of [
         ['/api/v0/tools/invoke', { name: 'a__pid' }],

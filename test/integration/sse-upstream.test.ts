@@ -9,8 +9,10 @@ import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { HttpClientOptions } from '../../src/gateway/upstream/http.ts'
 import { type SseConnection, createSseClient } from '../../src/gateway/upstream/sse.ts'
 import { connector } from '../egress.ts'
+import { freePort } from '../e2e/harness.ts'
 import { sendEvent, startHttp } from '../fixtures/http/server.ts'
 import { startSse } from '../fixtures/http/sse.ts'
+import { until } from '../until.ts'
 
 const newClient = (t: TestContext, url: string, more: Partial<HttpClientOptions> = {}) => {
   const options = { url, headers: {}, version: '1.2.3', connector, maxResponseBytes: 1_048_576, ...more }
@@ -18,7 +20,7 @@ const newClient = (t: TestContext, url: string, more: Partial<HttpClientOptions>
   t.after(() => client.close())
   return client
 }
-const open = (t: TestContext, url: string, more: Partial<HttpClientOptions> = {}, ms = 5000) =>
+const open = (t: TestContext, url: string, more: Partial<HttpClientOptions> = {}, ms = 60_000) =>
   newClient(t, url, more).open({ era: 'legacy', capabilities: '{"roots":{}}', deadline: performance.now() + ms })
 
 const newCall = (args: unknown = {}, sink: Sink = silentSink) =>
@@ -33,14 +35,6 @@ const failure = async (promise: Promise<unknown>): Promise<UpstreamFailure> => {
   )
   assert.ok(error instanceof UpstreamFailure, String(error))
   return error
-}
-
-async function until(what: string, isTrue: () => boolean) {
-  const end = performance.now() + 5000
-  while (!isTrue()) {
-    if (performance.now() > end) assert.fail(`never happened: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
 }
 
 test('a connection is one event stream, messages go to the endpoint that it names', async (t) => {
@@ -186,7 +180,7 @@ test('progress, messages and requests of the upstream reach the call', async (t)
 test('closing the client closes its streams', async (t) => {
   const upstream = await startSse(t, { onCall: () => {} })
   const client = newClient(t, upstream.url)
-  const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline: performance.now() + 5000 })
+  const connection = await client.open({ era: 'legacy', capabilities: '{}', deadline: performance.now() + 60_000 })
   const failed = failure(call(connection))
   client.close()
   assert.equal((await failed).reason, 'cancelled')
@@ -195,7 +189,7 @@ test('closing the client closes its streams', async (t) => {
 
 test('discovery asks an SSE upstream for nothing but initialize and its lists', async (t) => {
   const upstream = await startSse(t)
-  const options = { deadline: performance.now() + 5000, warn: () => {} }
+  const options = { deadline: performance.now() + 60_000, warn: () => {} }
   const { verdict, items } = await readUpstream(newClient(t, upstream.url), 'sse', options)
   assert.deepEqual([verdict.modern, verdict.legacy, verdict.hasSessions], [null, '2024-11-05', true])
   assert.deepEqual(
@@ -208,10 +202,9 @@ test('discovery asks an SSE upstream for nothing but initialize and its lists', 
 
 test('the reference server answers over this transport', async (t) => {
   const main = new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
-  const probe = await startHttp(() => {})
-  await probe.close()
+  const port = await freePort()
   const child = spawn(process.execPath, [main.pathname, 'sse'], {
-    env: { ...process.env, PORT: String(probe.port) },
+    env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe']
   })
   t.after(async () => {
@@ -219,11 +212,8 @@ test('the reference server answers over this transport', async (t) => {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   })
   await Promise.race([once(child.stderr, 'data'), once(child.stdout, 'data')])
-  const url = `http://127.0.0.1:${probe.port}/sse`
-  const end = performance.now() + 10_000
-  let connection: SseConnection | null = null
-  while (!connection)
-    connection = await open(t, url).catch((error) => (performance.now() > end ? assert.fail(error) : null))
+  const url = `http://127.0.0.1:${port}/sse`
+  const connection = await until('it to listen', () => open(t, url))
   assert.equal(textOf(await call(connection, { message: 'hi' })), 'Echo: hi')
 })
 

@@ -79,7 +79,7 @@ test('the start tells where everything is; a debugger cannot be opened by a sign
 test('a first start says at once that it starts and what it makes, and logs nothing before the banner', async (t) => {
   const dataDir = join(await tempDir(t), 'data')
   const process = start(t, ['start', '--port', '0', '--data-dir', dataDir])
-  await until('the banner', () => process.output().includes('embedded, in'), 120_000)
+  await until('the banner', () => process.output().includes('embedded, in'))
   const [first, second, third] = process.output().split('\n')
   assert.match(first!, /^Towpath \S+ is starting$/)
   assert.equal(second, `creating the embedded store in ${dataDir}; this takes some seconds, once`)
@@ -95,7 +95,7 @@ test('DA-12 a bind beyond loopback is possible and warned of', async (t) => {
 })
 
 test('a second signal ends it at once, whatever is under way', async (t) => {
-  const gateway = await startGateway(t)
+  const gateway = await startGateway(t, { env: { TOWPATH_DRAIN_TIMEOUT_MS: '3600000' } })
   const socket = connect(gateway.port, '127.0.0.1')
   t.after(() => socket.destroy())
   socket.on('error', () => {})
@@ -105,9 +105,7 @@ test('a second signal ends it at once, whatever is under way', async (t) => {
   await until('the request', async () => (await gateway.get('/health')).status === 200)
   gateway.child.kill('SIGTERM')
   await until('stopping', () => gateway.output().includes('waiting for requests under way'))
-  const begun = performance.now()
   assert.equal(await gateway.stop('SIGINT'), 1)
-  assert.ok(performance.now() - begun < 2_000)
 })
 
 test('an enterprise gateway whose database is not there yet listens, and is not ready', async (t) => {
@@ -126,8 +124,7 @@ test('an enterprise gateway whose database is not there yet listens, and is not 
 test('a free port is asked for with 0 and told', async (t) => {
   const { dataDir } = await freshPlace(t, 'pglite')
   const process = start(t, ['start', '--port', '0', '--data-dir', dataDir, '--log-level', 'silent'])
-  await until('the banner', () => process.output().includes('store'), 60_000)
+  await until('the banner', () => process.output().includes('store'))
   const url = /listens on (\S+)/.exec(process.output())![1]!
   assert.equal((await fetch(`${url}/ready`)).status, 200)
-  assert.notEqual(new URL(url).port, String(await freePort()))
 })

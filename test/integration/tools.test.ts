@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { register, startApp } from '../app.ts'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
+import { until } from '../until.ts'
 
 async function start(
   t: TestContext,
@@ -133,9 +134,9 @@ test('a caller who leaves takes the call with it', async (t) => {
   })
   call.on('error', () => {})
   call.end('{"name":"alpha__slow","ms":30000}')
-  await until(() => alpha.calls('tools/call').length === 1)
+  await until('the call upstream', () => alpha.calls('tools/call').length === 1)
   call.destroy()
-  await until(() => alpha.calls('notifications/cancelled').length === 1)
+  await until('the cancellation', () => alpha.calls('notifications/cancelled').length === 1)
 })
 
 test('LC-03 closing lets a call under way finish, and refuses new ones', async (t) => {
@@ -149,18 +150,10 @@ test('LC-03 closing lets a call under way finish, and refuses new ones', async (
       headers: { 'content-type': 'application/json' }
     })
   const slow = post('{"name":"alpha__slow","ms":500}')
-  await until(() => alpha.calls('tools/call').length === 1)
+  await until('the call upstream', () => alpha.calls('tools/call').length === 1)
   const closed = app.close()
   const late = await post('{"name":"alpha__echo"}').catch(() => undefined)
   if (late) assert.deepEqual([late.status, await late.json()], [503, { error: 'the gateway is stopping' }])
   assert.equal((await slow).status, 200)
   await closed
 })
-
-async function until(check: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!check()) {
-    if (performance.now() > end) throw new Error('waited too long')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
