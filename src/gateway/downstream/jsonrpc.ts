@@ -62,6 +62,7 @@ export class Message {
   readonly method: string
   /** Where the members of `params` stand in `text`; of `_meta` its own too. */
   readonly paramMembers: readonly Member[]
+  readonly #meta: readonly Member[] | undefined
   #params: Readonly<Record<string, unknown>> | null = null
 
   constructor(kind: MessageKind, text: string, id: string, method = '', paramMembers = noMembers) {
@@ -70,6 +71,7 @@ export class Message {
     this.id = id
     this.method = method
     this.paramMembers = paramMembers
+    this.#meta = paramMembers.find(({ key }) => key === '_meta')?.members
   }
 
   /** The value of a member of `params`. Read for what is ours to decide; never sent on. */
@@ -109,10 +111,6 @@ export class Message {
   /** JSON text of a member of `params._meta`, undefined where there is none. */
   metaText(key: string): string | undefined {
     return valueOf(this.text, this.#meta ?? noMembers, key)
-  }
-
-  get #meta(): readonly Member[] | undefined {
-    return this.paramMembers.find(({ key }) => key === '_meta')?.members
   }
 }
 
