@@ -45,9 +45,6 @@ const MINUTE_MS = 60_000
 /** A batch takes the embedded store some 5 ms, in which nothing is served. */
 const CALLS_AT_ONCE = 250
 
-/** How long an answered write may wait for its own process; what is committed is answered as done. */
-const READ_YOUR_WRITES_MS = 2_000
-
 /** What the work of a write gets. Only this may touch the database inside it. */
 export interface Transaction {
   readonly servers: ReturnType<typeof createServers>
@@ -143,7 +140,7 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
 }
 
 function createRegistry(store: Store, { keys, root }: Claimed, options: RegistryOptions): Registry {
-  const { onError, auditRetentionDays, callRetention } = options
+  const { onError, auditRetentionDays, callRetention, queryTimeoutMs } = options
   const { db } = store
   const sync = createSync({ store, onError })
   const refusals = createRefusals({
@@ -183,7 +180,8 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version } = await translating(() => commit(db, keys, change, work))
-    if (version !== undefined) await sync.reached(version, READ_YOUR_WRITES_MS)
+    // as long as a reading may take; what is committed is then answered as done all the same
+    if (version !== undefined) await sync.reached(version, queryTimeoutMs)
     return result
   }
   return {

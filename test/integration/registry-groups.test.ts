@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import pg from 'pg'
 import type { GroupConfig } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { engines, freshPlace, later, startRegistry } from '../store.ts'
@@ -135,3 +136,25 @@ for (const engine of engines) {
     assert.notEqual(latest().groups[1]!.createdAt, b!.createdAt)
   })
 }
+
+test(
+  'an answered write is served by its own process, however slowly that reads it',
+  { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' },
+  async (t) => {
+    const place = await freshPlace(t, 'postgres')
+    const registry = await startRegistry(t, place)
+    const { latest } = await follow(registry)
+    const other = new pg.Client({ connectionString: place.databaseUrl })
+    await other.connect()
+    later(t, () => other.end())
+    // a group is stored without it, and read with it
+    await other.query('begin; lock table servers in access exclusive mode')
+    let isAnswered = false
+    const written = create(registry, group('slow')).finally(() => (isAnswered = true))
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    assert.equal(isAnswered, false)
+    await other.query('commit')
+    await written
+    assert.equal(latest().groups[0]?.name, 'slow')
+  }
+)

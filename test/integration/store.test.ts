@@ -85,7 +85,7 @@ for (const engine of engines) {
 }
 
 test('a query beside an open transaction of the embedded store gives up with a clear answer', async (t) => {
-  const registry = await startRegistry(t, await freshPlace(t, 'pglite'), { connectTimeoutMs: 100 })
+  const registry = await startRegistry(t, await freshPlace(t, 'pglite'), { connectTimeoutMs: 1_000 })
   const work = registry.write(change('server.create', 'time'), async (tx) => {
     await tx.servers.create(httpServer('time'), offerOf([]))
     await registry.ping()
