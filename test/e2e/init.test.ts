@@ -40,7 +40,7 @@ test(
     for (const { status, body } of lost) assert.deepEqual([status, body], [409, refused])
     for (const { url } of replicas) {
       const admin = actorAt(t, url, won[0]!.body.admin_access_token as string)
-      await until('it is known', async () => (await admin.get('/api/v0/users')).status === 200, 2_000)
+      await until('it is known', async () => (await admin.get('/api/v0/users')).status === 200)
     }
   }
 )

@@ -117,7 +117,7 @@ async function cancel({ call }: Subject, file: string) {
     () => 'answered',
     () => 'stopped'
   )
-  await until('the call to run', async () => (await contentOf(file)) === 'started', 30_000)
+  await until('the call to run', async () => (await contentOf(file)) === 'started')
   stop.abort()
   assert.equal(await failed, 'stopped')
   await until('it to be cancelled upstream', async () => (await contentOf(file)) === 'cancelled')
@@ -186,7 +186,7 @@ async function hearOfOwn(subjects: Subject[]) {
     await subjects[0]!.call(tool('trigger_tool_change'))
     return subjects.every(({ changes }) => changes() > 0)
   }
-  await until('all to hear of the list', trigger, 30_000)
+  await until('all to hear of the list', trigger)
 }
 
 for (const [kind, start] of Object.entries(upstreams)) {

@@ -31,7 +31,7 @@ test('LC-01 removing a server ends its whole process tree, whatever it ignores',
   assert.ok(pids.some(isAlive))
 
   assert.equal((await gateway.remove('/api/v0/servers/alpha')).status, 204)
-  await until('the tree to be gone', () => !pids.some(isAlive) && descendants(gateway.pid).length === 0, 8_000)
+  await until('the tree to be gone', () => !pids.some(isAlive) && descendants(gateway.pid).length === 0)
 })
 
 test('LC-02 no process is left of calls to a stateless server, abandoned ones included', async (t) => {
@@ -50,11 +50,12 @@ test('LC-02 no process is left of calls to a stateless server, abandoned ones in
     for (let count = 0; count < 9; count++) assert.equal((await call(gateway, 'alpha__pid')).status, 200)
     await abandon()
   }
-  await until('every child to be gone', () => descendants(gateway.pid).length === 0, 6_000)
+  await until('every child to be gone', () => descendants(gateway.pid).length === 0)
 })
 
 test('LC-03 on SIGTERM the call under way is answered, streams end, and nothing is left', async (t) => {
-  const gateway = await startGateway(t)
+  // what holds the stop holds it for longer than a test may take
+  const gateway = await startGateway(t, { env: { TOWPATH_DRAIN_TIMEOUT_MS: '3600000' } })
   await gateway.register(stdio('alpha', process.execPath, [file('good.mjs')], { session_mode: 'stateful' }))
   // Each client of this SDK holds a stream open for what the server has to say.
   const [client] = await Promise.all(Array.from({ length: 20 }, () => connectV1(t, gateway.url)))
@@ -65,7 +66,6 @@ test('LC-03 on SIGTERM the call under way is answered, streams end, and nothing 
   await until('the call to have begun', () => hasBegun)
   const children = descendants(gateway.pid).map(({ pid }) => pid)
 
-  const start = performance.now()
   const stopped = gateway.stop()
   const late = await until('new requests to be refused', async () => {
     const status = await gateway.get('/api/v0/servers').then(
@@ -77,7 +77,6 @@ test('LC-03 on SIGTERM the call under way is answered, streams end, and nothing 
   assert.ok(late === 'refused' || late === 503, String(late))
   assert.equal(textOf(await underWay), 'done')
   assert.equal(await stopped, 0)
-  assert.ok(performance.now() - start < 10_000, 'long before the drain deadline')
   await until('every child to be gone', () => !children.some(isAlive))
 })
 
@@ -98,7 +97,7 @@ test('LC-04 a killed gateway leaves no server process behind its next start', as
 
   await gateway.stop('SIGKILL')
   const again = await restart(t, gateway)
-  await until('the orphans to be gone', () => !isAlive(good) && !pidsIn(pidFile).some(isAlive), 10_000)
+  await until('the orphans to be gone', () => !isAlive(good) && !pidsIn(pidFile).some(isAlive))
   const now = Number(textOf((await call(again, 'stubborn__pid')).body))
   assert.notEqual(now, stubborn)
   assert.equal(pidsIn(pidFile).filter(isAlive).length, 1)

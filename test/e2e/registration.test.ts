@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { engines, freshPlace } from '../store.ts'
 import { freePort, restart, startGateway, type Gateway } from './harness.ts'
+import { until } from '../until.ts'
 import { at, echoTool, sendResult, startUpstream, textResult } from './upstream.ts'
 
 const twoHundred = Array.from({ length: 200 }, (_, index) => ({
@@ -69,7 +70,7 @@ test('LC-11 a forced replacement lets the call under way end, and later calls re
   await gateway.register(at('alpha', before))
 
   const underWay = gateway.post('/api/v0/tools/invoke', { name: 'alpha__slow' })
-  while (before.calls() === 0) await delay(5)
+  await until('the call upstream', () => before.calls() === 1)
   const replaced = await gateway.post('/api/v0/servers?force=true', at('alpha', after))
   assert.deepEqual([replaced.status, replaced.body.url], [201, after.url])
   for (let call = 1; call <= 5; call++) {
@@ -85,7 +86,7 @@ test('LC-11 a forced replacement lets the call under way end, and later calls re
 test('LC-12 a forced replacement by a dead or silent upstream fails and leaves the server as it was', async (t) => {
   const alpha = await startUpstream(t, 'alpha')
   const silent = await startUpstream(t, 'silent', { onRequest: () => true })
-  const gateway = await startGateway(t, { env: { TOWPATH_CONNECT_TIMEOUT_MS: '1000' } })
+  const gateway = await startGateway(t, { env: { TOWPATH_CONNECT_TIMEOUT_MS: '3000' } })
   await gateway.register(at('alpha', alpha))
   const configuration = await gateway.get('/api/v0/server_configs')
   const tools = await gateway.get('/api/v0/tools')

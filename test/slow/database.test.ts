@@ -33,7 +33,7 @@ test('LC-06 a database that ends at once and comes back is used again, by the sa
     )
     return statuses.every((status) => status === 200)
   }
-  await until('all to be answered', all, 15_000)
+  await until('all to be answered', all)
   t.diagnostic(`all answered ${Math.round(performance.now() - begun)} ms after the restart`)
   assert.deepEqual([gateway.pid, gateway.child.exitCode, upstream.calls('tools/call').length > 0], [pid, null, true])
   await registerAs(gateway.admin, { name: 'beta', transport: 'streamable_http', url: upstream.url })
@@ -79,11 +79,10 @@ test(
     t.diagnostic(
       `answered within ${Math.round(took)} ms; /health ${Math.round(median)} ms, at most ${Math.round(slowest)}`
     )
-    assert.ok(median < 200, `/health took ${median} ms`)
+    assert.ok(median < took / 4, `/health took ${median} ms of ${took}`)
     await until(
       'writes to succeed again',
-      async () => (await gateway.admin.post('/api/v0/tools/disable?entity=alpha__fail')).status === 200,
-      15_000
+      async () => (await gateway.admin.post('/api/v0/tools/disable?entity=alpha__fail')).status === 200
     )
   }
 )
@@ -109,7 +108,7 @@ test(
         const { body } = await as(gateway).get('/api/v0/users')
         return (body as { name: string }[]).map(({ name }) => name).join()
       }
-      await until('the user at every replica', async () => (await names()) === 'admin,one', 10_000)
+      await until('the user at every replica', async () => (await names()) === 'admin,one')
     }
   }
 )
