@@ -6,8 +6,7 @@ import type { Registry } from '../../src/registry/registry.ts'
 import { sealedColumns } from '../../src/registry/sealed-columns.ts'
 import { keyId } from '../../src/registry/sealed.ts'
 import { openStore } from '../../src/registry/store.ts'
-import { buildApp } from '../../src/app.ts'
-import { freshConfig } from '../app.ts'
+import { freshConfig, openApp } from '../app.ts'
 import { at, startUpstream } from '../e2e/upstream.ts'
 import { until } from '../until.ts'
 import { engines, freshPlace, later, startRegistry, type Place } from '../store.ts'
@@ -140,14 +139,14 @@ for (const engine of engines) {
     const tools = [{ name: 'echo', inputSchema: { type: 'object' } }]
     const upstream = await startUpstream(t, 'alpha', { tools })
     const config = await freshConfig(t, { TOWPATH_ENCRYPTION_KEY: old }, engine)
-    const first = await buildApp(config)
+    const first = await openApp(config)
     const inject = (app: typeof first, url: string, payload: object = {}) =>
       app.inject({ method: 'POST', url: `/api/v0${url}`, payload })
     assert.equal((await inject(first, '/servers', { ...at('alpha', upstream), bearer_token: 'SENT' })).statusCode, 201)
     await first.close()
 
     const encryptionKey = Buffer.from(current!, 'base64')
-    const app = await buildApp({ ...config, encryptionKey, previousKey: config.encryptionKey })
+    const app = await openApp({ ...config, encryptionKey, previousKey: config.encryptionKey })
     later(t, () => app.close())
     const call = async () => (await inject(app, '/tools/invoke', { name: 'alpha__echo' })).statusCode
     assert.equal(await call(), 200)
@@ -163,7 +162,7 @@ for (const engine of engines) {
   test(`a server whose secrets do not open is not called, and the others are served (${engine})`, async (t) => {
     const [alpha, beta] = [await startUpstream(t, 'alpha'), await startUpstream(t, 'beta')]
     const config = await freshConfig(t, { TOWPATH_ENCRYPTION_KEY: randomBytes(32).toString('base64') }, engine)
-    const first = await buildApp(config)
+    const first = await openApp(config)
     const inject = (app: typeof first, url: string, payload: object = {}) =>
       app.inject({ method: 'POST', url: `/api/v0${url}`, payload })
     for (const server of [at('alpha', alpha), at('beta', beta)]) {
@@ -177,7 +176,7 @@ for (const engine of engines) {
     )
     const before = alpha.requests.length
 
-    const app = await buildApp(config)
+    const app = await openApp(config)
     later(t, () => app.close())
     const error = 'server "alpha": its stored secrets do not open with the encryption key in use'
     const call = await inject(app, '/tools/invoke', { name: 'alpha__echo' })
