@@ -73,8 +73,8 @@ export interface CallLog extends CallStats {
 export interface Registry {
   /**
    * Change, audit row, version and NOTIFY in one transaction, one writer at a time; resolves when this process's
-   * follower has the new version, or after as long as a query may take. If `work` throws, nothing has happened; if it changes nothing,
-   * there is no audit row and no new version.
+   * follower has the new version, or after as long as a query may take. If `work` throws, nothing has happened; if it
+   * changes nothing, there is no audit row and no new version.
    */
   write<T>(change: Change, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** `tx.servers.refresh` in a write of its own. */
