@@ -18,9 +18,19 @@ export interface ListenOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Holds a LISTEN connection and makes it anew whenever it is lost. Returns the function that ends it. */
-export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): () => void {
+export interface Listening {
+  /** Resolves when it is heard, or cannot be for now. */
+  readonly begun: Promise<void>
+  stop(): void
+}
+
+/** Holds a LISTEN connection and makes it anew whenever it is lost. */
+export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): Listening {
   let stopped = false
+  let begin: () => void
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
   let failures = 0
@@ -37,10 +47,12 @@ export function listenForChanges({ connect, onChange, onAnnouncement, onError }:
       await own.connect()
       await own.query(`listen ${CHANNEL}; listen ${ANNOUNCEMENTS}`)
       failures = 0
+      begin()
       onChange()
       throw await loss
     } catch (error) {
       leave(own)
+      begin()
       if (!stopped) again(error)
     }
   }
@@ -51,11 +63,13 @@ export function listenForChanges({ connect, onChange, onAnnouncement, onError }:
   }
 
   void attempt()
-  return () => {
+  const stop = () => {
     stopped = true
     clearTimeout(retry)
     if (client) leave(client)
+    begin()
   }
+  return { begun, stop }
 }
 
 const lossOf = (client: pg.Client) =>

@@ -72,7 +72,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   }
 
   return {
-    /** Resolves after the first `apply`; rejects when the state cannot be read at all. */
+    /** Resolves after the first `apply`, hearing of changes where that is possible; rejects when the state cannot be read. */
     async follow(
       follower: (state: RegistryState) => void,
       onAnnouncement: (text: string) => void = () => {}
@@ -94,8 +94,11 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       const onChange = (version?: string) => {
         if (version === undefined || version !== current?.version) trigger()
       }
-      stopListening = listenForChanges({ connect: listener, onChange, onAnnouncement, onError })
+      const listening = listenForChanges({ connect: listener, onChange, onAnnouncement, onError })
+      stopListening = listening.stop
       schedulePoll()
+      // announcements are not stored: what is told before anybody listens is lost
+      await listening.begun
     },
 
     /** Where every change comes from this process there is nobody to ask. */

@@ -19,6 +19,8 @@ async function startBalanced(t: TestContext): Promise<Balanced> {
   const first = await startEnterprise(t)
   const second = await startReplica(t, first)
   const upstream = await addUpstream(t, first, 'alpha')
+  const isServed = async () => (await second.cliA.modern('tools/list')).body.result.tools.length > 0
+  await until('the other replica to have its tools', isServed)
   return { replicas: [first, second], upstream, nginx: await startNginx(t, [first.port, second.port]) }
 }
 

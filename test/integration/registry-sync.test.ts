@@ -7,6 +7,7 @@ import { createSync } from '../../src/registry/sync.ts'
 import { startFaultProxy, type FaultProxy } from '../fixtures/fault-proxy.ts'
 import { engines, freshPlace, later, startRegistry, tempDir } from '../store.ts'
 import { administer, limits, quiet } from '../templates.ts'
+import { until } from '../until.ts'
 import { change, follow, httpServer, offerOf, startChild, tool } from './registry-helpers.ts'
 
 const options = { skip: engines.includes('postgres') ? false : 'needs PostgreSQL' }
@@ -27,6 +28,21 @@ test('two registries on one database see each other’s writes', options, async 
   await seenByB.until((state) => state.servers.length === 2)
   await a.write(change('tool.disable', 'two__now'), (tx) => tx.items.setEnabled('two', 'tool', ['now'], false))
   await seenByB.until(({ servers }) => servers[1]!.items[0]!.enabled === false)
+})
+
+test('who follows hears from then on what is announced and not stored', options, async (t) => {
+  const place = await freshPlace(t, 'postgres')
+  const a = await startRegistry(t, place)
+  for (let round = 0; round < 5; round++) {
+    const b = await startRegistry(t, place)
+    const heard: string[] = []
+    await b.follow(
+      () => {},
+      (text) => heard.push(text)
+    )
+    await a.announce('over')
+    await until('the announcement', () => heard.includes('over'), 10_000)
+  }
 })
 
 test('writes are seen within 2 seconds also after every listener was ended', options, async (t) => {
