@@ -6,6 +6,7 @@ import { VERSION } from './domain/version.ts'
 import type { Observer } from './gateway/observation.ts'
 import audit from './plugins/audit.ts'
 import auth from './plugins/auth.ts'
+import clientAddress from './plugins/client-address.ts'
 import { drain } from './plugins/drain.ts'
 import errors, { answerClientError, sendFrameworkError } from './plugins/errors.ts'
 import gateway from './plugins/gateway.ts'
@@ -114,6 +115,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, staleLimitS, demo } = config
   const { spareSessions, adminToken, initSecret, previousKey, auditRetentionDays, callLog } = config
 
+  await app.register(clientAddress, config)
   await app.register(errors)
   await app.register(jsonBody, { limits })
   await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION })

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
-import type { EgressRules } from './domain/egress.ts'
+import type { EgressRule, EgressRules } from './domain/egress.ts'
 import { isLoopback } from './domain/loopback.ts'
 import { ENV_PREFIX } from './domain/product.ts'
 import { SettingError } from './setting-values.ts'
@@ -36,6 +36,8 @@ export interface Config {
   /** Host names (no port) that are accepted besides loopback names and the public URL's; null: any (enterprise default). */
   readonly allowedHosts: readonly string[] | null
   readonly allowedOrigins: readonly string[]
+  /** Networks of reverse proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly EgressRule[]
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   readonly stdio: {
     readonly enabled: boolean
@@ -308,6 +310,7 @@ export function readConfig(
     publicUrl: read('publicUrl'),
     allowedHosts: read('allowedHosts') ?? (isEnterprise ? null : []),
     allowedOrigins: read('allowedOrigins') ?? [],
+    trustedProxies: (read('trustedProxies') ?? []).flat(),
     logLevel: read('logLevel'),
     stdio: readStdio(read, env),
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },

@@ -92,6 +92,14 @@ export const egress = (given: string) =>
       fail('must list networks such as 10.0.0.0/8, host names, "private" or "loopback", separated by commas')
   )
 
+export const proxies = (given: string) =>
+  list(given).map((entry) => {
+    const rules = parseEgressEntry(entry) ?? []
+    const isUsable = rules.length > 0 && rules.every((rule) => rule.kind === 'network' && rule.prefix > 0)
+    if (isUsable) return rules
+    return fail('must list addresses and networks such as 10.0.0.0/8, "private" or "loopback", separated by commas')
+  })
+
 export const key = (given: string) => {
   if (/^[0-9a-f]{64}$/i.test(given)) return Buffer.from(given, 'hex')
   const bytes = Buffer.from(given, 'base64')

@@ -12,6 +12,7 @@ import {
   databaseHost,
   commands,
   egress,
+  proxies,
   key,
   token,
   port,
@@ -190,6 +191,13 @@ export const settings = {
     about:
       'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. In development mode pages of loopback names may send requests without being listed, but get no CORS headers.',
     parse: origins
+  },
+  trustedProxies: {
+    variable: `${ENV_PREFIX}TRUSTED_PROXIES`,
+    otherwise: 'none',
+    about:
+      'Reverse proxies in front of the gateway: addresses, networks such as `10.0.0.0/8`, `private` or `loopback`, separated by commas. On a request of one of them the client is the rightmost address of `X-Forwarded-For` that is not listed here: it stands in logs and the audit log, and limits per address count it. The header of everybody else is ignored. Other `X-Forwarded-…` headers and `Forwarded` are never read.',
+    parse: proxies
   },
   stdio: {
     variable: `${ENV_PREFIX}STDIO`,

@@ -125,7 +125,8 @@ export function parseEgressEntry(entry: string): readonly EgressRule[] | undefin
   return [networkRule(name, isIPv4(name) ? 32 : 128)!]
 }
 
-function networksOf(rules: readonly EgressRule[]): (address: string) => boolean {
+/** Whether an address is in one of the networks of the rules; rules of other kinds do not count. */
+export function networksOf(rules: readonly EgressRule[]): (address: string) => boolean {
   const list = new BlockList()
   const family = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
   for (const rule of rules) {

@@ -20,13 +20,13 @@ export default fp(
       done()
       const denied = isForbidden(error)
       if (!refusals.has(error.statusCode ?? 500) && !denied) return
-      const { caller, ip, id } = request
+      const { caller, address, id } = request
       ifThere(() => app.registry.recordRefusal)?.({
         actor: caller ? { kind: caller.kind, name: caller.name } : { kind: 'anonymous', name: 'anonymous' },
         action: denied ? 'upstream.refused' : 'request.refused',
         target: targetOf(request),
         reason: error.message,
-        address: ip,
+        address,
         requestId: id
       })
     })

@@ -20,11 +20,11 @@ declare module 'fastify' {
 }
 
 /** The caller of a request that has passed this plugin's hook, with what the audit log says of the request. */
-export function callerOf({ caller, ip, id, headers }: FastifyRequest): Caller {
+export function callerOf({ caller, address, id, headers }: FastifyRequest): Caller {
   if (!caller) throw forbidden('no caller is known for this request')
   const { kind, name, key, allowed, tokenHash } = caller
   // not spread: each call over REST comes by
-  const whole = { kind, name, key, allowed, tokenHash, address: ip, requestId: id, trace: traceOfHeaders(headers) }
+  const whole = { kind, name, key, allowed, tokenHash, address, requestId: id, trace: traceOfHeaders(headers) }
   return whole satisfies { readonly [K in keyof Required<Caller>]: Caller[K] }
 }
 
@@ -89,8 +89,8 @@ export default fp<Pick<Config, 'mode'>>(
       if (credentials.kind === 'none') {
         return refuse(reply, 'Bearer', unauthorized(`this needs ${needs}: "Authorization: Bearer <token>"`))
       }
-      if (mayLog(request.ip))
-        app.log.warn({ address: request.ip }, 'a request without a valid access token was refused')
+      const { address } = request
+      if (mayLog(address)) app.log.warn({ address }, 'a request without a valid access token was refused')
       const text =
         credentials.kind === 'token'
           ? `the access token is not valid; this needs ${needs}`
@@ -123,5 +123,5 @@ export default fp<Pick<Config, 'mode'>>(
       done()
     })
   },
-  { name: 'auth', dependencies: ['guard', 'telemetry'] }
+  { name: 'auth', dependencies: ['client-address', 'guard', 'telemetry'] }
 )

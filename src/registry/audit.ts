@@ -14,7 +14,7 @@ export const rowOf = ({ actor, action, target, address, requestId }: Act, outcom
   action,
   target,
   outcome,
-  address: address ?? null,
+  address: address || null,
   request_id: requestId ?? null
 })
 

@@ -1,3 +1,5 @@
+import { networkOf } from '../domain/client-address.ts'
+
 const WINDOW_MS = 60_000
 const PER_ADDRESS = 60
 const IN_ALL = 600
@@ -52,16 +54,4 @@ export function createRefusalRates(now: () => number = () => performance.now()) 
       return surplus
     }
   }
-}
-
-/** The address itself, or the first 64 bits of an IPv6 one, written as network. */
-export function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
-  if (mapped) return mapped[1]!
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
-  const first = head === '' ? [] : head.split(':')
-  const last = tail ? tail.split(':') : []
-  const zeros = tail === undefined ? [] : new Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0')
-  return `${[...first, ...zeros, ...last].slice(0, 4).join(':')}::/64`
 }

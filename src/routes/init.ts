@@ -38,7 +38,7 @@ export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, 
         void reply.header('www-authenticate', 'Bearer')
         throw unauthorized('this needs the init secret: "Authorization: Bearer <secret>"')
       }
-      const { ip: address, id: requestId } = request
+      const { address, id: requestId } = request
       const { access_token } = await app.gateway.initialize({ address, requestId })
       request.log.info({ request_id: requestId, address }, 'initialized')
       void reply.header('cache-control', 'no-store')

@@ -51,6 +51,6 @@ export const refuseNewWork =
 /** Takes the response over: from here on everything is the protocol's own. */
 export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
   reply.hijack()
-  const { headers, caller, id: requestId, ip: address } = request
+  const { headers, caller, id: requestId, address } = request
   return { headers, response: reply.raw, caller: caller!, endpoint, requestId, address }
 }

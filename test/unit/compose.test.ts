@@ -121,7 +121,13 @@ for (const { file, folder, compose } of files) {
       '/run/secrets/encryption_key': Buffer.alloc(32).toString('base64'),
       '/run/secrets/admin_token': 'a'.repeat(64)
     }
-    const { config, warnings } = readConfig(towpath.environment ?? {}, {}, (path) => secret[path]!)
+    // as Compose fills them in where nothing is set outside
+    const given = Object.entries(towpath.environment ?? {}).map(([name, value]) => [
+      name,
+      value.replace(/\$\{\w+:-(.*?)\}/g, '$1')
+    ])
+    const environment = Object.fromEntries(given) as Record<string, string>
+    const { config, warnings } = readConfig(environment, {}, (path) => secret[path]!)
     assert.deepEqual(warnings, [])
     const variables = new Set(Object.values(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
     for (const variable of Object.keys(towpath.environment ?? {})) assert.ok(variables.has(variable), variable)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createRefusalRates, networkOf } from '../../src/registry/refusal-rates.ts'
+import { networkOf } from '../../src/domain/client-address.ts'
+import { createRefusalRates } from '../../src/registry/refusal-rates.ts'
 
 const admitted = (rates: ReturnType<typeof createRefusalRates>, address: string, times: number) =>
   Array.from({ length: times }, () => rates.admits(address)).filter(Boolean).length

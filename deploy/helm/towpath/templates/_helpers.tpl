@@ -67,6 +67,10 @@ env:
   - name: TOWPATH_PUBLIC_URL
     value: {{ . | quote }}
   {{- end }}
+  {{- if and .Values.ingress.enabled .Values.ingress.trustedProxies (not (hasKey .Values.settings "TOWPATH_TRUSTED_PROXIES")) }}
+  - name: TOWPATH_TRUSTED_PROXIES
+    value: {{ .Values.ingress.trustedProxies | quote }}
+  {{- end }}
   {{- range $name, $value := .Values.settings }}
   - name: {{ $name }}
     value: {{ $value | quote }}
