@@ -8,6 +8,7 @@ import * as refreshClaims from './0006_refresh_claims.ts'
 import * as calls from './0007_calls.ts'
 import * as acceptedDefinitions from './0008_accepted_definitions.ts'
 import * as callStages from './0009_call_stages.ts'
+import * as leftOut from './0010_left_out.ts'
 
 /** Every migration by name, applied in the order of the names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -19,5 +20,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0006_refresh_claims': refreshClaims,
   '0007_calls': calls,
   '0008_accepted_definitions': acceptedDefinitions,
-  '0009_call_stages': callStages
+  '0009_call_stages': callStages,
+  '0010_left_out': leftOut
 }

@@ -4,6 +4,7 @@ import { resolveGroup, type Selection } from '../domain/groups.ts'
 import type {
   GroupConfig,
   ItemKind,
+  LeftOut,
   RegistryState,
   StoredGroup,
   StoredItem,
@@ -13,6 +14,7 @@ import type {
 import type { Bounded } from './bounded.ts'
 import type { Caller } from './gateway.ts'
 import { valueOf, withMembers, members } from './json.ts'
+import { createLeftOut, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './listing.ts'
 import type { Listing, ListingCache, Page } from './listing.ts'
@@ -28,8 +30,10 @@ export interface Item {
   readonly publicName: string
   /** Its own switch and its server's, and nothing wrong with it. */
   readonly enabled: boolean
-  /** Arguments of a tool that requests over HTTP repeat in headers, or why it cannot be used. */
+  /** Arguments of a tool that requests over HTTP repeat in headers. */
   readonly params: ParamHeaders
+  /** Why it is not served; undefined where it can be. */
+  readonly problem: Problem | undefined
 }
 
 /** One server with everything it offers. Made once for each stored revision and shared by all catalogs that hold it. */
@@ -37,6 +41,8 @@ export interface ServerBlock {
   readonly stored: StoredServer
   readonly name: string
   readonly enabled: boolean
+  /** What of its lists is not served; undefined where that is nothing. */
+  readonly leftOut: LeftOut | undefined
   /** Every item, disabled ones included, in the upstream's order. */
   items(kind: ItemKind): readonly Item[]
   find(kind: ItemKind, name: string): Item | undefined
@@ -117,16 +123,34 @@ export function listedText({ kind, stored, publicName, server }: Item, isBare = 
 
 const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 
+const problemOf = ({ problem }: ParamHeaders): Problem | undefined =>
+  problem === undefined ? undefined : { code: 'parameters', reason: problem }
+
+const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
+
+/** What the last reading left out, and what is stored and cannot be served. */
+function leftOutOf({ stored, items }: Pick<ServerBlock, 'stored' | 'items'>): LeftOut | undefined {
+  const found = createLeftOut()
+  for (const { kind, name, problem } of kinds.flatMap(items)) if (problem) found.add(kind, name, problem)
+  if (stored.leftOut) found.include(stored.leftOut)
+  return found.done()
+}
+
 function createBlock(stored: StoredServer): ServerBlock {
   const isHttp = stored.transport === 'streamable_http'
   const byKind = new Map<ItemKind, Item[]>()
   const byName = new Map<ItemKind, Map<string, Item>>()
   const listings = new Map<string, Listing>()
+  let leftOut: LeftOut | undefined | null = null
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
   const block: ServerBlock = {
     stored,
     name: stored.name,
     enabled: stored.enabled,
+    get leftOut() {
+      if (leftOut === null) leftOut = leftOutOf(block)
+      return leftOut
+    },
     items,
     find: (kind, name) => byName.get(kind)?.get(name),
     listing(kind, isBare = false) {
@@ -143,8 +167,9 @@ function createBlock(stored: StoredServer): ServerBlock {
     const { kind, name } = item
     const publicName = isNamed(kind) ? `${stored.name}__${name}` : name
     const params = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
-    const enabled = item.enabled && stored.enabled && params.problem === undefined
-    const entry: Item = { kind, server: block, stored: item, name, publicName, enabled, params }
+    const problem = problemOf(params)
+    const enabled = item.enabled && stored.enabled && problem === undefined
+    const entry: Item = { kind, server: block, stored: item, name, publicName, enabled, params, problem }
     if (!byKind.has(kind)) {
       byKind.set(kind, [])
       byName.set(kind, new Map())

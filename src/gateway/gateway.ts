@@ -1,5 +1,6 @@
 import { allServers, type AllowList } from '../domain/allow-list.ts'
 import type { ClientConfig, GroupConfig, ItemKind, ServerConfig } from '../registry/model.ts'
+import type { LeftOutItem } from '../schemas/left-out.ts'
 import type { TraceContext } from './tracing.ts'
 import type { ClientChange, UserConfig } from '../registry/principals.ts'
 
@@ -33,8 +34,15 @@ export interface Departure {
   onLeave: (() => void) | null
 }
 
-/** A server as REST shows it (contract 2.1 plus `enabled`). */
-export interface ServerRecord {
+/** What of a server's lists is not served; members are absent where that is nothing. */
+export interface LeftOutRecord {
+  readonly left_out_count?: number
+  /** The first of them, within bounds. */
+  readonly left_out?: readonly LeftOutItem[]
+}
+
+/** A server as REST shows it (contract 2.1 plus `enabled`); in lists without `left_out`. */
+export interface ServerRecord extends LeftOutRecord {
   readonly name: string
   readonly transport: string
   readonly description?: string
@@ -81,7 +89,7 @@ export interface AuthorizationSession {
 }
 
 /** What a re-read of an upstream's lists changed: qualified names, URIs for resources and templates. */
-export interface RefreshResult {
+export interface RefreshResult extends LeftOutRecord {
   readonly name: string
   readonly added: string[]
   readonly removed: string[]

@@ -74,8 +74,8 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
   }
   const refuseDisabled = (item: Item, name: string): void => {
     if (item.enabled) return
-    if (item.params.problem !== undefined)
-      throw new AppError(409, `tool "${name}" cannot be used: ${item.params.problem}`)
+    if (item.problem !== undefined)
+      throw new AppError(409, `${labels[item.kind]} "${name}" cannot be used: ${item.problem.reason}`)
     throw item.server.enabled ? disabled(labels[item.kind], name) : disabled('server', item.server.name)
   }
   /**

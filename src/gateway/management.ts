@@ -5,7 +5,7 @@ import type { Catalog, ServerBlock } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Caller, Gateway, RefreshResult } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
-import { restName, serverRecord } from './records.ts'
+import { leftOutRecord, restName, serverRecord } from './records.ts'
 import { anyByName } from './scope.ts'
 import { storeSwitches, switchesOf } from './server-switches.ts'
 import type { Target } from './transports.ts'
@@ -35,6 +35,7 @@ export function createManagement(options: ManagementOptions): Management {
   }
   const record = (caller: Caller, server: ServerBlock) =>
     serverRecord(server, readableSecrets(registry, server.stored), caller)
+  const whole = (caller: Caller, server: ServerBlock) => ({ ...record(caller, server), ...leftOutRecord(server, true) })
 
   const publicNames = (server: ServerBlock, kind: ItemKind, names: readonly string[]) =>
     names.map((name) => {
@@ -43,8 +44,9 @@ export function createManagement(options: ManagementOptions): Management {
     })
 
   return {
-    servers: (caller) => catalog().servers.map((server) => record(caller, server)),
-    server: (caller, name) => record(caller, find(name)),
+    servers: (caller) =>
+      catalog().servers.map((server) => ({ ...record(caller, server), ...leftOutRecord(server, false) })),
+    server: (caller, name) => whole(caller, find(name)),
 
     async remove(caller, name) {
       await registry.write(changeBy(caller, 'server.remove', name), (tx) => tx.servers.remove(name))
@@ -63,7 +65,8 @@ export function createManagement(options: ManagementOptions): Management {
         name,
         added: difference.added.map((ref) => known(catalog().server(name), ref)),
         removed: difference.removed.map((ref) => known(before.server(name), ref)),
-        changed: difference.changed.map((ref) => known(catalog().server(name), ref))
+        changed: difference.changed.map((ref) => known(catalog().server(name), ref)),
+        ...leftOutRecord(catalog().server(name), true)
       }
     },
 

@@ -1,8 +1,9 @@
 import { missingNames, type Known } from '../domain/groups.ts'
 import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
-import type { Caller, GroupRecord, ServerRecord } from './gateway.ts'
+import type { Caller, GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
 import { members } from './json.ts'
+import { leftOutCount } from './left-out.ts'
 import { aliasOf, anyByUri } from './scope.ts'
 
 /** How REST names members that MCP writes in camelCase (contract 2.3, decisions "Tools, prompts, resources"). */
@@ -82,6 +83,13 @@ export function serverRecord({ stored }: Shown, secrets: ServerSecrets, caller: 
     session_mode,
     enabled
   }
+}
+
+/** What of a server is not served. `isWhole`: with the items themselves. */
+export function leftOutRecord(server: Pick<ServerBlock, 'leftOut'> | undefined, isWhole: boolean): LeftOutRecord {
+  const leftOut = server?.leftOut
+  if (leftOut === undefined) return {}
+  return { left_out_count: leftOutCount(leftOut), ...(isWhole ? { left_out: leftOut.items } : {}) }
 }
 
 export function groupRecord(config: GroupConfig, known: Known): GroupRecord {

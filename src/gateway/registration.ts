@@ -8,7 +8,7 @@ import type { Catalog } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Caller, Gateway, ServerRecord } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
-import { serverRecord } from './records.ts'
+import { leftOutRecord, serverRecord } from './records.ts'
 import type { SignIns } from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from './transports.ts'
 import { fixedAuthorization, type Authorization } from './upstream/authorization.ts'
@@ -67,7 +67,10 @@ export function createRegistration(options: RegistrationOptions): Registration {
   /** What was just stored, also where this process is slow to serve it: what is committed is answered as done. */
   const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
     const server = catalog().server(config.name)
-    if (server) return serverRecord(server, readableSecrets(registry, server.stored), caller)
+    if (server) {
+      const record = serverRecord(server, readableSecrets(registry, server.stored), caller)
+      return { ...record, ...leftOutRecord(server, true) }
+    }
     const { name, transport, session_mode, description = null } = config
     return serverRecord(
       { stored: { name, transport, session_mode, description, settings: config, enabled } },

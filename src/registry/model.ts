@@ -1,5 +1,7 @@
 /** The registry's shapes: what is stored, and what the gateway is handed to serve from. */
 
+import type { LeftOutItem } from '../schemas/left-out.ts'
+
 export type Transport = 'stdio' | 'streamable_http' | 'sse'
 export type SessionMode = 'stateless' | 'stateful'
 export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template'
@@ -57,10 +59,18 @@ export interface OfferedItem {
   readonly definition: string
 }
 
+/** Listed items that are not served: the first of them, within bounds, and how many there are besides. */
+export interface LeftOut {
+  readonly items: readonly LeftOutItem[]
+  readonly more: number
+}
+
 /** What contacting an upstream yields: stored together with its server in one transaction. Order is the upstream's. */
 export interface Offer {
   readonly verdict: Verdict
   readonly items: readonly OfferedItem[]
+  /** Absent where everything that is listed can be stored. */
+  readonly leftOut?: LeftOut | undefined
   /** Not stored. Absent where nobody measured. */
   readonly took?: ReadingTimes
 }
@@ -103,6 +113,8 @@ export interface StoredServer {
   readonly verdict: Verdict | null
   /** The authorization server that its access token is from; null where it has none. */
   readonly issuer: string | null
+  /** What the last reading of its lists left out; absent where that was nothing. */
+  readonly leftOut?: LeftOut | undefined
   /** By kind, then in the upstream's order. Items that the upstream no longer offers are not here. */
   readonly items: readonly StoredItem[]
 }

@@ -5,7 +5,7 @@ import { AppError, conflict, notFound } from '../errors.ts'
 import { findServer, touched, type WriteContext } from './context.ts'
 import { isUniqueViolation } from './failures.ts'
 import { enabledNames, readFingerprints, storeItems, type Difference } from './items.ts'
-import type { Offer, ServerConfig, ServerSecrets, ServerSettings, StoredServer, Verdict } from './model.ts'
+import type { LeftOut, Offer, ServerConfig, ServerSecrets, ServerSettings, StoredServer, Verdict } from './model.ts'
 import { payloadOf, type Keyring } from './sealed.ts'
 import { openSecrets, sealSecrets, settingsOf } from './secrets.ts'
 import type { Db, Tables } from './tables.ts'
@@ -23,6 +23,7 @@ export function createServers(context: WriteContext) {
     settings: JSON.stringify(settingsOf(config)),
     sealed: sealSecrets(sealing, id, config),
     verdict: JSON.stringify(offer.verdict),
+    left_out: leftOutText(offer),
     revision: version
   })
 
@@ -106,16 +107,17 @@ export function createServers(context: WriteContext) {
       if (!row || (seen && !isSame(row, seen))) return nothing
       const { before, after, ...difference } = await storeItems(db, id, offer.items)
       const sameVerdict = isSameVerdict(row.verdict, offer.verdict)
-      if (difference.unchanged && sameVerdict) return nothing
+      const left_out = leftOutText(offer)
+      if (difference.unchanged && sameVerdict && left_out === row.left_out) return nothing
       const verdict = sameVerdict ? {} : { verdict: JSON.stringify(offer.verdict) }
       await db
         .updateTable('servers')
-        .set({ ...verdict, ...touched(version) })
+        .set({ ...verdict, left_out, ...touched(version) })
         .where('id', '=', id)
         .execute()
       touch({
-        before: { upstream: toUpstream(row.verdict), items: before },
-        after: { upstream: toUpstream(offer.verdict), items: after }
+        before: { upstream: toUpstream(row.verdict), items: before, left_out: leftOutSize(row.left_out) },
+        after: { upstream: toUpstream(offer.verdict), items: after, left_out: leftOutSize(left_out) }
       })
       return { ...difference, unchanged: false }
     }
@@ -187,7 +189,7 @@ function toUpstream(verdict: Verdict | string | null) {
 /** The part of a stored server that says how its upstream is reached. */
 export type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'settings' | 'sealed'>
 
-const configured = ['transport', 'session_mode', 'settings', 'sealed', 'verdict'] as const
+const configured = ['transport', 'session_mode', 'settings', 'sealed', 'verdict', 'left_out'] as const
 
 const nothingSealed = Buffer.alloc(0)
 
@@ -199,6 +201,15 @@ function isSame(row: Omit<Configured, 'settings'> & { settings: string }, seen: 
     isDeepStrictEqual(JSON.parse(row.settings), seen.settings) &&
     Buffer.compare(payloadOf(row.sealed ?? nothingSealed), payloadOf(seen.sealed ?? nothingSealed)) === 0
   )
+}
+
+const leftOutText = ({ leftOut }: Offer): string | null => (leftOut ? JSON.stringify(leftOut) : null)
+
+/** How many items are left out, for the audit log. */
+function leftOutSize(text: string | null): number {
+  if (text === null) return 0
+  const { items, more } = JSON.parse(text) as LeftOut
+  return items.length + more
 }
 
 /** Without what may be another at each check. */

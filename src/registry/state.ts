@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 import { readGroups } from './groups.ts'
 import { readPrincipals } from './principals.ts'
-import type { RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
+import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
 import { described } from './servers.ts'
 import type { Db } from './tables.ts'
 
 /** Servers whose rows are read by one statement: no select is without bound. */
 const CHUNK = 100
 
-const columns = [...described, 'revision', 'registered_at', 'updated_at'] as const
+const columns = [...described, 'left_out', 'revision', 'registered_at', 'updated_at'] as const
 
 /**
  * The state as of now: only what has another revision than in `previous` is read, everything else is the same objects.
@@ -73,10 +73,11 @@ async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute()
   const items = await readItems(db, ids)
-  return rows.map(({ registered_at, updated_at, settings, verdict, ...row }) => ({
+  return rows.map(({ registered_at, updated_at, settings, verdict, left_out, ...row }) => ({
     ...row,
     settings: JSON.parse(settings) as ServerSettings,
     verdict: verdict === null ? null : (JSON.parse(verdict) as Verdict),
+    ...(left_out === null ? {} : { leftOut: JSON.parse(left_out) as LeftOut }),
     registeredAt: registered_at.toISOString(),
     updatedAt: updated_at.toISOString(),
     items: items.get(row.id) ?? []

@@ -29,6 +29,8 @@ export interface Tables {
     revision: Bigint
     /** JSON of Verdict. */
     verdict: string | null
+    /** JSON of LeftOut. */
+    left_out: ColumnType<string | null, string | null | undefined, string | null>
     registered_at: Timestamp
     updated_at: ColumnType<Date, never, RawBuilder<Date>>
     /** When somebody last began to read the upstream's lists in the background. */

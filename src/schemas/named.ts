@@ -13,6 +13,7 @@ import {
   User,
   UserInput
 } from './principal.ts'
+import { LeftOutItem } from './left-out.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
 import {
@@ -37,6 +38,7 @@ export const namedSchemas: readonly TSchema[] = [
   ErrorBody,
   Health,
   Metadata,
+  LeftOutItem,
   Server,
   ServerInput,
   ServerState,

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { StringEnum, Text, TextList, TextMap } from './shared.ts'
+import { LeftOutItem } from './left-out.ts'
+import { ref, StringEnum, Text, TextList, TextMap } from './shared.ts'
 
 const transports = ['stdio', 'streamable_http', 'sse'] as const
 const sessionModes = ['stateless', 'stateful'] as const
@@ -9,7 +10,19 @@ const SessionMode = StringEnum(sessionModes, {
   description: 'stateless: every call has a connection of its own; stateful: connections are kept per caller'
 })
 
-/** Contract 2.1 plus `enabled`. */
+/** Members of a server, and of a refresh, that say what of its lists is not served. */
+const leftOut = {
+  left_out_count: Type.Optional(
+    Type.Integer({ description: 'Items that it lists and the gateway does not serve; absent where there are none' })
+  ),
+  left_out: Type.Optional(
+    Type.Unsafe<readonly LeftOutItem[]>(
+      Type.Array(ref(LeftOutItem), { description: 'Those items, the first 100 of them and 64 KiB at most' })
+    )
+  )
+}
+
+/** Contract 2.1 plus `enabled`; lists of servers hold `left_out_count` alone. */
 export const Server = Type.Object(
   {
     name: Type.String(),
@@ -20,7 +33,8 @@ export const Server = Type.Object(
     args: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
     env: Type.Optional(Type.Unsafe<Readonly<Record<string, string>>>(Type.Record(Type.String(), Type.String()))),
     session_mode: Type.Unsafe<string>(SessionMode),
-    enabled: Type.Boolean()
+    enabled: Type.Boolean(),
+    ...leftOut
   },
   { $id: 'Server' }
 )
@@ -144,7 +158,8 @@ export const Refresh = Type.Object(
     name: Type.String(),
     added: Type.Array(Type.String()),
     removed: Type.Array(Type.String()),
-    changed: Type.Array(Type.String())
+    changed: Type.Array(Type.String()),
+    ...leftOut
   },
   { $id: 'Refresh', description: 'What re-reading the lists changed: qualified names, URIs for resources' }
 )

@@ -21,14 +21,14 @@ const ofItem =
   (item: Item): Attention[] => {
     const { accepted, changedAt } = item.stored
     const name = nameOf(item)
-    const { problem } = item.params
+    const { problem } = item
     const found: Attention[] = []
     if (accepted !== null)
       found.push({ kind: `${what}_changed`, name, title: `The ${what} ${name} has changed`, since: changedAt })
     if (factsOf(item).isHidden)
       found.push({ kind: `${what}_hidden`, name, title: `The texts of the ${what} ${name} hold hidden characters` })
     if (what === 'tool' && problem !== undefined)
-      found.push({ kind: 'tool_unusable', name, title: `The tool ${name} cannot be served`, detail: problem })
+      found.push({ kind: 'tool_unusable', name, title: `The tool ${name} cannot be served`, detail: problem.reason })
     return found
   }
 

@@ -48,15 +48,15 @@ export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicNam
   return found
 }
 
-const flagsOf = ({ stored, params }: Item, { isHidden }: Facts): Flag[] => [
+const flagsOf = ({ stored, problem }: Item, { isHidden }: Facts): Flag[] => [
   ...(isHidden ? (['hidden_characters'] as const) : []),
   ...(stored.accepted === null ? [] : (['changed'] as const)),
-  ...(params.problem === undefined ? [] : (['unusable'] as const))
+  ...(problem === undefined ? [] : (['unusable'] as const))
 ]
 
 /** What tools, prompts and resources have in common. */
 function common(item: Item, server_status: ServerStatus) {
-  const { server, stored, params } = item
+  const { server, stored, problem } = item
   const known = factsOf(item)
   const { definition, tokens } = known
   return {
@@ -69,7 +69,7 @@ function common(item: Item, server_status: ServerStatus) {
     tokens,
     ...(stored.accepted === null ? {} : { changed_at: stored.changedAt }),
     flags: flagsOf(item, known),
-    ...(params.problem === undefined ? {} : { problem: params.problem })
+    ...(problem === undefined ? {} : { problem: problem.reason })
   }
 }
 

@@ -148,5 +148,5 @@ export async function readUpstream(
     checkedAt: new Date().toISOString(),
     ...(lists?.ttlMs === undefined ? {} : { listTtlMs: lists.ttlMs })
   }
-  return { verdict, items: lists?.items ?? [], took }
+  return { verdict, items: lists?.items ?? [], leftOut: lists?.leftOut, took }
 }

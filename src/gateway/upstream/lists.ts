@@ -1,4 +1,5 @@
-import type { ItemKind, OfferedItem } from '../../registry/model.ts'
+import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model.ts'
+import { createLeftOut, type LeftOutList, type Problem } from '../left-out.ts'
 import { JsonError, MAX_DEPTH, members, skipSpace, skipValue, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
 import { Call, methodNotFound, type Answer, type Sink } from './call.ts'
@@ -73,6 +74,8 @@ export interface ReadOptions {
 /** What an upstream lists. */
 export interface Lists {
   readonly items: readonly OfferedItem[]
+  /** What of it is not in `items`; undefined where that is nothing. */
+  readonly leftOut: LeftOut | undefined
   /** After so many milliseconds its first list is outdated, by its own words; undefined where it says nothing. */
   readonly ttlMs: number | undefined
 }
@@ -130,40 +133,53 @@ function isTooDeep(definition: string): boolean {
   }
 }
 
+const tooLarge = (what: string, max: number): Problem => ({
+  code: 'too_large',
+  reason: `${what} is larger than ${max} bytes`
+})
+
 /** Which bound an item breaks, undefined where it is good. */
-function brokenBound(name: string, definition: string, { kind }: ListKind): string | undefined {
+function brokenBound(name: string, definition: string, { kind }: ListKind): Problem | undefined {
   const maxName = kind === 'tool' || kind === 'prompt' ? MAX_NAME_BYTES : MAX_URI_BYTES
-  if (size(name) > maxName) return `its name is longer than ${maxName} bytes`
-  if (size(definition) > MAX_DEFINITION_BYTES) return `it is larger than ${MAX_DEFINITION_BYTES} bytes`
+  if (size(name) > maxName) return { code: 'name_too_long', reason: `its name is longer than ${maxName} bytes` }
+  if (size(definition) > MAX_DEFINITION_BYTES) return tooLarge('it', MAX_DEFINITION_BYTES)
   const found = members(definition, 0, pageLimits)
   if (size(valueOf(definition, found, 'description')) > MAX_DESCRIPTION_BYTES) {
-    return `its description is larger than ${MAX_DESCRIPTION_BYTES} bytes`
+    return tooLarge('its description', MAX_DESCRIPTION_BYTES)
   }
   for (const schema of ['inputSchema', 'outputSchema']) {
     if (size(valueOf(definition, found, schema)) > MAX_SCHEMA_BYTES) {
-      return `its ${schema} is larger than ${MAX_SCHEMA_BYTES} bytes`
+      return tooLarge(`its ${schema}`, MAX_SCHEMA_BYTES)
     }
   }
-  return isTooDeep(definition) ? `it is nested deeper than ${MAX_DEPTH} levels` : undefined
+  return isTooDeep(definition)
+    ? { code: 'too_deep', reason: `it is nested deeper than ${MAX_DEPTH} levels` }
+    : undefined
 }
 
+const listedTwice: Problem = { code: 'listed_twice', reason: 'its name is listed twice' }
+const tooMany: Problem = { code: 'too_many', reason: `more than ${MAX_ITEMS} are listed` }
+
 /** Takes the good items of one list, in the upstream's order; of two with one name the first. */
-function createCollection(list: ListKind, warn: (text: string) => void) {
+function createCollection(list: ListKind, warn: (text: string) => void, left: LeftOutList) {
   const items = new Map<string, OfferedItem>()
   let leftOut = 0
-  const leaveOut = (name: string | undefined, problem: string) => {
+  const leaveOut = (name: string | undefined, problem: Problem) => {
+    left.add(list.kind, name, problem)
     const label = name === undefined ? '' : ` "${cleanText(name)}"`
-    if (++leftOut <= MAX_WARNINGS) warn(`${list.kind}${label} of the upstream is left out: ${problem}`)
+    if (++leftOut <= MAX_WARNINGS) warn(`${list.kind}${label} of the upstream is left out: ${problem.reason}`)
   }
   return {
     items,
     add(definition: string) {
       const name = readName(definition, list.key)
-      if (name === undefined) return leaveOut(name, `it has no usable "${list.key}"`)
-      if (items.has(name)) return leaveOut(name, 'its name is listed twice')
+      if (name === undefined) {
+        return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
+      }
+      if (items.has(name)) return leaveOut(name, listedTwice)
       const problem = brokenBound(name, definition, list)
       if (problem !== undefined) return leaveOut(name, problem)
-      if (items.size === MAX_ITEMS) return leaveOut(name, `more than ${MAX_ITEMS} are listed`)
+      if (items.size === MAX_ITEMS) return leaveOut(name, tooMany)
       items.set(name, { kind: list.kind, name, definition })
     },
     finish() {
@@ -204,6 +220,7 @@ interface Sums {
   /** That may still be read. */
   bytes: number
   ttlMs: number | undefined
+  readonly left: LeftOutList
 }
 
 async function readList(
@@ -212,7 +229,7 @@ async function readList(
   { deadline, warn }: ReadOptions,
   sums: Sums
 ): Promise<OfferedItem[]> {
-  const collection = createCollection(list, warn)
+  const collection = createCollection(list, warn, sums.left)
   const cursors = new Set<string>()
   let params = ''
   for (let page = 0; page < MAX_PAGES; page++) {
@@ -226,7 +243,10 @@ async function readList(
     if (sums.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
     const nextCursor = readPage(answer, list, collection.add, sums)
     if (nextCursor === undefined || collection.items.size === MAX_ITEMS) {
-      if (nextCursor !== undefined) warn(`lists more than ${MAX_ITEMS} ${list.member}, the rest is left out`)
+      if (nextCursor !== undefined) {
+        sums.left.add(list.kind, undefined, tooMany)
+        warn(`lists more than ${MAX_ITEMS} ${list.member}, the rest is left out`)
+      }
       collection.finish()
       return [...collection.items.values()]
     }
@@ -247,7 +267,7 @@ export async function readLists(
   options: ReadOptions
 ): Promise<Lists> {
   const items: OfferedItem[] = []
-  const sums: Sums = { bytes: MAX_TOTAL_BYTES, ttlMs: undefined }
+  const sums: Sums = { bytes: MAX_TOTAL_BYTES, ttlMs: undefined, left: createLeftOut() }
   try {
     for (const list of lists) {
       if (capabilities[list.capability] === undefined) continue
@@ -256,5 +276,5 @@ export async function readLists(
   } catch (error) {
     throw error instanceof JsonError ? toFailure(error) : error
   }
-  return { items, ttlMs: sums.ttlMs }
+  return { items, leftOut: sums.left.done(), ttlMs: sums.ttlMs }
 }

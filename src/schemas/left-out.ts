@@ -1,0 +1,32 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from './shared.ts'
+
+const codes = [
+  'malformed',
+  'no_name',
+  'listed_twice',
+  'name_too_long',
+  'name_characters',
+  'too_large',
+  'too_deep',
+  'too_many',
+  'parameters'
+] as const
+
+/** An item that an upstream lists and the gateway does not serve. */
+export const LeftOutItem = Type.Object(
+  {
+    kind: StringEnum(['tool', 'prompt', 'resource', 'template']),
+    name: Type.Optional(
+      Type.String({
+        description:
+          "The upstream's own name or URI, cut after 200 characters, hidden characters as `\\u{202e}`; absent where it has none"
+      })
+    ),
+    code: StringEnum(codes, { description: 'The reason, for programs' }),
+    reason: Type.String({ description: 'The reason as a sentence' })
+  },
+  { $id: 'LeftOutItem' }
+)
+export type LeftOutItem = Static<typeof LeftOutItem>
+export type LeftOutCode = LeftOutItem['code']
