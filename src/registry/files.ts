@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { closeToOthers } from './private-folder.ts'
 import { StartRefusal } from './refusal.ts'
 
 /**
- * Makes the data directory, into which nobody but the owner may look. Throws StartRefusal. Step by step: Node's recursive
- * `mkdir` never ends where a folder can be neither found nor made, as in /proc.
+ * Makes the data directory if it is missing, and closes it to other users whoever made it. Throws StartRefusal. Step by step:
+ * Node's recursive `mkdir` never ends where a folder can be neither found nor made, as in /proc.
  */
 export async function makePrivate(dataDir: string): Promise<void> {
   const refuse = (reason: string, cause?: unknown) =>
@@ -26,6 +27,12 @@ export async function makePrivate(dataDir: string): Promise<void> {
       if (hasCode(error, 'EEXIST') && (await stateOf(step)) === 'folder') continue
       throw refuse(`${step} cannot be made (${(error as NodeJS.ErrnoException).code})`, error)
     }
+  }
+  try {
+    closeToOthers(dataDir)
+  } catch (error) {
+    if (error instanceof StartRefusal) throw error
+    throw refuse(`its permissions cannot be set (${(error as NodeJS.ErrnoException).code})`, error)
   }
 }
 

@@ -17,8 +17,9 @@ export interface KeyOptions {
 export async function loadKey({ encryptionKey, dataDir, inUse }: KeyOptions): Promise<Buffer> {
   if (encryptionKey) return checked(encryptionKey, 'the encryption key')
   const path = join(dataDir, 'encryption.key')
-  if (!inUse && (await readIfThere(path)) === undefined) {
-    await makePrivate(dataDir)
+  const exists = (await readIfThere(path)) !== undefined
+  if (exists || !inUse) await makePrivate(dataDir)
+  if (!exists && !inUse) {
     await createWhole(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
   }
   const text = await readIfThere(path)

@@ -2,6 +2,7 @@ import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { ParserOptions, PGlite, SerializerOptions } from '@electric-sql/pglite'
+import type { NodeFS } from '@electric-sql/pglite/nodefs'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { refuseUnstorable, STORE_BUSY } from './failures.ts'
 import { makePrivate } from './files.ts'
@@ -25,6 +26,8 @@ export async function openEmbedded(
   connectTimeoutMs: number,
   onCreate?: () => void
 ): Promise<PostgresPool> {
+  // the store makes files at any time: from here on whatever this process makes is for its user alone
+  process.umask(0o077)
   await makePrivate(dataDir)
   const lock = await takeLock(dataDir, () => {
     process.stderr.write(`data directory ${dataDir} was taken over by another process\n`)
@@ -64,7 +67,10 @@ const optimiseLater = () => setFlagsFromString('--wasm-tiering-budget=13000000')
 
 async function open(folder: string): Promise<PGlite> {
   optimiseLater()
-  const { PGlite, types } = await import('@electric-sql/pglite')
+  const [{ PGlite, types }, { NodeFS }] = await Promise.all([
+    import('@electric-sql/pglite'),
+    import('@electric-sql/pglite/nodefs')
+  ])
   const parsers: ParserOptions = { [INT8]: (value) => value }
   const serializers: SerializerOptions = {}
   for (const [element, array] of arrayTypes) {
@@ -73,11 +79,33 @@ async function open(folder: string): Promise<PGlite> {
     serializers[array] = (values) => types.arraySerializer(values, undefined, array)
   }
   const startParams = [...PGlite.defaultStartParams, '-c', `shared_buffers=${SHARED_BUFFERS}`]
-  const pglite = new PGlite({ dataDir: folder, parsers, serializers, startParams })
+  const pglite = new PGlite({ fs: privateFiles(new NodeFS(folder)), parsers, serializers, startParams })
   // it would ask the database for all types of arrays: a quarter of the time that opening takes
   pglite._initArrayTypes = async () => {}
   await pglite.waitReady
   return pglite
+}
+
+/** As much of Emscripten's `NODEFS` as is changed here. */
+interface NodeFiles {
+  readonly NODEFS: Record<'node_ops' | 'stream_ops', { setattr(node: unknown, attributes: { mode?: number }): void }>
+}
+
+/** PGlite sets the permissions of files that it makes (0666 and 0644, whatever the umask): group and others get none. */
+function privateFiles(files: NodeFS): NodeFS {
+  const init = files.init.bind(files)
+  files.init = async (pglite, options) => {
+    const { emscriptenOpts } = await init(pglite, options)
+    const restrict = ({ NODEFS }: NodeFiles) => {
+      for (const operations of [NODEFS.node_ops, NODEFS.stream_ops]) {
+        const { setattr } = operations
+        operations.setattr = (node, attributes) =>
+          setattr(node, attributes.mode === undefined ? attributes : { ...attributes, mode: attributes.mode & ~0o077 })
+      }
+    }
+    return { emscriptenOpts: { ...emscriptenOpts, preRun: [restrict as never, ...(emscriptenOpts.preRun ?? [])] } }
+  }
+  return files
 }
 
 function poolOfOne(pglite: PGlite, connectTimeoutMs: number, close: () => Promise<void>): PostgresPool {

@@ -1,0 +1,80 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  chmodSync,
+  realpathSync
+} from 'node:fs'
+import { join } from 'node:path'
+import { StartRefusal } from './refusal.ts'
+
+/** Bits of group and others. */
+const OPEN_BITS = 0o077
+/** Entries of a data directory that the gateway makes, with the drafts beside them. Anything else there is left alone. */
+const OWN_ENTRY = /^(postgres|encryption\.key|lock)(\.|$)/
+
+/**
+ * Takes the permissions of group and others from a data directory and from the store, key and lock in it, as PostgreSQL asks
+ * of its own. Throws StartRefusal for what belongs to another user, for symbolic links, and where permissions are not kept.
+ */
+export function closeToOthers(dataDir: string): void {
+  const user = process.getuid?.()
+  // Windows has no such permissions
+  if (user === undefined) return
+  const refuse = (path: string, reason: string) =>
+    new StartRefusal(`the data directory ${dataDir} cannot be used: ${path} ${reason}`)
+  const folder = realpathSync(dataDir)
+  closeFolder(folder, user, refuse)
+  for (const name of readdirSync(folder)) if (OWN_ENTRY.test(name)) closeEntry(join(folder, name), user, refuse)
+}
+
+type Refuse = (path: string, reason: string) => StartRefusal
+
+/** Folders before what is in them: once closed, nobody else can put another file or a link in their place. */
+function closeEntry(path: string, user: number, refuse: Refuse): void {
+  const { mode, uid, ...kind } = statsOf(path)
+  if (kind.isLink) throw refuse(path, 'is a symbolic link: put what it leads to in its place')
+  if (kind.isFolder) {
+    closeFolder(path, user, refuse)
+    for (const name of readdirSync(path)) closeEntry(join(path, name), user, refuse)
+    return
+  }
+  requireOwner(path, uid, user, refuse)
+  if ((mode & OPEN_BITS) === 0) return
+  chmodSync(path, mode & 0o700)
+  requireClosed(path, statsOf(path).mode, refuse)
+}
+
+function statsOf(path: string) {
+  const stats = lstatSync(path)
+  return { mode: stats.mode, uid: stats.uid, isLink: stats.isSymbolicLink(), isFolder: stats.isDirectory() }
+}
+
+function closeFolder(path: string, user: number, refuse: Refuse): void {
+  const handle = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  try {
+    const { mode, uid } = fstatSync(handle)
+    requireOwner(path, uid, user, refuse)
+    if ((mode & OPEN_BITS) === 0) return
+    fchmodSync(handle, 0o700)
+    requireClosed(path, fstatSync(handle).mode, refuse)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+function requireOwner(path: string, uid: number, user: number, refuse: Refuse): void {
+  if (uid === user) return
+  const how = 'give it to that user (chown), or name a folder inside it that does not exist yet'
+  throw refuse(path, `belongs to user ${uid} and the gateway runs as user ${user}: ${how}`)
+}
+
+/** Some file systems (FAT, network shares) accept a change of permissions and do nothing. */
+function requireClosed(path: string, mode: number, refuse: Refuse): void {
+  if ((mode & OPEN_BITS) === 0) return
+  throw refuse(path, 'stays open to other users: its file system keeps no permissions')
+}
