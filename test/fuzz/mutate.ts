@@ -49,7 +49,7 @@ const values: readonly unknown[] = [
   ...texts
 ]
 /** JSON that `JSON.stringify` does not write. */
-const fragments = [
+export const fragments = [
   '1e999',
   '-1e-999',
   '12345678901234567890123',
@@ -69,7 +69,7 @@ const fragments = [
 ]
 
 /** The value with something in it taken out, renamed or replaced. */
-function mutateValue(random: Random, value: unknown): unknown {
+export function mutateValue(random: Random, value: unknown): unknown {
   if (random.chance(0.2) || typeof value !== 'object' || value === null) return random.pick(values)
   if (Array.isArray(value)) {
     if (value.length === 0 || random.chance(0.3)) return [...value, random.pick(values)] as unknown[]
@@ -108,11 +108,11 @@ function mutateText(random: Random, text: string): string {
 }
 
 /** One string or value of the JSON replaced by something that no value can be written as. */
-const putFragment = (random: Random, text: string) => {
+export const putFragment = (random: Random, text: string, from: readonly string[] = fragments) => {
   const found = [...text.matchAll(/"(?:[^"\\]|\\.)*"|\d+|\{\}|\[\]/g)]
-  if (found.length === 0) return random.pick(fragments)
+  if (found.length === 0) return random.pick(from)
   const { index, 0: old } = random.pick(found)
-  return text.slice(0, index) + random.pick(fragments) + text.slice(index + old.length)
+  return text.slice(0, index) + random.pick(from) + text.slice(index + old.length)
 }
 
 function mutateBody(random: Random, body: string): string {

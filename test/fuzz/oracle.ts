@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { isObject } from '../../src/domain/is-object.ts'
 import { framing, readAnswers, type Answer } from './message.ts'
 import type { Exchange } from './wire.ts'
@@ -17,11 +18,15 @@ const isRpcError = ({ jsonrpc, error }: Record<string, unknown>) =>
   jsonrpc === '2.0' && isObject(error) && typeof error.code === 'number' && typeof error.message === 'string'
 
 /** What is wrong with an answer; undefined when nothing is. */
-function problemOf({ status, headers, body, isComplete }: Answer, method: string | undefined): string | undefined {
+export function judgeAnswer(
+  { status, headers, body, isComplete }: Answer,
+  method: string | undefined
+): string | undefined {
   if (status >= 500 && !foreseen.has(status)) return `status ${status}: ${body}`
-  if (status < 400) return headers.get('content-type') === 'text/event-stream' ? problemOfStream(body) : undefined
+  if (status < 400 && headers.get('content-type') === 'text/event-stream') return problemOfStream(body)
   if (method === 'HEAD' || (body === '' && !isComplete)) return undefined
-  if (!/^application\/json\b/.test(headers.get('content-type') ?? '')) return `${status} of another type than JSON`
+  if (status < 400) return isComplete && isJson(headers) && body !== '' ? problemOfJson(body) : undefined
+  if (!isJson(headers)) return `${status} of another type than JSON`
   if (leaks.test(body)) return `${status} that tells too much: ${body}`
   let value: unknown
   try {
@@ -31,6 +36,19 @@ function problemOf({ status, headers, body, isComplete }: Answer, method: string
   }
   if (isObject(value) && (typeof value.error === 'string' || isRpcError(value))) return undefined
   return `${status} whose body is neither {error} nor a JSON-RPC error: ${body}`
+}
+
+const isJson = (headers: ReadonlyMap<string, string>) => /^application\/json\b/.test(headers.get('content-type') ?? '')
+
+function problemOfJson(body: string): string | undefined {
+  const bytes = Buffer.from(body, 'latin1')
+  try {
+    if (!isUtf8(bytes)) return `a body that is not UTF-8: ${body}`
+    JSON.parse(bytes.toString())
+    return undefined
+  } catch {
+    return `a body that is no JSON: ${body}`
+  }
 }
 
 function problemOfStream(body: string): string | undefined {
@@ -59,7 +77,7 @@ export function judge({ text, isRequest }: Case, { received, isClosed }: Exchang
     return isClosed ? 'closed without an answer' : 'no answer'
   }
   for (const [i, answer] of answers.entries()) {
-    const problem = problemOf(answer, complete[i])
+    const problem = judgeAnswer(answer, complete[i])
     if (problem !== undefined) return problem
   }
   return undefined

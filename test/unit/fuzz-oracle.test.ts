@@ -66,6 +66,9 @@ test('answers are judged by their number, status, type and text', () => {
   assert.match(verdict(answer(404, '{"error":"x"}', 'text/plain'))!, /another type/)
   assert.match(verdict(answer(404, '{"message":"x"}'))!, /neither/)
   assert.match(verdict(answer(404, '{"error":'))!, /no JSON/)
+  assert.match(verdict(answer(200, '{"a":"\\q"}'))!, /no JSON/)
+  assert.match(verdict(answer(200, '{"a":"\xff"}'))!, /not UTF-8/)
+  assert.equal(verdict(answer(200, '<p>', 'text/html')), undefined)
   assert.match(verdict(answer(404, '{"error":"at f (/app/src/a.ts:1:2)"}'))!, /too much/)
   assert.match(
     verdict(answer(200, 'event: message\ndata: {"a\n\ndata: {]}\n\n', 'text/event-stream'))!,

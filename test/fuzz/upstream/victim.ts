@@ -1,0 +1,260 @@
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { restart, root, startGateway, type Gateway } from '../../e2e/harness.ts'
+import { startRecorder } from '../../fixtures/http/recorder.ts'
+import { startSse } from '../../fixtures/http/sse.ts'
+import { legacyBody, modernBody, modernHeaders } from '../../integration/mcp-helpers.ts'
+import { freshPlace, later } from '../../store.ts'
+import type { Mode } from '../target.ts'
+import { problemOfReply, valuesOf, type Reply } from './oracle.ts'
+
+/** A gateway with good servers, beside which bad ones are registered. */
+export interface Victim {
+  readonly mode: Mode
+  readonly gateway: () => Gateway
+  /** Any request; `who` decides on the token. Rejects when there is no answer. */
+  ask(
+    method: string,
+    path: string,
+    body?: object | string,
+    who?: 'admin' | 'client',
+    headers?: Record<string, string>
+  ): Promise<Reply & { readonly headers: Headers }>
+  /** What is wrong with what has nothing to do with a bad server; undefined: nothing. */
+  check(): Promise<string | undefined>
+  /** Ends the gateway and starts it on the same store; what is wrong then. */
+  restart(signal: NodeJS.Signals): Promise<string | undefined>
+  readonly headers: (who: 'admin' | 'client') => Record<string, string>
+}
+
+const ADMIN = 'fuzz-admin-token-0123456789'
+const CLIENT = 'fuzz-client-token-0123456789'
+const GOOD = ['good', 'goodpipe', 'goodsse'] as const
+/** Tried again, for the machine may be busy: a gateway that is stuck is slow each time. */
+const SLOW_MS = 1_000
+const EFFECT_MS = 2_000
+const PATIENCE_MS = 30_000
+
+const settings = {
+  TOWPATH_CONNECT_TIMEOUT_MS: '2500',
+  TOWPATH_CALL_TIMEOUT_MS: '2000',
+  TOWPATH_CALL_TOTAL_TIMEOUT_MS: '5000',
+  TOWPATH_LOG_LEVEL: 'warn'
+}
+const both = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+/** Lists over REST and both eras of MCP: the member that holds the items, and how they are asked for. */
+const lists = [
+  ...['tools', 'prompts', 'resources', 'resource_templates'].map((name) => ({
+    way: 'rest' as const,
+    name,
+    member: ''
+  })),
+  ...(['legacy', 'modern'] as const).flatMap((way) => [
+    { way, name: 'tools/list', member: 'tools' },
+    { way, name: 'prompts/list', member: 'prompts' },
+    { way, name: 'resources/list', member: 'resources' },
+    { way, name: 'resources/templates/list', member: 'resourceTemplates' }
+  ])
+]
+/** Also read in each round: their answers hold text of upstreams. */
+const views = {
+  development: ['overview', 'servers', 'tools', 'prompts', 'resources', 'diagnostics'].map(
+    (name) => `/api/dashboard/${name}`
+  ),
+  enterprise: ['/api/v0/audit', '/api/v0/server_configs']
+}
+
+class Problem extends Error {}
+
+export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
+  const isEnterprise = mode === 'enterprise'
+  const env = { ...settings, ...(isEnterprise && { SERVER_MODE: mode, TOWPATH_ADMIN_TOKEN: ADMIN }) }
+  const place = await freshPlace(t, 'pglite')
+  let gateway = await startGateway(t, { env, place })
+  const recorder = await startRecorder(null, { name: 'good', tells: true, modern: true })
+  later(t, recorder.close)
+  const forget = setInterval(() => recorder.requests.splice(0), 1_000)
+  later(t, () => clearInterval(forget))
+  const sse = await startSse(null)
+  later(t, sse.close)
+
+  const headers: Victim['headers'] = (who) =>
+    isEnterprise ? { authorization: `Bearer ${who === 'admin' ? ADMIN : CLIENT}` } : {}
+  const once: Victim['ask'] = async (method, path, body, who = 'admin', more = {}) => {
+    const given = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
+    const response = await fetch(gateway.url + path, {
+      method,
+      ...given,
+      headers: { ...(body === undefined ? { accept: both.accept } : both), ...headers(who), ...more },
+      signal: AbortSignal.timeout(PATIENCE_MS)
+    })
+    const bytes = Buffer.from(await response.arrayBuffer())
+    return {
+      status: response.status,
+      type: response.headers.get('content-type') ?? '',
+      bytes,
+      headers: response.headers
+    }
+  }
+  /** Must be 2xx and valid; a gateway that says that it has too much to do is asked again. */
+  const expectGood = async (what: string, ask: () => ReturnType<typeof once>): Promise<unknown> => {
+    for (let tries = 1; ; tries++) {
+      const reply = await ask()
+      const problem = problemOfReply(what, reply)
+      if (problem !== undefined) throw new Problem(problem)
+      if (reply.status < 300) return valuesOf(reply).at(-1)
+      if (reply.status !== 503 || tries === 10) throw new Problem(`${what}: ${reply.status} ${reply.bytes.toString()}`)
+      await delay(300)
+    }
+  }
+  const mcp = (way: 'legacy' | 'modern', method: string, params: { name?: string } = {}) =>
+    way === 'legacy'
+      ? once('POST', '/mcp', legacyBody(method, params), 'client')
+      : once('POST', '/mcp', modernBody(method, params), 'client', modernHeaders(method, params.name))
+
+  const readLists = async (): Promise<object[][]> => {
+    const found: object[][] = []
+    for (const { way, name, member } of lists) {
+      const what = `${way} ${name}`
+      const items: object[] = []
+      let cursor: string | undefined
+      do {
+        const ask = () =>
+          way === 'rest'
+            ? once('GET', `/api/v0/${name}`)
+            : mcp(way, name, cursor === undefined ? {} : ({ cursor } as object))
+        const value = (await expectGood(what, ask)) as { result?: Record<string, unknown> }
+        const page = member === '' ? value : value.result?.[member]
+        if (!Array.isArray(page)) throw new Problem(`${what}: no list in ${JSON.stringify(value).slice(0, 500)}`)
+        items.push(...(page as object[]))
+        cursor = member === '' ? undefined : (value.result?.nextCursor as string | undefined)
+      } while (cursor !== undefined)
+      found.push(items)
+    }
+    return found
+  }
+  let baseline: object[][] = []
+  const checkLists = async () => {
+    const found = await readLists()
+    for (const [at, { way, name }] of lists.entries()) {
+      const missing = baseline[at]!.find((item) => !found[at]!.some((each) => isDeepStrictEqual(each, item)))
+      if (missing) throw new Problem(`${way} ${name}: lost or changed ${JSON.stringify(missing)}`)
+    }
+  }
+  const checkFast = async (path: string) => {
+    for (let tries = 1; ; tries++) {
+      const begun = performance.now()
+      const reply = await once('GET', path)
+      const took = performance.now() - begun
+      if (reply.status === 200 && took < SLOW_MS) return
+      if (tries === 3)
+        throw new Problem(`${path}: ${reply.status} after ${Math.round(took)} ms ${reply.bytes.toString()}`)
+      await delay(500)
+    }
+  }
+  const checkCalls = async () => {
+    for (const server of GOOD) {
+      const call = { name: `${server}__echo`, arguments: { text: 'x' } }
+      await expectGood(`REST call of ${server}`, () =>
+        once('POST', '/api/v0/tools/invoke', { ...call.arguments, name: call.name })
+      )
+      for (const way of ['legacy', 'modern'] as const) {
+        const value = (await expectGood(`${way} call of ${server}`, () => mcp(way, 'tools/call', call))) as {
+          result?: object
+        }
+        if (!value.result) throw new Problem(`${way} call of ${server}: ${JSON.stringify(value)}`)
+      }
+    }
+  }
+  /** Whether what an administrator writes is in force soon after. */
+  const inForce = async (what: string, isSo: () => Promise<boolean>) => {
+    const end = performance.now() + EFFECT_MS
+    while (!(await isSo())) {
+      if (performance.now() > end) throw new Problem(`${what} is not in force after ${EFFECT_MS} ms`)
+      await delay(20)
+    }
+  }
+  let writes = 0
+  const checkWrites = async () => {
+    const name = `w${++writes}`
+    const [path, body] = isEnterprise
+      ? ['/api/v0/clients', { name, allowed_servers: ['good'] }]
+      : ['/api/v0/tool-groups', { name, included_servers: ['good'] }]
+    const made = (await expectGood(`POST ${path}`, () => once('POST', path, body))) as { access_token?: string }
+    const use = async () => {
+      const authorization = isEnterprise ? { authorization: `Bearer ${made.access_token}` } : {}
+      const reply = await once(
+        'POST',
+        isEnterprise ? '/mcp' : `/v0/groups/${name}/mcp`,
+        legacyBody('tools/list'),
+        'client',
+        authorization
+      )
+      return reply.status
+    }
+    await inForce(`what POST ${path} makes`, async () => (await use()) === 200)
+    await expectGood(`DELETE ${path}`, () => once('DELETE', `${path}/${name}`))
+    await inForce(`DELETE ${path}`, async () => (await use()) === (isEnterprise ? 401 : 404))
+  }
+  const checkViews = async () => {
+    for (const path of ['/api/v0/servers', ...views[mode]]) await expectGood(path, () => once('GET', path))
+  }
+  const all = async (): Promise<string | undefined> => {
+    try {
+      for (const path of ['/health', '/ready']) await checkFast(path)
+      await checkLists()
+      await checkCalls()
+      await checkViews()
+      await checkWrites()
+      return undefined
+    } catch (error) {
+      return error instanceof Problem ? error.message : `no answer: ${(error as Error).message}`
+    }
+  }
+  const ended = () =>
+    `it has ended: ${gateway.child.exitCode ?? gateway.child.signalCode}\n${gateway.output().slice(-3_000)}`
+  const hasEnded = () => gateway.child.exitCode !== null || gateway.child.signalCode !== null
+  const check = async () => {
+    const problem = await Promise.race([all(), gateway.exited.then(() => 'it has ended')])
+    // whoever is ending is about to say so
+    if (problem !== undefined && !hasEnded()) await delay(200)
+    return hasEnded() ? ended() : problem
+  }
+
+  const added: object[] = [
+    { transport: 'streamable_http', url: recorder.url },
+    {
+      transport: 'stdio',
+      command: process.execPath,
+      args: [join(root, 'test/fixtures/stdio/good.mjs')],
+      session_mode: 'stateful'
+    },
+    { transport: 'sse', url: sse.url, session_mode: 'stateful' }
+  ]
+  const set = async (path: string, body: object) => {
+    const reply = await once('POST', path, body)
+    if (reply.status !== 201) throw new Error(`${path}: ${reply.status} ${reply.bytes.toString()}`)
+  }
+  for (const [at, name] of GOOD.entries()) await set('/api/v0/servers', { name, ...added[at] })
+  if (isEnterprise) await set('/api/v0/clients', { name: 'fuzz', allowed_servers: ['*'], access_token: CLIENT })
+  baseline = await readLists()
+  return {
+    mode,
+    gateway: () => gateway,
+    ask: once,
+    headers,
+    check,
+    async restart(signal) {
+      await gateway.stop(signal)
+      try {
+        gateway = await restart(t, gateway, { env })
+      } catch (error) {
+        return `it does not start again: ${(error as Error).message}`
+      }
+      return check()
+    }
+  }
+}
