@@ -124,7 +124,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   app.addHook('onClose', async () => load.close())
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth, { mode })
-  await app.register(openapi, { version: VERSION, schemas: namedSchemas })
+  await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs })
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
     ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },

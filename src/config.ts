@@ -31,6 +31,8 @@ export interface Config {
   readonly otel: boolean
   /** Whether traces are sent; the SDK reads where to from the environment. */
   readonly traces: boolean
+  /** Who may read `/openapi.json` and `/docs`. */
+  readonly docs: 'on' | 'admin' | 'off'
   /** Without a trailing slash; undefined: taken from the request. */
   readonly publicUrl: string | undefined
   /** Host names (no port) that are accepted besides loopback names and the public URL's; null: any (enterprise default). */
@@ -307,6 +309,7 @@ export function readConfig(
     demo: read('demo'),
     otel: read('otel') ?? isEnterprise,
     traces: read('otlpEndpoint') !== undefined && read('otel') !== false,
+    docs: read('docs'),
     publicUrl: read('publicUrl'),
     allowedHosts: read('allowedHosts') ?? (isEnterprise ? null : []),
     allowedOrigins: read('allowedOrigins') ?? [],

@@ -31,7 +31,7 @@ function banner(config: Config, url: string, warnings: readonly string[]): strin
   return [
     `${TITLE} ${VERSION} listens on ${url} (${config.mode} mode)`,
     `  MCP endpoint  ${base}/mcp`,
-    `  REST API      ${base}/api/v0, described at ${base}/docs`,
+    `  REST API      ${base}/api/v0${config.docs === 'off' ? '' : `, described at ${base}/docs`}`,
     `  store         ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir}`}`,
     ...warnings.map((warning) => `  warning: ${warning}`)
   ].join('\n')

@@ -165,6 +165,13 @@ export const settings = {
       'Where traces are sent, `http://collector:4318` for example: a span of each call with one of its server, in the trace of the caller. Other variables of the OpenTelemetry SDK for traces apply too: `OTEL_EXPORTER_OTLP_PROTOCOL`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and others. `OTEL_ENABLED=off` turns traces off.',
     parse: otlpEndpoint
   },
+  docs: {
+    variable: `${ENV_PREFIX}DOCS`,
+    fallback: 'on',
+    about:
+      'Who may read the description of the API, `/openapi.json` and `/docs`: `on` everybody, `admin` those with the access token of an administrator (in development mode everybody), `off` nobody.',
+    parse: oneOf('on', 'admin', 'off')
+  },
   logLevel: {
     variable: `${ENV_PREFIX}LOG_LEVEL`,
     flag: '--log-level',

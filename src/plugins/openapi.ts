@@ -1,16 +1,18 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from '@sinclair/typebox'
+import type { Config } from '../config.ts'
+import { sendDocument } from './documents.ts'
 import type { Description, DescribedRoute } from './openapi/description.ts'
 
 const isShown = ({ method }: DescribedRoute) => method !== 'HEAD'
 
 /**
- * The OpenAPI document at `/openapi.json`, made from the routes' schemas, and its reader at `/docs`. What makes them is
- * loaded when somebody asks: it takes a sixth of the time that a start may take.
+ * The OpenAPI document at `/openapi.json`, made from the routes' schemas, and its reader at `/docs`. Made at the first
+ * request and then kept: the code that makes them takes a sixth of the time that a start may take.
  */
-export default fp<{ version: string; schemas: readonly TSchema[] }>(
-  async (app, { version, schemas }) => {
+export default fp<{ version: string; schemas: readonly TSchema[]; docs: Config['docs'] }>(
+  async (app, { version, schemas, docs }) => {
     for (const schema of schemas) app.addSchema(schema)
     const routes: DescribedRoute[] = []
     app.addHook('onRoute', (route) => {
@@ -23,17 +25,19 @@ export default fp<{ version: string; schemas: readonly TSchema[] }>(
       const { describeRoutes } = await import('./openapi/description.ts')
       return describeRoutes({ version, schemas, routes })
     }
-    const read = async ({ method, raw, headers: asked }: FastifyRequest, reply: FastifyReply) => {
-      const { page } = await describe()
-      const { status, headers, body } = await page(method as 'GET' | 'HEAD', raw.url!, asked['if-none-match'])
-      if (status === 404) return reply.callNotFound()
-      return reply.code(status).headers(headers).send(body)
+    const send = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
+      const document = (await describe()).get(path)
+      return document ? sendDocument(request, reply, document) : reply.callNotFound()
     }
 
-    const isPublic = { config: { access: 'public' }, schema: { hide: true } } as const
-    app.get('/openapi.json', isPublic, async () => (await describe()).document)
-    app.get('/docs', isPublic, read)
-    app.get('/docs/*', isPublic, read)
+    if (docs === 'off') return
+    const options = { config: { access: docs === 'on' ? 'public' : 'admin' }, schema: { hide: true } } as const
+    for (const path of ['/openapi.json', '/docs']) {
+      app.get(path, options, (request, reply) => send(path, request, reply))
+    }
+    app.get<{ Params: { '*': string } }>('/docs/*', options, (request, reply) =>
+      send(`/docs/${request.params['*']}`, request, reply)
+    )
   },
   { name: 'openapi', dependencies: ['errors'] }
 )

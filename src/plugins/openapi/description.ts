@@ -4,6 +4,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import type { TSchema } from '@sinclair/typebox'
 import { TITLE } from '../../domain/product.ts'
+import { createDocument, type StaticDocument } from '../documents.ts'
 import { css, icon, js } from './theme.ts'
 
 /** A route as Fastify's `onRoute` shows it: with its whole path. */
@@ -15,21 +16,8 @@ export interface DescriptionOptions {
   readonly routes: readonly DescribedRoute[]
 }
 
-interface Page {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | number | string[] | undefined>>
-  readonly body: Buffer
-}
-
-export interface Description {
-  /** OpenAPI 3.1. */
-  readonly document: object
-  /** Answers of the reader below `/docs`; `etag` is the one of what the caller has. */
-  page(method: 'GET' | 'HEAD', url: string, etag: string | undefined): Promise<Page>
-}
-
-/** Of a connection, not of what is answered. */
-const hopByHop = ['connection', 'date', 'keep-alive', 'transfer-encoding']
+/** Documents by path: `/openapi.json`, and `/docs` with all that its page loads. */
+export type Description = ReadonlyMap<string, StaticDocument>
 
 /** Swagger UI writes style attributes; everything else comes from its own files. */
 const csp =
@@ -54,7 +42,7 @@ function describeAnswers({ paths = {} }: { paths?: Record<string, object | undef
 }
 
 /** Fastify's plugin describes the routes of the instance that it is on: these have the routes, and serve nothing. */
-async function createDocument({ version, schemas, routes }: DescriptionOptions): Promise<object> {
+async function createApiDocument({ version, schemas, routes }: DescriptionOptions): Promise<object> {
   const app = Fastify({ exposeHeadRoutes: false })
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => JSON.stringify)
@@ -104,17 +92,37 @@ async function createReader(document: object): Promise<FastifyInstance> {
   return app
 }
 
-/** Describes the routes of the management API. */
-export async function describeRoutes(options: DescriptionOptions): Promise<Description> {
-  const document = await createDocument(options)
-  const reader = await createReader(document)
-  return {
-    document,
-    async page(method, url, etag) {
-      const asked = etag === undefined ? {} : { 'if-none-match': etag }
-      const { statusCode, headers, rawPayload } = await reader.inject({ method, url, headers: asked })
-      for (const name of hopByHop) delete headers[name]
-      return { status: statusCode, headers, body: rawPayload }
-    }
+/** Everything that a page refers to. */
+const references = (page: Buffer) => [...page.toString().matchAll(/ (?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
+
+/** Asks the reader once for each of its documents. */
+async function readDocuments(reader: FastifyInstance): Promise<Description> {
+  const documents = new Map<string, StaticDocument>()
+  const read = async (url: string) => {
+    const { statusCode, headers, rawPayload } = await reader.inject(url)
+    if (statusCode !== 200) throw new Error(`${url} of the API reader answers ${statusCode}`)
+    const type = String(headers['content-type'])
+    documents.set(
+      url,
+      await createDocument(rawPayload, {
+        'content-type': type,
+        'content-security-policy': csp,
+        'cache-control': 'no-cache'
+      })
+    )
+    return rawPayload
   }
+  const page = await read('/docs')
+  for (const url of ['/docs/', '/docs/json', '/docs/yaml', ...references(page)]) await read(url)
+  return documents
+}
+
+/** Describes the routes of the management API; every document is made here, once. */
+export async function describeRoutes(options: DescriptionOptions): Promise<Description> {
+  const document = await createApiDocument(options)
+  const reader = await createReader(document)
+  const documents = new Map(await readDocuments(reader))
+  await reader.close()
+  const json = { 'content-type': 'application/json; charset=utf-8' }
+  return documents.set('/openapi.json', await createDocument(Buffer.from(JSON.stringify(document)), json))
 }

@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-
-const isAsked = (header: string | undefined, tag: string) =>
-  header?.split(',').some((each) => each.trim() === tag || each.trim() === '*') ?? false
+import { isAsked } from '../../plugins/documents.ts'
 
 /** A page that asks again for what it has gets 304: the answers of GET routes carry a tag of their contents. */
 export function tagAnswers(app: FastifyInstance): void {

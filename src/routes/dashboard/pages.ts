@@ -1,7 +1,7 @@
-import { realpathSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import staticFiles from '@fastify/static'
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { createDocument, sendDocument, type StaticDocument } from '../../plugins/documents.ts'
 import { message } from './message-page.ts'
 
 const config = { access: 'public' } as const
@@ -12,19 +12,49 @@ const policy =
   "font-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'"
 
-const YEAR_MS = 31_536_000_000
+const YEAR_S = 31_536_000
+
+/** Content types of what a build of the dashboard holds. */
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2'
+}
 
 /** Plain names alone: whatever could lead elsewhere is no file of ours. */
 const isPlain = (path: string) => /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/.test(path)
 
-/** Whether a regular file lies there itself: links are not followed. */
-function isFile(root: string, path: string): boolean {
-  if (!isPlain(path)) return false
+/** Size and time of a regular file; undefined where there is none. Links are not followed. */
+function stampOf(root: string, path: string): string | undefined {
+  if (!isPlain(path)) return undefined
   const file = join(root, path)
   try {
-    return statSync(file).isFile() && realpathSync(file) === join(realpathSync(root), path)
+    const stats = statSync(file)
+    const isOwn = stats.isFile() && realpathSync(file) === join(realpathSync(root), path)
+    return isOwn ? `${stats.size} ${stats.mtimeMs}` : undefined
   } catch {
-    return false
+    return undefined
+  }
+}
+
+/** The files of a folder, each read once and again after a new build. */
+function createFiles(root: string) {
+  const files = new Map<string, { readonly stamp: string; readonly document: Promise<StaticDocument> }>()
+  return (path: string, cacheControl: string): Promise<StaticDocument> | undefined => {
+    const stamp = stampOf(root, path)
+    const known = files.get(path)
+    if (known && known.stamp === stamp) return known.document
+    files.delete(path)
+    if (stamp === undefined) return undefined
+    const type = types[extname(path)] ?? 'application/octet-stream'
+    const headers = { 'content-type': type, 'cache-control': cacheControl }
+    const document = createDocument(readFileSync(join(root, path)), headers)
+    files.set(path, { stamp, document })
+    return document
   }
 }
 
@@ -37,27 +67,22 @@ const notBuilt = (reply: FastifyReply) =>
 
 /** `/`, `/index.html` and `/assets/*`: the built pages, as they lie in `root`. */
 export const pages: FastifyPluginAsync<{ root: string }> = async (app, { root }) => {
-  await app.register(staticFiles, {
-    root,
-    serve: false,
-    suppressWarning: true,
-    etag: true,
-    dotfiles: 'ignore'
-  } as never)
+  const find = createFiles(root)
+  const send = async (request: FastifyRequest, reply: FastifyReply, document: Promise<StaticDocument>) =>
+    sendDocument(request, reply, await document)
   app.addHook('onRequest', (_request, reply, done) => {
     void reply.header('content-security-policy', policy).header('cross-origin-opener-policy', 'same-origin')
     done()
   })
 
   for (const url of ['/', '/index.html']) {
-    app.get(url, { config }, (_request, reply) => {
-      if (!isFile(root, 'index.html')) return notBuilt(reply)
-      return reply.header('cache-control', 'no-cache').sendFile('index.html', { cacheControl: false })
+    app.get(url, { config }, (request, reply) => {
+      const document = find('index.html', 'no-cache')
+      return document ? send(request, reply, document) : notBuilt(reply)
     })
   }
   app.get<{ Params: { '*': string } }>('/assets/*', { config }, (request, reply) => {
-    const path = `assets/${request.params['*']}`
-    if (!isFile(root, path)) return reply.callNotFound()
-    return reply.sendFile(path, { maxAge: YEAR_MS, immutable: true })
+    const document = find(`assets/${request.params['*']}`, `public, max-age=${YEAR_S}, immutable`)
+    return document ? send(request, reply, document) : reply.callNotFound()
   })
 }
