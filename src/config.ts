@@ -85,6 +85,7 @@ export interface Config {
     readonly jsonElements: number
     readonly batch: number
     readonly batchBytes: number
+    readonly identifierBytes: number
     readonly headerBytes: number
     readonly upstreamResponseBytes: number
     readonly streamBufferBytes: number
@@ -227,6 +228,7 @@ const readLimits = (read: Reader): Config['limits'] => ({
   jsonElements: read('jsonElements'),
   batch: read('batch'),
   batchBytes: read('batchBytes'),
+  identifierBytes: read('identifierBytes'),
   headerBytes: read('headerBytes'),
   upstreamResponseBytes: read('upstreamResponseBytes'),
   streamBufferBytes: read('streamBufferBytes'),

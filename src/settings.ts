@@ -398,10 +398,18 @@ export const settings = {
   },
   batchBytes: {
     variable: `${ENV_PREFIX}BATCH_BYTES`,
-    fallback: '67108864',
+    fallback: '4194304',
     about: 'Answers of a JSON-RPC batch together, 256 MiB at most; past it an answer is an error.',
     // V8's texts have a longest length
     parse: integer(1_024, 268_435_456)
+  },
+  identifierBytes: {
+    variable: `${ENV_PREFIX}IDENTIFIER_BYTES`,
+    fallback: '8192',
+    about:
+      'A URI, name, cursor, token or id in a request on MCP endpoints; past it invalid params. Eight times as much for ' +
+      '`requestState` and `clientInfo`.',
+    parse: integer(256, 1_048_576)
   },
   headerBytes: {
     variable: `${ENV_PREFIX}HEADER_BYTES`,

@@ -10,6 +10,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
     'jsonElements',
     'batch',
     'batchBytes',
+    'identifierBytes',
     'headerBytes',
     'requestBodyMs'
   ),

@@ -129,3 +129,45 @@ test('an error has data only where there is some', () => {
   assert.equal(errorText('1', -1, 'x'), '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}')
   assert.equal(errorText('"a"', -1, 'x', 0), '{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"x","data":0}}')
 })
+
+const META = 'io.modelcontextprotocol/'
+
+test('SR-L12 a member that can be taken for another is refused in params and in _meta, however it differs', () => {
+  const call = (params: string) => `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{${params}}}`
+  const variants = (key: string) => [
+    key.toUpperCase(),
+    `${key}\\u0000`,
+    `${key}\\u0000more`,
+    `${key}\\u200b`,
+    `\\ufeff${key}`,
+    `${key} `,
+    `\\t${key}`,
+    key.replace(/[a-z]$/, (last) => String.fromCharCode(last.charCodeAt(0) + 0xfee0)),
+    `${key[0]}\\u00ad${key.slice(1)}`
+  ]
+  const params = ['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta']
+  for (const key of params) {
+    for (const variant of variants(key)) {
+      assert.deepEqual(refusal(call(`"${variant}":1`)), [400, -32600, '3'], `${key} as ${variant}`)
+    }
+  }
+  const ofMeta = [
+    'progressToken',
+    ...['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'serverInfo'].map(
+      (name) => META + name
+    )
+  ]
+  for (const key of ofMeta) {
+    for (const variant of [...variants(key), key.replace('/c', '/C').replace('T', 't').replace('/l', '/L')]) {
+      if (variant === key) continue
+      assert.deepEqual(refusal(call(`"_meta":{"${variant}":1}`)), [400, -32600, '3'], `${key} as ${variant}`)
+    }
+    assert.equal(read(call(`"_meta":{"${key}":1}`)).hasMeta, true)
+  }
+})
+
+test('SR-L12 other members of _meta, and the arguments of a tool, may have any name', () => {
+  const meta = '"_meta":{"example.com/Name":1,"name":2,"clientInfo":3,"ünï ":4,"":5}'
+  const text = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"arguments":{"Name":1,"URI ":2},${meta}}}`
+  assert.equal(read(text).metaText('name'), '2')
+})

@@ -1,7 +1,7 @@
-import { checkJson, elements, type JsonLimits } from '../json.ts'
+import { checkJson, elements } from '../json.ts'
 import { classify, LAST_BATCH_VERSION } from './era.ts'
 import type { Edge } from './exchange.ts'
-import { codes, errorText, ProtocolError, readMessage, structure, type Message } from './jsonrpc.ts'
+import { codes, errorText, ProtocolError, readMessage, structure, type Message, type MessageLimits } from './jsonrpc.ts'
 import type { Reply } from './reply.ts'
 import { Part, type Channel } from './responder.ts'
 
@@ -15,7 +15,7 @@ const isLegacy = (message: Message): boolean => {
   }
 }
 
-function readElement(text: string, limits: JsonLimits): Message {
+function readElement(text: string, limits: MessageLimits): Message {
   let message: Message
   try {
     message = readMessage(text, limits)

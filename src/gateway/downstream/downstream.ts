@@ -3,6 +3,7 @@ import { openBatch, readBatch } from './batch.ts'
 import { accepts, classify, header } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
+import { checkLengths } from './lengths.ts'
 import { legacyNotification, legacyRequest } from './legacy.ts'
 import { attachStream, checkStream, endSession, resumeStream, sessionNotFound, stopCalls } from './listen.ts'
 import { modernRequest } from './modern.ts'
@@ -51,6 +52,7 @@ function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undef
 }
 
 function createExchange(edge: Edge, http: HttpExchange, reply: Responder, message: Message): Exchange {
+  checkLengths(message, edge.limits.identifierBytes)
   const era = classify(http.headers, message)
   const { caller, endpoint, requestId, address } = http
   const session = era === 'legacy' ? sessionOf(edge, http, message.id) : undefined

@@ -82,7 +82,7 @@ export function createEdge(options: EdgeOptions): Edge {
       subscriptions: shareOf(limits.subscriptionsPerPrincipal)
     },
     maxStreams: limits.sessions,
-    limits: { depth: limits.jsonDepth, elements: limits.jsonElements },
+    limits: { depth: limits.jsonDepth, elements: limits.jsonElements, identifierBytes: limits.identifierBytes },
     maxBatch: limits.batch,
     maxBatchBytes: limits.batchBytes,
     maxBufferedBytes: limits.streamBufferBytes,

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerBlock } from '../catalog.ts'
 import type { Caller } from '../gateway.ts'
-import type { JsonLimits } from '../json.ts'
 import type { Later } from '../later.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
 import type { Observation, Observer } from '../observation.ts'
@@ -14,7 +13,7 @@ import type { Home } from '../upstream/home.ts'
 import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
 import type { Flow } from './flow.ts'
-import type { Message } from './jsonrpc.ts'
+import type { Message, MessageLimits } from './jsonrpc.ts'
 import type { Introductions } from './introductions.ts'
 import type { Links } from './links.ts'
 import type { Parks } from './park.ts'
@@ -86,7 +85,7 @@ export interface Edge {
   readonly shares: EdgeShares
   /** Connections that only listen, of all principals. */
   readonly maxStreams: number
-  readonly limits: JsonLimits
+  readonly limits: MessageLimits & { readonly identifierBytes: number }
   /** Most messages that one batch may hold. */
   readonly maxBatch: number
   /** Of its answers, which wait for each other. */

@@ -8,7 +8,7 @@ import { Call, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { homeOf, ownerOf } from './home.ts'
-import { codes, type Message } from './jsonrpc.ts'
+import { codes, hopKeys, type Message } from './jsonrpc.ts'
 import { asksForInput, labelledResult, needsLabel } from './label.ts'
 import { callerLeft, Flow } from './flow.ts'
 import { inputRequests, readResponses, type Parked } from './park.ts'
@@ -16,13 +16,7 @@ import { answerRounds, InputRefused, MAX_ROUNDS } from './rounds.ts'
 import { CallSink } from './sink.ts'
 import { answerUrlElicitation } from './url-elicitation.ts'
 
-/** `_meta` keys that belong to one hop and are set anew on the next (proxy page 3.8). */
-const hopKeys = new Set([
-  'progressToken',
-  ...['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'serverInfo'].map(
-    (name) => META + name
-  )
-])
+const ofOneHop = new Set(hopKeys)
 
 interface Meta {
   /** Members that are passed on, without braces. */
@@ -43,7 +37,7 @@ function readMeta(message: Message, isTraced = false): Meta {
   if (!found) return noMeta
   let fragment = ''
   for (const { key, keyStart, end } of found) {
-    if (hopKeys.has(key) || (isTraced && isTraceKey(key))) continue
+    if (ofOneHop.has(key) || (isTraced && isTraceKey(key))) continue
     fragment = joinMembers(fragment, text.slice(keyStart, end))
   }
   return {

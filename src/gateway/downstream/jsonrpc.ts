@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { META } from '../../domain/protocol.ts'
 import {
   checkUnique,
   JsonError,
@@ -97,6 +98,11 @@ export class Message {
     return (this.#params = values.length === 0 ? noParams : Object.fromEntries(values))
   }
 
+  /** Members of `params._meta`, empty where there are none. */
+  get metaMembers(): readonly Member[] {
+    return this.#meta ?? noMembers
+  }
+
   /** Whether `params._meta` is there, as an object. */
   get hasMeta(): boolean {
     return this.#meta !== undefined
@@ -116,6 +122,10 @@ export class Message {
 
 /** What is read of a message beside its own members. */
 const toMeta = ['params', '_meta']
+
+/** Whether a part of a text has more bytes in UTF-8; a short one is not measured. */
+export const isLonger = (text: string, start: number, end: number, maxBytes: number): boolean =>
+  (end - start) * 3 > maxBytes && (end - start > maxBytes || Buffer.byteLength(text.slice(start, end)) > maxBytes)
 
 const invalid = (message: string, id?: string) =>
   new ProtocolError(codes.invalidRequest, message, id === undefined ? {} : { id })
@@ -147,20 +157,48 @@ export function idText(text: string, found: readonly Member[], key: string, id: 
 }
 
 /** Members of `params`, and of a `ref` in it, that decide who is asked for what. */
-const deciding = new Set(['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta'])
-/** The long s is an s to readers that fold. */
-const folded = (key: string) => key.toUpperCase().toLowerCase()
-const foldedDeciding = new Map([...deciding].map((key) => [folded(key), key]))
+const deciding = ['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta']
+/** Members of `_meta` that the gateway reads: they belong to one hop and are set anew on the next. */
+export const hopKeys: readonly string[] = [
+  'progressToken',
+  ...['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'serverInfo'].map(
+    (name) => META + name
+  )
+]
+
+const isPlain = (key: string) => /^[\x21-\x7e]*$/.test(key)
+/** Readers that end at NUL, trim, drop invisible characters or fold (the long s is an s) take other keys for the same. */
+const folded = (key: string) =>
+  (isPlain(key) ? key : key.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '')).toUpperCase().toLowerCase()
+/** Everything behind a NUL does not exist for readers in C. */
+const upToNul = (key: string) => (key.includes('\0') ? key.slice(0, key.indexOf('\0')) : key)
+
+function createLookalikes(keys: readonly string[]) {
+  const exact = new Set(keys)
+  const byFolded = new Map(keys.map((key) => [folded(key), key]))
+  /** The key that another one can be taken for; undefined where there is none. */
+  return (key: string) =>
+    exact.has(key) ? undefined : (byFolded.get(folded(key)) ?? byFolded.get(folded(upToNul(key))))
+}
+
+const lookalikeOfParam = createLookalikes(deciding)
+const lookalikeOfMeta = createLookalikes(hopKeys)
 
 /**
  * Some upstreams read members without regard to letter case: `Name` beside `name` would make of a call that is allowed one
- * that nobody has looked at. Throws ProtocolError.
+ * that nobody has looked at. Covers `params` (or a `ref`) and the `_meta` in it. Throws ProtocolError.
  */
 export function refuseLookalikes(found: readonly Member[], id: string): void {
-  for (const { key } of found) {
-    const meant = deciding.has(key) ? undefined : foldedDeciding.get(folded(key))
-    if (meant !== undefined) throw invalid(`Invalid request: member "${key}" can be taken for "${meant}"`, id)
+  const refuseIn = (members: readonly Member[], lookalikeOf: (key: string) => string | undefined) => {
+    for (const { key } of members) {
+      const meant = lookalikeOf(key)
+      if (meant === undefined) continue
+      throw invalid(`Invalid request: member ${JSON.stringify(key)} can be taken for "${meant}"`, id)
+    }
   }
+  refuseIn(found, lookalikeOfParam)
+  const meta = found.find(({ key }) => key === '_meta')?.members
+  if (meta) refuseIn(meta, lookalikeOfMeta)
 }
 
 /** The value of a member, undefined where there is none. */
@@ -169,8 +207,24 @@ function valueIn(text: string, found: readonly Member[], key: string): unknown {
   return member && readValue(text, member)
 }
 
-function toMessage(text: string, found: readonly Member[]): Message {
+/** Limits of one message. */
+export interface MessageLimits extends JsonLimits {
+  /** Longest id and method, in bytes as written in JSON. Absent: any. */
+  readonly identifierBytes?: number
+}
+
+/** Both are repeated in answers and logs. */
+function checkEnvelopeLengths(text: string, found: readonly Member[], { identifierBytes }: MessageLimits): void {
+  if (identifierBytes === undefined) return
+  for (const { key, start, end } of found) {
+    if ((key !== 'id' && key !== 'method') || !isLonger(text, start, end, identifierBytes)) continue
+    throw invalid(`Invalid request: "${key}" is longer than ${identifierBytes} bytes`)
+  }
+}
+
+function toMessage(text: string, found: readonly Member[], limits: MessageLimits): Message {
   const has = (key: string) => found.some((member) => member.key === key)
+  checkEnvelopeLengths(text, found, limits)
   const given = valueIn(text, found, 'id')
   const id = idText(text, found, 'id', given)
   if (valueIn(text, found, 'jsonrpc') !== '2.0') throw invalid('Invalid request: "jsonrpc" must be "2.0"', id)
@@ -196,7 +250,7 @@ export function decode(body: Buffer): string {
 export const isBatch = (text: string) => /^\s*\[/.test(text)
 
 /** Reads one message. Throws ProtocolError with HTTP status 400. */
-export function readMessage(text: string, limits: JsonLimits): Message {
+export function readMessage(text: string, limits: MessageLimits): Message {
   const { depth, elements } = limits
   const found = structure(
     () => {
@@ -210,7 +264,7 @@ export function readMessage(text: string, limits: JsonLimits): Message {
     },
     { depth }
   )
-  return toMessage(text, found)
+  return toMessage(text, found, limits)
 }
 
 /** JSON text of the members of `params` without `_meta`, as a fragment without braces; `null` takes a member out. */

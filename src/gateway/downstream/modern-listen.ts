@@ -2,6 +2,8 @@ import { META } from '../../domain/protocol.ts'
 import type { ResourceTarget } from '../scope.ts'
 import type { Exchange } from './exchange.ts'
 import { canBeFollowed, createFollowing, MAX_FOLLOWED, type Following } from './following.ts'
+import { isLonger } from './jsonrpc.ts'
+import { tooLong } from './lengths.ts'
 import type { Method } from './methods.ts'
 import { asCall, refuseMore } from './shares.ts'
 import { listKinds, type ListKind, type Watcher } from './watch.ts'
@@ -22,8 +24,11 @@ interface Resource {
 }
 
 /** The resources of those asked for that can be followed, each by the URI that the caller used. */
-function resourcesOf({ scope }: Exchange, wanted: unknown): Resource[] {
+function resourcesOf({ scope, edge, message }: Exchange, wanted: unknown): Resource[] {
   const asked = Array.isArray(wanted) ? wanted.filter((uri): uri is string => typeof uri === 'string') : []
+  const { identifierBytes } = edge.limits
+  if (asked.some((uri) => isLonger(uri, 0, uri.length, identifierBytes)))
+    throw tooLong(message, 'a URI', identifierBytes)
   return [...new Set(asked)].slice(0, MAX_FOLLOWED).flatMap((uri) => {
     const target = scope.resolve(uri)
     return canBeFollowed(target) ? [{ uri, target }] : []

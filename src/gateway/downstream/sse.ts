@@ -2,6 +2,7 @@ import { readBatch } from './batch.ts'
 import { classify } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
+import { checkLengths } from './lengths.ts'
 import { legacyNotification, legacyRequest } from './legacy.ts'
 import { attachStream, checkStream, endSession, sessionNotFound } from './listen.ts'
 import type { Reply } from './reply.ts'
@@ -69,6 +70,7 @@ export function postToSse(
   for (const message of messages) {
     const part = new Part(channel, message.id)
     run(requestId, part, () => {
+      checkLengths(message, edge.limits.identifierBytes)
       const scope = edge.core.scope(caller, endpoint)
       const { capabilities } = session
       const exchange: Exchange = {
