@@ -56,6 +56,8 @@ export interface Config {
   }
   /** What upstreams may be connected to, beside what is denied by default. */
   readonly egress: EgressRules
+  /** What becomes of results that hold secrets of their own server. */
+  readonly resultSecrets: 'redact' | 'block' | 'off'
   readonly spareSessions: number
   /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */
   readonly refreshIntervalMs: number
@@ -319,6 +321,7 @@ export function readConfig(
     logLevel: read('logLevel'),
     stdio: readStdio(read, env),
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
+    resultSecrets: read('resultSecrets'),
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
     auditRetentionDays: read('auditRetentionDays'),

@@ -262,6 +262,13 @@ export const settings = {
       'Exceptions to what is denied, in the same form. A host name that is listed may resolve to any address; a network may be reached under any name that is not denied itself.',
     parse: egress
   },
+  resultSecrets: {
+    variable: `${ENV_PREFIX}RESULT_SECRETS`,
+    fallback: 'redact',
+    about:
+      "What becomes of an answer or notification that holds a secret of the server it comes from (token, headers, variables, secret parameters and arguments): `redact` puts `***` in its place, `block` fails the call, `off` passes it on. Only that server's own secrets of 8 characters or more are searched.",
+    parse: oneOf('redact', 'block', 'off')
+  },
   spareSessions: {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,
     fallback: '1',

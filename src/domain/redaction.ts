@@ -14,18 +14,41 @@ function base64Forms(text: string): string[] {
 }
 
 function urlForms(text: string): string[] {
-  const encoded = encodeURIComponent(text)
+  // half of a surrogate pair has no form in a URL
+  const encoded = encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
   const inForm = new URLSearchParams([[text, '']]).toString().slice(0, -1)
   return [encoded, encoded.replace(/%../g, (code) => code.toLowerCase()), inForm]
+}
+
+const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** A text as encoders of JSON write it: plain, all ASCII (Python), without `<>&` (Go), `='` (Gson) or a bare `/` (PHP). */
+function jsonForms(text: string): string[] {
+  const plain = quoted(text)
+  const ascii = plain.replace(/[^\x20-\x7e]/g, unicode)
+  return [
+    plain,
+    ascii,
+    ascii.replace(/\\u[\da-f]{4}/g, (code) => `\\u${code.slice(2).toUpperCase()}`),
+    plain.replace(/[<>&\u2028\u2029]/g, unicode),
+    plain.replace(/[<>&='\u2028\u2029]/g, unicode),
+    plain.replaceAll('/', String.raw`\/`),
+    ascii.replaceAll('/', String.raw`\/`)
+  ]
 }
 
 /** As JSON text, as part of a URL and in base64 a secret looks different. */
 const forms = (secret: string) => [
   secret,
-  quoted(secret),
+  ...jsonForms(secret),
   quoted(quoted(secret)),
   ...urlForms(secret),
   ...base64Forms(secret)
+]
+
+/** Every way in which secrets may stand in the bytes of a JSON message, without doubles. */
+export const formsInJson = (secrets: readonly string[]): string[] => [
+  ...new Set(secrets.flatMap(forms).flatMap(jsonForms))
 ]
 
 /** Takes known secrets out of text that is shown or logged (security page 4, "Upstream answers"). */
@@ -43,7 +66,7 @@ interface Secretive {
 }
 
 /** Names whose values are secrets in any API. */
-const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
+export const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
 
 /** What is secret in an argument, its end: where its flag or its own name says so. */
 function secretArgument(args: readonly string[], index: number): string | undefined {

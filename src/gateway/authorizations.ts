@@ -47,6 +47,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   let value: string | undefined
   let redact = (text: string) => text
   let before: readonly string[] = []
+  let known: readonly string[] = []
   /** Times of `performance.now()`. */
   let freshUntil = 0
   let expiresAt = Infinity
@@ -59,7 +60,8 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     const { access, refresh, source } = tokens
     const secrets = [access, refresh ?? '', source.client.secret ?? '']
     if (current?.tokens.access !== access) pause = null
-    redact = createRedactor([...secrets, ...before])
+    known = [...secrets, ...before]
+    redact = createRedactor(known)
     before = secrets
     current = stored
     isStale = false
@@ -172,6 +174,9 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
       const failure = ended('a new access token was refused')
       pause = { until: performance.now() + PAUSE_MS, failure }
       return failure
+    },
+    get secrets() {
+      return known
     },
     redact: (text) => redact(text)
   }

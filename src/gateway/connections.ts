@@ -28,7 +28,7 @@ import { createUpstreams, type Upstreams } from './upstreams.ts'
 
 export interface ConnectionsOptions {
   readonly registry: Pick<Registry, 'secrets' | 'tokens'>
-  readonly config: Pick<Config, 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions'>
+  readonly config: Pick<Config, 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'resultSecrets'>
   /** Product version. */
   readonly version: string
   /** Where the gateway listens, once it does. */
@@ -101,6 +101,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     version,
     connector: egress.connector,
     maxResponseBytes: limits.upstreamResponseBytes,
+    resultSecrets: config.resultSecrets,
     stdio,
     children,
     log

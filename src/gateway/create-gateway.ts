@@ -50,7 +50,15 @@ export interface GatewayOptions {
   readonly registry: Registry
   readonly config: Pick<
     Config,
-    'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'refreshIntervalMs' | 'staleLimitS'
+    | 'mode'
+    | 'stdio'
+    | 'egress'
+    | 'resultSecrets'
+    | 'timeouts'
+    | 'limits'
+    | 'spareSessions'
+    | 'refreshIntervalMs'
+    | 'staleLimitS'
   >
   /** Product version. */
   readonly version: string

@@ -1,11 +1,13 @@
 import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
+import { searchableSecrets } from '../domain/known-secrets.ts'
 import type { Later } from './later.ts'
 import { createGather } from './pieces.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createHttpClient } from './upstream/http.ts'
+import { createScreen, type Screen, type SecretsMode } from './upstream/result-secrets.ts'
 import { createSseClient } from './upstream/sse.ts'
 import type { Children } from './upstream/stdio-children.ts'
 import type { Log } from './upstream/stdio-process.ts'
@@ -61,6 +63,8 @@ export interface TransportOptions {
   /** For HTTP: the egress policy's. */
   readonly connector: buildConnector.connector
   readonly maxResponseBytes: number
+  /** What becomes of messages of a server that hold its own secrets. */
+  readonly resultSecrets: SecretsMode
   readonly stdio: StdioPolicy & {
     readonly environment: Readonly<Record<string, string | undefined>>
     readonly uid: number | undefined
@@ -98,6 +102,33 @@ function stdioProblem({ enabled, commands }: StdioPolicy, command: string): stri
   return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
 }
 
+const FOUND_LOG_MS = 60_000
+
+/** Where results are searched, a screen for each server that has secrets; a find is logged once a minute. */
+function createScreens({ resultSecrets: mode, log }: Pick<TransportOptions, 'resultSecrets' | 'log'>) {
+  return ({ name, settings, secrets, authorization }: Target): Screen | null => {
+    if (mode === 'off') return null
+    const fixed = { ...settings, ...secrets }
+    let known = searchableSecrets(fixed, authorization?.secrets)
+    if (known.length === 0 && !authorization) return null
+    let tokens = authorization?.secrets
+    let loggedAt = -Infinity
+    return createScreen({
+      mode,
+      secrets() {
+        if (authorization?.secrets === tokens) return known
+        tokens = authorization?.secrets
+        return (known = searchableSecrets(fixed, tokens))
+      },
+      onFound() {
+        if (performance.now() - loggedAt < FOUND_LOG_MS) return
+        loggedAt = performance.now()
+        log.warn({ server: name, mode }, 'a message of a server holds a secret of its own')
+      }
+    })
+  }
+}
+
 const refusingClient = (problem: UpstreamFailure): TransportClient => ({
   open: () => Promise.reject(problem),
   close() {}
@@ -105,6 +136,7 @@ const refusingClient = (problem: UpstreamFailure): TransportClient => ({
 
 export function createTransports(options: TransportOptions): Transports {
   const { later, version, connector, maxResponseBytes, stdio, children, log } = options
+  const screens = createScreens(options)
   const tails = new Map<string, StderrTail>()
   const gather = createGather()
   const tail = (name: string) => {
@@ -112,18 +144,28 @@ export function createTransports(options: TransportOptions): Transports {
     tails.set(name, known)
     return known
   }
-  const http = ({ settings, secrets, verdict, authorization }: Target) => ({
-    url: settings.url ?? '',
-    headers: upstreamHeaders(secrets),
-    version,
-    connector,
-    maxResponseBytes,
-    gather,
-    later,
-    verdict,
-    authorization
-  })
-  const spawned = ({ name, settings: { command = '', args = [] }, secrets, tail: own }: Target) => {
+  const http = (target: Target) => {
+    const { settings, secrets, verdict, authorization } = target
+    return {
+      url: settings.url ?? '',
+      headers: upstreamHeaders(secrets),
+      version,
+      connector,
+      maxResponseBytes,
+      gather,
+      later,
+      verdict,
+      authorization,
+      screen: screens(target)
+    }
+  }
+  const spawned = (target: Target) => {
+    const {
+      name,
+      settings: { command = '', args = [] },
+      secrets,
+      tail: own
+    } = target
     const problem = stdioProblem(stdio, command)
     if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { taken: false }))
     return createStdioClient({
@@ -139,6 +181,7 @@ export function createTransports(options: TransportOptions): Transports {
       log,
       tail: own ?? tail(name),
       children,
+      screen: screens(target),
       version
     })
   }

@@ -24,7 +24,15 @@ declare module 'fastify' {
 export type GatewayPluginOptions = RegistrySettings &
   Pick<
     Config,
-    'adminToken' | 'stdio' | 'egress' | 'limits' | 'spareSessions' | 'refreshIntervalMs' | 'staleLimitS' | 'demo'
+    | 'adminToken'
+    | 'stdio'
+    | 'egress'
+    | 'resultSecrets'
+    | 'limits'
+    | 'spareSessions'
+    | 'refreshIntervalMs'
+    | 'staleLimitS'
+    | 'demo'
   > & {
     readonly version: string
     readonly observers: readonly Partial<Observer>[]

@@ -34,14 +34,14 @@ test('SE-10 a server sees of the environment a few harmless names and what was d
   await gateway.register(
     stdio('other', 'good.mjs', { env: { OTHER_KEY: 'of another server' }, session_mode: 'stateful' })
   )
-  await gateway.register(stdio('alpha', 'good.mjs', { env: { API_KEY: 'for alpha' } }))
+  await gateway.register(stdio('alpha', 'good.mjs', { env: { SETTING: 'for alpha' } }))
   const seen = await callJson<Record<string, string>>(gateway, 'alpha__env')
-  const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|API_KEY)$/
+  const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|SETTING)$/
   assert.deepEqual(
     Object.keys(seen).filter((name) => !allowed.test(name)),
     []
   )
-  assert.equal(seen.API_KEY, 'for alpha')
+  assert.equal(seen.SETTING, 'for alpha')
 })
 
 test('SE-12 a server inherits its three pipes and no other descriptor of the gateway', async (t) => {

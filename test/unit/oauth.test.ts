@@ -131,6 +131,7 @@ test('a call that is ended while it waits for a token fails at once and is not s
   let finish = () => {}
   const authorization: Authorization = {
     value: undefined,
+    secrets: [],
     isFresh: false,
     freshen: () => new Promise<void>((resolve) => (finish = resolve)),
     replace: () => assert.fail('nothing was refused'),

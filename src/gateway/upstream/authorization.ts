@@ -14,6 +14,8 @@ export interface Authorization {
   replace(refused: string | undefined): Promise<void>
   /** It refused the new one too: nobody asks for another one for a while. What to fail with. */
   refusedAgain(): UpstreamFailure
+  /** The tokens in force and those before them; another array where they have changed. */
+  readonly secrets: readonly string[]
   /** Takes the tokens out of text. */
   redact(text: string): string
 }
@@ -78,6 +80,7 @@ const rejected = () => new UpstreamFailure('auth', 'rejected the new access toke
 
 /** A token that has just been handed out and is not stored yet: what it is good for is about to be seen. */
 export const fixedAuthorization = (access: string, redact: (text: string) => string): Authorization => ({
+  secrets: [access],
   value: `Bearer ${access}`,
   isFresh: true,
   freshen: async () => {},

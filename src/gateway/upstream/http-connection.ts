@@ -7,6 +7,7 @@ import { createHearing, type Hearing, type Streams } from './hearing.ts'
 import type { Later } from '../later.ts'
 import type { Gather } from '../pieces.ts'
 import type { HttpPool } from './http-pool.ts'
+import type { Screen } from './result-secrets.ts'
 import {
   connectionHeaders,
   legacyBody,
@@ -37,6 +38,7 @@ export interface Shared {
   readonly hasCredential: boolean
   readonly maxBytes: number
   readonly gather: Gather
+  readonly screen: Screen | null
   readonly later: Later
   readonly connections: Set<HttpConnection>
   readonly streams: Streams
@@ -55,7 +57,7 @@ export interface ConnectOptions {
 
 /** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
 export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, gather, later } = shared
+  const { pool, hasCredential, maxBytes, gather, screen, later } = shared
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
@@ -86,6 +88,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     hasCredential,
     maxBytes,
     gather,
+    screen,
     later,
     reply,
     cancel(id, reason) {
@@ -158,7 +161,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     notify,
     watch(sink, onEnd) {
       if (closed) return Promise.reject(closedFailure())
-      const watch = createWatch({ sink, maxEventBytes: maxBytes, hasCredential, later, reply, onEnd })
+      const watch = createWatch({ sink, maxEventBytes: maxBytes, hasCredential, screen, later, reply, onEnd })
       watches.add(watch)
       pool.stream(streamHeaders(headers), watch.handler)
       return watch.opened

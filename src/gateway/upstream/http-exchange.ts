@@ -9,6 +9,7 @@ import { type Reason, UpstreamFailure } from './failure.ts'
 import { Arrivals, type Gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { type Message, checkUtf8, quickResult, readError, readMessage, toFailure } from './http-message.ts'
+import type { Screen } from './result-secrets.ts'
 
 /** What an exchange needs of the connection that it belongs to. */
 export interface ExchangeHost {
@@ -18,6 +19,8 @@ export interface ExchangeHost {
   readonly hasCredential: boolean
   readonly maxBytes: number
   readonly gather: Gather
+  /** Looks for secrets in each message; null: nothing is searched. */
+  readonly screen: Screen | null
   readonly later: Later
   /** Answers a request of the upstream's; `id` is JSON text. */
   reply(id: string, answer: Answer): void
@@ -279,7 +282,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     const limits = this.#limits()
     const bytes = this.#host.gather(pieces)
     checkUtf8(bytes)
-    return quickResult(bytes, this.id, limits, pieces) ?? this.#ownAnswer(readMessage(bytes, limits))
+    const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
+    if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
+    const kept = screened === bytes ? pieces : [screened]
+    return quickResult(screened, this.id, limits, kept) ?? this.#ownAnswer(readMessage(screened, limits))
   }
 
   /** A body that answers one POST can only be about this request: an error may come without its id. */
@@ -297,10 +303,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     else this.#done(answer)
   }
 
-  #event(data: Buffer): void {
+  #event(event: Buffer): void {
     if (this.#isSettled) return
     try {
-      checkUtf8(data)
+      checkUtf8(event)
+      const data = this.#host.screen ? this.#host.screen(event) : event
+      if (!data) return
       const limits = this.#limits()
       const answer = quickResult(data, this.id, limits)
       if (answer) this.#done(answer)

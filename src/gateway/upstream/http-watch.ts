@@ -6,6 +6,7 @@ import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { checkUtf8, readMessage } from './http-message.ts'
+import type { Screen } from './result-secrets.ts'
 
 export interface Watch {
   /** True once the stream is open, false where the upstream offers none (405). Rejects with UpstreamFailure. */
@@ -18,6 +19,8 @@ export interface WatchOptions {
   readonly sink: Sink
   readonly maxEventBytes: number
   readonly hasCredential: boolean
+  /** Looks for secrets in each message; null: nothing is searched. */
+  readonly screen: Screen | null
   /** As of the calls: what comes behind an answer is read behind it. */
   readonly later: Later
   readonly reply: (id: string, answer: Answer) => void
@@ -29,7 +32,8 @@ export interface WatchOptions {
 const MAX_PUSHES = 100
 
 /** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
-export function createWatch({ sink, maxEventBytes, hasCredential, later, reply, onEnd }: WatchOptions): Watch {
+export function createWatch(options: WatchOptions): Watch {
+  const { sink, maxEventBytes, hasCredential, screen, later, reply, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -40,8 +44,10 @@ export function createWatch({ sink, maxEventBytes, hasCredential, later, reply, 
     refuse = reject
   })
 
-  const onEvent = (data: Buffer) => {
-    checkUtf8(data)
+  const onEvent = (event: Buffer) => {
+    checkUtf8(event)
+    const data = screen ? screen(event) : event
+    if (!data) return
     const message = readMessage(data)
     if (message.kind === 'answer') return
     const { method, params } = message

@@ -15,6 +15,7 @@ import { headerOf, statusFailure } from './http-failure.ts'
 import { readError, valueOfAnswer } from './http-message.ts'
 import { unknownStreams } from './hearing.ts'
 import { createHttpPool } from './http-pool.ts'
+import type { Screen } from './result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
 import { clientInfo } from './peer-opening.ts'
 
@@ -28,6 +29,8 @@ export interface HttpClientOptions {
   readonly maxResponseBytes: number
   /** Shared by clients whose answers are read one at a time. Default: one of its own. */
   readonly gather?: Gather
+  /** Looks for secrets in each message. Default: nothing is searched. */
+  readonly screen?: Screen | null
   /** Shared by all clients, whose answers are passed on together. Default: one of its own. */
   readonly later?: Later
   /** Requests at a time; more queue. Default 128. */
@@ -85,7 +88,7 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, gather, later } = shared
+  const { pool, hasCredential, maxBytes, gather, screen, later } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -93,6 +96,7 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
       hasCredential,
       maxBytes,
       gather,
+      screen,
       later,
       reply() {},
       cancel() {},
@@ -161,6 +165,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
     maxBytes: options.maxResponseBytes,
     gather: options.gather ?? createGather(),
+    screen: options.screen ?? null,
     later: options.later ?? createLater(),
     connections,
     streams: unknownStreams(),

@@ -6,6 +6,7 @@ import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
 import { logLevelMember } from './http-request.ts'
+import type { Screen } from './result-secrets.ts'
 
 export interface PeerOptions {
   /**
@@ -19,6 +20,8 @@ export interface PeerOptions {
   readonly onNotification: (method: string, params: string) => void
   /** Requests that come while no call is under way; undefined: they are answered with -32601. */
   readonly onRequest: () => RequestHandler | null
+  /** Looks for secrets in each message that comes. Default: nothing is searched. */
+  readonly screen?: Screen | null | undefined
 }
 
 /** One JSON-RPC conversation over a pipe or stream that many calls share. */
@@ -78,7 +81,8 @@ const idOfUnread = (text: string): number =>
   Number((/^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d+),/.exec(text) ?? /"id":(\d+)\}\s*$/.exec(text.slice(-64)))?.[1])
 
 /** Multiplexes calls over one connection: stdio and SSE share it. Ids are ours, counted up per connection. */
-export function createPeer({ write, modernClientInfo, onNotification, onRequest }: PeerOptions): Peer {
+export function createPeer(options: PeerOptions): Peer {
+  const { write, modernClientInfo, onNotification, onRequest, screen } = options
   const pending = new Map<number, Pending>()
   const envelope =
     modernClientInfo === undefined
@@ -189,7 +193,9 @@ export function createPeer({ write, modernClientInfo, onNotification, onRequest 
       })
     },
     notify,
-    receive(bytes) {
+    receive(given) {
+      const bytes = screen ? screen(given) : given
+      if (!bytes) return true
       const text = bytes.toString('latin1')
       try {
         const message = readMessage(text)

@@ -68,7 +68,8 @@ function converse(shared: Shared, stream: SseStream, path: string) {
   const peer: Peer = createPeer({
     write,
     onNotification: (method, params) => connection?.onNotification?.(method, params),
-    onRequest: () => connection?.onRequest ?? null
+    onRequest: () => connection?.onRequest ?? null,
+    screen: shared.options.screen
   })
   stream.onMessage = (data) => void (isUtf8(data) && peer.receive(data))
   stream.onEnd = end

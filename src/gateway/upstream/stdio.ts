@@ -3,6 +3,7 @@ import type { Connection, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { clientInfo, discover, initialize } from './peer-opening.ts'
 import { createPeer } from './peer.ts'
+import type { Screen } from './result-secrets.ts'
 import { programVersion } from './stdio-command.ts'
 import { startProcess } from './stdio-process.ts'
 import type { ProcessSettings, StdioProcess } from './stdio-process.ts'
@@ -10,6 +11,8 @@ import type { ProcessSettings, StdioProcess } from './stdio-process.ts'
 export interface StdioOptions extends ProcessSettings {
   /** Our version, told to the server beside the product's name. */
   readonly version: string
+  /** Looks for secrets in each message. Default: nothing is searched. */
+  readonly screen?: Screen | null
 }
 
 /** A process of its own per connection. */
@@ -49,7 +52,8 @@ async function openConnection(
     write: (text, refuse) => child.write(text, refuse),
     ...(era === 'modern' ? { modernClientInfo: info } : {}),
     onNotification: (method, params) => connection?.onNotification?.(method, params),
-    onRequest: () => connection?.onRequest ?? null
+    onRequest: () => connection?.onRequest ?? null,
+    screen: settings.screen
   })
   const end = (failure: UpstreamFailure) => {
     if (isClosed) return

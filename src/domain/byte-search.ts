@@ -1,0 +1,71 @@
+/** A place in bytes: the offset of the first one, and that behind the last one. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+}
+
+/** Finds any of several byte strings. */
+export interface ByteSearch {
+  /** The first occurrence between the two offsets, of several that start there the longest; null where there is none. */
+  find(bytes: Uint8Array, start?: number, end?: number): Place | null
+}
+
+const SMALLEST_TABLE = 1_024
+const LARGEST_TABLE = 65_536
+
+/** A power of two with room for eight times as many pairs of bytes as the patterns have. */
+function tableSize(pairs: number): number {
+  let size = SMALLEST_TABLE
+  while (size < LARGEST_TABLE && size < 8 * pairs) size *= 2
+  return size
+}
+
+function isAt(pattern: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+  if (start + pattern.length > end) return false
+  for (let i = 0; i < pattern.length; i++) if (bytes[start + i] !== pattern[i]) return false
+  return true
+}
+
+/**
+ * Searches for all patterns in one pass (S. Wu, U. Manber: A fast algorithm for multi-pattern searching, 1994). It looks at
+ * one pair of bytes and skips up to the length of the shortest pattern, so that time hardly depends on their number.
+ * Patterns have two bytes or more. Without patterns nothing is found.
+ */
+export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
+  if (patterns.length === 0) return { find: () => null }
+  const shortest = Math.min(...patterns.map(({ length }) => length))
+  const size = tableSize(patterns.length * (shortest - 1))
+  const mask = size - 1
+  const slot = (first: number, second: number) => ((first << 6) ^ second) & mask
+  const shifts = new Uint8Array(size).fill(Math.min(shortest - 1, 255))
+  const ending = new Map<number, Uint8Array[]>()
+  for (const pattern of patterns.toSorted((a, b) => b.length - a.length)) {
+    for (let at = 1; at < shortest; at++) {
+      const pair = slot(pattern[at - 1]!, pattern[at]!)
+      shifts[pair] = Math.min(shifts[pair]!, shortest - 1 - at)
+    }
+    const last = slot(pattern[shortest - 2]!, pattern[shortest - 1]!)
+    ending.set(last, [...(ending.get(last) ?? []), pattern])
+  }
+  const startsAt = (bytes: Uint8Array, start: number, end: number, pair: number) =>
+    ending.get(pair)!.find((pattern) => isAt(pattern, bytes, start, end))
+
+  return {
+    find(bytes, start = 0, end = bytes.length) {
+      let at = start + shortest - 1
+      while (at < end) {
+        const pair = ((bytes[at - 1]! << 6) ^ bytes[at]!) & mask
+        const shift = shifts[pair]!
+        if (shift > 0) {
+          at += shift
+          continue
+        }
+        const first = at - shortest + 1
+        const pattern = startsAt(bytes, first, end, pair)
+        if (pattern) return { start: first, end: first + pattern.length }
+        at++
+      }
+      return null
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { createByteSearch, type ByteSearch } from '../../domain/byte-search.ts'
+import { formsInJson } from '../../domain/redaction.ts'
+import { members } from '../json.ts'
+
+/** What becomes of a result that holds a secret of the server that it comes from. */
+export type SecretsMode = 'redact' | 'block' | 'off'
+
+/**
+ * Looks through one JSON-RPC message of an upstream, before it is read. Returns the same buffer where nothing was found;
+ * a new one with `***` in place of the secrets, or with an error in place of the result; null where the message is to be
+ * dropped.
+ */
+export type Screen = (message: Buffer) => Buffer | null
+
+export interface ScreenOptions {
+  readonly mode: Exclude<SecretsMode, 'off'>
+  /** The secrets in force. Another array means other secrets. */
+  readonly secrets: () => readonly string[]
+  /** Told of each message in which something was found. */
+  readonly onFound: () => void
+}
+
+const QUOTE = 34
+const BACKSLASH = 92
+const LOWER_U = 117
+const MASK = Buffer.from('***')
+
+const WITHHELD = JSON.stringify({
+  code: -32603,
+  message: 'the answer holds a secret of this server and is withheld (TOWPATH_RESULT_SECRETS)'
+})
+
+/** Results that the gateway itself needs: they are redacted, never withheld. */
+const own = new Set(['tools', 'prompts', 'resources', 'resourceTemplates', 'protocolVersion', 'supportedVersions'])
+
+const backslashesBefore = (bytes: Buffer, at: number): number => {
+  let first = at
+  while (bytes[first - 1] === BACKSLASH) first--
+  return at - first
+}
+
+/** Offset of the quotation mark that ends the string whose first one is at `start`; the length where there is none. */
+function endOfString(bytes: Buffer, start: number): number {
+  for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
+    if (backslashesBefore(bytes, at) % 2 === 0) return at
+  }
+  return bytes.length
+}
+
+/** True in the middle of an escape sequence of a JSON string: behind its backslash, or in the digits of `\uXXXX`. */
+function isInEscape(bytes: Buffer, at: number): boolean {
+  if (backslashesBefore(bytes, at) % 2 === 1) return true
+  for (let u = at - 1; u >= at - 4; u--) {
+    if (bytes[u] === LOWER_U && backslashesBefore(bytes, u) % 2 === 1) return true
+  }
+  return false
+}
+
+/** Takes secrets out of the strings of a JSON text, so that it stays JSON. Null where they hold none. */
+function redactStrings(bytes: Buffer, search: ByteSearch): Buffer | null {
+  const parts: Buffer[] = []
+  let kept = 0
+  for (let open = bytes.indexOf(QUOTE); open >= 0;) {
+    const close = endOfString(bytes, open)
+    for (let place = search.find(bytes, open + 1, close); place;) {
+      const isWhole = !isInEscape(bytes, place.start)
+      if (isWhole) {
+        parts.push(bytes.subarray(kept, place.start), MASK)
+        kept = place.end
+      }
+      place = search.find(bytes, isWhole ? place.end : place.start + 1, close)
+    }
+    open = bytes.indexOf(QUOTE, close + 1)
+  }
+  if (parts.length === 0) return null
+  return Buffer.concat([...parts, bytes.subarray(kept)])
+}
+
+/** The same message with an error in place of the result; null for a notification. Requests of the upstream stay. */
+function withheld(message: Buffer): Buffer | null {
+  const text = message.toString('latin1')
+  const found = members(text)
+  const member = (key: string) => found.find((each) => each.key === key)
+  const [id, method, result] = [member('id'), member('method'), member('result')]
+  if (method) return id ? message : null
+  if (!id || (result && text[result.start] === '{' && members(text, result.start).some(({ key }) => own.has(key)))) {
+    return message
+  }
+  return Buffer.from(`{"jsonrpc":"2.0","id":${text.slice(id.start, id.end)},"error":${WITHHELD}}`, 'latin1')
+}
+
+/** Screens the messages of one server. A message without a secret costs one search and no copy. */
+export function createScreen({ mode, secrets, onFound }: ScreenOptions): Screen {
+  let known: readonly string[] | null = null
+  let search = createByteSearch([])
+  return (message) => {
+    const current = secrets()
+    if (current !== known) {
+      known = current
+      search = createByteSearch(formsInJson(current).map((form) => Buffer.from(form)))
+    }
+    if (!search.find(message)) return message
+    const cleaned = redactStrings(message, search)
+    if (!cleaned) return message
+    onFound()
+    if (mode === 'redact') return cleaned
+    try {
+      return withheld(cleaned)
+    } catch {
+      // no JSON: the reader refuses it
+      return cleaned
+    }
+  }
+}
