@@ -25,6 +25,7 @@ export interface ServerForm {
   readonly oauth_client_id: Secret
   readonly oauth_client_secret: Secret
   readonly oauth_scopes: string
+  readonly oauth_issuer: string
 }
 
 export type Problems = Readonly<Partial<Record<keyof ServerForm, string>>>
@@ -42,7 +43,8 @@ export const emptyForm: ServerForm = {
   env: [],
   oauth_client_id: '',
   oauth_client_secret: '',
-  oauth_scopes: ''
+  oauth_scopes: '',
+  oauth_issuer: ''
 }
 
 const stored = (isThere: boolean | number | undefined): Secret => (isThere ? null : '')
@@ -67,7 +69,8 @@ export function formOf({ name, transport, description = '', config_summary: conf
     env: storedPairs(config.env_keys),
     oauth_client_id: stored(config.has_oauth_client),
     oauth_client_secret: stored(config.has_oauth_client_secret),
-    oauth_scopes: (config.oauth_scopes ?? []).join('\n')
+    oauth_scopes: (config.oauth_scopes ?? []).join('\n'),
+    oauth_issuer: config.oauth_issuer ?? ''
   }
 }
 
@@ -95,12 +98,13 @@ const local = ({ command, args, env }: ServerForm): Members => ({
   env: record(env)
 })
 
-const signIn = ({ oauth_client_id, oauth_client_secret, oauth_scopes }: ServerForm): Members => ({
+const signIn = ({ oauth_client_id, oauth_client_secret, oauth_scopes, oauth_issuer }: ServerForm): Members => ({
   oauth_client_id: oauth_client_id?.trim() ?? null,
   oauth_client_secret,
   oauth_scopes: lines(oauth_scopes.replaceAll(/[ ,]+/g, '\n')).length
     ? lines(oauth_scopes.replaceAll(/[ ,]+/g, '\n')).map((scope) => scope.trim())
-    : undefined
+    : undefined,
+  oauth_issuer: oauth_issuer.trim()
 })
 
 /** Body of `PUT /servers/:name`; only what belongs to the transport is in it. */
@@ -139,6 +143,7 @@ const fields = [
   'oauth_client_secret',
   'oauth_client_id',
   'oauth_scopes',
+  'oauth_issuer',
   'bearer_token',
   'headers',
   'command',

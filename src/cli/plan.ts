@@ -37,7 +37,8 @@ const byTransport: Readonly<Record<string, readonly string[]>> = {
     'oauth_redirect_uri',
     'oauth_client_id',
     'oauth_client_secret',
-    'oauth_scopes'
+    'oauth_scopes',
+    'oauth_issuer'
   ]
 }
 

@@ -17,6 +17,7 @@ export interface Registration {
   readonly oauth_client_id?: string
   readonly oauth_client_secret?: string
   readonly oauth_scopes?: readonly string[]
+  readonly oauth_issuer?: string
 }
 
 /** What is said about an entry while it is read. */
@@ -41,7 +42,8 @@ const texts = [
   'bearer_token',
   'oauth_redirect_uri',
   'oauth_client_id',
-  'oauth_client_secret'
+  'oauth_client_secret',
+  'oauth_issuer'
 ] as const
 const known = new Set<string>([
   'name',

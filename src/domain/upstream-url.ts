@@ -12,6 +12,10 @@ export function upstreamUrlProblem(text: string): string | undefined {
   return undefined
 }
 
+/** Scheme, host and port; undefined for what is no URL. */
+export const originOf = (url: string | undefined): string | undefined =>
+  url !== undefined && URL.canParse(url) ? new URL(url).origin : undefined
+
 /** As above for what OAuth sends secrets to or through: https, or http on this machine. */
 export function secureUrlProblem(text: string): string | undefined {
   const problem = upstreamUrlProblem(text)

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { createRedactor } from '../domain/redaction.ts'
+import { originOf } from '../domain/upstream-url.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import type { Grant, Offer, ReadingTimes, ServerConfig, StoredServer, TokenSource } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
+import { boundIssuer } from './bound-issuer.ts'
 import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
 import { changeBy } from './change.ts'
@@ -99,6 +101,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
   /** The tokens that there are, where they were made for the same upstream and client. */
   const known = ({ config, replaced }: Plan): Authorization | undefined => {
     if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
+    if ((config.oauth_issuer ?? replaced.issuer) !== replaced.issuer) return undefined
     const before = { ...replaced.settings, ...readableSecrets(registry, replaced) }
     return isDeepStrictEqual(reachOf(before), reachOf(config)) ? authorizations.of(replaced) : undefined
   }
@@ -111,15 +114,25 @@ export function createRegistration(options: RegistrationOptions): Registration {
     }
     return { offer: await readOffer(configTarget(plan.config)), tokens: 'none' }
   }
+  /** What a server of this name and origin is bound to, whether it is replaced in place or gives way to a new one. */
+  const boundTo = ({ config, force, replaced }: Plan): string | null => {
+    const before = replaced ?? (force ? catalog().server(config.name)?.stored : undefined)
+    return before && originOf(before.settings.url) === originOf(config.url) ? boundIssuer(before) : null
+  }
+  /** An upstream that asks for no sign-in this time does not get rid of the issuer that its client belongs to. */
+  const stillBound = (plan: Plan): Plan => {
+    const { config } = plan
+    const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundTo(plan))
+    return issuer === null ? plan : { ...plan, config: { ...config, oauth_issuer: issuer } }
+  }
   const signIn = async ({ config, force, replaced }: Plan, challenge: string | undefined) => {
     if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
-    const isSameUrl = replaced !== null && replaced.settings.url === config.url
     const begun = await signIns.begin({
       config,
       force,
       serverId: replaced?.id ?? null,
       challenge,
-      boundTo: isSameUrl ? replaced.issuer : null
+      boundTo: boundTo({ config, force, replaced })
     })
     if (!begun) throw signInUnknown()
     return begun
@@ -138,7 +151,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
       const isAsked = isAuth(error) && error.status === 401 && !hasCredential(secretsOf(config))
       return isAsked ? signIn(plan, challengeOf(error)) : failWith(error, config.name)
     }
-    return store(caller, action, plan, found.offer, found.tokens)
+    return store(caller, action, found.tokens === 'none' ? stillBound(plan) : plan, found.offer, found.tokens)
   }
   const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
 

@@ -33,7 +33,7 @@ export interface Wanted {
   readonly force: boolean
   /** `WWW-Authenticate` of the upstream's 401. */
   readonly challenge: string | undefined
-  /** The issuer that a server of the same URL and client has been signed in at. */
+  /** The issuer that the server of this name and origin is bound to. */
   readonly boundTo: string | null
 }
 
@@ -64,6 +64,16 @@ function toSession({ id, server, status, expiresAt, error }: OAuthSession): Auth
   return error === null ? about : { ...about, error }
 }
 
+/** 409: how to accept another authorization server stands in it, since only an administrator may. */
+function issuerChanged({ oauth_issuer: pinned }: ServerConfig, named: string): AppError {
+  const issuer = JSON.stringify(printable(named, MAX_WORDS))
+  const text =
+    pinned === undefined
+      ? `the upstream names another authorization server than before, ${issuer}: give it as "oauth_issuer" if that is right`
+      : `the upstream names the authorization server ${issuer}, and "oauth_issuer" names another one`
+  return new AppError(409, text, { code: 'upstream_oauth_issuer_changed' })
+}
+
 /** The scopes that were configured, else those that the upstream asks for. */
 const scopeOf = ({ oauth_scopes: own }: ServerConfig, asked: readonly string[] | undefined) =>
   (own ?? asked)?.join(' ') || undefined
@@ -81,15 +91,12 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     throw invalid('the authorization server registers no clients by itself: give "oauth_client_id"')
   }
   const start = async ({ config, serverId, force, challenge, boundTo }: Wanted) => {
-    const found = await discover(http, config.url ?? '', readChallenge(challenge))
+    const expected = config.oauth_issuer ?? boundTo
+    const found = await discover(http, config.url ?? '', readChallenge(challenge), expected)
     if (!found) return undefined
     const { server, resource } = found
-    // what was agreed on with one issuer is not shown to another one that the upstream names (CVE-2026-104850)
-    if (config.oauth_client_id !== undefined && boundTo !== null && boundTo !== server.issuer) {
-      throw new AppError(409, 'the upstream names another authorization server than before: remove the server first', {
-        code: 'upstream_oauth_issuer_changed'
-      })
-    }
+    // neither a client's secret nor a person is led to another issuer that the upstream names (CVE-2026-104850)
+    if (expected !== null && expected !== server.issuer) throw issuerChanged(config, server.issuer)
     const scope = scopeOf(config, found.scopes)
     const client: OAuthClient = await clientOf(config, server, scope)
     const { issuer, tokenEndpoint, authorizationEndpoint, namesIssuer } = server

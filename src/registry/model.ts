@@ -22,6 +22,8 @@ export interface ServerSettings {
   readonly oauth_redirect_uri?: string
   readonly oauth_client_id?: string
   readonly oauth_scopes?: readonly string[]
+  /** The only authorization server that may be signed in at. */
+  readonly oauth_issuer?: string
 }
 
 /** A validated registration (contract 2.2), defaults filled in. */

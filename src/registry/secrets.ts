@@ -2,7 +2,15 @@ import { AppError } from '../errors.ts'
 import type { ServerConfig, ServerSecrets, ServerSettings, StoredServer } from './model.ts'
 import { open, seal, SealError, type Keyring, type Place } from './sealed.ts'
 
-const settingNames = ['url', 'command', 'args', 'oauth_redirect_uri', 'oauth_client_id', 'oauth_scopes'] as const
+const settingNames = [
+  'url',
+  'command',
+  'args',
+  'oauth_redirect_uri',
+  'oauth_client_id',
+  'oauth_scopes',
+  'oauth_issuer'
+] as const
 const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as const
 
 const placeOf = (id: string) => ({ table: 'servers', row: id, column: 'sealed' })

@@ -59,10 +59,12 @@ function httpMembers(input: ServerInput) {
 }
 
 function oauthMembers(input: ServerInput) {
-  const { oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes } = input
-  const problem = oauth_redirect_uri ? secureUrlProblem(oauth_redirect_uri) : undefined
-  if (problem) throw refuse('oauth_redirect_uri', problem)
-  return present({ oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes })
+  const { oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes, oauth_issuer } = input
+  for (const [member, url] of Object.entries({ oauth_redirect_uri, oauth_issuer })) {
+    const problem = url ? secureUrlProblem(url) : undefined
+    if (problem) throw refuse(member, problem)
+  }
+  return present({ oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes, oauth_issuer })
 }
 
 function stdioMembers({ command, args, env }: ServerInput) {

@@ -64,6 +64,14 @@ export const ServerInput = Type.Object(
     oauth_client_secret: Type.Optional(Text({ description: 'For streamable_http' })),
     oauth_scopes: Type.Optional(
       TextList({ maxItems: 100, description: 'For streamable_http: in place of those that the upstream asks for' })
+    ),
+    oauth_issuer: Type.Optional(
+      Text({
+        maxLength: 2_048,
+        description:
+          'For streamable_http: issuer of the only authorization server that a sign-in may use, compared as text; ' +
+          'without it the one of the first sign-in'
+      })
     )
   },
   { $id: 'ServerInput', additionalProperties: false }

@@ -402,7 +402,7 @@ test('OA-05 what was agreed with one issuer is not shown to another one that the
     [
       409,
       {
-        error: 'the upstream names another authorization server than before: remove the server first',
+        error: `the upstream names another authorization server than before, "${evil.issuer}": give it as "oauth_issuer" if that is right`,
         code: 'upstream_oauth_issuer_changed'
       }
     ]

@@ -161,6 +161,13 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
         value={form.oauth_scopes}
         onInput={(oauth_scopes) => onChange({ oauth_scopes })}
       />
+      <Text
+        label="OAuth issuer"
+        mono
+        help="The only authorization server that a sign-in may use, for example https://login.example.com."
+        value={form.oauth_issuer}
+        onInput={(oauth_issuer) => onChange({ oauth_issuer })}
+      />
     </div>
   </details>
 )

@@ -11,6 +11,7 @@ import type { ServerInput } from '../../schemas/server.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
 import type { Changes } from '../changes.ts'
+import { boundIssuer } from '../bound-issuer.ts'
 import { changeBy } from '../change.ts'
 import { groupOf } from '../endpoint.ts'
 import type { Caller } from '../gateway.ts'
@@ -170,7 +171,8 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     complete(name, update) {
       const { stored } = find(name)
       const { transport, session_mode, settings } = stored
-      return withKeptSecrets(update, { name, transport, session_mode, ...settings, ...registry.secrets(stored) })
+      const config = { name, transport, session_mode, ...settings, ...registry.secrets(stored) }
+      return withKeptSecrets(update, config, boundIssuer(stored))
     }
   }
 }

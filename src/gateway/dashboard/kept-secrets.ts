@@ -1,3 +1,4 @@
+import { originOf } from '../../domain/upstream-url.ts'
 import { AppError, invalid } from '../../errors.ts'
 import type { ServerConfig } from '../../registry/model.ts'
 import type { ServerUpdate } from '../../schemas/dashboard/servers.ts'
@@ -8,8 +9,6 @@ type NullableMap = Readonly<Record<string, string | null>>
 
 const single = ['url', 'bearer_token', 'args', 'oauth_client_id', 'oauth_client_secret'] as const
 const maps = ['headers', 'env'] as const
-
-const originOf = (url: string | undefined) => (url !== undefined && URL.canParse(url) ? new URL(url).origin : undefined)
 
 /** Whether what is configured for one would go to the other: same command, or same origin. */
 function isSameTarget(update: ServerUpdate, stored: ServerConfig): boolean {
@@ -36,13 +35,19 @@ function fillMap(member: string, given: NullableMap, stored: Map = {}): Map {
   )
 }
 
+/** A client secret that is kept goes to no other authorization server than the one that it was agreed with. */
+const isSameIssuer = ({ oauth_client_secret, oauth_issuer = '' }: ServerUpdate, issuer: string | null) =>
+  oauth_client_secret !== null || oauth_issuer === '' || issuer === null || oauth_issuer === issuer
+
 /**
  * The whole configuration that an update asks for: where it says null, the stored value. A stored secret never follows to
- * another target: then 400 `secrets_not_kept` names what has to be given again (design of the dashboard, 3.7).
+ * another target: then 400 `secrets_not_kept` names what has to be given again. `issuer`: the authorization server that the
+ * server is bound to, null where there is none.
  */
-export function withKeptSecrets(update: ServerUpdate, stored: ServerConfig): ServerInput {
-  const names = asked(update)
-  if (names.length > 0 && !isSameTarget(update, stored)) {
+export function withKeptSecrets(update: ServerUpdate, stored: ServerConfig, issuer: string | null): ServerInput {
+  const names = isSameTarget(update, stored) ? [] : asked(update)
+  if (names.length === 0 && !isSameIssuer(update, issuer)) names.push('oauth_client_secret')
+  if (names.length > 0) {
     const text = `the server is another one now: give ${names.map((name) => `"${name}"`).join(', ')} again, or leave it out`
     throw new AppError(400, text, { code: 'secrets_not_kept' })
   }

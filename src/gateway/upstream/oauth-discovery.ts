@@ -137,12 +137,19 @@ async function findServer(http: OAuthHttp, issuer: string): Promise<Authorizatio
 
 /**
  * Finds the authorization server of an upstream that answered 401, undefined where nothing describes one. Without resource
- * metadata it is looked for at the upstream's own origin, as revision 2025-03-26 has it. Rejects with UpstreamFailure.
+ * metadata it is looked for at the upstream's own origin, as revision 2025-03-26 has it. Of several that the upstream names
+ * the `expected` issuer is taken, else the first. Rejects with UpstreamFailure.
  */
-export async function discover(http: OAuthHttp, url: string, challenge: Challenge): Promise<Discovered | undefined> {
+export async function discover(
+  http: OAuthHttp,
+  url: string,
+  challenge: Challenge,
+  expected: string | null = null
+): Promise<Discovered | undefined> {
   const upstream = new URL(url)
   const metadata = await findResource(http, upstream, challenge)
-  const [issuer] = texts(metadata?.authorization_servers) ?? []
+  const issuers = texts(metadata?.authorization_servers) ?? []
+  const issuer = issuers.find((each) => each === expected) ?? issuers[0]
   if (issuer !== undefined && secureUrlProblem(issuer)) {
     throw bad(`${RESOURCE}: names an authorization server that ${secureUrlProblem(issuer)}`)
   }

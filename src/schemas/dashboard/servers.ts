@@ -15,7 +15,8 @@ export const ConfigSummary = Type.Object({
   has_bearer_token: Type.Optional(Type.Boolean()),
   has_oauth_client: Type.Optional(Type.Boolean({ description: 'An OAuth client id is configured' })),
   has_oauth_client_secret: Type.Optional(Type.Boolean()),
-  oauth_scopes: Type.Optional(Type.Array(Type.String()))
+  oauth_scopes: Type.Optional(Type.Array(Type.String())),
+  oauth_issuer: Type.Optional(Type.String({ description: 'The authorization server that is pinned' }))
 })
 export type ConfigSummary = Static<typeof ConfigSummary>
 
@@ -87,7 +88,7 @@ export type ServerDetails = Static<typeof ServerDetails>
 export type ServerCreation = ServerInput
 export const ServerCreation = ServerInput
 
-const { name: _name, transport, description, session_mode, oauth_redirect_uri } = ServerInput.properties
+const { name: _name, transport, description, session_mode, oauth_redirect_uri, oauth_issuer } = ServerInput.properties
 const Kept = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
 const KeptMap = (description: string) =>
@@ -120,7 +121,8 @@ export const ServerUpdate = Type.Object(
     oauth_redirect_uri,
     oauth_client_id: Kept(Text(), 'null: as it is stored'),
     oauth_client_secret: Kept(Text(), 'null: as it is stored'),
-    oauth_scopes: Type.Optional(TextList({ maxItems: 100 }))
+    oauth_scopes: Type.Optional(TextList({ maxItems: 100 })),
+    oauth_issuer
   },
   { additionalProperties: false }
 )
