@@ -1,5 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import { allServers, readAllowList } from '../domain/allow-list.ts'
+import { createHash } from 'node:crypto'
 import { resolveGroup, type Selection } from '../domain/groups.ts'
 import type {
   GroupConfig,
@@ -18,6 +17,8 @@ import { createLeftOut, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './listing.ts'
 import type { Listing, ListingCache, Page } from './listing.ts'
+import { indexPrincipals, principalOf } from './principal-index.ts'
+import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
 
 /** One tool, prompt, resource or template of the catalog. Immutable. */
 export interface Item {
@@ -36,6 +37,13 @@ export interface Item {
   readonly problem: Problem | undefined
 }
 
+/** A part of the registry that is not served because of an error in the gateway. */
+export interface Fault {
+  /** Kind and name. */
+  readonly what: string
+  readonly error: unknown
+}
+
 /** One server with everything it offers. Made once for each stored revision and shared by all catalogs that hold it. */
 export interface ServerBlock {
   readonly stored: StoredServer
@@ -43,6 +51,10 @@ export interface ServerBlock {
   readonly enabled: boolean
   /** What of its lists is not served; undefined where that is nothing. */
   readonly leftOut: LeftOut | undefined
+  /** Stored items that are not in the block. */
+  readonly unusable: readonly UnusableItem[]
+  /** Where there is one, the block holds nothing. */
+  readonly fault: Fault | undefined
   /** Every item, disabled ones included, in the upstream's order. */
   items(kind: ItemKind): readonly Item[]
   find(kind: ItemKind, name: string): Item | undefined
@@ -94,6 +106,7 @@ export interface Catalog {
   /** As it is now; undefined where the token that the caller showed is good for nothing any more. */
   current(caller: Caller): Principal | undefined
   readonly listings: ListingCache
+  readonly faults: readonly Fault[]
   /** Its lists over MCP, by page, and over REST, ready to be sent: they end with it. */
   readonly pages: Bounded<Page>
 }
@@ -129,15 +142,15 @@ const problemOf = ({ problem }: ParamHeaders): Problem | undefined =>
 const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
 
 /** What the last reading left out, and what is stored and cannot be served. */
-function leftOutOf({ stored, items }: Pick<ServerBlock, 'stored' | 'items'>): LeftOut | undefined {
+function leftOutOf({ stored, items, unusable }: ServerBlock): LeftOut | undefined {
   const found = createLeftOut()
+  for (const { kind, name, problem } of unusable) found.add(kind, name, problem)
   for (const { kind, name, problem } of kinds.flatMap(items)) if (problem) found.add(kind, name, problem)
   if (stored.leftOut) found.include(stored.leftOut)
   return found.done()
 }
 
-function createBlock(stored: StoredServer): ServerBlock {
-  const isHttp = stored.transport === 'streamable_http'
+function createBlock({ stored, unusable }: UsableServer, fault?: Fault): ServerBlock {
   const byKind = new Map<ItemKind, Item[]>()
   const byName = new Map<ItemKind, Map<string, Item>>()
   const listings = new Map<string, Listing>()
@@ -151,6 +164,8 @@ function createBlock(stored: StoredServer): ServerBlock {
       if (leftOut === null) leftOut = leftOutOf(block)
       return leftOut
     },
+    unusable,
+    fault,
     items,
     find: (kind, name) => byName.get(kind)?.get(name),
     listing(kind, isBare = false) {
@@ -165,27 +180,45 @@ function createBlock(stored: StoredServer): ServerBlock {
   }
   for (const item of stored.items) {
     const { kind, name } = item
-    const publicName = isNamed(kind) ? `${stored.name}__${name}` : name
-    const params = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
-    const problem = problemOf(params)
-    const enabled = item.enabled && stored.enabled && problem === undefined
-    const entry: Item = { kind, server: block, stored: item, name, publicName, enabled, params, problem }
     if (!byKind.has(kind)) {
       byKind.set(kind, [])
       byName.set(kind, new Map())
     }
+    const entry = createItem(block, item)
     byKind.get(kind)!.push(entry)
     byName.get(kind)!.set(name, entry)
   }
   return block
 }
 
+function createItem(server: ServerBlock, item: StoredItem): Item {
+  const { kind, name } = item
+  const { stored } = server
+  const isHttp = stored.transport === 'streamable_http'
+  const publicName = isNamed(kind) ? `${stored.name}__${name}` : name
+  const params = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
+  const problem = problemOf(params)
+  const enabled = item.enabled && stored.enabled && problem === undefined
+  return { kind, server, stored: item, name, publicName, enabled, params, problem }
+}
+
 const blocks = new WeakMap<StoredServer, ServerBlock>()
+
+function readBlock(stored: StoredServer): ServerBlock {
+  try {
+    return createBlock(withUsableItems(stored))
+  } catch (error) {
+    // one server must not keep the others, nor a revocation, from being served
+    return createBlock({ stored: { ...stored, items: [] }, unusable: [] }, { what: `server "${stored.name}"`, error })
+  }
+}
 
 /** The block of a stored server; the same object for the same revision (architecture, "Reloading is incremental"). */
 function blockOf(stored: StoredServer): ServerBlock {
-  let block = blocks.get(stored)
-  if (!block) blocks.set(stored, (block = createBlock(stored)))
+  const known = blocks.get(stored)
+  if (known) return known
+  const block = readBlock(stored)
+  blocks.set(stored, block)
   return block
 }
 
@@ -210,56 +243,29 @@ function groupOf(stored: StoredGroup): GroupBlock {
   return group
 }
 
-/** Administrators and users may use every server, though not over MCP (contract 5.4). */
-function callerFor(stored: StoredPrincipal): Caller {
-  const { kind, id, name } = stored
-  if (stored.kind === 'client') {
-    return { kind, name, key: `client:${id}`, allowed: readAllowList(stored.allowed_servers) }
-  }
-  return { kind, name, key: `user:${id}`, allowed: allServers, tokenHash: stored.tokenHash }
-}
-
-/** Whom a caller was made for. */
-const madeFor = new WeakMap<Caller, StoredPrincipal>()
-const principals = new WeakMap<StoredPrincipal, Principal>()
-
-function principalOf(stored: StoredPrincipal): Principal {
-  const known = principals.get(stored)
-  if (known) return known
-  const principal = { stored, caller: callerFor(stored) }
-  principals.set(stored, principal)
-  madeFor.set(principal.caller, stored)
-  return principal
-}
-
-/** Bytes as a key of a map, one character each. */
-const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
-
-const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
-
-/** Look-ups of those who have tokens. What tells how far a guess was right is the hash, which nobody can choose. */
-function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'current'> {
-  const byHash = new Map(all.map((each) => [keyOf(each.stored.tokenHash), each]))
-  const byKey = new Map(all.map((each) => [each.caller.key, each]))
-  return {
-    principal(tokenHash) {
-      const found = byHash.get(keyOf(tokenHash))
-      return found && timingSafeEqual(found.stored.tokenHash, tokenHash) ? found : undefined
-    },
-    current(caller) {
-      const now = byKey.get(caller.key)
-      if (!now || now.caller === caller) return now
-      const before = madeFor.get(caller)
-      return before && isSameToken(before.tokenHash, now.stored.tokenHash) ? now : undefined
+/** Makes something of each stored thing; one that fails is left out, and its name goes to `faults`. */
+function makeEach<S extends { readonly name: string }, R>(
+  what: string,
+  all: readonly S[],
+  make: (stored: S) => R,
+  faults: Fault[]
+): R[] {
+  return all.flatMap((stored) => {
+    try {
+      return [make(stored)]
+    } catch (error) {
+      faults.push({ what: `${what} "${stored.name}"`, error })
+      return []
     }
-  }
+  })
 }
 
-/** `listings` is handed on from catalog to catalog, so that what did not change is not made again. */
+/** Never throws. `listings` is handed on from catalog to catalog, so that what did not change is not made again. */
 export function buildCatalog(state: RegistryState, listings: ListingCache = createListingCache()): Catalog {
   const servers = state.servers.map(blockOf)
-  const groups = state.groups.map(groupOf)
-  const known = state.principals.map(principalOf)
+  const faults = servers.flatMap(({ fault }) => fault ?? [])
+  const groups = makeEach('tool group', state.groups, groupOf, faults)
+  const known = makeEach('principal', state.principals, principalOf, faults)
   const byName = new Map(servers.map((block) => [block.name, block]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
@@ -272,6 +278,7 @@ export function buildCatalog(state: RegistryState, listings: ListingCache = crea
     groups,
     group: (name) => groupsByName.get(name),
     listings,
+    faults,
     pages: createPageCache()
   }
 }

@@ -1,9 +1,9 @@
 import { allows } from '../domain/allow-list.ts'
 import { PRODUCT } from '../domain/product.ts'
 import type { Config } from '../config.ts'
-import type { RegistryState, StoredServer } from '../registry/model.ts'
+import type { StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import { buildCatalog, emptyCatalog, type Catalog } from './catalog.ts'
+import { emptyCatalog, type Catalog } from './catalog.ts'
 import { changedKinds, createChanges } from './changes.ts'
 import { createConnections } from './connections.ts'
 import { createContacts } from './contacts.ts'
@@ -20,7 +20,6 @@ import { createGroups } from './groups.ts'
 import { createInvocation } from './invocation.ts'
 import { createLater } from './later.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
-import { createListingCache } from './listing.ts'
 import { createManagement } from './management.ts'
 import { createMcpRefusals } from './mcp-refusals.ts'
 import { changedPrincipals, createPrincipals } from './principals.ts'
@@ -30,6 +29,7 @@ import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
 import { createShares } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
+import { createStateApplier } from './state-applier.ts'
 import type { GatewayStats } from './stats.ts'
 import { createSubscriptions, readUri } from './subscriptions.ts'
 import type { Target } from './transports.ts'
@@ -218,27 +218,34 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   })
   const mcp = createDownstream(edge, log)
   const invocation = createInvocation(() => catalog, core, observer)
-  const listings = createListingCache()
-  const swap = (next: Catalog) => {
-    const gone = catalog.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
-    const { revoked, narrowed } = changedPrincipals(catalog, next)
-    changes.note(...changedKinds(catalog, next))
-    catalog = next
-    ready = true
-    connections.keep(next)
-    contacts.keep(next)
-    if (revoked.size > 0) mcp.endPrincipals((principal) => revoked.has(principal))
-    if (revoked.size > 0) invocation.endCalls(revoked)
-    for (const principal of revoked) upstreams.endOwner(principal)
-    if (narrowed) subscriptions.review()
+  const endGroups = (gone: Catalog['groups']) => {
     for (const { stored } of gone) {
       mcp.endGroup(stored.name)
       visitors.forget(stored.name)
     }
-    mcp.catalogChanged()
-    watching.review()
-    refresher.review()
   }
+  /** Revocations come first. */
+  const swap = (next: Catalog): (() => void)[] => {
+    const previous = catalog
+    const gone = previous.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
+    const { revoked, narrowed } = changedPrincipals(previous, next)
+    catalog = next
+    ready = true
+    return [
+      () => mcp.endPrincipals((principal) => revoked.has(principal)),
+      () => invocation.endCalls(revoked),
+      () => revoked.forEach((principal) => upstreams.endOwner(principal)),
+      () => connections.keep(next),
+      () => contacts.keep(next),
+      () => narrowed && subscriptions.review(),
+      () => endGroups(gone),
+      () => mcp.catalogChanged(),
+      () => watching.review(),
+      () => refresher.review(),
+      () => changes.note(...changedKinds(previous, next))
+    ]
+  }
+  const applier = createStateApplier({ catalog: () => catalog, swap, onApplied: observer.swapped, log })
   /** Cut off for so long that what was revoked may still be served (security page 5). */
   const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
 
@@ -274,6 +281,9 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     get ready() {
       return ready && !isStale()
     },
+    get problem() {
+      return applier.problem
+    },
     get initialized() {
       return catalog.initialized
     },
@@ -292,12 +302,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     endSpares: () => upstreams.endSpares(),
     async start() {
       process.on('exit', connections.kill)
-      const take = (state: RegistryState) => {
-        const startedAt = performance.now()
-        swap(buildCatalog(state, listings))
-        observer.swapped(performance.now() - startedAt)
-      }
-      await registry.follow(take, edge.sessions.endedElsewhere)
+      await registry.follow(applier.apply, edge.sessions.endedElsewhere)
       refresher.start()
       signIns.start()
     },

@@ -147,6 +147,8 @@ export type ClientPatch = Omit<ClientChange, 'tokenHash'> & { readonly access_to
 export interface Gateway {
   /** True once a catalog is served, and while it may be trusted to be the database's. */
   readonly ready: boolean
+  /** What of the registry is not in force, in words for anybody; undefined where all is. */
+  readonly problem: string | undefined
   /** Whether enterprise mode has its first administrator. */
   readonly initialized: boolean
   /** Whose access token this is. */

@@ -43,6 +43,11 @@ export interface JsonLimits {
   readonly elements: number
   /** Whether strings are checked too: then what passes is JSON, and nobody else has to look. */
   readonly checksStrings?: boolean
+  /**
+   * Of values only brackets and strings are looked at: finds the parts of text that is to be checked part by part, so that
+   * one malformed part does not cost the others.
+   */
+  readonly isLoose?: boolean
 }
 
 export type JsonProblem = 'syntax' | 'depth' | 'elements' | 'duplicate'
@@ -73,7 +78,7 @@ export function skipSpace(text: string, at: number): number {
   }
 }
 
-function skipString(text: string, at: number): number {
+export function skipString(text: string, at: number): number {
   if (text.charCodeAt(at) !== QUOTE) throw syntax(at)
   for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end - 1
@@ -166,11 +171,43 @@ const tooDeep = ({ limits }: Reading) => new JsonError('depth', `JSON is nested 
 export const skipValue = (text: string, at: number, limits: JsonLimits = unbounded): number =>
   skip(text, at, reading(limits), limits.depth)
 
+const MARKS = /["{}[\]]/g
+const ENDS = /[\]},]/g
+
+/** Offset of the next such character, which has to be there. */
+function nextOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  if (!pattern.test(text)) throw syntax(text.length)
+  return pattern.lastIndex - 1
+}
+
+function skipLoosely(text: string, at: number, state: Reading): number {
+  const first = text.charCodeAt(at)
+  if (first === QUOTE) return state.skipText(text, at)
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return nextOf(ENDS, text, at)
+  const open = [first + 2]
+  for (let i = nextOf(MARKS, text, at + 1); ; i = nextOf(MARKS, text, i)) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) {
+      i = state.skipText(text, i)
+      continue
+    }
+    i++
+    if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      if (open.push(code + 2) > state.limits.depth) throw tooDeep(state)
+    } else {
+      if (code !== open.pop()) throw syntax(i - 1)
+      if (open.length === 0) return i
+    }
+  }
+}
+
 /** `depth`: how deep the value may be. */
 function skip(text: string, at: number, state: Reading, depth: number): number {
   const first = text.charCodeAt(at)
-  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(text, at, state.skipText)
   const { skipText } = state
+  if (state.limits.isLoose) return skipLoosely(text, at, state)
+  if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipScalar(text, at, skipText)
   const open: number[] = []
   let i = at
   for (;;) {
@@ -223,6 +260,15 @@ export const readKey = (text: string, start = 0, end = text.length): string => {
   }
 }
 
+/** A key that cannot be read is one that nobody asks for. */
+export function looseKey(text: string, start = 0, end = text.length): string {
+  try {
+    return readKey(text, start, end)
+  } catch {
+    return text.slice(start, end)
+  }
+}
+
 /** Keys that lead to what is read with the members around it: the object under the first, in that the one under the second. */
 export type Path = readonly string[]
 
@@ -259,7 +305,7 @@ function readMembers(text: string, at: number, state: Reading, level: number): M
     const keyStart = i
     const keyEnd = state.skipText(text, i)
     const start = skipColon(text, keyEnd)
-    const key = readKey(text, keyStart, keyEnd)
+    const key = state.limits.isLoose ? looseKey(text, keyStart, keyEnd) : readKey(text, keyStart, keyEnd)
     let own: Member[] | undefined
     if (key === onPath && text.charCodeAt(start) === OPEN_OBJECT) {
       if (depth === 0) throw tooDeep(state)

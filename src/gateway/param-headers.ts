@@ -58,18 +58,17 @@ function* annotations(schema: unknown, path: readonly string[] | null): Generato
   }
 }
 
-/** Reads the annotations of a tool's definition (JSON text). */
+/** Reads the annotations of a tool's definition, which is valid JSON. */
 export function readParamHeaders(definition: string): ParamHeaders {
   if (!definition.includes(KEY)) return noParamHeaders
-  const { inputSchema } = JSON.parse(definition) as { inputSchema?: unknown }
   try {
+    const { inputSchema } = JSON.parse(definition) as { inputSchema?: unknown }
     const headers = [...annotations(inputSchema, [])]
     const names = new Set(headers.map(({ header }) => header))
     if (names.size < headers.length) throw new Invalid(`two ${KEY} have the same name`)
     return { headers, problem: undefined }
   } catch (error) {
-    if (error instanceof Invalid) return { headers: [], problem: error.message }
-    throw error
+    return { headers: [], problem: error instanceof Invalid ? error.message : 'its definition cannot be read' }
   }
 }
 

@@ -72,7 +72,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   }
 
   return {
-    /** Resolves after the first `apply`, hearing of changes where that is possible; rejects when the state cannot be read. */
+    /** `follower` must not throw. Resolves after the first `apply`, hearing of changes where that is possible; rejects when the state cannot be read. */
     async follow(
       follower: (state: RegistryState) => void,
       onAnnouncement: (text: string) => void = () => {}

@@ -26,7 +26,9 @@ export const system: FastifyPluginAsyncTypebox<{ version: string }> = async (app
     '/ready',
     { config, schema: { tags, summary: 'Does it serve', response: { 200: ref(Health), ...failures(503) } } },
     () => {
-      if (!app.gateway.ready) throw unavailable('the catalog is not loaded yet')
+      const { ready, problem } = app.gateway
+      if (!ready) throw unavailable('the catalog is not loaded yet')
+      if (problem !== undefined) throw unavailable(problem)
       return { status: 'ready' }
     }
   )

@@ -8,19 +8,20 @@ import { type RpcMessage, openEvents, sendEvent, sendJson, startHttp } from '../
 
 const everything = { tools: {}, prompts: {}, resources: {} }
 
-/** Lists over the modern wire what `answer` gives: JSON text of `result`, or an error object. */
+/** Lists over the modern wire what `answer` gives: JSON text (or bytes) of `result`, or an error object. */
 async function read(
   t: TestContext,
-  answer: (message: RpcMessage) => string | object,
+  answer: (message: RpcMessage) => string | Buffer | object,
   capabilities: object = everything
 ) {
   const upstream = await startHttp((request, response) => {
     const { id } = request.message!
     const given = answer(request.message!)
-    if (typeof given === 'object') return sendJson(response, 200, { jsonrpc: '2.0', id, error: given })
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(`{"jsonrpc":"2.0","id":${id},"result":${given}}`)
+    const isText = typeof given === 'string' || Buffer.isBuffer(given)
+    if (!isText) return sendJson(response, 200, { jsonrpc: '2.0', id, error: given })
+    response.writeHead(200, { 'content-type': 'application/json' }).write(`{"jsonrpc":"2.0","id":${id},"result":`)
+    response.write(given)
+    response.end('}')
   })
   const client = createHttpClient({
     url: upstream.origin,
@@ -164,6 +165,81 @@ test('items that break a bound are left out with a warning, the others stay', as
       'tool of the upstream is left out: it has no usable "name"'
     ]
   )
+})
+
+/** Texts that no client may get, and what is said of them. */
+const unusable: [string, string, string][] = [
+  ['an escape that JSON does not have', '"\\q"', 'it is malformed JSON at position #'],
+  ['an escape without its digits', '"\\uZZZZ"', 'it is malformed JSON at position #'],
+  ['a line break in a string', '"a\nb"', 'it is malformed JSON at position #'],
+  ['a NUL in a string', '"\0"', 'it is malformed JSON at position #'],
+  ['an annotation and an escape', '"x-mcp-header \\q"', 'it is malformed JSON at position #'],
+  ['a byte that is not UTF-8', '"\xff"', 'it is not valid UTF-8'],
+  ['half of a pair in UTF-8', '"\xed\xa0\x80"', 'it is not valid UTF-8'],
+  ['a number that begins with zero', '01', 'it is malformed JSON at position #'],
+  ['a number that is none', 'NaN', 'it is malformed JSON at position #'],
+  ['a literal of another language', 'None', 'it is malformed JSON at position #'],
+  ['a comma too many', '[1,]', 'it is malformed JSON at position #'],
+  ['a comma too many in an object', '{"a":1,}', 'it is malformed JSON at position #'],
+  ['a key without quotes', '{a:1}', 'it is malformed JSON at position #'],
+  ['a member without a value', '{"a"}', 'it is malformed JSON at position #'],
+  ['no value', '', 'it is malformed JSON at position #'],
+  ['too many levels', `${'['.repeat(70)}${']'.repeat(70)}`, 'it is nested deeper than 64 levels'],
+  ['far too many levels', `${'['.repeat(9000)}${']'.repeat(9000)}`, 'it is nested deeper than 64 levels'],
+  ['a member twice', '{"a":1,"a":2}', 'it gives "a" twice'],
+  ['a member twice, once escaped', '[{"ab":1,"a\\u0062":2}]', 'it gives "ab" twice']
+]
+const listOf = { tool: 'tools', prompt: 'prompts', resource: 'resources', template: 'resourceTemplates' } as const
+const listMethods: Record<string, string> = {
+  tool: 'tools/list',
+  prompt: 'prompts/list',
+  resource: 'resources/list',
+  template: 'resources/templates/list'
+}
+const keyOf = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' } as const
+const kinds = ['tool', 'prompt', 'resource', 'template'] as const
+
+for (const [what, value, reason] of unusable) {
+  test(`SR-C1 of each list only the item with ${what} is left out, in any member`, async (t) => {
+    const good = (kind: (typeof kinds)[number], name: string, more = '') => `{"${keyOf[kind]}":"${name}"${more}}`
+    const { items, warnings } = await read(t, ({ method }) => {
+      const kind = kinds.find((each) => listMethods[each] === method)!
+      const bad = good(kind, 'b', `,"description":${value}`)
+      const deep = good(kind, 'c', `,"x":[{"y":${value}}]`)
+      const page = [good(kind, 'a'), bad, deep, good(kind, 'd')].join(',')
+      return Buffer.from(`{"${listOf[kind]}":[${page}]}`, 'latin1')
+    })
+    const expected = kinds.flatMap((kind) => [
+      { kind, name: 'a', definition: good(kind, 'a') },
+      { kind, name: 'd', definition: good(kind, 'd') }
+    ])
+    assert.deepEqual(items, expected)
+    assert.deepEqual(
+      warnings.map((text) => text.replace(/position \d+/, 'position #')),
+      kinds.flatMap((kind) => ['b', 'c'].map((name) => `${kind} "${name}" of the upstream is left out: ${reason}`))
+    )
+  })
+}
+
+test('SR-C1 an item whose name cannot be read is left out, and a half of a pair elsewhere is replaced', async (t) => {
+  const lone = `{"name":"lone","description":"\\ud83d \\uDE00 \\\\ud83d \\ud83d\\uDE00","inputSchema":{"type":"object"}}`
+  const given = tools(
+    '{"name":"\\q"}',
+    '{"name":"\\ud800"}',
+    '{"name":"\\u0000"}',
+    '{"name":""}',
+    '{"na\\qme":"x"}',
+    lone
+  )
+  const { items, warnings } = await read(t, given, { tools: {} })
+  const definition = lone.replace('\\ud83d \\uDE00 ', '\\ufffd \\ufffd ')
+  assert.deepEqual(items, [{ kind: 'tool', name: 'lone', definition }])
+  assert.equal(warnings.length, 5)
+})
+
+test('SR-C1 a page whose cursor cannot be read fails the reading, and does not pass for the last', async (t) => {
+  const broken = read(t, () => `{"tools":[],"nextCursor":"\\q"}`, { tools: {} })
+  await assert.rejects(broken, new UpstreamFailure('bad_response', 'answered tools/list with a malformed "nextCursor"'))
 })
 
 test('of more than ten thousand items the first are kept', async (t) => {

@@ -37,7 +37,7 @@ test('prompts, resources and templates are shown in the same way', () => {
 })
 
 test('a record is valid JSON without repeated members, whatever an upstream calls its own', () => {
-  const text = recordOf(tool('a', { definition: '{"name":"a","input_schema":1,"inputSchema":{},"name":"b"}' }))
+  const text = recordOf(tool('a', { definition: '{"name":"a","input_schema":1,"inputSchema":{}}' }))
   assert.equal(text, '{"name":"one__a","enabled":true,"input_schema":{}}')
 })
 

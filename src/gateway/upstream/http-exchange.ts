@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { type JsonLimits, members, valueOf, withMembers } from '../json.ts'
+import { members, valueOf, withMembers } from '../json.ts'
 import type { Held } from '../bag.ts'
 import type { Later } from '../later.ts'
 import { Asked, isBroadcast } from './asked.ts'
@@ -8,7 +8,7 @@ import { EventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
 import { Arrivals, type Gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
-import { type Message, checkUtf8, quickResult, readError, readMessage, toFailure } from './http-message.ts'
+import { type Message, checkUtf8, looseLimits, quickResult, readError, readMessage, toFailure } from './http-message.ts'
 import type { Screen } from './result-secrets.ts'
 
 /** What an exchange needs of the connection that it belongs to. */
@@ -52,8 +52,6 @@ const MAX_DISCARDED = 65_536
 const DEFAULT_RETRY_MS = 1000
 const MIN_RETRY_MS = 50
 const MAX_RETRY_MS = 60_000
-/** So that a deeply nested schema costs one item of a list and not the whole list (security page 4). */
-const listLimits = { depth: 512, elements: Infinity }
 const released = new Error('released')
 
 const isJson = (type: string) => /^application\/json\s*(;|$)/i.test(type)
@@ -273,15 +271,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     }
   }
 
-  /** Undefined: the usual ones. */
-  #limits(): JsonLimits | undefined {
-    return this.#call.request.method.endsWith('/list') ? listLimits : undefined
+  /** The items of a list are checked one by one, so that one that is malformed does not cost the others. */
+  get #isList(): boolean {
+    return this.#call.request.method.endsWith('/list')
   }
 
   #answer(pieces: Buffer[]): Answer {
-    const limits = this.#limits()
     const bytes = this.#host.gather(pieces)
-    checkUtf8(bytes)
+    const limits = this.#isList ? looseLimits : undefined
+    if (!limits) checkUtf8(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
     const kept = screened === bytes ? pieces : [screened]
@@ -306,10 +304,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #event(event: Buffer): void {
     if (this.#isSettled) return
     try {
-      checkUtf8(event)
+      const limits = this.#isList ? looseLimits : undefined
+      if (!limits) checkUtf8(event)
       const data = this.#host.screen ? this.#host.screen(event) : event
       if (!data) return
-      const limits = this.#limits()
       const answer = quickResult(data, this.id, limits)
       if (answer) this.#done(answer)
       else this.#message(readMessage(data, limits))

@@ -30,6 +30,11 @@ const MARGIN = 128
 const OPEN_OBJECT = 123
 const CLOSE_OBJECT = 125
 
+/**
+ * For what is read part by part, as the pages of a list are: the strings and the depth of the parts are checked later. The
+ * depth is that of the largest definition that could be nothing but brackets.
+ */
+export const looseLimits: JsonLimits = { depth: 1_048_576, elements: Infinity, isLoose: true }
 const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
@@ -49,7 +54,7 @@ function resultStart(head: string, id: string): number {
 }
 
 /** Depth is counted from the result on. */
-const within = ({ depth, elements }: JsonLimits): JsonLimits => ({ depth: depth - 1, elements })
+const within = (limits: JsonLimits): JsonLimits => ({ ...limits, depth: limits.depth - 1 })
 
 /** Offset behind the object whose members these are. */
 function endOf(found: readonly Member[], start: number, skip: (at: number) => number): number {
@@ -67,7 +72,7 @@ export function quickResult(
   limits = defaultLimits,
   pieces: Pieces = [bytes]
 ): Answer | null {
-  const isLarge = bytes.length > LARGE
+  const isLarge = bytes.length > LARGE && !limits.isLoose
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null

@@ -1,11 +1,14 @@
+import { isUtf8 } from 'node:buffer'
 import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model.ts'
+import { definitionProblem, notUtf8 } from '../definition.ts'
 import { createLeftOut, type LeftOutList, type Problem } from '../left-out.ts'
-import { JsonError, MAX_DEPTH, members, skipSpace, skipValue, valueOf } from '../json.ts'
+import { JsonError, members, skipSpace, skipValue, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
+import { withoutLoneSurrogates } from '../surrogates.ts'
 import { Call, methodNotFound, type Answer, type Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
-import { cleanText, readError, toFailure } from './http-message.ts'
+import { cleanText, looseLimits, readError, toFailure } from './http-message.ts'
 
 /** Some servers show tools only to clients that declare these, so whoever reads lists does (proxy page 4.3). */
 export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}'
@@ -38,8 +41,6 @@ const MAX_DEFINITION_BYTES = 1_048_576
 /** All lists of one upstream together. */
 const MAX_TOTAL_BYTES = 67_108_864
 const MAX_WARNINGS = 10
-/** Above the limit of an item, so that a page with one that is too deep can be read. */
-const pageLimits = { depth: 512, elements: Infinity }
 const LONGEST_TIMER = 2 ** 31 - 1
 const METHOD_NOT_FOUND = -32601
 
@@ -94,11 +95,11 @@ export async function ask(connection: Connection, method: string, params: string
   }
 }
 
-/** The elements of the array at `at` as text, one by one: a page may hold millions. */
+/** The elements of the array at `at` as they came, one by one: a page may hold millions. */
 function* elementsOf(text: string, at: number): Generator<string> {
   let i = skipSpace(text, at + 1)
   while (text[i] !== ']') {
-    const end = skipValue(text, i, pageLimits)
+    const end = skipValue(text, i, looseLimits)
     yield text.slice(i, end)
     i = skipSpace(text, end)
     if (text[i] === ',') i = skipSpace(text, i + 1)
@@ -115,23 +116,18 @@ function parsed(json: string | undefined): unknown {
   }
 }
 
+/** The name that a definition gives, which need not be valid JSON; undefined where there is none that can be used. */
 function readName(definition: string, key: string): string | undefined {
-  if (definition[0] !== '{') return undefined
-  const value = parsed(valueOf(definition, members(definition, 0, pageLimits), key))
-  return typeof value === 'string' && value !== '' && !/\0|\p{Surrogate}/u.test(value) ? value : undefined
-}
-
-const size = (text: string | undefined) => (text === undefined ? 0 : Buffer.byteLength(text))
-
-function isTooDeep(definition: string): boolean {
   try {
-    skipValue(definition, 0, { depth: MAX_DEPTH, elements: Infinity })
-    return false
+    const value = parsed(valueOf(definition, members(definition, 0, looseLimits), key))
+    return typeof value === 'string' && value !== '' && !/\0|\p{Surrogate}/u.test(value) ? value : undefined
   } catch (error) {
-    if (error instanceof JsonError && error.problem === 'depth') return true
+    if (error instanceof JsonError) return undefined
     throw error
   }
 }
+
+const size = (text: string | undefined) => (text === undefined ? 0 : Buffer.byteLength(text))
 
 const tooLarge = (what: string, max: number): Problem => ({
   code: 'too_large',
@@ -142,8 +138,7 @@ const tooLarge = (what: string, max: number): Problem => ({
 function brokenBound(name: string, definition: string, { kind }: ListKind): Problem | undefined {
   const maxName = kind === 'tool' || kind === 'prompt' ? MAX_NAME_BYTES : MAX_URI_BYTES
   if (size(name) > maxName) return { code: 'name_too_long', reason: `its name is longer than ${maxName} bytes` }
-  if (size(definition) > MAX_DEFINITION_BYTES) return tooLarge('it', MAX_DEFINITION_BYTES)
-  const found = members(definition, 0, pageLimits)
+  const found = members(definition)
   if (size(valueOf(definition, found, 'description')) > MAX_DESCRIPTION_BYTES) {
     return tooLarge('its description', MAX_DESCRIPTION_BYTES)
   }
@@ -152,9 +147,13 @@ function brokenBound(name: string, definition: string, { kind }: ListKind): Prob
       return tooLarge(`its ${schema}`, MAX_SCHEMA_BYTES)
     }
   }
-  return isTooDeep(definition)
-    ? { code: 'too_deep', reason: `it is nested deeper than ${MAX_DEPTH} levels` }
-    : undefined
+  return undefined
+}
+
+/** Why the text of an item cannot be used, whatever it says; undefined where it is an object in valid JSON. */
+function brokenText(bytes: Buffer, definition: string): Problem | undefined {
+  if (bytes.length > MAX_DEFINITION_BYTES) return tooLarge('it', MAX_DEFINITION_BYTES)
+  return isUtf8(bytes) ? definitionProblem(definition) : notUtf8
 }
 
 const listedTwice: Problem = { code: 'listed_twice', reason: 'its name is listed twice' }
@@ -171,12 +170,18 @@ function createCollection(list: ListKind, warn: (text: string) => void, left: Le
   }
   return {
     items,
-    add(definition: string) {
-      const name = readName(definition, list.key)
+    /** One element of the list as it came. */
+    add(bytes: Buffer) {
+      const text = bytes.toString()
+      const isObject = text.startsWith('{')
+      const name = isObject ? readName(text, list.key) : undefined
+      const broken = isObject ? brokenText(bytes, text) : undefined
+      if (broken !== undefined) return leaveOut(name, broken)
       if (name === undefined) {
         return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
       }
       if (items.has(name)) return leaveOut(name, listedTwice)
+      const definition = withoutLoneSurrogates(text)
       const problem = brokenBound(name, definition, list)
       if (problem !== undefined) return leaveOut(name, problem)
       if (items.size === MAX_ITEMS) return leaveOut(name, tooMany)
@@ -191,22 +196,33 @@ function createCollection(list: ListKind, warn: (text: string) => void, left: Le
 /** 0 asks to keep nothing: no hint to us, who have to (proxy page 3.22). */
 const isTtl = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
-/** Adds the items of one page; the cursor of the next page, undefined where there is none. */
+/**
+ * Adds the items of one page, which nobody has checked: one that cannot be used does not cost the others. The cursor of the
+ * next page, undefined where there is none.
+ */
 function readPage(
   { body }: Answer,
   { member, method }: ListKind,
-  add: (definition: string) => void,
+  add: (item: Buffer) => void,
   sums: Sums
 ): string | undefined {
-  const text = body.toString()
-  const found = members(text, 0, pageLimits)
+  const text = body.latin1
+  const found = members(text, 0, looseLimits)
   const list = found.findLast(({ key }) => key === member)
   if (!list || text[list.start] !== '[') throw bad(`answered ${method} without "${member}"`)
-  for (const definition of elementsOf(text, list.start)) add(definition)
+  for (const item of elementsOf(text, list.start)) add(Buffer.from(item, 'latin1'))
   const ttlMs = parsed(valueOf(text, found, 'ttlMs'))
   if (isTtl(ttlMs)) sums.ttlMs = Math.min(ttlMs, sums.ttlMs ?? Infinity)
-  const nextCursor = parsed(valueOf(text, found, 'nextCursor'))
-  return typeof nextCursor === 'string' ? nextCursor : undefined
+  return readCursor(valueOf(text, found, 'nextCursor'), method)
+}
+
+/** `json` is one character a byte. What cannot be read must not pass for the end of the list. */
+function readCursor(json: string | undefined, method: string): string | undefined {
+  if (json === undefined) return undefined
+  const bytes = Buffer.from(json, 'latin1')
+  const cursor = isUtf8(bytes) ? parsed(bytes.toString()) : undefined
+  if (cursor === undefined) throw bad(`answered ${method} with a malformed "nextCursor"`)
+  return typeof cursor === 'string' ? cursor : undefined
 }
 
 /** Refusals for a method that is not there mean an empty list (proxy page 4.3). */

@@ -1,0 +1,52 @@
+import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-characters.ts'
+import { checkJson, JsonError, MAX_DEPTH, readKey, skipSpace, skipString, type JsonLimits } from './json.ts'
+import type { Problem } from './left-out.ts'
+
+const strict: JsonLimits = { depth: MAX_DEPTH, elements: Infinity, checksStrings: true }
+
+const malformed = (reason: string): Problem => ({ code: 'malformed', reason })
+
+function jsonProblem(text: string): Problem | undefined {
+  try {
+    checkJson(text, strict)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    if (error.problem !== 'depth') return malformed(`it is ${error.message}`)
+    return { code: 'too_deep', reason: `it is nested deeper than ${MAX_DEPTH} levels` }
+  }
+}
+
+/** The first member that an object of this JSON, at any depth, holds twice. The text has been checked. */
+export function repeatedMember(text: string): string | undefined {
+  const open: (Set<string> | null)[] = []
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === OPEN_OBJECT) open.push(new Set())
+    else if (code === OPEN_ARRAY) open.push(null)
+    else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) open.pop()
+    if (code !== QUOTE) continue
+    const end = skipString(text, i)
+    const keys = open.at(-1)
+    if (keys && text.charCodeAt(skipSpace(text, end)) === COLON) {
+      const key = readKey(text, i, end)
+      if (keys.size === keys.add(key).size) return key
+    }
+    i = end - 1
+  }
+  return undefined
+}
+
+/**
+ * Why clients must not get this text as a definition; undefined where they may. Members given twice are refused, since
+ * one reader takes the first and another the last: what was looked at has to be what clients read.
+ */
+export function definitionProblem(text: string): Problem | undefined {
+  if (text.charCodeAt(0) !== OPEN_OBJECT) return malformed('it is no JSON object')
+  const problem = jsonProblem(text)
+  if (problem !== undefined) return problem
+  const repeated = repeatedMember(text)
+  return repeated === undefined ? undefined : malformed(`it gives "${repeated.slice(0, 40)}" twice`)
+}
+
+export const notUtf8 = malformed('it is not valid UTF-8')

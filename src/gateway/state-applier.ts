@@ -1,0 +1,70 @@
+import type { RegistryState } from '../registry/model.ts'
+import { buildCatalog, type Catalog } from './catalog.ts'
+import { createListingCache } from './listing.ts'
+
+export interface StateApplierOptions {
+  readonly catalog: () => Catalog
+  /** Serves the catalog, and returns what has to follow, the most urgent first. Must not throw. */
+  readonly swap: (next: Catalog) => readonly (() => void)[]
+  readonly onApplied: (ms: number) => void
+  readonly log: { warn(details: object, text: string): void; error(details: object, text: string): void }
+}
+
+/** Turns each state of the registry into the catalog that is served. */
+export interface StateApplier {
+  /** What of the registry is not in force, in words for `/ready`; undefined where all is. */
+  readonly problem: string | undefined
+  /** Never throws, so that no state keeps the later ones from being applied. */
+  apply(state: RegistryState): void
+}
+
+const MAX_NAMED = 10
+
+const named = (faults: Catalog['faults']) =>
+  faults
+    .slice(0, MAX_NAMED)
+    .map(({ what }) => what)
+    .join(', ')
+
+function problemOf({ faults }: Catalog, failures: number): string | undefined {
+  if (faults.length > 0) return `the gateway cannot read ${named(faults)}; its log says why`
+  return failures > 0 ? 'the last change of the registry is not wholly in force; the log says why' : undefined
+}
+
+export function createStateApplier({ catalog, swap, onApplied, log }: StateApplierOptions): StateApplier {
+  const listings = createListingCache()
+  let problem: string | undefined
+
+  /** Each stored revision is reported once. */
+  const report = (before: Catalog, { servers, faults }: Catalog) => {
+    const known = new Set(before.servers)
+    for (const { name, unusable } of servers.filter((server) => !known.has(server))) {
+      const items = unusable.slice(0, MAX_NAMED)
+      if (items.length > 0) log.warn({ server: name, count: unusable.length, items }, 'stored items cannot be used')
+    }
+    for (const { what, error: err } of faults.filter((fault) => !before.faults.includes(fault))) {
+      log.error({ err }, `${what} cannot be read and is not served`)
+    }
+  }
+  return {
+    get problem() {
+      return problem
+    },
+    apply(state) {
+      const startedAt = performance.now()
+      const before = catalog()
+      const next = buildCatalog(state, listings)
+      let failures = 0
+      for (const step of [...swap(next), () => report(before, next)]) {
+        try {
+          step()
+        } catch (err) {
+          failures++
+          log.error({ err, version: state.version }, 'a change of the registry is not wholly in force')
+        }
+      }
+      problem = problemOf(next, failures)
+      onApplied(performance.now() - startedAt)
+    }
+  }
+}
