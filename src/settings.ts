@@ -196,7 +196,7 @@ export const settings = {
     variable: `${ENV_PREFIX}ALLOWED_ORIGINS`,
     otherwise: 'none',
     about:
-      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. In development mode pages of loopback names may send requests without being listed, but get no CORS headers.',
+      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. Pages of the host that a request names need not be listed. In development mode pages of other loopback origins may send requests that only read, but get no CORS headers.',
     parse: origins
   },
   trustedProxies: {

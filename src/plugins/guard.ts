@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -51,20 +52,59 @@ export function createHostCheck({ host, publicUrl, allowedHosts }: GuardOptions)
   }
 }
 
-/** `may`: pages of this origin may send requests; `reads`: they may also read the answers (CORS). */
+/** The `Host` header as RFC 9110 4.2 has it, without the characters that only a registered name in theory may have. */
+const hostPattern = /^[\w.~%:[\]-]+$/
+
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1
+}
+
+/** Whether a request target in absolute form (RFC 9112 3.2.2) names the host of the `Host` header. */
+function namesHost(target: string, host: string): boolean {
+  if (!URL.canParse(target)) return false
+  const { protocol, host: named, username, password } = new URL(target)
+  const given = `${protocol}//${host}`
+  return username === '' && password === '' && URL.canParse(given) && new URL(given).host === named
+}
+
+/** Refuses requests whose host two readers could see differently (RFC 9112 3.2). Throws a 400 AppError. */
+function checkHost(raw: IncomingMessage): void {
+  const { host = '' } = raw.headers
+  const target = raw.url!
+  if (host === '') throw invalid('the request has no Host header')
+  if (hasTwoHosts(raw)) throw invalid('the request has more than one Host header')
+  if (!hostPattern.test(host)) throw invalid('the Host header is not valid')
+  if (/^https?:/i.test(target) && !namesHost(target, host)) {
+    throw invalid('the request target names another host than the Host header')
+  }
+}
+
+/**
+ * `reads`: pages of this origin may read answers (CORS); `changes`: they may change something; `may`: they may send
+ * requests that only read.
+ */
 export function createOriginCheck({ mode, publicUrl, allowedOrigins }: GuardOptions) {
-  // there the gateway is this machine's own, and whoever develops on it serves pages from it
+  // requests that only read are harmless: without CORS headers the page cannot see the answer
   const trustsLoopback = mode === 'development'
   const configured = new Set([...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])])
   const reads = (origin: string) => configured.has(origin)
-  const may = (origin: string, host: string) => {
-    if (reads(origin)) return true
-    if (!/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false
-    const url = new URL(origin)
-    // the Host has passed its own check by now, so a page of the very same host is ours
-    return url.origin === origin && ((trustsLoopback && isLoopback(url.hostname)) || url.host === host.toLowerCase())
+  const parse = (origin: string): URL | undefined => {
+    const url = /^https?:\/\//.test(origin) && URL.canParse(origin) ? new URL(origin) : undefined
+    return url?.origin === origin ? url : undefined
   }
-  return { may, reads }
+  // the Host has passed its own check by now, so a page of the very same host is ours
+  const changes = (origin: string, host: string) => reads(origin) || parse(origin)?.host === host.toLowerCase()
+  const may = (origin: string, host: string) => {
+    if (changes(origin, host)) return true
+    const url = parse(origin)
+    return trustsLoopback && url !== undefined && isLoopback(url.hostname)
+  }
+  return { may, changes, reads }
 }
 
 /** `Mcp-Param-*` names are the client's: a preflight gets those that it asks for. */
@@ -118,18 +158,18 @@ export default fp<GuardPluginOptions>(
 
     const check = (request: FastifyRequest, reply: FastifyReply): void => {
       const { host = '', origin, 'sec-fetch-site': site = 'none', 'transfer-encoding': coding } = request.headers
-      if (host === '') throw invalid('the request has no Host header')
+      checkHost(request.raw)
       // Node takes lists that end in it, and an empty one for none: others may not (security page 2, smuggling)
       if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
         throw invalid('the only Transfer-Encoding that is accepted is chunked')
       }
       if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
-      if (origin !== undefined && !origins.may(origin, host)) {
+      const { access, ownPages = false } = request.routeOptions.config
+      const guarded = !readOnly.has(request.method) || access === 'client' || ownPages
+      if (origin !== undefined && !(guarded ? origins.changes(origin, host) : origins.may(origin, host))) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
       }
       if (origin !== undefined && origins.reads(origin)) setCorsHeaders(reply, origin)
-      const { access, ownPages = false } = request.routeOptions.config
-      const guarded = !readOnly.has(request.method) || access === 'client' || ownPages
       if (guarded && origin === undefined && site !== 'same-origin' && site !== 'none') {
         throw forbidden('requests from other sites are not allowed')
       }

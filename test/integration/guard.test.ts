@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { request, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
 import test from 'node:test'
 import type { InjectOptions } from 'fastify'
 import { buildApp } from '../../src/app.ts'
@@ -82,9 +83,114 @@ test('DA-04 a request that the browser calls cross-site changes nothing, a page 
   }
   for (const site of ['same-origin', 'none'])
     assert.equal((await post({ 'sec-fetch-site': site })).statusCode, 404, site)
-  const page = { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:6274' }
+  const page = { 'sec-fetch-site': 'same-origin', origin: 'http://localhost:8080', host: 'localhost:8080' }
   assert.equal((await post(page)).statusCode, 404)
 })
+
+/** Requests that change something and need no body, so that a browser asks for no permission first. */
+const withoutBody: InjectOptions[] = [
+  { method: 'POST', url: '/api/v0/servers/alpha/disable' },
+  { method: 'POST', url: '/api/v0/servers/alpha/enable' },
+  { method: 'POST', url: '/api/v0/servers/alpha/refresh' },
+  { method: 'POST', url: '/api/v0/tools/disable?entity=alpha' },
+  { method: 'POST', url: '/api/dashboard/servers/alpha/test' },
+  { method: 'POST', url: '/api/dashboard/servers/demo' },
+  { method: 'DELETE', url: '/api/v0/servers/alpha' },
+  { method: 'POST', url: '/mcp' },
+  { method: 'GET', url: '/mcp' },
+  { method: 'GET', url: '/sse' },
+  { method: 'POST', url: '/message' },
+  { method: 'GET', url: '/api/dashboard/events' }
+]
+
+test('SR-L4 pages of other loopback origins change nothing in development mode', async (t) => {
+  const app = await startApp(t)
+  await register(app, stdioServer('alpha'))
+  const before = (await app.inject('/api/v0/servers')).body
+  for (const origin of ['http://localhost:3000', 'https://localhost', 'http://127.0.0.1:8080', 'http://[::1]:8080']) {
+    for (const site of ['cross-site', 'same-site', undefined]) {
+      const headers = { host: 'localhost:8080', origin, ...(site ? { 'sec-fetch-site': site } : {}) }
+      for (const request of withoutBody) {
+        const answer = await app.inject({ ...request, headers })
+        assert.deepEqual([answer.statusCode, answer.json()], [403, refusedOrigin], JSON.stringify([request, origin]))
+      }
+    }
+    const read = await app.inject({ url: '/api/v0/servers', headers: { host: 'localhost:8080', origin } })
+    assert.deepEqual([read.statusCode, read.headers['access-control-allow-origin']], [200, undefined], origin)
+  }
+  assert.equal((await app.inject('/api/v0/servers')).body, before)
+})
+
+test('SR-L4 own pages, listed origins and callers that are no browser go on changing things', async (t) => {
+  const listed = 'http://localhost:3000'
+  const app = await startApp(t, { env: { TOWPATH_ALLOWED_ORIGINS: listed } })
+  await register(app, stdioServer('alpha'))
+  const host = 'localhost:8080'
+  for (const headers of [
+    { host },
+    { host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' },
+    { host, origin: listed, 'sec-fetch-site': 'cross-site' },
+    // the dashboard of `npm run dev:dashboard`: Vite passes Host on
+    { host: 'localhost:5173', origin: 'http://localhost:5173', 'sec-fetch-site': 'same-origin' }
+  ]) {
+    const answer = await app.inject({ method: 'POST', url: '/api/v0/servers/alpha/disable', headers })
+    assert.equal(answer.statusCode, 200, JSON.stringify(headers))
+  }
+})
+
+const enterprise = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
+
+for (const [mode, env] of Object.entries({ development: {}, enterprise })) {
+  test(`SR-L3 requests that name two hosts are 400 on every kind of route in ${mode} mode`, async (t) => {
+    const app = await startApp(t, { env })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    const send = async (text: string) => {
+      const socket = connect(port, '127.0.0.1')
+      socket.end(`${text}\r\nconnection: close\r\n\r\n`)
+      const answer = await textOf(socket)
+      return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
+    }
+    const paths = [
+      '/health',
+      '/',
+      '/docs',
+      '/openapi.json',
+      '/api/v0/servers',
+      '/mcp',
+      '/sse',
+      '/v0/groups/g/mcp',
+      '/x'
+    ]
+    for (const path of paths) {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        for (const [target, hosts] of [
+          [path, 'Host: localhost\r\nHost: localhost'],
+          [path, 'Host: localhost\r\nhost: evil.example'],
+          [path, 'HOST: evil.example\r\nX-A: b\r\nHost: localhost'],
+          [path, 'Host: localhost, evil.example'],
+          [path, 'Host: a@localhost'],
+          [`http://evil.example${path}`, 'Host: localhost'],
+          [`http://localhost:81${path}`, 'Host: localhost'],
+          [`https://localhost${path}`, 'Host: localhost:80'],
+          [`http://a@localhost${path}`, 'Host: localhost'],
+          [`HTTP://evil.example${path}`, 'Host: localhost']
+        ] as const) {
+          assert.equal(await send(`${method} ${target} HTTP/1.1\r\n${hosts}`), 400, `${method} ${target} ${hosts}`)
+        }
+      }
+    }
+    for (const [target, host] of [
+      ['http://localhost/health', 'localhost'],
+      ['http://LOCALHOST:80/health', 'localhost'],
+      ['http://localhost/health', 'localhost:80'],
+      [`http://127.0.0.1:${port}/health`, `127.0.0.1:${port}`],
+      ['http://[::1]/health', '[::1]']
+    ] as const) {
+      assert.equal(await send(`GET ${target} HTTP/1.1\r\nHost: ${host}`), 200, `${target} ${host}`)
+    }
+  })
+}
 
 test('DA-06 a preflight from a foreign origin gets no CORS header', async (t) => {
   const app = await startApp(t)

@@ -36,14 +36,15 @@ test('without an allow list every Host passes', () => {
   assert.ok(createHostCheck({ ...local, allowedHosts: null })('anything.example'))
 })
 
-test('DA-04 pages of loopback names and of the very host may send requests, others and null may not', () => {
-  const { may } = createOriginCheck({ ...local, host: '0.0.0.0' })
+test('DA-04 pages of loopback names may read, pages of the very host may change, others and null may do neither', () => {
+  const { may, changes } = createOriginCheck({ ...local, host: '0.0.0.0' })
   for (const origin of ['http://localhost:3000', 'http://127.0.0.1', 'https://[::1]:1', 'http://10.0.0.1:8080']) {
     assert.ok(may(origin, '10.0.0.1:8080'), origin)
+    assert.equal(changes(origin, '10.0.0.1:8080'), origin === 'http://10.0.0.1:8080', origin)
   }
   const foreign = ['null', '', 'http://evil.example', 'http://localhost.evil.example', 'http://10.0.0.1:81', 'file://x']
   for (const origin of [...foreign, 'http://localhost/path', 'chrome-extension://localhost']) {
-    assert.ok(!may(origin, '10.0.0.1:8080'), origin)
+    assert.ok(!may(origin, '10.0.0.1:8080') && !changes(origin, '10.0.0.1:8080'), origin)
   }
 })
 
@@ -56,9 +57,9 @@ test('in enterprise mode pages of loopback names are as foreign as all others', 
 
 test('DA-06 only configured origins and that of the public URL read answers', () => {
   const options = { ...local, allowedOrigins: ['https://app.example.com'], publicUrl: 'https://gw.example.com/x' }
-  const { may, reads } = createOriginCheck(options)
+  const { may, changes, reads } = createOriginCheck(options)
   for (const origin of ['https://app.example.com', 'https://gw.example.com']) {
-    assert.ok(reads(origin) && may(origin, 'localhost'), origin)
+    assert.ok(reads(origin) && may(origin, 'localhost') && changes(origin, 'localhost'), origin)
   }
   for (const origin of ['http://app.example.com', 'http://localhost:8080', 'null']) assert.ok(!reads(origin), origin)
 })
