@@ -7,14 +7,15 @@ import type { Observer } from './gateway/observation.ts'
 import audit from './plugins/audit.ts'
 import auth from './plugins/auth.ts'
 import clientAddress from './plugins/client-address.ts'
+import { boundConnections } from './plugins/connections.ts'
 import { drain } from './plugins/drain.ts'
 import errors, { answerClientError, sendFrameworkError } from './plugins/errors.ts'
 import gateway from './plugins/gateway.ts'
 import guard from './plugins/guard.ts'
+import inTurn from './plugins/in-turn.ts'
 import jsonBody from './plugins/json-body.ts'
 import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
-import { closeQueued } from './plugins/queued.ts'
 import { createRequestIds } from './plugins/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
 import { audit as auditLog } from './routes/audit.ts'
@@ -108,7 +109,6 @@ const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
 export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
   const { tell, observers = [], onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used') } = options
   const app = createServer(config, options)
-  closeQueued(app.server)
   // a logger for each request is a measurable part of a call's cost; the few lines about requests name them themselves
   app.setChildLoggerFactory((logger) => logger)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
@@ -116,7 +116,14 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   const { spareSessions, resultSecrets, adminToken, initSecret, previousKey, auditRetentionDays, callLog } = config
 
   await app.register(clientAddress, config)
+  const bounded = boundConnections(app.server, {
+    ...limits,
+    addresses: app.clientAddresses,
+    onLimit: (reason) => app.log.warn({ reason }, 'connections are closed')
+  })
+  app.addHook('onClose', async () => bounded.close())
   await app.register(errors)
+  await app.register(inTurn, limits)
   await app.register(jsonBody, { limits })
   await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION })
   const load = watchLoad({ ...limits, onChange: (reason) => tellLoad(app.log, reason) })

@@ -98,6 +98,14 @@ export interface Config {
     readonly subscriptionsPerPrincipal: number
     /** In enterprise mode. */
     readonly callsPerPrincipal: number
+    readonly connections: number
+    /** Of one address, or /64 network of IPv6. */
+    readonly connectionsPerAddress: number
+    /** On one connection. */
+    readonly pipelinedRequests: number
+    /** Of all connections. */
+    readonly unsentBytes: number
+    readonly unreadAnswerMs: number
     /** Of what the heap may hold. */
     readonly heapPercent: number
     readonly eventLoopLagMs: number
@@ -238,6 +246,11 @@ const readLimits = (read: Reader): Config['limits'] => ({
   sessionsPerPrincipal: read('sessionsPerPrincipal'),
   subscriptionsPerPrincipal: read('subscriptionsPerPrincipal'),
   callsPerPrincipal: read('callsPerPrincipal'),
+  connections: read('connections'),
+  connectionsPerAddress: read('connectionsPerAddress'),
+  pipelinedRequests: read('pipelinedRequests'),
+  unsentBytes: read('unsentBytes'),
+  unreadAnswerMs: read('unreadAnswerMs'),
   heapPercent: read('heapPercent'),
   eventLoopLagMs: read('eventLoopLagMs')
 })

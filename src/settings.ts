@@ -464,6 +464,44 @@ export const settings = {
     about: 'Calls that one user or client may have under way in enterprise mode; past it 429.',
     parse: count
   },
+  connections: {
+    variable: `${ENV_PREFIX}CONNECTIONS`,
+    fallback: '20000',
+    about:
+      'Connections of callers, and not more than four fifths of the files that the process may open. Past it the oldest ' +
+      'one without a request under way is closed; where there is none, the new one.',
+    parse: count
+  },
+  connectionsPerAddress: {
+    variable: `${ENV_PREFIX}CONNECTIONS_PER_ADDRESS`,
+    fallback: '15000',
+    about:
+      'The same from one address, or from one /64 network of IPv6. `TOWPATH_TRUSTED_PROXIES` are not counted: behind a ' +
+      'proxy that is not listed there all callers share this number.',
+    parse: count
+  },
+  pipelinedRequests: {
+    variable: `${ENV_PREFIX}PIPELINED_REQUESTS`,
+    fallback: '16',
+    about:
+      'Requests that wait on one connection for the answer to the one before; behind the last of them the connection is ' +
+      'closed.',
+    parse: count
+  },
+  unsentBytes: {
+    variable: `${ENV_PREFIX}UNSENT_BYTES`,
+    fallback: '134217728',
+    about:
+      'Bytes of all connections together that wait for callers to read them; past it the connections that were not read ' +
+      'from for longest are closed.',
+    parse: bytes
+  },
+  unreadAnswerMs: {
+    variable: `${ENV_PREFIX}UNREAD_ANSWER_TIMEOUT_MS`,
+    fallback: '60000',
+    about: 'Time for which a caller may read nothing of an answer or stream; past it the connection is closed.',
+    parse: duration
+  },
   heapPercent: {
     variable: `${ENV_PREFIX}HEAP_PERCENT`,
     fallback: '90',

@@ -14,6 +14,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
     'headerBytes',
     'requestBodyMs'
   ),
+  Connections: of('connections', 'connectionsPerAddress', 'pipelinedRequests', 'unsentBytes', 'unreadAnswerMs'),
   'Calls and upstreams': of(
     ...(['connectMs', 'callMs', 'callTotalMs', 'upstreamResponseBytes', 'callsPerPrincipal'] as const),
     ...(['stdioProcesses', 'stdioQueue', 'spareSessions', 'oauthSessionMs'] as const)
