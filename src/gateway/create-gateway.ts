@@ -3,6 +3,7 @@ import { PRODUCT } from '../domain/product.ts'
 import type { Config } from '../config.ts'
 import type { StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
+import { createAttempts } from './attempts.ts'
 import { emptyCatalog, type Catalog } from './catalog.ts'
 import { changedKinds, createChanges } from './changes.ts'
 import { createConnections } from './connections.ts'
@@ -249,12 +250,14 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   /** Cut off for so long that what was revoked may still be served (security page 5). */
   const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
 
+  const attempts = createAttempts(registry)
   registry.calls.onStored = () => changes.note('calls')
 
   return {
-    ...createManagement({ registry, catalog: () => catalog, readOffer: readAnew, targetOf }),
+    ...createManagement({ registry, attempts, catalog: () => catalog, readOffer: readAnew, targetOf }),
     ...createRegistration({
       registry,
+      attempts,
       catalog: () => catalog,
       readOffer: connections.read,
       signIns,
@@ -263,6 +266,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     }),
     dashboard: createDashboard({
       registry,
+      attempts,
       contacts,
       changes,
       visitors,

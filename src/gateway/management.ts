@@ -1,6 +1,7 @@
 import { notFound } from '../errors.ts'
 import type { ItemKind, Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
+import type { Attempts } from './attempts.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Caller, Gateway, RefreshResult } from './gateway.ts'
@@ -14,6 +15,7 @@ import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 /** What changing the registry needs of the data plane. */
 export interface ManagementOptions {
   readonly registry: Registry
+  readonly attempts: Attempts
   catalog(): Catalog
   /** Reads an upstream's lists anew. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<Offer>
@@ -26,7 +28,7 @@ type Management = Pick<
 >
 
 export function createManagement(options: ManagementOptions): Management {
-  const { registry, catalog, readOffer, targetOf } = options
+  const { registry, attempts, catalog, readOffer, targetOf } = options
 
   const find = (name: string): ServerBlock => {
     const server = catalog().server(name)
@@ -54,7 +56,8 @@ export function createManagement(options: ManagementOptions): Management {
 
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
-      const offer = await readOffer({ ...targetOf(stored), verdict: null }).catch((error: unknown) => {
+      const target = { ...targetOf(stored), verdict: null }
+      const offer = await attempts.during(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
         throw error instanceof UpstreamFailure ? toAppError(error, name) : error
       })
       const before = catalog()

@@ -4,6 +4,7 @@ import { originOf } from '../domain/upstream-url.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import type { Grant, Offer, ReadingTimes, ServerConfig, StoredServer, TokenSource } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
+import type { Attempts, Purpose } from './attempts.ts'
 import { boundIssuer } from './bound-issuer.ts'
 import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
@@ -11,13 +12,14 @@ import { changeBy } from './change.ts'
 import type { Caller, Gateway, ServerRecord } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import { leftOutRecord, serverRecord } from './records.ts'
-import type { SignIns } from './sign-in.ts'
+import type { Contacted, SignIns } from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from './transports.ts'
 import { fixedAuthorization, type Authorization } from './upstream/authorization.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
 export interface RegistrationOptions {
   readonly registry: Registry
+  readonly attempts: Attempts
   catalog(): Catalog
   /** Connects, finds out what the upstream speaks and reads its lists. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<Offer>
@@ -64,7 +66,7 @@ const challengeOf = ({ cause }: UpstreamFailure) => (cause as { wwwAuthenticate?
 
 /** Registering and replacing servers, with a sign-in in between where the upstream asks for one (decisions "Servers"). */
 export function createRegistration(options: RegistrationOptions): Registration {
-  const { registry, catalog, readOffer, signIns, authorizations, onStored } = options
+  const { registry, attempts, catalog, readOffer, signIns, authorizations, onStored } = options
 
   /** What was just stored, also where this process is slow to serve it: what is committed is answered as done. */
   const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
@@ -105,14 +107,15 @@ export function createRegistration(options: RegistrationOptions): Registration {
     const before = { ...replaced.settings, ...readableSecrets(registry, replaced) }
     return isDeepStrictEqual(reachOf(before), reachOf(config)) ? authorizations.of(replaced) : undefined
   }
-  const read = async (plan: Plan): Promise<{ offer: Offer; tokens: Tokens }> => {
+  const read = async (caller: Caller, purpose: Purpose, plan: Plan): Promise<{ offer: Offer; tokens: Tokens }> => {
     const authorization = known(plan)
+    const offerOf = (target: Target) => attempts.during(caller, purpose, target, readOffer)
     try {
-      if (authorization) return { offer: await readOffer(configTarget(plan.config, authorization)), tokens: 'kept' }
+      if (authorization) return { offer: await offerOf(configTarget(plan.config, authorization)), tokens: 'kept' }
     } catch (error) {
       if (!isAuth(error)) throw error
     }
-    return { offer: await readOffer(configTarget(plan.config)), tokens: 'none' }
+    return { offer: await offerOf(configTarget(plan.config)), tokens: 'none' }
   }
   /** What a server of this name and origin is bound to, whether it is replaced in place or gives way to a new one. */
   const boundTo = ({ config, force, replaced }: Plan): string | null => {
@@ -125,15 +128,13 @@ export function createRegistration(options: RegistrationOptions): Registration {
     const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundTo(plan))
     return issuer === null ? plan : { ...plan, config: { ...config, oauth_issuer: issuer } }
   }
-  const signIn = async ({ config, force, replaced }: Plan, challenge: string | undefined) => {
+  const signIn = async (caller: Caller, { config, force, replaced }: Plan, challenge: string | undefined) => {
     if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
-    const begun = await signIns.begin({
-      config,
-      force,
-      serverId: replaced?.id ?? null,
-      challenge,
-      boundTo: boundTo({ config, force, replaced })
-    })
+    const bound = boundTo({ config, force, replaced })
+    const wanted = { config, force, serverId: replaced?.id ?? null, challenge, boundTo: bound }
+    const begun = await attempts.during(caller, 'upstream_oauth.begin', configTarget(config), () =>
+      signIns.begin(wanted)
+    )
     if (!begun) throw signInUnknown()
     return begun
   }
@@ -142,17 +143,22 @@ export function createRegistration(options: RegistrationOptions): Registration {
     if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
     throw toAppError(error, name)
   }
-  const connect = async (caller: Caller, action: string, plan: Plan) => {
+  const connect = async (caller: Caller, action: Purpose, plan: Plan) => {
     const { config } = plan
     let found: Awaited<ReturnType<typeof read>>
     try {
-      found = await read(plan)
+      found = await read(caller, action, plan)
     } catch (error) {
       const isAsked = isAuth(error) && error.status === 401 && !hasCredential(secretsOf(config))
-      return isAsked ? signIn(plan, challengeOf(error)) : failWith(error, config.name)
+      return isAsked ? signIn(caller, plan, challengeOf(error)) : failWith(error, config.name)
     }
     return store(caller, action, found.tokens === 'none' ? stillBound(plan) : plan, found.offer, found.tokens)
   }
+  /** The authorization server is contacted, and the upstream with its tokens. */
+  const contacted =
+    (caller: Caller): Contacted =>
+    ({ config }, work) =>
+      attempts.during(caller, 'upstream_oauth.complete', configTarget(config), work)
   const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
 
   return {
@@ -168,7 +174,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     },
 
     completeAuthorization: (caller, answer) =>
-      signIns.complete(answer, async ({ config, force, serverId, source }, grant) => {
+      signIns.complete(answer, contacted(caller), async ({ config, force, serverId, source }, grant) => {
         const replaced = serverId === null ? null : stored(serverId)
         if (replaced === undefined) throw notFound('server', config.name)
         const redact = createRedactor([grant.access, grant.refresh ?? '', source.client.secret ?? ''])

@@ -37,13 +37,23 @@ export interface Wanted {
   readonly boundTo: string | null
 }
 
+/** Runs the part of completing a sign-in that contacts others. */
+export type Contacted = <T>(pending: PendingSignIn, work: () => Promise<T>) => Promise<T>
+
 /** Signing in at the authorization server of an upstream (contract 4.6, decisions "Servers"). Throws AppError. */
 export interface SignIns {
   /** Undefined where nothing says how to sign in. */
   begin(wanted: Wanted): Promise<AuthorizationRequired | undefined>
   find(id: string): Promise<AuthorizationSession>
-  /** Takes the session, which nobody can take again, and gives its code for tokens, which `use` gets. */
-  complete<T>(answer: AuthorizationAnswer, use: (signedIn: PendingSignIn, grant: Grant) => Promise<T>): Promise<T>
+  /**
+   * Takes the session, which nobody can take again, and gives its code for tokens, which `use` gets. `contacted` runs all
+   * that, once the answer is known to be good.
+   */
+  complete<T>(
+    answer: AuthorizationAnswer,
+    contacted: Contacted,
+    use: (signedIn: PendingSignIn, grant: Grant) => Promise<T>
+  ): Promise<T>
   /** Ends a session that the authorization server said no to. */
   refuse(answer: AuthorizationRefusal): Promise<void>
   /** Removes what is over from time to time. */
@@ -117,7 +127,11 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     return session
   }
   /** Changes nothing: a forged answer must not end a sign-in. */
-  const check = async ({ id, state, iss }: Omit<AuthorizationAnswer, 'code'>): Promise<string> => {
+  const check = async ({
+    id,
+    state,
+    iss
+  }: Omit<AuthorizationAnswer, 'code'>): Promise<{ id: string; pending: PendingSignIn }> => {
     const asked = id === undefined ? undefined : await findStored(id)
     if (asked && asked.status !== 'pending') throw gone()
     const session = await sessions.findByState(state)
@@ -127,7 +141,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     if (iss === undefined ? pending.namesIssuer : iss !== pending.source.issuer) {
       throw invalid('"iss" does not name the authorization server that was asked: the answer is not used')
     }
-    return session.id
+    return { id: session.id, pending }
   }
   const exchange = async ({ source, verifier, redirectUri, config }: PendingSignIn, code: string): Promise<Grant> => {
     try {
@@ -167,21 +181,23 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
       }
     },
     find: async (id) => toSession(await findStored(id)),
-    async complete(answer, use) {
-      const id = await check(answer)
-      const pending = await sessions.take(id)
-      if (!pending) throw gone()
-      try {
-        const result = await use(pending, await exchange(pending, answer.code))
-        await finish(id, 'completed')
-        return result
-      } catch (error) {
-        await finish(id, 'failed', error instanceof AppError ? error.message : 'internal server error')
-        throw error
-      }
+    async complete(answer, contacted, use) {
+      const { id, pending: checked } = await check(answer)
+      return contacted(checked, async () => {
+        const pending = await sessions.take(id)
+        if (!pending) throw gone()
+        try {
+          const result = await use(pending, await exchange(pending, answer.code))
+          await finish(id, 'completed')
+          return result
+        } catch (error) {
+          await finish(id, 'failed', error instanceof AppError ? error.message : 'internal server error')
+          throw error
+        }
+      })
     },
     async refuse({ error, description = '', ...answer }) {
-      const id = await check(answer)
+      const { id } = await check(answer)
       if (!(await sessions.take(id))) throw gone()
       const words = printable(description, MAX_WORDS)
       const code = printable(error, MAX_CODE)

@@ -2,6 +2,7 @@ import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
 import { searchableSecrets } from '../domain/known-secrets.ts'
 import type { Later } from './later.ts'
+import type { StartedBy } from './upstream/stages.ts'
 import { createGather } from './pieces.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
@@ -26,6 +27,8 @@ export interface Target {
   readonly authorization?: Authorization | undefined
   /** Where what its process writes to stderr goes; absent: with that of the registered server of its name. */
   readonly tail?: StderrTail
+  /** On whose behalf it is contacted; absent: the gateway's own. */
+  readonly by?: StartedBy
   /** Why nothing may be sent there. */
   readonly problem?: UpstreamFailure
 }
@@ -164,7 +167,8 @@ export function createTransports(options: TransportOptions): Transports {
       name,
       settings: { command = '', args = [] },
       secrets,
-      tail: own
+      tail: own,
+      by
     } = target
     const problem = stdioProblem(stdio, command)
     if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { taken: false }))
@@ -179,6 +183,7 @@ export function createTransports(options: TransportOptions): Transports {
       gid: stdio.gid,
       limits: { maxLineBytes: maxResponseBytes },
       log,
+      by,
       tail: own ?? tail(name),
       children,
       screen: screens(target),

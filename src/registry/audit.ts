@@ -1,9 +1,13 @@
 import { difference } from '../domain/difference.ts'
+import { escaped } from '../domain/text.ts'
 import { sql, type Insertable } from 'kysely'
 import type { Effect } from './context.ts'
 import type { Expiry } from './expiry.ts'
 import type { Act, AuditEntry, AuditQuery, Change, Outcome } from './model.ts'
 import type { Db, Tables } from './tables.ts'
+
+/** Texts of a row may come from outside: as long as this, and nothing in them that is not seen. */
+const MAX_TEXT = 200
 
 export type AuditRow = Insertable<Tables['audit_log']>
 
@@ -17,6 +21,12 @@ export const rowOf = ({ actor, action, target, address, requestId }: Act, outcom
   address: address || null,
   request_id: requestId ?? null
 })
+
+/** The row with texts that are cut and show nothing unseen. */
+export const safeRow = <T extends object>(row: T): T =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, typeof value === 'string' ? escaped(value, MAX_TEXT) : value])
+  ) as T
 
 /** For what changes nothing and is still to be known of. */
 export async function recordAct(db: Db, act: Act): Promise<void> {
@@ -61,7 +71,12 @@ const columns = [
   'changed',
   'before',
   'after',
-  'version'
+  'version',
+  'purpose',
+  'fingerprint',
+  'failure',
+  'duration_ms',
+  'attempt'
 ] as const
 
 /** The newest first. */

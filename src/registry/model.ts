@@ -26,6 +26,12 @@ export interface ServerSettings {
   readonly oauth_issuer?: string
 }
 
+/** What decides which program is started, or which address is contacted with what. */
+export interface Launch
+  extends Pick<ServerSettings, 'url' | 'command' | 'args'>, Pick<ServerSecrets, 'bearer_token' | 'headers' | 'env'> {
+  readonly transport: Transport
+}
+
 /** A validated registration (contract 2.2), defaults filled in. */
 export interface ServerConfig extends ServerSettings, ServerSecrets {
   readonly name: string
@@ -282,7 +288,25 @@ export interface Refusal extends Act {
   readonly endpoint?: string | undefined
 }
 
-export type Outcome = 'ok' | 'refused' | 'failed'
+/** A server is about to be contacted, or its command started. */
+export interface Attempt extends Omit<Act, 'action'> {
+  /** The action that asks for it. */
+  readonly purpose: string
+  readonly launch: Launch
+}
+
+/** How an attempt went. */
+export interface AttemptEnd {
+  readonly outcome: Exclude<Outcome, 'begun'>
+  /** Class of the failure, for example `unreachable`. */
+  readonly failure?: string | null
+  /** Why, without secrets. */
+  readonly reason?: string | null
+  readonly durationMs: number
+}
+
+/** `begun`: an attempt, whose outcome has a row of its own. */
+export type Outcome = 'begun' | 'ok' | 'refused' | 'failed'
 
 /** One row of the audit log as REST shows it (security page 7.5). */
 export interface AuditEntry {
@@ -305,6 +329,14 @@ export interface AuditEntry {
   readonly after?: Readonly<Record<string, unknown>>
   /** Registry version that a change made. */
   readonly version?: string
+  /** Of an attempt and its outcome: the action that a server is contacted for. */
+  readonly purpose?: string
+  /** Keyed hash of the whole launch configuration. */
+  readonly fingerprint?: string
+  readonly failure?: string
+  readonly duration_ms?: number
+  /** Id of the attempt that this is the outcome of. */
+  readonly attempt?: string
 }
 
 /** Which rows; texts are compared exactly, times are ISO. */

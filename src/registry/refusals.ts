@@ -1,13 +1,10 @@
 import { PRODUCT } from '../domain/product.ts'
-import { escaped } from '../domain/text.ts'
-import { rowOf, type AuditRow } from './audit.ts'
+import { rowOf, safeRow, type AuditRow } from './audit.ts'
 import type { Act, Outcome, Refusal } from './model.ts'
 import { createRefusalRates, type Surplus } from './refusal-rates.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
 
 const BATCH = 500
-/** Texts of a row may come from outside: as long as this, and nothing in them that is not seen. */
-const MAX_TEXT = 200
 
 const ourselves = { kind: 'system', name: PRODUCT } as const
 
@@ -25,6 +22,8 @@ export interface Refusals {
   record(refusal: Refusal): void
   /** What the gateway itself could not do; not held to the rates of addresses. */
   fail(action: string, target: string, reason: string): void
+  /** Writes a row that could not be written at once. */
+  later(row: AuditRow): void
   /** So many rows of a log are missing. */
   confess(action: string, count: number): void
   /** Writes what is queued, for a bounded time. */
@@ -43,8 +42,8 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
   })
 
   const full = (act: Act, outcome: Outcome, more: Partial<AuditRow>) => ({
-    ...safe(rowOf(act, outcome)),
-    ...safe(more),
+    ...safeRow(rowOf(act, outcome)),
+    ...safeRow(more),
     at: new Date()
   })
   const push = (act: Act, outcome: Outcome, more: Partial<AuditRow>) => queue.push(full(act, outcome, more))
@@ -71,6 +70,7 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
       if (rates.admits(act.address)) push(act, 'refused', { reason, endpoint: endpoint ?? null })
     },
     fail: (action, target, reason) => push({ actor: ourselves, action, target }, 'failed', { reason }),
+    later: queue.insist,
     confess,
     async close() {
       settle()
@@ -79,8 +79,3 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
     }
   }
 }
-
-const safe = <T extends object>(row: T): T =>
-  Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [name, typeof value === 'string' ? escaped(value, MAX_TEXT) : value])
-  ) as T

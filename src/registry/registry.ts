@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../schemas/call.ts'
+import { createAttempts } from './attempts.ts'
 import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
 import { readCauses } from './call-causes.ts'
 import { createCallStats, type CallStats } from './call-stats.ts'
@@ -15,6 +16,8 @@ import { deriveKey } from './key.ts'
 import { ANNOUNCEMENTS, CHANNEL } from './listen.ts'
 import { migrateToLatest } from './migrate.ts'
 import type {
+  Attempt,
+  AttemptEnd,
   AuditEntry,
   AuditQuery,
   Change,
@@ -91,6 +94,11 @@ export interface Registry {
   configs(reader?: Change): Promise<ServerConfig[]>
   /** Leaves a row soon; returns at once and never throws. Of one address at most 60 rows a minute. */
   recordRefusal(refusal: Refusal): void
+  /**
+   * Writes that a server is about to be contacted, and resolves with what writes how it went, which never rejects. Rejects
+   * with a 503 AppError: then nothing may be contacted.
+   */
+  beginAttempt(attempt: Attempt): Promise<(end: AttemptEnd) => Promise<void>>
   /** Rows of the audit log, the newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
@@ -210,6 +218,12 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
         return readConfigs(db, keys)
       }),
     recordRefusal: refusals.record,
+    beginAttempt: createAttempts({
+      db,
+      key: deriveKey(root, 'launch fingerprints'),
+      translating,
+      later: refusals.later
+    }),
     audit: (query) => translating(() => readAudit(db, query)),
     calls: callLog,
     logs: { calls, audit: refusals.state },

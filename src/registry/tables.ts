@@ -131,6 +131,14 @@ export interface Tables {
     after: Optional
     /** null: not a change. */
     version: Optional
+    /** Of rows about contacting a server: the action that asks for it. */
+    purpose: Optional
+    /** HMAC-SHA256 of the launch configuration, hexadecimal. */
+    fingerprint: Optional
+    failure: Optional
+    duration_ms: ColumnType<number | null, number | null | undefined, never>
+    /** Id of the row of the attempt that this is the outcome of. */
+    attempt: Optional
   }
   /** Rows are added and, when they are old or too many, deleted. */
   calls: {

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { OpenObject, ref, StringEnum, Text } from './shared.ts'
 
 const kinds = ['development', 'admin', 'user', 'client', 'system', 'anonymous'] as const
-const outcomes = ['ok', 'refused', 'failed'] as const
+const outcomes = ['begun', 'ok', 'refused', 'failed'] as const
 
 /** One row of the audit log. Members that it does not have are absent. */
 export const AuditEntry = Type.Object(
@@ -13,7 +13,9 @@ export const AuditEntry = Type.Object(
     actor: Type.String(),
     action: Type.String({ description: 'For example `server.create`' }),
     target: Type.String({ description: 'What it was done to; tools and prompts by their qualified names' }),
-    outcome: StringEnum(outcomes),
+    outcome: StringEnum(outcomes, {
+      description: 'begun: a server is about to be contacted, or its command started; the outcome has a row of its own'
+    }),
     reason: Type.Optional(Type.String({ description: 'Why it was refused, or failed' })),
     endpoint: Type.Optional(Type.String({ description: '`global`, or the name of a tool group' })),
     address: Type.Optional(Type.String()),
@@ -25,8 +27,19 @@ export const AuditEntry = Type.Object(
       )
     ),
     before: Type.Optional(OpenObject('What they were; of secrets the names alone')),
-    after: Type.Optional(OpenObject('What they are')),
-    version: Type.Optional(Type.String({ description: 'Version of the registry that a change made' }))
+    after: Type.Optional(OpenObject('What they are; of an attempt what is contacted or started')),
+    version: Type.Optional(Type.String({ description: 'Version of the registry that a change made' })),
+    purpose: Type.Optional(
+      Type.String({ description: 'Of `server.attempt` and `server.contact`: the action that asks for it' })
+    ),
+    fingerprint: Type.Optional(
+      Type.String({
+        description: 'Keyed hash of the command, arguments and environment, or URL and headers: the same for the same'
+      })
+    ),
+    failure: Type.Optional(Type.String({ description: 'Class of the failure, for example `unreachable`' })),
+    duration_ms: Type.Optional(Type.Integer({ description: 'What the contact took' })),
+    attempt: Type.Optional(Type.String({ description: '`id` of the attempt that this is the outcome of' }))
   },
   { $id: 'AuditEntry' }
 )

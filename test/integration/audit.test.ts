@@ -13,10 +13,13 @@ import { limits, quiet } from '../templates.ts'
 // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
 type Entry = any
 
+const contacts = new Set<unknown>(['server.attempt', 'server.contact'])
 const read = async (app: FastifyInstance, query = '') => {
   const answer = await app.inject(`/api/v0/audit${query}`)
   assert.equal(answer.statusCode, 200, answer.body)
-  return answer.json<{ entries: Entry[]; next_before?: string }>()
+  const page = answer.json<{ entries: Entry[]; next_before?: string }>()
+  // the rows about contacting servers have tests of their own
+  return { ...page, entries: page.entries.filter(({ action }) => !contacts.has(action)) }
 }
 const actions = (page: { entries: Entry[] }) => page.entries.map(({ action, target }) => `${action} ${target}`)
 const post = async (app: FastifyInstance, url: string, payload?: object) => {
@@ -258,7 +261,7 @@ const bad: readonly [query: string, error: string][] = [
   ['limit=0', '"limit" must be >= 1'],
   ['before=x', '"before" must be the id of a row'],
   ['from=yesterday', '"from" must be an ISO 8601 date, or date and time with zone'],
-  ['outcome=maybe', '"outcome" must be one of ok, refused, failed']
+  ['outcome=maybe', '"outcome" must be one of begun, ok, refused, failed']
 ]
 for (const [query, error] of bad) {
   test(`?${query} is refused: ${error}`, async (t) => {

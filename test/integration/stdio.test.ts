@@ -279,11 +279,13 @@ test('what a child creates is for its user alone, and the mask of the gateway st
   assert.equal(process.umask(), before)
 })
 
-test('the start and the end of a process are logged, without arguments and environment', async (t) => {
+test('the start and the end of a process are logged, without secrets in arguments and without environment', async (t) => {
   const { client, lives } = startGateway(t)
   const connection = await client('good.mjs', { env: { API_KEY: 'sentinel' } }).open(legacy())
   const about = { server: 'x', command: 'node', pid: connection.pid }
-  assert.deepEqual([...lives], [{ ...about, message: 'process started' }])
+  const [{ args, ...begin }] = lives as [{ args: string[] }]
+  assert.deepEqual(begin, { ...about, actor: 'towpath', message: 'process started' })
+  assert.match(args.join(' '), /good\.mjs$/)
   connection.close()
   await connection.ended
   const { ms, ...end } = lives[1]!

@@ -14,6 +14,9 @@ const columns: readonly Column<Entry>[] = [
   { head: 'action', value: ({ action }) => action },
   { head: 'outcome', value: ({ outcome }) => outcome },
   { head: 'target', value: ({ target }) => target },
+  { head: 'purpose', value: ({ purpose }) => purpose, isWide: true },
+  { head: 'failure', value: ({ failure }) => failure, isWide: true },
+  { head: 'fingerprint', value: ({ fingerprint }) => fingerprint?.slice(0, 12), isWide: true },
   { head: 'reason', value: ({ reason }) => reason, isWide: true }
 ]
 

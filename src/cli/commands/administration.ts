@@ -44,7 +44,7 @@ export function addAdministration(program: Command, run: Runner): void {
     .option('--actor <name>', 'only what this principal did')
     .option('--action <action>', 'for example server.create')
     .option('--target <name>', 'what it was done to')
-    .option('--outcome <outcome>', 'ok, refused or failed')
+    .option('--outcome <outcome>', 'begun, ok, refused or failed')
     .option('--from <moment>', 'ISO 8601')
     .option('--to <moment>', 'ISO 8601')
     .option('--before <id>', 'rows older than this one')

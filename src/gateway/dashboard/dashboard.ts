@@ -9,6 +9,7 @@ import type { ServerDetails, ServerTrial, ServerUpdate, ServerView } from '../..
 import type { ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
 import type { ServerInput } from '../../schemas/server.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
+import type { Attempts } from '../attempts.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
 import type { Changes } from '../changes.ts'
 import { boundIssuer } from '../bound-issuer.ts'
@@ -29,6 +30,7 @@ import { tryOut } from './trial.ts'
 
 export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
   readonly registry: Registry
+  readonly attempts: Attempts
   readonly changes: Changes
   readonly visitors: Visitors
   catalog(): Catalog
@@ -74,8 +76,8 @@ export interface Dashboard {
   clients(): readonly Visitor[]
   checks(servers: readonly ServerView[]): Promise<Check[]>
   /** Contacts a registered server; 404. */
-  test(name: string): Promise<ServerTrial>
-  trial(config: ServerConfig): Promise<ServerTrial>
+  test(caller: Caller, name: string): Promise<ServerTrial>
+  trial(caller: Caller, config: ServerConfig): Promise<ServerTrial>
   /** The present definition of an item is the accepted one from now on; 404. */
   accept(caller: Caller, kind: ItemKind, name: string): Promise<void>
   /** The whole configuration that an update asks for, kept secrets included; 400, 404. */
@@ -83,7 +85,7 @@ export interface Dashboard {
 }
 
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { registry, catalog, changes, visitors, targetOf, readOffer, readRegistered, findCommand } = options
+  const { registry, attempts, catalog, changes, visitors, targetOf, readOffer, readRegistered, findCommand } = options
   const views = createServerViews({ ...options, secretsOf: (stored) => readableSecrets(registry, stored) })
 
   const find = (name: string): ServerBlock => {
@@ -151,13 +153,15 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       ]
     },
 
-    async test(name) {
+    async test(caller, name) {
       const { stored } = find(name)
-      return tryOut(targetOf(stored), { read: readRegistered, stderr: () => options.stderr(name) })
+      const read = (target: Target) => attempts.during(caller, 'server.test', target, readRegistered)
+      return tryOut(targetOf(stored), { read, stderr: () => options.stderr(name) })
     },
-    trial(config) {
+    trial(caller, config) {
       const target = configTarget(config)
-      return tryOut(target, { read: readOffer, stderr: target.tail.lines })
+      const read = () => attempts.during(caller, 'server.dry_run', target, readOffer)
+      return tryOut(target, { read, stderr: target.tail.lines })
     },
 
     async accept(caller, kind, name) {

@@ -54,6 +54,7 @@ export function createOwnedSessions({ name, idleMs, open, onIdle }: OwnedSession
   }
   const begin = (key: string, need: Need): Owned => {
     const stages = new Opening()
+    stages.by = need.observation ?? null
     const session: Owned = {
       owner: need.owner,
       opening: open(need, stages),

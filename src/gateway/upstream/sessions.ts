@@ -24,7 +24,7 @@ export interface Need {
   /** Whether the caller wants the upstream's log messages. */
   readonly wantsLogs?: boolean
   /** The call that it is for: told what it waits for. */
-  readonly observation?: Pick<Observation, 'awaits'> | null
+  readonly observation?: Pick<Observation, 'awaits' | 'caller' | 'requestId'> | null
   /** Answers what the upstream has asked of its client before the call. */
   readonly sink: Sink
   /** Whether it must be a session that was opened just now: another one proved to be of no use. */
@@ -173,6 +173,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
   const openSingle = (need: Need): Underway => {
     const stages = new Opening()
+    stages.by = need.observation ?? null
     return { opening: openOwn(need, stages), stages }
   }
   const acquireSingle = (need: Need): Connection | Promise<Connection> => {

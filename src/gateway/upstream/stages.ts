@@ -2,6 +2,12 @@
 export const stages = ['queue', 'start', 'initialize'] as const
 export type Stage = (typeof stages)[number]
 
+/** Who a connection is made for, for log lines. */
+export interface StartedBy {
+  readonly caller: { readonly key: string }
+  readonly requestId: string | undefined
+}
+
 /**
  * What making a connection took, as `performance.now()` times; 0: that did not happen, or not yet. A class, since sessions
  * that serve one call have one for each.
@@ -16,6 +22,8 @@ export class Opening {
   openAt = 0
   /** What its process had written to stderr when it failed, without secrets. */
   stderr = ''
+  /** The call that it is made for; null: the gateway's own need. */
+  by: StartedBy | null = null
 }
 
 /** Milliseconds that a call waited in each stage, where that happened. */

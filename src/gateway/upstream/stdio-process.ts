@@ -3,8 +3,11 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { createRedactor, secretArguments } from '../../domain/redaction.ts'
+import { PRODUCT } from '../../domain/product.ts'
+import { createRedactor, secretArguments, withoutSecrets } from '../../domain/redaction.ts'
+import { clipped } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
+import type { StartedBy } from './stages.ts'
 import type { Children } from './stdio-children.ts'
 import {
   asIdentity,
@@ -34,6 +37,8 @@ export interface ProcessSettings {
   readonly env: Readonly<Record<string, string>>
   /** The gateway's own environment, of which a child gets seven names and `LC_*`. */
   readonly gatewayEnv: Readonly<Record<string, string | undefined>>
+  /** On whose behalf it is started; undefined: the gateway's own. */
+  readonly by?: StartedBy | undefined
   /** undefined: a fresh empty folder, removed at the end. */
   readonly cwd: string | undefined
   readonly uid: number | undefined
@@ -71,6 +76,9 @@ const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 /** Time for the last output after the exit; a grandchild may hold the pipes open for ever. */
 const LAST_OUTPUT_MS = 200
 const JUNK_PER_MINUTE = 20
+const LOGGED_ARGUMENTS = 20
+/** Characters of each argument in the log. */
+const LOGGED_LENGTH = 200
 
 const notTaken = () => new UpstreamFailure('crashed', 'the process does not take its input any more', { taken: false })
 
@@ -97,11 +105,20 @@ function withUmask<T>(start: () => T): T {
   }
 }
 
-/** Every start is told of (security page 3, stdio): with the command's name, never with arguments or environment. */
-function logLife(child: ChildProcess, { server, command, log }: ProcessSettings): void {
+/** Arguments for the log: without values that are secrets by their flag or in the environment, and cut. */
+function shownArguments({ args, env }: ProcessSettings): string[] {
+  const redact = createRedactor(Object.values(env))
+  const shown = withoutSecrets(args.slice(0, LOGGED_ARGUMENTS), () => '***')
+  return shown.map((arg) => clipped(redact(arg), LOGGED_LENGTH))
+}
+
+/** Every start is logged, with its actor and request: a process that is gone has left no other trace. */
+function logLife(child: ChildProcess, settings: ProcessSettings): void {
+  const { server, command, log, by } = settings
   const about = { server, command: basename(command), pid: child.pid }
   const start = performance.now()
-  log.info(about, 'process started')
+  const actor = { actor: by?.caller.key ?? PRODUCT, ...(by?.requestId ? { request_id: by.requestId } : {}) }
+  log.info({ ...about, args: shownArguments(settings), ...actor }, 'process started')
   child.once('exit', (code, signal) => {
     const ms = Math.round(performance.now() - start)
     log.debug({ ...about, ...(signal === null ? { code } : { signal }), ms }, 'process ended')

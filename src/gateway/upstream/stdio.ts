@@ -63,7 +63,10 @@ async function openConnection(
     connection?.onClose?.()
   }
   if (opening) opening.startedAt = performance.now()
-  const child: StdioProcess = await startProcess(settings, { onLine: (line) => peer.receive(line), onEnd: end })
+  const child: StdioProcess = await startProcess(
+    { ...settings, by: opening?.by ?? settings.by },
+    { onLine: (line) => peer.receive(line), onEnd: end }
+  )
   const close = () => {
     child.close()
     end(closedFailure())

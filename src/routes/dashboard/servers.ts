@@ -41,7 +41,8 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     },
     async (request, reply) => {
       const { body, query } = request
-      if (query.dry_run) return reply.code(200).send(await gateway.dashboard.trial(toServerConfig(body)))
+      if (query.dry_run)
+        return reply.code(200).send(await gateway.dashboard.trial(callerOf(request), toServerConfig(body)))
       const { force = false } = query
       const caller = callerOf(request)
       const done = await withSignIn(body, baseOf(request, publicUrl), (to) => gateway.register(caller, to, { force }))
@@ -76,7 +77,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
   app.post(
     '/servers/:name/test',
     { config, schema: { params, response: { 200: ServerTrial, ...failures(400, 404, 414, 415, 503) } } },
-    (request) => gateway.dashboard.test(request.params.name)
+    (request) => gateway.dashboard.test(callerOf(request), request.params.name)
   )
 
   app.patch(

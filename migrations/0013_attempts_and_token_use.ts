@@ -1,0 +1,26 @@
+import { sql, type Kysely } from 'kysely'
+
+/**
+ * Rows about contacting servers: `purpose` is the action that asks for it, `fingerprint` a keyed hash of the configuration
+ * that is used; the row with the outcome names that of the attempt. Tokens: when they were last used, and when they end.
+ */
+export async function up(db: Kysely<never>): Promise<void> {
+  await sql`
+    alter table audit_log
+      add column purpose text,
+      add column fingerprint text,
+      add column failure text,
+      add column duration_ms integer,
+      add column attempt bigint`.execute(db)
+  await sql`alter table access_tokens add column last_used_at timestamptz, add column expires_at timestamptz`.execute(
+    db
+  )
+}
+
+export async function down(db: Kysely<never>): Promise<void> {
+  await sql`alter table access_tokens drop column last_used_at, drop column expires_at`.execute(db)
+  await sql`
+    alter table audit_log
+      drop column purpose, drop column fingerprint, drop column failure, drop column duration_ms,
+      drop column attempt`.execute(db)
+}

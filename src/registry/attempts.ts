@@ -1,0 +1,49 @@
+import { createHmac } from 'node:crypto'
+import { difference } from '../domain/difference.ts'
+import { rowOf, safeRow, type AuditRow } from './audit.ts'
+import type { Attempt, AttemptEnd, Launch } from './model.ts'
+import type { Db } from './tables.ts'
+
+/** Fingerprints: equal where everything of the launch is equal. Keyed, so that secrets cannot be found by trying. */
+export const createFingerprint = (key: Buffer) => (launch: Launch) =>
+  createHmac('sha256', key).update(canonical(launch)).digest('hex')
+
+const inOrder = (entries: Readonly<Record<string, string>> = {}) =>
+  Object.entries(entries).toSorted(([a], [b]) => (a < b ? -1 : 1))
+
+/** As a list of fixed length, so that no two launches have one text. */
+const canonical = ({ transport, command, args = [], env, url, headers, bearer_token }: Launch) =>
+  JSON.stringify([transport, command ?? null, args, inOrder(env), url ?? null, inOrder(headers), bearer_token ?? null])
+
+const pick = ({ transport, command, args, env, url, headers, bearer_token }: Launch): Launch =>
+  ({ transport, command, args, env, url, headers, bearer_token }) as Launch
+
+export interface AttemptsOptions {
+  readonly db: Db
+  readonly key: Buffer
+  translating<T>(work: () => Promise<T>): Promise<T>
+  /** Takes a row that could not be written at once. */
+  later(row: AuditRow): void
+}
+
+/**
+ * Writes that a server is about to be contacted; rejects with a 503 AppError where that cannot be written. Resolves with the
+ * function that writes how it went; that one never rejects: what cannot be written at once is written later.
+ */
+export function createAttempts({ db, key, translating, later }: AttemptsOptions) {
+  const fingerprintOf = createFingerprint(key)
+  const insert = (row: AuditRow) => db.insertInto('audit_log').values(row).returning('id').executeTakeFirstOrThrow()
+
+  return async ({ launch, purpose, ...act }: Attempt): Promise<(end: AttemptEnd) => Promise<void>> => {
+    const whole = pick(launch)
+    const shared = { purpose, fingerprint: fingerprintOf(whole) }
+    const after = JSON.stringify(difference({}, { ...whole }).after)
+    const begun = safeRow(rowOf({ ...act, action: 'server.attempt' }, 'begun'))
+    const { id } = await translating(() => insert({ ...begun, ...shared, after }))
+    return async ({ outcome, failure = null, reason = null, durationMs }) => {
+      const ended = safeRow({ ...rowOf({ ...act, action: 'server.contact' }, outcome), failure, reason })
+      const row = { ...ended, ...shared, attempt: id, duration_ms: Math.round(durationMs), at: new Date() }
+      await translating(() => insert(row)).catch(() => later(row))
+    }
+  }
+}
