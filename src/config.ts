@@ -96,6 +96,9 @@ export interface Config {
     readonly sessionsPerPrincipal: number
     /** In enterprise mode. */
     readonly subscriptionsPerPrincipal: number
+    readonly subscriptionBytes: number
+    readonly callBytes: number
+    readonly pendingBytes: number
     /** In enterprise mode. */
     readonly callsPerPrincipal: number
     readonly connections: number
@@ -245,6 +248,9 @@ const readLimits = (read: Reader): Config['limits'] => ({
   sessions: read('sessions'),
   sessionsPerPrincipal: read('sessionsPerPrincipal'),
   subscriptionsPerPrincipal: read('subscriptionsPerPrincipal'),
+  subscriptionBytes: read('subscriptionBytes'),
+  callBytes: read('callBytes'),
+  pendingBytes: read('pendingBytes'),
   callsPerPrincipal: read('callsPerPrincipal'),
   connections: read('connections'),
   connectionsPerAddress: read('connectionsPerAddress'),

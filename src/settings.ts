@@ -458,6 +458,30 @@ export const settings = {
     about: 'Resources that one client may have subscribed to in enterprise mode; past it 429.',
     parse: count
   },
+  subscriptionBytes: {
+    variable: `${ENV_PREFIX}SUBSCRIPTION_BYTES`,
+    fallback: '33554432',
+    about:
+      'What is kept of resources that clients have subscribed to, of all clients; past it 429. One client may take a ' +
+      'quarter of it in enterprise mode.',
+    parse: bytes
+  },
+  callBytes: {
+    variable: `${ENV_PREFIX}CALL_BYTES`,
+    fallback: '134217728',
+    about:
+      'Requests of calls under way or waiting, of all callers; past it 503. One user or client may take a quarter of it in ' +
+      'enterprise mode; past that 429.',
+    parse: bytes
+  },
+  pendingBytes: {
+    variable: `${ENV_PREFIX}PENDING_BYTES`,
+    fallback: '268435456',
+    about:
+      'Unfinished answers and unanswered questions of upstreams, of all servers; past it 502. One server may take a quarter ' +
+      'of it.',
+    parse: bytes
+  },
   callsPerPrincipal: {
     variable: `${ENV_PREFIX}CALLS_PER_PRINCIPAL`,
     fallback: '64',
@@ -493,7 +517,7 @@ export const settings = {
     fallback: '134217728',
     about:
       'Bytes of all connections together that wait for callers to read them; past it the connections that were not read ' +
-      'from for longest are closed.',
+      'from for longest are closed. One client may take a quarter of it on MCP endpoints in enterprise mode.',
     parse: bytes
   },
   unreadAnswerMs: {

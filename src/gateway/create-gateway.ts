@@ -28,7 +28,7 @@ import { joinObservers, type Observer } from './observation.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
-import { createShares } from './shares.ts'
+import { createQuotas } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
 import { createStateApplier } from './state-applier.ts'
 import type { GatewayStats } from './stats.ts'
@@ -107,9 +107,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   // in enterprise mode there is nobody who would look
   const hasDashboard = config.mode === 'development'
   const observer = joinObservers([...options.observers, ...(hasDashboard ? [contacts.observer] : [])])
-  /** Without authentication all callers are one principal, who is not held to one caller's share. */
-  const shareOf = (limit: number) => createShares(config.mode === 'enterprise' ? limit : Infinity)
-  const calls = shareOf(limits.callsPerPrincipal)
+  const quotas = createQuotas(config.mode)
+  const calls = quotas.shareOf(limits.callsPerPrincipal)
   const later = createLater()
 
   const listChanges = createListChanges()
@@ -212,7 +211,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     watch,
     subscriptions,
     calls,
-    shareOf,
+    quotas,
     later,
     onSessionEnd: (session) => upstreams.endOwner(ownerOf(session)),
     log

@@ -360,10 +360,14 @@ export function elements(text: string, at = 0): Span[] {
 }
 
 /** The value of JSON text that has been checked, strings included. Most are plain strings and numbers. */
+/** V8 copies a part of a text up to this length, quotes included. */
+const LONGEST_COPIED = 14
+
 export function readValue(text: string, { start, end }: Span): unknown {
   const value = text.slice(start, end)
   const first = value.charCodeAt(0)
-  if (first === QUOTE && !value.includes('\\')) return value.slice(1, -1)
+  // a longer part of a text keeps the whole of it in memory, and names are kept: JSON.parse copies
+  if (first === QUOTE && value.length <= LONGEST_COPIED && !value.includes('\\')) return value.slice(1, -1)
   return isDigit(first) ? Number(value) : JSON.parse(value)
 }
 

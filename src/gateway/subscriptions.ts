@@ -28,6 +28,10 @@ interface Followed {
 
 /** Who comes back within this time costs the upstream nothing. */
 const LEAVE_DELAY_MS = 5_000
+/** Resources of all servers that wait for that; past it the upstream is told at once. */
+const MAX_LEAVING_BYTES = 4_194_304
+const ENTRY_BYTES = 512
+const sizeOf = (uri: string) => ENTRY_BYTES + 2 * uri.length
 
 /** An upstream may tell of a part of what was subscribed to. */
 export const isPartOf = (uri: string, whole: string) =>
@@ -46,8 +50,17 @@ export function readUri(params: string): string | undefined {
 /** `follow` is called when what is followed at a server is another set. */
 export function createSubscriptions(follow: (server: string) => Promise<void>): Subscriptions {
   const servers = new Map<string, Map<string, Followed>>()
+  let leavingBytes = 0
 
+  const stay = (entry: Followed, uri: string) => {
+    if (!entry.leaving) return
+    clearTimeout(entry.leaving)
+    entry.leaving = null
+    leavingBytes -= sizeOf(uri)
+  }
   const leave = (server: string, uri: string) => {
+    const entry = servers.get(server)?.get(uri)
+    if (entry) stay(entry, uri)
     const uris = servers.get(server)
     uris?.delete(uri)
     if (uris?.size === 0) servers.delete(server)
@@ -56,7 +69,10 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
   const remove = (server: string, uri: string, subscriber: Subscriber) => {
     const entry = servers.get(server)?.get(uri)
     if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return
-    entry.leaving ??= setTimeout(leave, LEAVE_DELAY_MS, server, uri).unref()
+    if (entry.leaving) return
+    if (leavingBytes + sizeOf(uri) > MAX_LEAVING_BYTES) return leave(server, uri)
+    leavingBytes += sizeOf(uri)
+    entry.leaving = setTimeout(leave, LEAVE_DELAY_MS, server, uri).unref()
   }
   return {
     async add(server, uri, subscriber) {
@@ -64,8 +80,7 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
       servers.set(server, uris)
       const known = uris.get(uri)
       const entry = known ?? { subscribers: new Set<Subscriber>(), leaving: null }
-      if (entry.leaving) clearTimeout(entry.leaving)
-      entry.leaving = null
+      stay(entry, uri)
       entry.subscribers.add(subscriber)
       uris.set(uri, entry)
       await follow(server)

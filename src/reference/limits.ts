@@ -16,7 +16,15 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
   ),
   Connections: of('connections', 'connectionsPerAddress', 'pipelinedRequests', 'unsentBytes', 'unreadAnswerMs'),
   'Calls and upstreams': of(
-    ...(['connectMs', 'callMs', 'callTotalMs', 'upstreamResponseBytes', 'callsPerPrincipal'] as const),
+    ...([
+      'connectMs',
+      'callMs',
+      'callTotalMs',
+      'upstreamResponseBytes',
+      'pendingBytes',
+      'callsPerPrincipal',
+      'callBytes'
+    ] as const),
     ...(['stdioProcesses', 'stdioQueue', 'spareSessions', 'oauthSessionMs'] as const)
   ),
   'Sessions and streams': of(
@@ -24,6 +32,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
       'sessions',
       'sessionsPerPrincipal',
       'subscriptionsPerPrincipal',
+      'subscriptionBytes',
       'sessionIdleMs',
       'streamBufferBytes'
     ] as const)

@@ -48,6 +48,13 @@ export const refuseNewWork =
     done()
   }
 
+/** The body, which the request then lets go of: it lives as long as its answer, a stream for hours. */
+export function takeBody(request: { body: Buffer | undefined }): Buffer {
+  const { body = Buffer.alloc(0) } = request
+  request.body = undefined
+  return body
+}
+
 /** Takes the response over: from here on everything is the protocol's own. */
 export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
   reply.hijack()

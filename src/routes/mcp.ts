@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../gateway/endpoint.ts'
-import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
+import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface McpOptions {
   readonly bodyLimit: number
@@ -29,7 +29,7 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
       url,
       { config: { ...config, readsFirst: true }, bodyLimit, ...hooks, preHandler: refuseNewWork(app) },
       (request, reply) => {
-        app.gateway.mcp.post(exchangeOf(request, reply), request.body ?? Buffer.alloc(0))
+        app.gateway.mcp.post(exchangeOf(request, reply), takeBody(request))
       }
     )
     app.get(url, { config, exposeHeadRoute: false, ...hooks }, (request, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { groupSse, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
-import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBytes, takeOver } from './mcp-request.ts'
+import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface SseOptions {
   readonly bodyLimit: number
@@ -32,8 +32,8 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
       messagePath(url),
       { config: { ...config, readsFirst: true }, bodyLimit, onRequest, preHandler: refuseNewWork(app) },
       (request, reply) => {
-        const { query, body = Buffer.alloc(0) } = request
-        app.gateway.mcp.postToSse(exchangeOf(request, reply), { sessionId: query.sessionId, body })
+        const { sessionId } = request.query
+        app.gateway.mcp.postToSse(exchangeOf(request, reply), { sessionId, body: takeBody(request) })
       }
     )
   }

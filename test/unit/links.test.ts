@@ -32,24 +32,49 @@ test('a link is known only to the principal that got it', () => {
   assert.equal(links.find('bob', 'a://1'), undefined)
 })
 
-test('the last server that sent a URI counts, and the oldest of too many is forgotten', () => {
+const link = (...uris: string[]) => json({ content: uris.map((uri) => ({ type: 'resource_link', uri })) })
+
+test('the last server that sent a URI counts', () => {
   const links = createLinks()
-  const link = (uri: string) => json({ content: [{ type: 'resource_link', uri }] })
   links.note('ann', 'alpha', link('a://1'))
   links.note('ann', 'beta', link('a://1'))
   assert.equal(links.find('ann', 'a://1'), 'beta')
-  for (let i = 0; i < 10_000; i++) links.note('ann', 'alpha', link(`x://${i}`))
-  assert.equal(links.find('ann', 'a://1'), undefined)
-  assert.equal(links.find('ann', 'x://9999'), 'alpha')
+  links.note('ann', 'alpha', link('a://1'))
+  assert.equal(links.find('ann', 'a://1'), 'alpha')
 })
 
-test('of too many links those of the principal with most are forgotten, and nobody else’s', () => {
+test('SR-H3 of too many links of a server those of the principal with most are forgotten, the oldest first', () => {
   const links = createLinks()
-  const link = (uri: string) => json({ content: [{ type: 'resource_link', uri }] })
   links.note('ann', 'alpha', link('a://1'))
   for (let i = 0; i < 20_000; i++) links.note('bob', 'alpha', link(`x://${i}`))
   assert.equal(links.find('ann', 'a://1'), 'alpha')
-  assert.deepEqual([links.find('bob', 'x://10000'), links.find('bob', 'x://10001')], [undefined, 'alpha'])
+  assert.deepEqual([links.find('bob', 'x://0'), links.find('bob', 'x://19999')], [undefined, 'alpha'])
+})
+
+test('SR-H3 a server that sends many or long links pushes out its own alone', () => {
+  const links = createLinks()
+  links.note('ann', 'good', link('a://1'))
+  const long = (i: number) => `x://${i}/${'x'.repeat(8_000)}`
+  for (let i = 0; i < 2_000; i++) links.note('ann', 'bad', link(long(i)))
+  assert.equal(links.find('ann', 'a://1'), 'good')
+  assert.deepEqual([links.find('ann', long(0)), links.find('ann', long(1_999))], [undefined, 'bad'])
+})
+
+test('SR-H3 a link that is longer than a request may name, and the thousand and first of a result, are not kept', () => {
+  for (const shape of ['link', 'resource', 'message']) {
+    const links = createLinks()
+    const body = (uris: readonly string[]) => {
+      const content = uris.map((uri) =>
+        shape === 'link' ? { type: 'resource_link', uri } : { type: 'resource', resource: { uri } }
+      )
+      return json(shape === 'message' ? { messages: content.map((each) => ({ content: each })) } : { content })
+    }
+    const long = `a://${'x'.repeat(10_000_000)}`
+    links.note('ann', 'alpha', body([long, 'a://short']))
+    assert.deepEqual([links.find('ann', long), links.find('ann', 'a://short')], [undefined, 'alpha'])
+    links.note('ann', 'alpha', body(Array.from({ length: 1_500 }, (_, i) => `b://${i}`)))
+    assert.deepEqual([links.find('ann', 'b://999'), links.find('ann', 'b://1000')], ['alpha', undefined])
+  }
 })
 
 test('what is no result, or holds a uri elsewhere, is passed over', () => {

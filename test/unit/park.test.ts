@@ -38,8 +38,8 @@ function open(t: TestContext, key = randomBytes(32)) {
     answer: ({ body }) => void given.push(body.toString())
   })
   const flow = { abandon: () => void abandoned++ }
-  const park = (exchange = exchangeOf(), questions = [question('elicitation/create')]) =>
-    parks.park(exchange, { flow, round: 0, questions })
+  const park = (exchange = exchangeOf(), questions = [question('elicitation/create')], server = 'alpha') =>
+    parks.park(exchange, { flow, server, round: 0, questions })
   return { parks, park, question, given, abandoned: () => abandoned }
 }
 
@@ -104,14 +104,14 @@ test('sixteen calls wait for a principal, a thousand in all', (t) => {
   assert.equal(park(), undefined)
   parks.take(exchangeOf(), states[0]!)
   assert.ok(park())
-  for (let i = 16; i < 1000; i++) assert.ok(park(exchangeOf({ principal: `p${i}` })))
+  for (let i = 16; i < 1000; i++) assert.ok(park(exchangeOf({ principal: `p${i}` }), undefined, `s${i % 4}`))
   assert.equal(park(exchangeOf({ principal: 'late' })), undefined)
 })
 
 test('without authentication the callers have no share each, only one in all', (t) => {
   const { park } = open(t)
   const anybody = { ...exchangeOf(), caller: developmentCaller }
-  for (let i = 0; i < 1000; i++) assert.ok(park(anybody))
+  for (let i = 0; i < 1000; i++) assert.ok(park(anybody, undefined, `s${i % 4}`))
   assert.equal(park(anybody), undefined)
 })
 
@@ -239,4 +239,23 @@ test('questions that are all taken back before they were asked ask nobody', asyn
   void next(questions).then(() => (isAsked = true))
   await new Promise((resolve) => setTimeout(resolve, 60))
   assert.equal(isAsked, false)
+})
+
+test('SR-H3 one server has a quarter of the places, and of the bytes of questions, at most', (t) => {
+  const { parks, park, question } = open(t)
+  const anybody = { ...exchangeOf(), caller: developmentCaller } as Exchange
+  for (let i = 0; i < 250; i++) assert.ok(park(anybody, [question('a')], 'bad'))
+  assert.equal(park(anybody, [question('a')], 'bad'), undefined)
+  assert.ok(park(anybody, [question('a')], 'good'))
+  parks.end(() => true)
+  assert.equal(parks.bytes, 0)
+  const large = [{ ...question('a'), params: `{"a":"${'x'.repeat(2_000_000)}"}` }]
+  let parked = 0
+  while (parked < 1_000 && park(anybody, large, 'bad')) parked++
+  assert.equal(parked, 4)
+  assert.ok(park(anybody, large, 'good'))
+  const state = park(anybody, large, 'other')!
+  const before = parks.bytes
+  parks.take(anybody, state)
+  assert.ok(parks.bytes < before - 2_000_000)
 })

@@ -5,7 +5,8 @@ import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createPushes } from '../../src/gateway/downstream/push.ts'
-import { createHeartbeat, Reply } from '../../src/gateway/downstream/reply.ts'
+import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
+import { Reply } from '../../src/gateway/downstream/reply.ts'
 import { until } from '../until.ts'
 
 const limits = { depth: 64, elements: Infinity }

@@ -6,7 +6,8 @@ import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import { openBatch } from '../../src/gateway/downstream/batch.ts'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
-import { createHeartbeat, Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
+import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
+import { Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
 import { Part, type Responder } from '../../src/gateway/downstream/responder.ts'
 import { until } from '../until.ts'
 
@@ -66,7 +67,10 @@ test('a list is what stands around its entries and they, under the id of the cal
       })
       assert.equal((await streamed.whole()).body.split('\n\n')[1], `event: message\ndata: ${expected}`)
       const told: (string | undefined)[] = []
-      const part = new Part({ message: () => {}, done: (_part, text) => told.push(text) }, id)
+      const part = new Part(
+        { message: () => {}, done: (_part, answer) => told.push(answer && Buffer.concat(answer.pieces).toString()) },
+        id
+      )
       list(part)
       assert.deepEqual(told, [expected])
     }

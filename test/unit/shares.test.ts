@@ -20,3 +20,12 @@ test('a share that was given back is there again, and what was refused takes not
     shares.give('a')
   }
 })
+
+test('SR-H2 shares in bytes have a limit of one principal and one of all', () => {
+  const shares = createShares(100, 250)
+  assert.deepEqual([shares.take('a', 60), shares.take('a', 41), shares.take('a', 40)], [true, false, true])
+  assert.deepEqual([shares.take('b', 100), shares.take('c', 51), shares.take('c', 50)], [true, false, true])
+  assert.deepEqual([shares.size, shares.of('a'), shares.of('d')], [250, 100, 0])
+  shares.give('a', 60)
+  assert.deepEqual([shares.size, shares.of('a'), shares.take('c', 50)], [190, 40, true])
+})

@@ -1,9 +1,10 @@
 import { checkJson, elements } from '../json.ts'
+import { joined, lengthOf } from '../pieces.ts'
 import { classify, LAST_BATCH_VERSION } from './era.ts'
 import type { Edge } from './exchange.ts'
 import { codes, errorText, ProtocolError, readMessage, structure, type Message, type MessageLimits } from './jsonrpc.ts'
 import type { Reply } from './reply.ts'
-import { Part, type Channel } from './responder.ts'
+import { Part, type Channel, type PartAnswer } from './responder.ts'
 
 const refuse = (reason: string) => new ProtocolError(codes.invalidRequest, `Invalid Request: ${reason}`)
 
@@ -45,6 +46,18 @@ export function readBatch(text: string, version: string | undefined, { limits, m
   return found.map(({ start, end }) => readElement(text.slice(start, end), inner))
 }
 
+const [bracket, comma, end] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer]
+
+const noRoom = (id: string) =>
+  Buffer.from(errorText(id, codes.internal, 'the answers of the batch are too long together'))
+
+/** Uncopied: a page of a list that is asked for a hundred times is in memory once. */
+const asArray = (answers: readonly PartAnswer[]): Buffer[] => [
+  bracket,
+  ...answers.flatMap(({ pieces }, i) => (i === 0 ? pieces : [comma, ...pieces])),
+  end
+]
+
 /**
  * A part of the answer for each message, in their order. The answer is one JSON array, unless something has to be said
  * before it is complete: then each answer is an event. An answer for which the array has no room is an error instead.
@@ -54,22 +67,29 @@ export function openBatch(
   reply: Reply,
   { heartbeat, maxBatchBytes }: Pick<Edge, 'heartbeat' | 'maxBatchBytes'>
 ): Part[] {
-  const waiting: string[] = []
+  const waiting: PartAnswer[] = []
   let size = 0
+  let own = 0
   let open = messages.length
-  const wait = (text: string, id: string) => {
-    const hasRoom = reply.isStream || size + Buffer.byteLength(text) <= maxBatchBytes
-    const kept = hasRoom ? text : errorText(id, codes.internal, 'the answers of the batch are too long together')
-    size += Buffer.byteLength(kept)
+  const wait = (answer: PartAnswer, id: string) => {
+    const length = lengthOf(answer.pieces)
+    const hasRoom = reply.isStream || size + length <= maxBatchBytes
+    const kept = hasRoom ? answer : { pieces: [noRoom(id)] }
+    size += lengthOf(kept.pieces) + 1
     waiting.push(kept)
+    if (reply.isStream) return
+    const { shared } = kept
+    if (shared) reply.holdShared(shared)
+    own += lengthOf(kept.pieces) - (shared?.length ?? 0)
+    reply.hold(own)
   }
   const flush = () => {
     reply.openStream()
-    for (const text of waiting.splice(0)) reply.message(text)
+    for (const { pieces } of waiting.splice(0)) reply.message(joined(pieces).toString())
   }
   const finish = () => {
     if (reply.isStream) return reply.close()
-    if (waiting.length > 0) return reply.whole(Buffer.from(`[${waiting.join(',')}]`), 200)
+    if (waiting.length > 0) return reply.parts(asArray(waiting))
     if (messages.every(({ kind }) => kind !== 'request')) return reply.empty(202)
     // each call was cancelled, so nothing is answered
     flush()
@@ -80,9 +100,9 @@ export function openBatch(
       flush()
       reply.message(text)
     },
-    done(part, text) {
+    done(part, answer) {
       heartbeat.delete(part)
-      if (text !== undefined) wait(text, part.id)
+      if (answer) wait(answer, part.id)
       if (reply.isStream) flush()
       if (--open === 0) finish()
     }

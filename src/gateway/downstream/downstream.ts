@@ -160,9 +160,15 @@ export function createDownstream(edge: Edge, log: { error(details: object, text:
     }
   }
   const serve = (http: HttpExchange, work: (reply: Reply) => Promise<void> | void) => {
-    const { heartbeat, maxBufferedBytes } = edge
+    const { heartbeat, maxBufferedBytes, unsent } = edge
     const acceptsStream = accepts(http.headers, 'text/event-stream')
-    const reply = new Reply(http.response, { heartbeat, principal: http.caller.key, acceptsStream, maxBufferedBytes })
+    const reply = new Reply(http.response, {
+      heartbeat,
+      principal: http.caller.key,
+      acceptsStream,
+      maxBufferedBytes,
+      unsent
+    })
     run(http.requestId, reply, () => work(reply))
   }
   const post = (http: HttpExchange, reply: Reply, body: Buffer) => {

@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts'
 import type { Registry } from '../../registry/registry.ts'
 import type { Later } from '../later.ts'
 import type { Observer } from '../observation.ts'
-import type { Shares } from '../shares.ts'
+import type { Quotas, Shares } from '../shares.ts'
 import type { Subscriptions } from '../subscriptions.ts'
 import { createCursors } from './cursor.ts'
 import { createElicitations } from './elicitations.ts'
@@ -13,8 +13,9 @@ import { createIntroductions } from './introductions.ts'
 import { createLinks } from './links.ts'
 import { createParks } from './park.ts'
 import { createReplays } from './replay.ts'
-import { createHeartbeat } from './reply.ts'
+import { createHeartbeat } from './heartbeat.ts'
 import { createSessions, type Session } from './session.ts'
+import { createUnsent } from './unsent.ts'
 import type { Watch } from './watch.ts'
 
 export interface EdgeOptions {
@@ -28,8 +29,7 @@ export interface EdgeOptions {
   readonly subscriptions: Subscriptions
   /** Calls under way of each principal. */
   readonly calls: Shares
-  /** Makes the shares of something else, of which one principal may have so much. */
-  readonly shareOf: (limit: number) => Shares
+  readonly quotas: Quotas
   readonly later: Later
   /** What the MCP edge had of it has ended. */
   readonly onSessionEnd: (session: Session) => void
@@ -38,7 +38,7 @@ export interface EdgeOptions {
 
 /** What the exchanges of one gateway share: its sessions, keys and limits. */
 export function createEdge(options: EdgeOptions): Edge {
-  const { registry, version, core, observer, watch, subscriptions, calls, shareOf, later, log } = options
+  const { registry, version, core, observer, watch, subscriptions, calls, quotas, later, log } = options
   const { limits, timeouts } = options.config
   const identity = { name: PRODUCT, title: TITLE, version }
   const replays = createReplays()
@@ -46,7 +46,7 @@ export function createEdge(options: EdgeOptions): Edge {
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
-    shares: shareOf(limits.sessionsPerPrincipal),
+    shares: quotas.shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
     announce(mark) {
       registry
@@ -78,14 +78,16 @@ export function createEdge(options: EdgeOptions): Edge {
     observer,
     shares: {
       calls,
-      streams: shareOf(limits.sessionsPerPrincipal),
-      subscriptions: shareOf(limits.subscriptionsPerPrincipal)
+      streams: quotas.shareOf(limits.sessionsPerPrincipal),
+      subscriptions: quotas.shareOf(limits.subscriptionsPerPrincipal),
+      subscriptionBytes: quotas.bytesOf(limits.subscriptionBytes)
     },
     maxStreams: limits.sessions,
     limits: { depth: limits.jsonDepth, elements: limits.jsonElements, identifierBytes: limits.identifierBytes },
     maxBatch: limits.batch,
     maxBatchBytes: limits.batchBytes,
     maxBufferedBytes: limits.streamBufferBytes,
+    unsent: createUnsent(quotas.partOf(limits.unsentBytes), limits.unsentBytes),
     later,
     identity,
     serverInfo: JSON.stringify(identity)

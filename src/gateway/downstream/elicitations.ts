@@ -1,5 +1,6 @@
 import { isObject } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION } from '../../domain/protocol.ts'
+import { createKept } from '../kept.ts'
 import type { Answer } from '../upstream/call.ts'
 import { listenerOf } from './listen.ts'
 import type { Responder } from './responder.ts'
@@ -28,7 +29,11 @@ export interface Elicitations {
   endSession(session: Session): void
 }
 
-const MAX_VISITS = 10_000
+const MAX_ID_CHARACTERS = 8_192
+const MAX_BYTES = 4_194_304
+const MAX_BYTES_PER_SERVER = 1_048_576
+/** A visit is over by then: sign-in pages wait for minutes. */
+const MAX_AGE_MS = 3_600_000
 
 const parse = (text: string): unknown => {
   try {
@@ -40,21 +45,20 @@ const parse = (text: string): unknown => {
 
 const idOf = (params: unknown): string | undefined => {
   const id = isObject(params) ? params['elicitationId'] : undefined
-  return typeof id === 'string' ? id : undefined
+  return typeof id === 'string' && id.length <= MAX_ID_CHARACTERS ? id : undefined
 }
 
 export function createElicitations(): Elicitations {
-  // the oldest first
-  const visitors = new Map<string, Visitor>()
-  const keyOf = (server: string, id: string) => `${server}\0${id}`
+  const visitors = createKept<Visitor>({
+    maxBytes: MAX_BYTES,
+    maxBytesPerOwner: MAX_BYTES_PER_SERVER,
+    maxAgeMs: MAX_AGE_MS
+  })
 
   const remember = (server: string, params: unknown, visitor: Visitor) => {
     const id = idOf(params)
     if (id === undefined || visitor.session.version < LATEST_LEGACY_VERSION) return
-    const key = keyOf(server, id)
-    visitors.delete(key)
-    visitors.set(key, visitor)
-    if (visitors.size > MAX_VISITS) visitors.delete(visitors.keys().next().value!)
+    visitors.set(server, visitor.session.principal, id, visitor)
   }
   return {
     note(server, params, visitor) {
@@ -64,15 +68,16 @@ export function createElicitations(): Elicitations {
       for (const params of readElicitations(answer) ?? []) remember(server, params, visitor)
     },
     completed(server, params) {
-      const key = keyOf(server, idOf(parse(params)) ?? '')
-      const visitor = visitors.get(key)
-      if (!visitor) return
-      visitors.delete(key)
+      const id = idOf(parse(params))
+      const found = id === undefined ? undefined : visitors.newest(id, { owner: server })
+      if (!found) return
+      visitors.delete(server, found.holder, id!)
+      const visitor = found.value
       const stream = visitor.reply && !visitor.reply.isEnded ? visitor.reply : listenerOf(visitor.session)
       stream?.message(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":${params}}`)
     },
     endSession(session) {
-      for (const [key, visitor] of visitors) if (visitor.session === session) visitors.delete(key)
+      visitors.deleteWhere((visitor) => visitor.session === session)
     }
   }
 }

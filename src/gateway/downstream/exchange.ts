@@ -18,10 +18,11 @@ import type { Introductions } from './introductions.ts'
 import type { Links } from './links.ts'
 import type { Parks } from './park.ts'
 import type { Replays } from './replay.ts'
-import type { Heartbeat } from './reply.ts'
+import type { Heartbeat } from './heartbeat.ts'
 import type { Responder } from './responder.ts'
 import type { Session, Sessions } from './session.ts'
 import type { EdgeShares } from './shares.ts'
+import type { Unsent } from './unsent.ts'
 import type { Watch } from './watch.ts'
 
 /** One HTTP request on an MCP endpoint, after Host, Origin and authentication. */
@@ -91,6 +92,8 @@ export interface Edge {
   /** Of its answers, which wait for each other. */
   readonly maxBatchBytes: number
   readonly maxBufferedBytes: number
+  /** Answers that clients have not read yet. */
+  readonly unsent: Unsent
   readonly later: Later
   readonly identity: Identity
   /** The same as JSON text. */

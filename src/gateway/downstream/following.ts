@@ -7,7 +7,10 @@ import type { Exchange } from './exchange.ts'
 /** Resources that one client follows, each by the URI that it used itself. */
 export interface Following {
   readonly size: number
-  /** Settles when the upstream knows, could not be told, or takes too long; false: its client has its share already. */
+  /**
+   * Settles when the upstream knows, could not be told, or takes too long; false: its client, or its principal, has its
+   * share already.
+   */
   add(asked: string, target: ResourceTarget): Promise<boolean>
   /** Does nothing where it is not followed. */
   delete(asked: string): void
@@ -27,8 +30,11 @@ export type TellUpstream = (
   uri: string
 ) => Promise<boolean>
 
-/** What one client may follow. */
+/** What one client may follow, and what may be kept of it. */
 export const MAX_FOLLOWED = 1_000
+const MAX_FOLLOWED_BYTES = 4_194_304
+/** What a resource that is followed takes beside its URIs, about: here, with who else follows it, and upstream. */
+const ENTRY_BYTES = 1_024
 const TOLD_MS = 5_000
 
 /** Whether a resource that the caller sees can be followed. */
@@ -40,6 +46,8 @@ interface Followed {
   /** The upstream's own. */
   readonly uri: string
   readonly isAlias: boolean
+  /** What is kept of it. */
+  readonly bytes: number
   /** Told of in the client's own session. What the gateway's session hears of it is the same, and not told again. */
   isOwn: boolean
   readonly stop: () => void
@@ -55,8 +63,24 @@ export function createFollowing(
   own: TellUpstream = async () => false
 ): Following {
   const { core, subscriptions } = edge
-  const shares = edge.shares.subscriptions
+  const { subscriptions: shares, subscriptionBytes } = edge.shares
   const followed = new Map<string, Followed>()
+  let held = 0
+
+  const take = (bytes: number): boolean => {
+    if (held + bytes > MAX_FOLLOWED_BYTES || !shares.take(caller.key)) return false
+    if (!subscriptionBytes.take(caller.key, bytes)) {
+      shares.give(caller.key)
+      return false
+    }
+    held += bytes
+    return true
+  }
+  const give = (bytes: number) => {
+    held -= bytes
+    shares.give(caller.key)
+    subscriptionBytes.give(caller.key, bytes)
+  }
 
   const formOf = ({ server, isAlias }: Followed, changed: string) => (isAlias ? aliasOf(server, changed) : changed)
   const isVisible = (server: string, uri: string) => {
@@ -72,13 +96,13 @@ export function createFollowing(
     const entry = followed.get(asked)
     if (!entry) return
     followed.delete(asked)
-    shares.give(caller.key)
+    give(entry.bytes)
     entry.stop()
     const { server, uri, isOwn } = entry
     const isLast = [...followed.values()].every((other) => other.server !== server || other.uri !== uri)
     if (isOwn && isLast) void own(server, 'resources/unsubscribe', uri)
   }
-  const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget) => {
+  const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
     const subscriber = {
       updated(changed: string) {
         if (!entry.isOwn && isVisible(name, changed)) tell(formOf(entry, changed))
@@ -90,7 +114,7 @@ export function createFollowing(
       }
     }
     const stop = () => subscriptions.delete(name, uri, subscriber)
-    const entry: Followed = { server: name, uri, isAlias, isOwn: false, stop }
+    const entry: Followed = { server: name, uri, isAlias, bytes, isOwn: false, stop }
     followed.set(asked, entry)
     return Promise.all([subscriptions.add(name, uri, subscriber), subscribeOwn(entry)])
   }
@@ -100,10 +124,11 @@ export function createFollowing(
     },
     async add(asked, target) {
       if (followed.has(asked)) return true
-      if (!shares.take(caller.key)) return false
+      const bytes = ENTRY_BYTES + 2 * (asked.length + target.uri.length)
+      if (!take(bytes)) return false
       const stop = new AbortController()
       const late = wait(TOLD_MS, undefined, { signal: stop.signal, ref: false }).catch(() => {})
-      await Promise.race([follow(asked, target), late])
+      await Promise.race([follow(asked, target, bytes), late])
       stop.abort()
       return true
     },
@@ -121,8 +146,8 @@ export function createFollowing(
       for (const entry of followed.values()) if (entry.server === server) entry.isOwn = false
     },
     close() {
-      for (const { stop } of followed.values()) {
-        shares.give(caller.key)
+      for (const { stop, bytes } of followed.values()) {
+        give(bytes)
         stop()
       }
       followed.clear()

@@ -148,7 +148,7 @@ async function converse(exchange: Exchange, server: ServerBlock, flow: Flow, rou
   reply.onLeave = () => flow.call.stop(callerLeft())
   const { forwarded, questions } = await flow.next()
   if (forwarded) replyAnswer(exchange, server, forwarded, rewrite)
-  else if (questions) ask(exchange, { flow, round, questions })
+  else if (questions) ask(exchange, { flow, server: server.name, round, questions })
 }
 
 /** The caller is back with answers; where some are missing it is asked the same again. */

@@ -11,8 +11,9 @@ import { logMessage } from './log-message.ts'
 import { createPushes, type Push } from './push.ts'
 import type { Session } from './session.ts'
 
-/** Questions outside of calls that one client may have open; more are refused. */
+/** Questions outside of calls that one client may have open, and those of one server among them; more are refused. */
 const MAX_OPEN = 100
+const MAX_OPEN_PER_SERVER = 25
 
 const tooMany = errorAnswer(-32603, 'Too many requests at a time')
 
@@ -41,7 +42,8 @@ function createHome({ edge, caller, endpoint }: Exchange, session: Session): Hom
     async request(server, method, params, asking) {
       const scope = scopeWith(server)
       if (!scope || !mayAsk(session.capabilities, method, params)) return methodNotFound
-      if (open.size >= MAX_OPEN) return tooMany
+      const ofServer = [...open.values()].filter((from) => from === server).length
+      if (open.size >= MAX_OPEN || ofServer >= MAX_OPEN_PER_SERVER) return tooMany
       edge.elicitations.note(server, params, { session, reply: null })
       session.pushes ??= createPushes(session)
       const push = session.pushes.ask(null, method, needsLabel(scope) ? labelled(method, params, server) : params)

@@ -1,4 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
+import { createKept } from '../kept.ts'
 import type { Payload } from '../payload.ts'
 
 /**
@@ -12,13 +13,13 @@ export interface Links {
   find(principal: string, uri: string): string | undefined
 }
 
-interface Link {
-  readonly server: string
-  readonly at: number
-}
-
-const MAX_LINKS = 10_000
+/** A longer URI could not be asked for either: it is past the limit of identifiers in requests. */
+const MAX_URI_CHARACTERS = 8_192
+const MAX_BYTES = 8_388_608
+const MAX_BYTES_PER_SERVER = 2_097_152
 const MAX_AGE_MS = 3_600_000
+/** Links that are noted of one result. */
+const MAX_PER_RESULT = 1_000
 /** Results without these bytes hold no link; most do not, and are not parsed. */
 const MARK = '"uri"'
 
@@ -46,35 +47,22 @@ function parse(body: Payload): unknown {
 }
 
 export function createLinks(): Links {
-  // of each principal, the oldest first
-  const principals = new Map<string, Map<string, Link>>()
-  let size = 0
-
-  /** Who has most gives way, so that nobody pushes out what others need. */
-  const forgetOne = () => {
-    const [principal, links] = [...principals].reduce((a, b) => (b[1].size > a[1].size ? b : a))
-    links.delete(links.keys().next().value!)
-    if (links.size === 0) principals.delete(principal)
-    size--
-  }
-  const keep = (principal: string, uri: string, server: string) => {
-    const links = principals.get(principal) ?? new Map<string, Link>()
-    principals.set(principal, links)
-    if (!links.delete(uri)) size++
-    links.set(uri, { server, at: performance.now() })
-    if (size > MAX_LINKS) forgetOne()
-  }
+  const kept = createKept<true>({
+    maxBytes: MAX_BYTES,
+    maxBytesPerOwner: MAX_BYTES_PER_SERVER,
+    maxAgeMs: MAX_AGE_MS
+  })
   return {
     note(principal, server, body) {
       if (!body.includes(MARK)) return
+      let left = MAX_PER_RESULT
       for (const block of blocks(parse(body))) {
         const uri = uriOf(block)
-        if (uri !== undefined) keep(principal, uri, server)
+        if (uri === undefined || uri.length > MAX_URI_CHARACTERS) continue
+        kept.set(server, principal, uri, true)
+        if (--left === 0) return
       }
     },
-    find(principal, uri) {
-      const link = principals.get(principal)?.get(uri)
-      return link && performance.now() - link.at < MAX_AGE_MS ? link.server : undefined
-    }
+    find: (principal, uri) => kept.newest(uri, { holder: principal })?.owner
   }
 }

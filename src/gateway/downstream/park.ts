@@ -3,6 +3,7 @@ import { isObject } from '../../domain/is-object.ts'
 import { members } from '../json.ts'
 import type { Caller } from '../gateway.ts'
 import { Payload } from '../payload.ts'
+import { createShares } from '../shares.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
@@ -26,6 +27,8 @@ export interface Abandonable {
 /** A call that waits for its caller to come back (proxy page 5.1). */
 export interface Parked<Flow> {
   readonly flow: Flow
+  /** Name of the server that asks. */
+  readonly server: string
   readonly questions: readonly Question[]
   readonly round: number
 }
@@ -34,12 +37,15 @@ interface Entry<Flow extends Abandonable> extends Parked<Flow> {
   readonly principal: string
   readonly endpoint: string
   readonly digest: string
+  readonly bytes: number
   readonly timer: NodeJS.Timeout
 }
 
 export interface Parks<Flow extends Abandonable> {
   /** Calls that wait. */
   readonly size: number
+  /** What is kept of them. */
+  readonly bytes: number
   /** The `requestState` under which the call waits, signed, for one use; undefined where too many wait already. */
   park(exchange: Exchange, parked: Parked<Flow>): string | undefined
   /** Whether a state is one of ours; an upstream's own passes through. */
@@ -53,6 +59,12 @@ export interface Parks<Flow extends Abandonable> {
 const ROUND_MS = 600_000
 const MAX_PARKED = 1_000
 const MAX_PER_PRINCIPAL = 16
+/** Of one server, which decides how much it asks: the places of the others stay free. */
+const MAX_PER_SERVER = 250
+const MAX_BYTES = 33_554_432
+const MAX_BYTES_PER_SERVER = 8_388_608
+/** What a call that waits takes beside texts, about. */
+const ENTRY_BYTES = 4_096
 const VERSION = 'twp1'
 
 const keyOf = (index: number) => `input-${index + 1}`
@@ -66,6 +78,10 @@ function digestOf({ method, text, paramMembers }: Message): string {
   }
   return hash.digest('base64url')
 }
+
+/** The questions and the request, as texts. */
+const bytesOf = (questions: readonly Question[], { text }: Message): number =>
+  questions.reduce((sum, { params }) => sum + params.length, ENTRY_BYTES + text.length)
 
 const cancelled: Answer = { kind: 'result', body: Payload.of('{"action":"cancel"}') }
 const LATE = 'the caller did not come back in time'
@@ -115,6 +131,8 @@ export const invalidState = ({ id }: Message) =>
 
 export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> {
   const entries = new Map<string, Entry<Flow>>()
+  const places = createShares(MAX_PER_SERVER)
+  const kept = createShares(MAX_BYTES_PER_SERVER, MAX_BYTES)
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
   /** Tells our states from those of upstreams, which may be gateways of the same make with another key. */
   const prefix = `${VERSION}.${sign(VERSION).slice(0, 8)}.`
@@ -127,11 +145,22 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
   /** Without authentication all callers are one principal, who cannot be held to one caller's share. */
   const hasTooMany = ({ kind, key: principal }: Caller) =>
     kind !== 'development' && countOf(principal) >= MAX_PER_PRINCIPAL
+  const remove = (id: string, { server, bytes, timer }: Entry<Flow>) => {
+    entries.delete(id)
+    clearTimeout(timer)
+    places.give(server)
+    kept.give(server, bytes)
+  }
+  const takePlace = (server: string, bytes: number): boolean => {
+    if (!places.take(server)) return false
+    if (kept.take(server, bytes)) return true
+    places.give(server)
+    return false
+  }
   const expire = (id: string, reason?: string) => {
     const entry = entries.get(id)
-    entries.delete(id)
     if (!entry) return
-    clearTimeout(entry.timer)
+    remove(id, entry)
     giveUp(entry.questions, reason)
     entry.flow.abandon()
   }
@@ -144,12 +173,16 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
     get size() {
       return entries.size
     },
+    get bytes() {
+      return kept.size
+    },
     park(exchange, parked) {
       const { caller, endpoint, message } = exchange
-      if (entries.size >= MAX_PARKED || hasTooMany(caller)) return undefined
+      const bytes = bytesOf(parked.questions, message)
+      if (entries.size >= MAX_PARKED || hasTooMany(caller) || !takePlace(parked.server, bytes)) return undefined
       const id = randomBytes(16).toString('base64url')
       const timer = setTimeout(expire, ROUND_MS, id).unref()
-      entries.set(id, { ...parked, principal: caller.key, endpoint, digest: digestOf(message), timer })
+      entries.set(id, { ...parked, principal: caller.key, endpoint, digest: digestOf(message), bytes, timer })
       return `${prefix}${id}.${sign(id)}`
     },
     isOurs: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
@@ -160,8 +193,7 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
       const isSame =
         entry?.principal === caller.key && entry.endpoint === endpoint && entry.digest === digestOf(message)
       if (!entry || !isSame) throw invalidState(message)
-      entries.delete(id)
-      clearTimeout(entry.timer)
+      remove(id, entry)
       return entry
     },
     end(isOver) {

@@ -5,9 +5,13 @@ import type { Session } from './session.ts'
 
 /** What one stream may keep (proxy page 3.18); its last event stays whatever its size. */
 const MAX_EVENTS = 256
-const MAX_CHARACTERS = 1_048_576
+const MAX_BYTES = 1_048_576
 /** What all streams may keep together. */
 const MAX_TOTAL = 67_108_864
+/** What a stream that has ended takes beside its events, about: it holds the answer that it began as. */
+const TRACK_BYTES = 4_096
+/** V8 holds a text in one byte a character, or in two where one of them needs it. */
+const sizeOf = (line: string) => (Buffer.byteLength(line) === line.length ? 1 : 2) * line.length
 /** Streams of one session that have ended. */
 const MAX_ENDED = 256
 const KEEP_MS = 300_000
@@ -80,7 +84,7 @@ export function createReplays(): Replays {
   const forget = (track: Track) => {
     track.isEnded = true
     live.delete(track)
-    ended.delete(track)
+    if (ended.delete(track)) grow(track, -TRACK_BYTES)
     byId.delete(track.id)
     track.session.tracks?.delete(track)
     grow(track, -track.size)
@@ -88,9 +92,9 @@ export function createReplays(): Replays {
     track.events.length = 0
   }
   const shift = (track: Track) => {
-    const { length } = track.events.shift()!
-    track.size -= length
-    grow(track, -length)
+    const size = sizeOf(track.events.shift()!)
+    track.size -= size
+    grow(track, -size)
   }
   /** Who keeps most gives way, so that nobody pushes out what others need: first of its streams those that ended first. */
   const makeRoom = () => {
@@ -120,8 +124,10 @@ export function createReplays(): Replays {
     track.idleSince = performance.now()
     live.delete(track)
     ended.add(track)
+    grow(track, TRACK_BYTES)
     track.reader?.hangUp()
     track.reader = null
+    makeRoom()
     const { tracks } = track.session
     if (!tracks || tracks.size <= MAX_ENDED) return
     for (const old of tracks) if (old.isEnded) return forget(old)
@@ -151,9 +157,10 @@ export function createReplays(): Replays {
     add(track, line) {
       if (track.isEnded) return
       track.events.push(line)
-      track.size += line.length
-      grow(track, line.length)
-      while (track.events.length > MAX_EVENTS || (track.size > MAX_CHARACTERS && track.events.length > 1)) shift(track)
+      const size = sizeOf(line)
+      track.size += size
+      grow(track, size)
+      while (track.events.length > MAX_EVENTS || (track.size > MAX_BYTES && track.events.length > 1)) shift(track)
       track.last++
       track.reader?.event(line, `${track.id}_${track.last}`)
       makeRoom()

@@ -1,12 +1,14 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { createBag } from '../bag.ts'
 import { Payload } from '../payload.ts'
+import { lengthOf, type Pieces } from '../pieces.ts'
 import type { Answer } from '../upstream/call.ts'
 import { errorText } from './jsonrpc.ts'
+import type { Heartbeat } from './heartbeat.ts'
 import type { Replays, Track } from './replay.ts'
 import type { Responder } from './responder.ts'
 import type { Session } from './session.ts'
+import type { Holding, Unsent } from './unsent.ts'
 
 /**
  * Said here and not by the guard: a header in `writeHead` costs a fraction of one by `setHeader`, and MCP answers are
@@ -31,59 +33,17 @@ const KEEP_ALIVE_MS = 15_000
 /** Streams that were opened together do not all speak in the same second: some are this much earlier each time. */
 const SPREAD_MS = 4_000
 const SPREAD_STEPS = 64
-/** Every reply is looked at once in this time, some at each tick: to write to thousands at once would hold up calls. */
-const BEAT_MS = 1_000
-const TICKS = 20
 /** Below this size bytes are sent for less as one string with what stands around them (8 kB: for a quarter more). */
 const SMALL_BYTES = 4_096
+
+/** Answers from this size on are counted while nobody reads them. */
+const COUNTED_BYTES = 65_536
 
 /** White space between tokens may be a line break, which would end an event; inside JSON strings none can stand. */
 const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text)
 
 const earliness = (slot: number) => ((slot % SPREAD_STEPS) * SPREAD_MS) / SPREAD_STEPS
 const uncork = (socket: Socket) => socket.uncork()
-
-/** Keeps open replies alive, with one timer for all of them. */
-export interface Heartbeat {
-  add(reply: Responder): void
-  delete(reply: Responder): void
-  /** Gives up what is under way for these principals. */
-  end(isOver: (principal: string) => boolean): void
-  /** Ends every open stream. */
-  close(): void
-}
-
-export function createHeartbeat(): Heartbeat {
-  const replies = createBag<Responder>()
-  let timer: NodeJS.Timeout | null = null
-  let next = 0
-  const stop = () => {
-    if (timer) clearInterval(timer)
-    timer = null
-  }
-  const beat = () => {
-    const now = performance.now()
-    for (let left = Math.ceil(replies.size / TICKS); left > 0; left--) {
-      if (next >= replies.size) next = 0
-      replies.at(next++)?.beat(now)
-    }
-    if (replies.size === 0) stop()
-  }
-  return {
-    add(reply) {
-      replies.add(reply)
-      timer ??= setInterval(beat, BEAT_MS / TICKS).unref()
-    },
-    delete: (reply) => replies.delete(reply),
-    end(isOver) {
-      for (const reply of replies) reply.revoke(isOver)
-    },
-    close() {
-      stop()
-      for (const reply of replies) if (reply.isStream) reply.close()
-    }
-  }
-}
 
 export interface ReplyOptions {
   readonly heartbeat: Heartbeat
@@ -93,6 +53,8 @@ export interface ReplyOptions {
   readonly acceptsStream: boolean
   /** Bytes that may wait for a client that does not read, before its stream is ended. */
   readonly maxBufferedBytes: number
+  /** Counts what its client does not read. Absent: nobody does. */
+  readonly unsent?: Unsent
 }
 
 /**
@@ -108,6 +70,7 @@ export class Reply implements Responder {
   private track: Track | null = null
   private replays: Replays | null = null
   private session: Session | null = null
+  private holding: Holding | null = null
   isStream = false
   isEnded = false
   /** Called once when the reply is over without a complete answer: the client has gone, or its stream was closed here. */
@@ -135,6 +98,7 @@ export class Reply implements Responder {
   }
 
   list(id: string, before: string, entries: Buffer, after: string): void {
+    this.holdShared(entries)
     this.envelope(`{"jsonrpc":"2.0","id":${id},"result":${before}`, Payload.ofBytes(entries), `${after}}`, 200)
   }
 
@@ -205,6 +169,7 @@ export class Reply implements Responder {
 
   beat(now: number): void {
     if (this.isEnded) return
+    if (this.isStream && this.holding) this.hold(this.response.writableLength)
     if (!this.isStream && this.options.acceptsStream && now - this.createdAt >= QUIET_MS) {
       this.openStream()
       this.frame(': keep-alive\n\n')
@@ -213,8 +178,26 @@ export class Reply implements Responder {
     }
   }
 
+  /** What waits for this answer to be complete or to be read, in bytes; little is not counted. */
+  hold(bytes: number): void {
+    if (bytes < COUNTED_BYTES && this.holding === null) return
+    this.open()?.set(bytes)
+  }
+
+  /** A part of the answer that other answers hold as well. */
+  holdShared({ buffer, length }: Buffer): void {
+    if (length >= COUNTED_BYTES) this.open()?.share(buffer)
+  }
+
+  private open(): Holding | null {
+    const { unsent, principal } = this.options
+    if (!unsent || this.response.destroyed) return null
+    return (this.holding ??= unsent.open(principal, () => this.response.destroy()))
+  }
+
   private left(): void {
     this.options.heartbeat.delete(this)
+    this.holding?.close()
     if (this.isEnded || (this.track && this.replays?.drop(this.track, this))) return
     this.isEnded = true
     this.onLeave?.()
@@ -235,6 +218,7 @@ export class Reply implements Responder {
     this.lastWrite = performance.now()
     this.flushLater()
     this.response.write(text)
+    this.hold(this.response.writableLength)
   }
 
   /**
@@ -257,10 +241,19 @@ export class Reply implements Responder {
     if (isAscii && (body.isText ? !body.isLarge : body.length < SMALL_BYTES)) {
       return void this.response.end(`${head}${body.latin1}${tail}`, 'latin1')
     }
+    if (!this.holding) this.hold(body.length)
     // put together they would be copied: half of what a list of 1,000 tools costs
     this.response.write(head)
     for (const piece of body.pieces) this.response.write(piece)
     this.response.end(tail)
+  }
+
+  /** A whole answer whose parts are sent as they are, uncopied. */
+  parts(pieces: Pieces): void {
+    if (!this.end()) return
+    this.head(200, lengthOf(pieces))
+    for (const piece of pieces) this.response.write(piece)
+    this.response.end()
   }
 
   /** The whole answer; JSON unless the headers say otherwise. */

@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Held } from '../bag.ts'
 import { Payload } from '../payload.ts'
+import type { Pieces } from '../pieces.ts'
 import type { Answer } from '../upstream/call.ts'
 import { codes, errorText } from './jsonrpc.ts'
 
@@ -33,14 +34,23 @@ export interface Responder extends Held {
   beat(now: number): void
 }
 
+const closing = Buffer.from('}')
+
 /** Does the work and sends what it throws as the answer. */
 export type Run = (requestId: string, reply: Responder, work: () => Promise<void> | void) => void
 
 /** What the answers to several requests share on their way to the client. */
 export interface Channel {
   message(text: string): void
-  /** The request is done; `text` is its JSON-RPC answer, undefined where it gets none. */
-  done(part: Part, text: string | undefined): void
+  /** The request is done; `answer` is its JSON-RPC answer, undefined where it gets none. */
+  done(part: Part, answer: PartAnswer | undefined): void
+}
+
+/** A JSON-RPC answer in pieces that may belong to others. */
+export interface PartAnswer {
+  readonly pieces: Pieces
+  /** The one among them that other answers hold as well. */
+  readonly shared?: Buffer
 }
 
 /** Answers one of several requests on a channel, where HTTP's own words (status, headers) have no place. */
@@ -60,7 +70,7 @@ export class Part implements Responder {
   }
 
   answer(id: string, { kind, body }: Answer): void {
-    this.end(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
+    this.end({ pieces: [Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), ...body.pieces, closing] })
   }
 
   result(id: string, body: Buffer): void {
@@ -68,15 +78,16 @@ export class Part implements Responder {
   }
 
   list(id: string, before: string, entries: Buffer, after: string): void {
-    this.result(id, Buffer.concat([Buffer.from(before), entries, Buffer.from(after)]))
+    const head = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${before}`)
+    this.end({ pieces: [head, entries, Buffer.from(`${after}}`)], shared: entries })
   }
 
   error(id: string, code: number, message: string, options: { data?: unknown } = {}): void {
-    this.end(errorText(id, code, message, options.data))
+    this.endWith(errorText(id, code, message, options.data))
   }
 
   plain(_status: number, error: string): void {
-    this.end(errorText(this.id, codes.internal, error))
+    this.endWith(errorText(this.id, codes.internal, error))
   }
 
   empty(): void {
@@ -105,9 +116,13 @@ export class Part implements Responder {
 
   beat(): void {}
 
-  private end(text: string | undefined): void {
+  private endWith(text: string): void {
+    this.end({ pieces: [Buffer.from(text)] })
+  }
+
+  private end(answer: PartAnswer | undefined): void {
     if (this.isEnded) return
     this.isEnded = true
-    this.channel.done(this, text)
+    this.channel.done(this, answer)
   }
 }

@@ -11,6 +11,8 @@ export interface EdgeShares {
   readonly streams: Shares
   /** Resources that are followed. */
   readonly subscriptions: Shares
+  /** What is kept of them. */
+  readonly subscriptionBytes: Shares
 }
 
 type Asked = 'calls' | 'sessions' | 'streams' | 'subscriptions'

@@ -18,7 +18,7 @@ interface Kept {
 
 /** What is kept for one caller: a thousand may be away at a time. */
 const MAX_KEPT = 100
-const MAX_KEPT_CHARACTERS = 65_536
+const MAX_KEPT_CHARACTERS = 16_384
 
 /** Takes a request of an upstream where the caller cannot be sent one: a modern caller is asked in its result. */
 export interface Asker {
@@ -37,7 +37,8 @@ export class CallSink implements Sink {
   readonly #server: ServerBlock
   /** JSON text of the caller's progress token. */
   #token: string | undefined
-  #pushes: Push[] | null = null
+  /** Those that are not answered yet. */
+  #pushes: Set<Push> | null = null
   /** While the caller is away: what it will hear when it comes back. */
   #kept: Kept[] | null = null
   #keptSize = 0
@@ -122,8 +123,9 @@ export class CallSink implements Sink {
     edge.elicitations.note(this.#server.name, params, { session, reply })
     session.pushes ??= createPushes(session)
     const push = session.pushes.ask(reply, method, params)
-    ;(this.#pushes ??= []).push(push)
+    const pushes = (this.#pushes ??= new Set())
+    pushes.add(push)
     asking.onWithdraw = push.cancel
-    return push.answer
+    return push.answer.finally(() => pushes.delete(push))
   }
 }

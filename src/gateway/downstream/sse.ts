@@ -1,3 +1,4 @@
+import { joined } from '../pieces.ts'
 import { readBatch } from './batch.ts'
 import { classify } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
@@ -45,9 +46,9 @@ const channelOf = ({ heartbeat }: Edge, { streams }: Session): Channel => {
   }
   return {
     message: say,
-    done(part, text) {
+    done(part, answer) {
       heartbeat.delete(part)
-      if (text !== undefined) say(text)
+      if (answer) say(joined(answer.pieces).toString())
     }
   }
 }
