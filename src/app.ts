@@ -113,7 +113,8 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   app.setChildLoggerFactory((logger) => logger)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
   const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, staleLimitS, demo } = config
-  const { spareSessions, resultSecrets, adminToken, initSecret, previousKey, auditRetentionDays, callLog } = config
+  const { spareSessions, resultSecrets, toolNames, adminToken, initSecret, previousKey, auditRetentionDays, callLog } =
+    config
 
   await app.register(clientAddress, config)
   const bounded = boundConnections(app.server, {
@@ -135,7 +136,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
     ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
-    ...{ callLog, spareSessions, resultSecrets },
+    ...{ callLog, spareSessions, resultSecrets, toolNames },
     observers: [...app.metrics.observers, ...observers]
   })
   await app.register(audit)

@@ -58,6 +58,8 @@ export interface Config {
   readonly egress: EgressRules
   /** What becomes of results that hold secrets of their own server. */
   readonly resultSecrets: 'redact' | 'block' | 'off'
+  /** What becomes of items whose names clients cannot use. */
+  readonly toolNames: 'leave-out' | 'rename' | 'keep'
   readonly spareSessions: number
   /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */
   readonly refreshIntervalMs: number
@@ -341,6 +343,7 @@ export function readConfig(
     stdio: readStdio(read, env),
     egress: { deny: (read('egressDeny') ?? []).flat(), allow: (read('egressAllow') ?? []).flat() },
     resultSecrets: read('resultSecrets'),
+    toolNames: read('toolNames'),
     spareSessions: read('spareSessions'),
     refreshIntervalMs: read('refreshIntervalMs'),
     auditRetentionDays: read('auditRetentionDays'),

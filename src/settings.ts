@@ -269,6 +269,13 @@ export const settings = {
       "What becomes of an answer or notification that holds a secret of the server it comes from (token, headers, variables, secret parameters and arguments): `redact` puts `***` in its place, `block` fails the call, `off` passes it on. Only that server's own secrets of 8 characters or more are searched.",
     parse: oneOf('redact', 'block', 'off')
   },
+  toolNames: {
+    variable: `${ENV_PREFIX}TOOL_NAMES`,
+    fallback: 'leave-out',
+    about:
+      'What becomes of tools and prompts whose names clients cannot use. `leave-out`: they are not served; tools may have letters, digits and `_`, `-`, `.`, `/` in their names, and the name with that of the server in front at most 128 characters. `rename`: they are served under a name of letters, digits, `_` and `-`, of 64 characters where the name of the server allows it, that always is the same for the same tool. `keep`: they are served as they are.',
+    parse: oneOf('leave-out', 'rename', 'keep')
+  },
   spareSessions: {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,
     fallback: '1',

@@ -11,14 +11,20 @@ export interface GroupRules {
 export interface Selection {
   /** The server is included as a whole, so that its prompts and resources are too. */
   readonly isWhole: boolean
-  /** Own names of tools: those that a whole server lacks, else those that were picked. */
+  /** Names of tools behind `<server>__`: those that a whole server lacks, else those that were picked. */
   readonly names: ReadonlySet<string>
+  /** Names that are excluded from those that were picked: a renamed tool may be picked by one name and excluded by the other. */
+  readonly without?: ReadonlySet<string>
 }
 
 export const everything: Selection = { isWhole: true, names: new Set() }
 
-/** Whether a tool, by its own name, is part of the selection. */
-export const takes = ({ isWhole, names }: Selection, name: string): boolean => isWhole !== names.has(name)
+/** Whether a tool is part of the selection; `name` and `alias`: both names of a tool that was renamed. */
+export function takes({ isWhole, names, without }: Selection, name: string, alias = name): boolean {
+  const isNamed = names.has(name) || names.has(alias)
+  if (isWhole || without === undefined) return isWhole !== isNamed
+  return isNamed && !without.has(name) && !without.has(alias)
+}
 
 /** Own names by server. What is no qualified name is nobody's. */
 function byServer(qualified: readonly string[]): Map<string, Set<string>> {
@@ -38,8 +44,9 @@ export function resolveGroup(rules: GroupRules): ReadonlyMap<string, Selection> 
   const excluded = byServer(rules.excluded_tools)
   const selections = new Map<string, Selection>()
   for (const [server, names] of picked) {
-    for (const name of excluded.get(server) ?? []) names.delete(name)
-    if (names.size > 0) selections.set(server, { isWhole: false, names })
+    const without = excluded.get(server)
+    for (const name of without ?? []) names.delete(name)
+    if (names.size > 0) selections.set(server, { isWhole: false, names, ...(without ? { without } : {}) })
   }
   for (const server of rules.included_servers) {
     selections.set(server, { isWhole: true, names: excluded.get(server) ?? new Set() })

@@ -13,7 +13,8 @@ import type {
 import type { Bounded } from './bounded.ts'
 import type { Caller } from './gateway.ts'
 import { valueOf, withMembers, members } from './json.ts'
-import { createLeftOut, type Problem } from './left-out.ts'
+import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
+import { leftOutOf, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './listing.ts'
 import type { Listing, ListingCache, Page } from './listing.ts'
@@ -27,7 +28,9 @@ export interface Item {
   readonly stored: StoredItem
   /** Own name of a tool or prompt, URI of a resource, URI template of a template. */
   readonly name: string
-  /** `<server>__<name>` for tools and prompts (contract 1); the own URI for resources and templates. */
+  /** The part of the public name behind the server's: the own name, but where that had to be changed. */
+  readonly alias: string
+  /** `<server>__<alias>` for tools and prompts (contract 1); the own URI for resources and templates. */
   readonly publicName: string
   /** Its own switch and its server's, and nothing wrong with it. */
   readonly enabled: boolean
@@ -57,6 +60,7 @@ export interface ServerBlock {
   readonly fault: Fault | undefined
   /** Every item, disabled ones included, in the upstream's order. */
   items(kind: ItemKind): readonly Item[]
+  /** By the upstream's own name or URI, or by the alias. */
   find(kind: ItemKind, name: string): Item | undefined
   /** The enabled items as MCP lists show them; bare: tools and prompts under their own names. */
   listing(kind: ItemKind, isBare?: boolean): Listing
@@ -123,34 +127,26 @@ function withoutTaskSupport(definition: string): string | null | undefined {
 }
 
 /** The entry of an MCP list: the upstream's definition, the name apart where it is qualified (proxy page 3.6, 6.4). */
-export function listedText({ kind, stored, publicName, server }: Item, isBare = false): string {
+export function listedText({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
   if (kind === 'resource' || kind === 'template') return stored.definition
   // where there are no headers, an annotation that cannot be honoured says nothing
   const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
   const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
-  const name = isBare ? {} : { name: JSON.stringify(publicName) }
+  const keepsName = isBare && alias === own
+  const name = keepsName ? {} : { name: JSON.stringify(isBare ? alias : publicName) }
   const execution = kind === 'tool' ? withoutTaskSupport(definition) : undefined
   if (execution !== undefined) return withMembers(definition, { ...name, execution })
-  return isBare ? definition : withMembers(definition, name)
+  return keepsName ? definition : withMembers(definition, name)
 }
+
+const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
 
 const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 
 const problemOf = ({ problem }: ParamHeaders): Problem | undefined =>
   problem === undefined ? undefined : { code: 'parameters', reason: problem }
 
-const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']
-
-/** What the last reading left out, and what is stored and cannot be served. */
-function leftOutOf({ stored, items, unusable }: ServerBlock): LeftOut | undefined {
-  const found = createLeftOut()
-  for (const { kind, name, problem } of unusable) found.add(kind, name, problem)
-  for (const { kind, name, problem } of kinds.flatMap(items)) if (problem) found.add(kind, name, problem)
-  if (stored.leftOut) found.include(stored.leftOut)
-  return found.done()
-}
-
-function createBlock({ stored, unusable }: UsableServer, fault?: Fault): ServerBlock {
+function createBlock({ stored, unusable }: UsableServer, toolNames: ToolNames, fault?: Fault): ServerBlock {
   const byKind = new Map<ItemKind, Item[]>()
   const byName = new Map<ItemKind, Map<string, Item>>()
   const listings = new Map<string, Listing>()
@@ -161,7 +157,7 @@ function createBlock({ stored, unusable }: UsableServer, fault?: Fault): ServerB
     name: stored.name,
     enabled: stored.enabled,
     get leftOut() {
-      if (leftOut === null) leftOut = leftOutOf(block)
+      if (leftOut === null) leftOut = leftOutOf([...unusable, ...kinds.flatMap(items)], stored.leftOut)
       return leftOut
     },
     unusable,
@@ -178,47 +174,51 @@ function createBlock({ stored, unusable }: UsableServer, fault?: Fault): ServerB
       return listing
     }
   }
+  const itemNames = createItemNames(toolNames, stored.name, stored.items)
   for (const item of stored.items) {
     const { kind, name } = item
     if (!byKind.has(kind)) {
       byKind.set(kind, [])
       byName.set(kind, new Map())
     }
-    const entry = createItem(block, item)
+    const entry = createItem(block, item, itemNames)
     byKind.get(kind)!.push(entry)
-    byName.get(kind)!.set(name, entry)
+    byName.get(kind)!.set(name, entry).set(entry.alias, entry)
   }
   return block
 }
 
-function createItem(server: ServerBlock, item: StoredItem): Item {
+function createItem(server: ServerBlock, item: StoredItem, names: ItemNames): Item {
   const { kind, name } = item
   const { stored } = server
   const isHttp = stored.transport === 'streamable_http'
-  const publicName = isNamed(kind) ? `${stored.name}__${name}` : name
+  const alias = names.publicPart(kind, name)
+  const publicName = isNamed(kind) ? `${stored.name}__${alias}` : name
   const params = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
-  const problem = problemOf(params)
+  const problem = names.problem(kind, name) ?? problemOf(params)
   const enabled = item.enabled && stored.enabled && problem === undefined
-  return { kind, server, stored: item, name, publicName, enabled, params, problem }
+  return { kind, server, stored: item, name, alias, publicName, enabled, params, problem }
 }
 
-const blocks = new WeakMap<StoredServer, ServerBlock>()
+const newBlocks = () => new WeakMap<StoredServer, ServerBlock>()
+const blocks = { 'leave-out': newBlocks(), rename: newBlocks(), keep: newBlocks() }
 
-function readBlock(stored: StoredServer): ServerBlock {
+function readBlock(stored: StoredServer, toolNames: ToolNames): ServerBlock {
   try {
-    return createBlock(withUsableItems(stored))
+    return createBlock(withUsableItems(stored), toolNames)
   } catch (error) {
     // one server must not keep the others, nor a revocation, from being served
-    return createBlock({ stored: { ...stored, items: [] }, unusable: [] }, { what: `server "${stored.name}"`, error })
+    const empty = { stored: { ...stored, items: [] }, unusable: [] }
+    return createBlock(empty, toolNames, { what: `server "${stored.name}"`, error })
   }
 }
 
 /** The block of a stored server; the same object for the same revision (architecture, "Reloading is incremental"). */
-function blockOf(stored: StoredServer): ServerBlock {
-  const known = blocks.get(stored)
+function blockOf(stored: StoredServer, toolNames: ToolNames): ServerBlock {
+  const known = blocks[toolNames].get(stored)
   if (known) return known
-  const block = readBlock(stored)
-  blocks.set(stored, block)
+  const block = readBlock(stored, toolNames)
+  blocks[toolNames].set(stored, block)
   return block
 }
 
@@ -228,8 +228,9 @@ const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(va
 export function partsOf(config: GroupConfig): GroupParts {
   const isBare = config.tool_names === 'bare'
   const parts = new Map<string, GroupPart>()
-  for (const [server, { isWhole, names }] of [...resolveGroup(config)].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    parts.set(server, { isWhole, names, content: digest([isWhole, [...names].sort()]) })
+  for (const [server, selection] of [...resolveGroup(config)].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const { isWhole, names, without = [] } = selection
+    parts.set(server, { ...selection, content: digest([isWhole, [...names].sort(), [...without].sort()]) })
   }
   const content = digest([isBare, [...parts].map(([server, part]) => [server, part.content])])
   return { isBare, parts, content }
@@ -260,9 +261,16 @@ function makeEach<S extends { readonly name: string }, R>(
   })
 }
 
-/** Never throws. `listings` is handed on from catalog to catalog, so that what did not change is not made again. */
-export function buildCatalog(state: RegistryState, listings: ListingCache = createListingCache()): Catalog {
-  const servers = state.servers.map(blockOf)
+/**
+ * Never throws. `listings` is handed on from catalog to catalog, so that what did not change is not made again.
+ * `toolNames`: what becomes of items whose names clients cannot use.
+ */
+export function buildCatalog(
+  state: RegistryState,
+  listings: ListingCache = createListingCache(),
+  toolNames: ToolNames = 'leave-out'
+): Catalog {
+  const servers = state.servers.map((stored) => blockOf(stored, toolNames))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
   const groups = makeEach('tool group', state.groups, groupOf, faults)
   const known = makeEach('principal', state.principals, principalOf, faults)

@@ -58,6 +58,7 @@ export interface GatewayOptions {
     | 'timeouts'
     | 'limits'
     | 'spareSessions'
+    | 'toolNames'
     | 'refreshIntervalMs'
     | 'staleLimitS'
   >
@@ -245,7 +246,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () => changes.note(...changedKinds(previous, next))
     ]
   }
-  const applier = createStateApplier({ catalog: () => catalog, swap, onApplied: observer.swapped, log })
+  const applier = createStateApplier({
+    catalog: () => catalog,
+    toolNames: config.toolNames,
+    swap,
+    onApplied: observer.swapped,
+    log
+  })
   /** Cut off for so long that what was revoked may still be served (security page 5). */
   const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
 

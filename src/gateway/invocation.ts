@@ -136,7 +136,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     run(kind, caller, name, departure, (observation) => {
       const item = findNamed(kind, name)
       const { server } = item
-      observation.aims(server.name, item.name)
+      observation.aims(server.name, item.alias)
       refuseDisabled(item, name)
       const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
       const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []

@@ -52,3 +52,17 @@ export function createLeftOut(): LeftOutList {
 /** How many items are left out, those without an entry included. */
 export const leftOutCount = (leftOut: LeftOut | undefined): number =>
   leftOut === undefined ? 0 : leftOut.items.length + leftOut.more
+
+interface Listed {
+  readonly kind: ItemKind
+  readonly name: string
+  readonly problem: Problem | undefined
+}
+
+/** Stored items that cannot be served, then what the last reading left out; undefined where that is nothing. */
+export function leftOutOf(items: readonly Listed[], unread: LeftOut | undefined): LeftOut | undefined {
+  const found = createLeftOut()
+  for (const { kind, name, problem } of items) if (problem) found.add(kind, name, problem)
+  if (unread) found.include(unread)
+  return found.done()
+}

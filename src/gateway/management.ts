@@ -78,8 +78,11 @@ export function createManagement(options: ManagementOptions): Management {
       const { changed, tools, prompts } = await registry.write(changeBy(caller, action, name), (tx) =>
         tx.servers.setEnabled(name, enabled)
       )
-      const qualified = (names: readonly string[]) => (changed ? names.map((own) => `${name}__${own}`) : [])
-      return { name, tools_affected: qualified(tools), prompts_affected: qualified(prompts) }
+      const server = catalog().server(name)
+      const publicName = (kind: ItemKind, own: string) => server?.find(kind, own)?.publicName ?? `${name}__${own}`
+      const shown = (kind: ItemKind, own: readonly string[]) =>
+        changed ? own.map((each) => publicName(kind, each)) : []
+      return { name, tools_affected: shown('tool', tools), prompts_affected: shown('prompt', prompts) }
     },
 
     switches: (_caller, name) => switchesOf(find(name)),

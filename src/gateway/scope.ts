@@ -104,8 +104,10 @@ function guess(ordered: readonly ServerBlock[], uri: string): ServerBlock | unde
 const nothing: GroupParts = { isBare: false, parts: new Map(), content: 'nothing' }
 const wholePart: GroupPart = { ...everything, content: '' }
 
-const offers = (server: ServerBlock, { isWhole, names }: GroupPart) =>
-  isWhole || [...names].some((name) => server.find('tool', name)?.enabled)
+function offers(server: ServerBlock, part: GroupPart): boolean {
+  const isOffered = (item: Item | undefined) => item !== undefined && item.enabled && takes(part, item.name, item.alias)
+  return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
+}
 
 /** A server's tools as far as the part takes them. A whole server shares its ready listing. */
 function toolListing({ listings }: Catalog, server: ServerBlock, part: GroupPart, isBare: boolean): Listing {
@@ -115,7 +117,7 @@ function toolListing({ listings }: Catalog, server: ServerBlock, part: GroupPart
     const enabled = server.items('tool').filter((item) => item.enabled)
     return pickEntries(
       source,
-      enabled.flatMap(({ name }, index) => (takes(part, name) ? [index] : []))
+      enabled.flatMap(({ name, alias }, index) => (takes(part, name, alias) ? [index] : []))
     )
   })
 }
@@ -181,7 +183,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
   const uris = () => (made ??= createUris(catalog, wholeServers, isBare))
   const serves = (item: Item) => {
     const part = item.enabled ? partOf(item.server) : undefined
-    return part !== undefined && (item.kind === 'tool' ? takes(part, item.name) : part.isWhole)
+    return part !== undefined && (item.kind === 'tool' ? takes(part, item.name, item.alias) : part.isWhole)
   }
   const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
     if (isBare) return wholeServers[0]?.find(kind, listedName)

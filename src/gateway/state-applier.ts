@@ -1,9 +1,12 @@
 import type { RegistryState } from '../registry/model.ts'
 import { buildCatalog, type Catalog } from './catalog.ts'
+import type { ToolNames } from './item-names.ts'
 import { createListingCache } from './listing.ts'
 
 export interface StateApplierOptions {
   readonly catalog: () => Catalog
+  /** What becomes of items whose names clients cannot use. */
+  readonly toolNames: ToolNames
   /** Serves the catalog, and returns what has to follow, the most urgent first. Must not throw. */
   readonly swap: (next: Catalog) => readonly (() => void)[]
   readonly onApplied: (ms: number) => void
@@ -31,7 +34,8 @@ function problemOf({ faults }: Catalog, failures: number): string | undefined {
   return failures > 0 ? 'the last change of the registry is not wholly in force; the log says why' : undefined
 }
 
-export function createStateApplier({ catalog, swap, onApplied, log }: StateApplierOptions): StateApplier {
+export function createStateApplier(options: StateApplierOptions): StateApplier {
+  const { catalog, toolNames, swap, onApplied, log } = options
   const listings = createListingCache()
   let problem: string | undefined
 
@@ -53,7 +57,7 @@ export function createStateApplier({ catalog, swap, onApplied, log }: StateAppli
     apply(state) {
       const startedAt = performance.now()
       const before = catalog()
-      const next = buildCatalog(state, listings)
+      const next = buildCatalog(state, listings, toolNames)
       let failures = 0
       for (const step of [...swap(next), () => report(before, next)]) {
         try {

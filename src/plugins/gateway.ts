@@ -30,6 +30,7 @@ export type GatewayPluginOptions = RegistrySettings &
     | 'resultSecrets'
     | 'limits'
     | 'spareSessions'
+    | 'toolNames'
     | 'refreshIntervalMs'
     | 'staleLimitS'
     | 'demo'

@@ -97,7 +97,7 @@ const acceptedText = (definition: string): string => {
 /** A `ToolView` as JSON text. */
 export function toolText(item: Item, status: ServerStatus): string {
   const { accepted, definition } = item.stored
-  const known = { name: item.name, canonical_name: item.publicName, ...common(item, status) }
+  const known = { name: item.alias, canonical_name: item.publicName, ...common(item, status) }
   const isBare = !isObject(factsOf(item).definition.inputSchema)
   return joined([
     printed(known),
@@ -128,7 +128,7 @@ const promptAs = (definition: Members) => ({
 export function promptView(item: Item, status: ServerStatus): PromptView {
   const { accepted } = item.stored
   return {
-    name: item.name,
+    name: item.alias,
     canonical_name: item.publicName,
     ...common(item, status),
     arguments: argumentsOf(factsOf(item).definition),

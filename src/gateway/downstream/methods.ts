@@ -111,7 +111,7 @@ const useItem =
     const { message, scope } = exchange
     const publicName = stringParam(exchange, 'name')
     const item = scope.find(kind, publicName)
-    exchange.observation?.aims(item?.server.name, item?.name ?? publicName)
+    exchange.observation?.aims(item?.server.name, item?.alias ?? publicName)
     if (!item) throw unknown(exchange, kind, publicName)
     if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(exchange, 'Invalid params: "arguments" must be an object')
