@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { withoutSecrets } from './redaction.ts'
+import { HIDDEN, maskedArguments, maskedUrl } from './secret-parts.ts'
 import { clipped } from './text.ts'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -11,7 +11,6 @@ export interface Difference {
   readonly after: Members
 }
 
-const HIDDEN = '***'
 const MAX_TEXT = 200
 const MAX_ENTRIES = 200
 
@@ -45,14 +44,9 @@ const side = (changed: readonly string[], members: Members, other: Members): Mem
 function shown(name: string, value: unknown, other: unknown): unknown {
   if (secrets.has(name)) return HIDDEN
   if (isMap(value)) return shownMap(value, isMap(other) ? other : {}, secretMaps.has(name))
-  if (name === 'args' && isTexts(value))
-    return shown(
-      '',
-      withoutSecrets(value, () => HIDDEN),
-      other
-    )
+  if (name === 'args' && isTexts(value)) return shown('', maskedArguments(value), other)
   if (Array.isArray(value)) return withRest(value.map(cut), value.length, (rest) => rest)
-  return cut(urls.has(name) && typeof value === 'string' ? value.replace(/\?.*$/s, `?${HIDDEN}`) : value)
+  return cut(urls.has(name) && typeof value === 'string' ? maskedUrl(value) : value)
 }
 
 function shownMap(map: Members, other: Members, isSecret: boolean): Members {

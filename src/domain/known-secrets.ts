@@ -1,4 +1,4 @@
-import { secretArguments, secretName } from './redaction.ts'
+import { secretArguments, secretName, urlsInArguments } from './secret-parts.ts'
 
 /** The parts of a server's configuration that can hold secrets. */
 export interface Configuration {
@@ -92,7 +92,7 @@ export function searchableSecrets(config: Configuration, tokens: readonly string
     client,
     ...Object.entries(headers).flatMap(secretsOfHeader),
     ...Object.entries(env).flatMap(secretsOfVariable),
-    ...secretsOfUrl(url),
+    ...[url, ...urlsInArguments(args)].flatMap(secretsOfUrl),
     ...secretArguments(args)
   ]
   const isSearched = (value: string) =>

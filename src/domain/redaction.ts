@@ -1,3 +1,5 @@
+import { secretName, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
+
 /** Shorter values would be found by chance in text that has nothing to do with them. */
 const MIN_LENGTH = 6
 
@@ -65,29 +67,6 @@ interface Secretive {
   readonly oauth_client_secret?: string
 }
 
-/** Names whose values are secrets in any API. */
-export const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
-
-/** What is secret in an argument, its end: where its flag or its own name says so. */
-function secretArgument(args: readonly string[], index: number): string | undefined {
-  const arg = args[index]!
-  const [, name = '', value] = /^([^=]*)=(.*)$/s.exec(arg) ?? []
-  if (value !== undefined) return secretName.test(name) ? value : undefined
-  const before = args[index - 1] ?? ''
-  return before.startsWith('-') && !before.includes('=') && secretName.test(before) ? arg : undefined
-}
-
-/** Values of arguments whose flag calls them secret: `--token x`, `--api-key=x`, `NAME_TOKEN=x`. */
-export const secretArguments = (args: readonly string[]): string[] =>
-  args.flatMap((_arg, index) => secretArgument(args, index) ?? [])
-
-/** Arguments with something in the place of what is secret in them. */
-export const withoutSecrets = (args: readonly string[], put: (index: number) => string): string[] =>
-  args.map((arg, index) => {
-    const secret = secretArgument(args, index)
-    return secret === undefined ? arg : `${arg.slice(0, arg.length - secret.length)}${put(index)}`
-  })
-
 /** What of a server's settings can hold secrets. */
 export interface Settings {
   readonly url?: string
@@ -95,11 +74,17 @@ export interface Settings {
 }
 
 /** Every value of a server's configuration that nobody else should read; of a header also what follows its scheme. */
-export function secretsIn(config: Secretive, { url, args = [] }: Settings): string[] {
+export function secretsIn(config: Secretive, { url = '', args = [] }: Settings): string[] {
   const { bearer_token: token, headers = {}, env = {}, oauth_client_secret: client } = config
   const values = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
-  const query = url !== undefined && URL.canParse(url) ? [...new URL(url).searchParams.values()] : []
-  return [token ?? '', client ?? '', ...values, ...Object.values(env), ...query, ...secretArguments(args)]
+  return [
+    token ?? '',
+    client ?? '',
+    ...values,
+    ...Object.values(env),
+    ...secretsOfUrl(url),
+    ...secretsOfArguments(args)
+  ]
 }
 
 const secretText = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}|\btwp_[\w-]{8,}/gi

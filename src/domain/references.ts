@@ -1,4 +1,4 @@
-import { withoutSecrets } from './redaction.ts'
+import { maskedUrl, withoutSecrets } from './secret-parts.ts'
 
 /** Names of variables for what does not go into a file. */
 export interface References {
@@ -63,8 +63,7 @@ export function withReferences(
   const members = Object.entries(config).map(([member, value]) => {
     const place = [name, member]
     if (member === 'args' && isTexts(value)) return [member, writeArguments(value, place)]
-    // a query may hold a key
-    const isKeyed = member === 'url' && typeof value === 'string' && value.includes('?')
+    const isKeyed = member === 'url' && typeof value === 'string' && maskedUrl(value) !== value
     return [member, write(value, isKeyed || secretMembers.has(member) || secretMaps.has(member), place)]
   })
   return { name, ...(Object.fromEntries(members) as object) }

@@ -23,11 +23,3 @@ export function secureUrlProblem(text: string): string | undefined {
   const { protocol, hostname } = new URL(text)
   return protocol === 'https:' || isLoopback(hostname) ? undefined : 'must be https, or http on a loopback name'
 }
-
-/** A URL as anybody may see it: without user information, its query's values as `***`. */
-export function shownUrl(text: string): string {
-  if (!URL.canParse(text)) return ''
-  const { protocol, host, pathname, searchParams } = new URL(text)
-  const query = [...searchParams.keys()].map((name) => `${encodeURIComponent(name)}=***`)
-  return `${protocol}//${host}${pathname}${query.length > 0 ? `?${query.join('&')}` : ''}`
-}

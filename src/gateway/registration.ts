@@ -4,6 +4,7 @@ import { originOf } from '../domain/upstream-url.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import type { Grant, Offer, ReadingTimes, ServerConfig, StoredServer, TokenSource } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
+import { settingsOf } from '../registry/secrets.ts'
 import type { Attempts, Purpose } from './attempts.ts'
 import { boundIssuer } from './bound-issuer.ts'
 import type { Authorizations } from './authorizations.ts'
@@ -77,7 +78,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     }
     const { name, transport, session_mode, description = null } = config
     return serverRecord(
-      { stored: { name, transport, session_mode, description, settings: config, enabled } },
+      { stored: { name, transport, session_mode, description, settings: settingsOf(config), enabled } },
       secretsOf(config),
       caller
     )

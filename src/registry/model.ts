@@ -12,9 +12,12 @@ export interface ServerSecrets {
   readonly headers?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
   readonly oauth_client_secret?: string
+  /** Whole, where a part of it is secret: the settings then have it masked. */
+  readonly url?: string
+  readonly args?: readonly string[]
 }
 
-/** Parts of a server's configuration that are stored readable. */
+/** Parts of a server's configuration that are stored readable; of `url` and `args` without what is secret in them. */
 export interface ServerSettings {
   readonly url?: string
   readonly command?: string

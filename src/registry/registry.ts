@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { PRODUCT } from '../domain/product.ts'
 import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../schemas/call.ts'
 import { createAttempts } from './attempts.ts'
 import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
@@ -37,7 +38,7 @@ import type { Keyring } from './sealed.ts'
 import { databaseKey, requireSealingKeys } from './sealing.ts'
 import { openSecrets } from './secrets.ts'
 import { createPrincipals, requireToken } from './principals.ts'
-import { claimRefresh, createServers, readConfigs, type Configured } from './servers.ts'
+import { claimRefresh, createServers, hasReadableSecrets, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSync } from './sync.ts'
 import type { Db } from './tables.ts'
@@ -138,12 +139,30 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
   try {
     const claimed = await translating(async () => {
       await migrateToLatest(store)
-      return claim(store.db, options)
+      const found = await claim(store.db, options)
+      await sealSettings(store, found.keys, options.onError)
+      return found
     })
     return createRegistry(store, claimed, options)
   } catch (error) {
     await store.close()
     throw error
+  }
+}
+
+/**
+ * What version 0.1 stored readable is sealed, once, by whichever process comes first. The table is written anew then, so that
+ * its files do not keep the old rows either.
+ */
+async function sealSettings(store: Store, keys: Keyring, onError: (error: unknown) => void): Promise<void> {
+  if (!(await hasReadableSecrets(store.db))) return
+  const change = { actor: { kind: 'system', name: PRODUCT }, action: 'server.seal', target: '*' } as const
+  const { result } = await commit(store.db, keys, change, (tx) => tx.servers.sealSettings())
+  if (result.length === 0) return
+  try {
+    await store.maintain((db) => sql`vacuum full servers`.execute(db))
+  } catch (error) {
+    onError(error)
   }
 }
 

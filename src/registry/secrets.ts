@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+import { maskedArguments, maskedUrl } from '../domain/secret-parts.ts'
 import { AppError } from '../errors.ts'
 import type { ServerConfig, ServerSecrets, ServerSettings, StoredServer } from './model.ts'
 import { open, seal, SealError, type Keyring, type Place } from './sealed.ts'
@@ -15,11 +17,36 @@ const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as
 
 const placeOf = (id: string) => ({ table: 'servers', row: id, column: 'sealed' })
 
-export const settingsOf = (config: ServerConfig): ServerSettings => pick(config, settingNames)
+/** The readable part of a configuration: secrets in the URL and the arguments are masked. */
+export const settingsOf = (config: ServerConfig): ServerSettings => ({
+  ...pick(config, settingNames),
+  ...masked(config)
+})
+
+const masked = ({ url, args }: ServerSettings): Pick<ServerSettings, 'url' | 'args'> => ({
+  ...(url === undefined ? {} : { url: maskedUrl(url) }),
+  ...(args === undefined ? {} : { args: maskedArguments(args) })
+})
+
+/** `url` and `args` where masking them takes something away. */
+function hiddenIn(config: ServerSettings): Pick<ServerSecrets, 'url' | 'args'> {
+  const shown = masked(config)
+  const names = (['url', 'args'] as const).filter((name) => !isDeepStrictEqual(shown[name], config[name]))
+  return pick(config, names)
+}
+
+/** Whether settings hold a secret that is not masked, as version 0.1 stored them. */
+export const holdsSecrets = (settings: ServerSettings): boolean => Object.keys(hiddenIn(settings)).length > 0
+
+/** Settings as they were given. `secrets`: of the same server. */
+export const wholeSettings = (settings: ServerSettings, secrets: ServerSecrets): ServerSettings => ({
+  ...settings,
+  ...pick(secrets, ['url', 'args'])
+})
 
 /** The sealed part of a configuration, bound to the row; null where it has none. */
 export function sealSecrets(keys: () => Keyring, id: string, config: ServerConfig): Buffer | null {
-  const secrets = pick(config, secretNames)
+  const secrets = { ...pick(config, secretNames), ...hiddenIn(config) }
   return Object.keys(secrets).length === 0 ? null : sealJson(keys(), secrets, placeOf(id))
 }
 

@@ -7,7 +7,7 @@ import { isUniqueViolation } from './failures.ts'
 import { enabledNames, readFingerprints, storeItems, type Difference } from './items.ts'
 import type { LeftOut, Offer, ServerConfig, ServerSecrets, ServerSettings, StoredServer, Verdict } from './model.ts'
 import { payloadOf, type Keyring } from './sealed.ts'
-import { openSecrets, sealSecrets, settingsOf } from './secrets.ts'
+import { holdsSecrets, openSecrets, sealSecrets, settingsOf } from './secrets.ts'
 import type { Db, Tables } from './tables.ts'
 
 const nothing: Difference = { added: [], removed: [], changed: [], unchanged: true }
@@ -80,6 +80,31 @@ export function createServers(context: WriteContext) {
         after: { ...members(config, offer.verdict, enabled), items: after }
       })
       return id
+    },
+
+    /**
+     * Seals what version 0.1 stored readable in URLs and arguments. Names of the servers that were changed; a server whose
+     * secrets do not open stays as it is.
+     */
+    async sealSettings(): Promise<string[]> {
+      const rows = await db.selectFrom('servers').select(described).forUpdate().execute()
+      const moved: string[] = []
+      for (const row of rows) {
+        if (!holdsSecrets(JSON.parse(row.settings) as ServerSettings) || !opens(keys, row)) continue
+        const config = toConfig(row, openSecrets(keys, row))
+        await db
+          .updateTable('servers')
+          .set({
+            settings: JSON.stringify(settingsOf(config)),
+            sealed: sealSecrets(sealing, row.id, config),
+            ...touched(version)
+          })
+          .where('id', '=', row.id)
+          .execute()
+        moved.push(row.name)
+      }
+      if (moved.length > 0) touch({ after: { servers: moved } })
+      return moved
     },
 
     /** Own names of the enabled tools and prompts: what appears or disappears when `changed` is true. */
@@ -166,6 +191,22 @@ const members = ({ name: _name, ...config }: ServerConfig, verdict: Verdict | st
 
 const storedMembers = (keys: Keyring, row: Described) =>
   members(toConfig(row, openIfPossible(keys, row)), row.verdict, row.enabled)
+
+/** Whether a server is left that version 0.1 stored. */
+export async function hasReadableSecrets(db: Db): Promise<boolean> {
+  const rows = await db.selectFrom('servers').select('settings').execute()
+  return rows.some(({ settings }) => holdsSecrets(JSON.parse(settings) as ServerSettings))
+}
+
+function opens(keys: Keyring, row: Described): boolean {
+  try {
+    openSecrets(keys, row)
+    return true
+  } catch (error) {
+    if (error instanceof AppError) return false
+    throw error
+  }
+}
 
 /** What does not open can still be replaced and removed. */
 function openIfPossible(keys: Keyring, row: Described): ServerSecrets {

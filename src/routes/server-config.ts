@@ -1,4 +1,5 @@
 import { isHeaderName, isHeaderValue, isReservedHeader } from '../domain/http-fields.ts'
+import { HIDDEN, isMaskedArgument, isMaskedUrl } from '../domain/secret-parts.ts'
 import { secureUrlProblem, upstreamUrlProblem } from '../domain/upstream-url.ts'
 import { invalid } from '../errors.ts'
 import type { ServerConfig } from '../registry/model.ts'
@@ -13,7 +14,16 @@ function checkUrl(url: string | undefined, transport: string): string {
   if (!url) throw refuse('url', `is required for transport ${transport}`)
   const problem = upstreamUrlProblem(url)
   if (problem) throw refuse('url', problem)
+  if (isMaskedUrl(url)) throw refuse('url', MASKED)
   return url
+}
+
+/** What a listing shows is no secret, and stored in the place of one it would break the server. */
+const MASKED = `holds "${HIDDEN}" in the place of a secret, as it is shown: give the secret itself`
+
+function checkArguments(args: readonly string[]): readonly string[] {
+  if (args.some((_arg, index) => isMaskedArgument(args, index))) throw refuse('args', MASKED)
+  return args
 }
 
 function checkHeaders(headers: Map): Map {
@@ -39,6 +49,7 @@ function checkToken(token: string): string {
 function checkEnv(env: Map): Map {
   for (const name of Object.keys(env)) {
     if (name === '' || name.includes('=')) throw refuse('env', 'has a name that is empty or holds "="')
+    if (env[name] === HIDDEN) throw refuse('env', MASKED)
   }
   return env
 }
@@ -69,7 +80,7 @@ function oauthMembers(input: ServerInput) {
 
 function stdioMembers({ command, args, env }: ServerInput) {
   if (!command) throw refuse('command', 'is required for transport stdio')
-  return present({ command, args, env: env && checkEnv(env) })
+  return present({ command, args: args && checkArguments(args), env: env && checkEnv(env) })
 }
 
 /**

@@ -1,4 +1,4 @@
-import { shownUrl } from '../../domain/upstream-url.ts'
+import { maskedUrl } from '../../domain/secret-parts.ts'
 import type { ServerSecrets, StoredServer } from '../../registry/model.ts'
 import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 
@@ -13,7 +13,7 @@ export function summaryOf({ transport, session_mode, settings }: Configured, sec
   }
   return {
     kind: 'http',
-    target: shownUrl(url),
+    target: maskedUrl(url),
     header_keys: Object.keys(secrets.headers ?? {}),
     session_mode,
     has_bearer_token: secrets.bearer_token !== undefined,

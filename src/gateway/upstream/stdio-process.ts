@@ -4,7 +4,8 @@ import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_pr
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
-import { createRedactor, secretArguments, withoutSecrets } from '../../domain/redaction.ts'
+import { createRedactor } from '../../domain/redaction.ts'
+import { maskedArguments, secretsOfArguments } from '../../domain/secret-parts.ts'
 import { clipped } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { StartedBy } from './stages.ts'
@@ -108,7 +109,7 @@ function withUmask<T>(start: () => T): T {
 /** Arguments for the log: without values that are secrets by their flag or in the environment, and cut. */
 function shownArguments({ args, env }: ProcessSettings): string[] {
   const redact = createRedactor(Object.values(env))
-  const shown = withoutSecrets(args.slice(0, LOGGED_ARGUMENTS), () => '***')
+  const shown = maskedArguments(args.slice(0, LOGGED_ARGUMENTS))
   return shown.map((arg) => clipped(redact(arg), LOGGED_LENGTH))
 }
 
@@ -170,7 +171,7 @@ function watch(
 ): StdioProcess {
   const tree = settings.children.adopt(child, cleanUp)
   logLife(child, settings)
-  const redact = createRedactor([...Object.values(settings.env), ...secretArguments(settings.args)])
+  const redact = createRedactor([...Object.values(settings.env), ...secretsOfArguments(settings.args)])
   const junk = createJunkLog(settings, redact)
   // its own, besides the server's: another caller's process must not show in this one's failure
   const ownTail = createStderrTail(4_096)

@@ -1,0 +1,171 @@
+/** In the place of a secret, wherever a configuration is shown or stored readable. */
+export const HIDDEN = '***'
+
+/** Names whose values are secrets in any API. */
+export const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
+
+/** Credentials that say so themselves: `Bearer …`, and tokens with the prefixes of well-known services. */
+const knownToken =
+  /\b(?:Bearer|Basic)\s+(?=[\w.~+/=-]{6})|\btwp_(?=[\w-]{8})|\b(?:gh[opsu]|github_pat|glpat|sk|pk|rk|xox[abeprs])[-_](?=[\w-]{16})|\beyJ(?=[\w-]{20,}\.)/
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const isUnbroken = (text: string) => /^[A-Za-z0-9]{32,}$/.test(text) && /\d/.test(text) && /[A-Za-z]/.test(text)
+const isBase64Url = (text: string) =>
+  /^[\w-]{24,}$/.test(text) && /\d/.test(text) && /[a-z]/.test(text) && /[A-Z]/.test(text)
+
+/** Whether a text looks drawn by lot, as keys are: from 32 letters and digits, or from 24 of base64url. */
+const looksDrawn = (text: string) => isUnbroken(text) || isBase64Url(text)
+
+const looksSecret = (text: string) => text === HIDDEN || looksDrawn(text)
+
+/** A piece of a text; the pieces in a row are the text. */
+interface Piece {
+  readonly text: string
+  readonly isSecret: boolean
+}
+
+const open = (text: string): Piece => ({ text, isSecret: false })
+const secret = (text: string): Piece => ({ text, isSecret: text !== '' })
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return text
+  }
+}
+
+function pathPieces(path: string): Piece[] {
+  return path.split(/(\/)/).map((segment) => {
+    const plain = decoded(segment)
+    return looksSecret(plain) || UUID.test(plain) ? secret(segment) : open(segment)
+  })
+}
+
+/** A parameter without a name is its own value: some services take a bare key. */
+function queryPieces(query: string): Piece[] {
+  return query.split(/([?&;])/).flatMap((part) => {
+    if (/^[?&;]?$/.test(part)) return [open(part)]
+    const at = part.indexOf('=') + 1
+    if (at === 0) return [secret(part)]
+    const name = part.slice(0, at - 1)
+    return at === part.length && looksSecret(name)
+      ? [secret(name), open('=')]
+      : [open(`${name}=`), secret(part.slice(at))]
+  })
+}
+
+const urlPattern = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/?#]*)(@))?([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/is
+
+/**
+ * The pieces of a URL: user information, values of the query, segments of the path that look drawn by lot, and a fragment
+ * with values are secret. Undefined for what is no URL with `//`.
+ */
+function urlPieces(url: string): Piece[] | undefined {
+  const found = urlPattern.exec(url)
+  if (!found) return undefined
+  const [, scheme = '', user = '', at = '', host = '', path = '', query = '', fragment = ''] = found
+  const last = fragment.includes('=') || looksDrawn(fragment.slice(1)) ? secret(fragment) : open(fragment)
+  // an argument is hidden from its first secret on, host and all
+  const hosts = host === HIDDEN ? [secret(host)] : [open(at + host)]
+  return [open(scheme), secret(user), ...hosts, ...pathPieces(path), ...queryPieces(query), last]
+}
+
+/** A URL with `***` in the place of each secret in it. Masking the result again changes nothing. */
+export const maskedUrl = (url: string): string =>
+  urlPieces(url)
+    ?.map(({ text, isSecret }) => (isSecret ? HIDDEN : text))
+    .join('') ?? url.replace(/\?.*$/s, `?${HIDDEN}`)
+
+/** The secrets in a URL, as they stand there and decoded; of user information both halves too. */
+export function secretsOfUrl(url: string): string[] {
+  const texts = (urlPieces(url) ?? []).filter(({ isSecret }) => isSecret).map(({ text }) => text)
+  return texts.flatMap((text) => [text, ...text.split(':')]).flatMap((text) => [text, decoded(text)])
+}
+
+/** Where the first secret of a URL begins. */
+function secretInUrl(url: string): number | undefined {
+  let length = 0
+  for (const { text, isSecret } of urlPieces(url) ?? []) {
+    if (isSecret) return length
+    length += text.length
+  }
+  return undefined
+}
+
+/** Flags of `curl` and of bridges to remote servers, whose value is a header. */
+const headerFlag = /^(?:-H|--headers?)$/
+
+function secretInHeader(text: string): number {
+  const [name = ''] = /^[\w-]+:\s*/.exec(text) ?? []
+  return name.length
+}
+
+/** By its form alone, where nothing names it. */
+function secretInValue(value: string): number | undefined {
+  if (urlPattern.test(value)) return secretInUrl(value)
+  if (/^\s*[[{]/.test(value) && secretName.test(value)) return 0
+  const [header = ''] = /^[\w-]+:\s*(?=\S)/.exec(value) ?? []
+  if (header !== '' && secretName.test(header)) return header.length
+  const token = knownToken.exec(value)
+  if (token) return token.index
+  return looksSecret(value) ? 0 : undefined
+}
+
+/** Where the secret in an argument begins, which goes to its end: by its flag, by its own name, or by its form. */
+function secretStart(args: readonly string[], index: number): number | undefined {
+  const arg = args[index]!
+  const before = args[index - 1] ?? ''
+  if (before.startsWith('-') && !before.includes('=') && secretName.test(before)) return 0
+  if (headerFlag.test(before)) return secretInHeader(arg)
+  if (urlPattern.test(arg)) return secretInUrl(arg)
+  const at = arg.indexOf('=') + 1
+  const [name, value] = [arg.slice(0, at), arg.slice(at)]
+  if (at > 0 && secretName.test(name)) return at
+  const start = headerFlag.test(name.slice(0, -1)) ? secretInHeader(value) : secretInValue(value)
+  return start === undefined ? undefined : at + start
+}
+
+function secretArgument(args: readonly string[], index: number): string | undefined {
+  const start = secretStart(args, index)
+  return start === undefined || start === args[index]!.length ? undefined : args[index]!.slice(start)
+}
+
+/**
+ * The secrets in arguments, each to the end of its argument, and without the scheme of a header: `--token x`, `--api-key=x`,
+ * `NAME_TOKEN=x`, `--header "X-Key: x"`, URLs with credentials.
+ */
+export const secretArguments = (args: readonly string[]): string[] =>
+  args.flatMap((_arg, index) => {
+    const end = secretArgument(args, index)
+    if (end === undefined) return []
+    const credential = end.replace(/^(?:Bearer|Basic)\s+/i, '')
+    return credential === end ? [end] : [end, credential]
+  })
+
+/** URLs that are arguments, or the values of arguments. */
+export const urlsInArguments = (args: readonly string[]): string[] =>
+  args.flatMap((arg) => /(?:^|[=:\s])([a-z][a-z0-9+.-]*:\/\/\S+)$/i.exec(arg)?.[1] ?? [])
+
+/** The same with the single secrets of URLs, to be taken out of text. */
+export const secretsOfArguments = (args: readonly string[]): string[] => [
+  ...secretArguments(args),
+  ...urlsInArguments(args).flatMap(secretsOfUrl)
+]
+
+/** Arguments with something in the place of what is secret in them. */
+export const withoutSecrets = (args: readonly string[], put: (index: number) => string): string[] =>
+  args.map((arg, index) => {
+    const end = secretArgument(args, index)
+    return end === undefined ? arg : `${arg.slice(0, arg.length - end.length)}${put(index)}`
+  })
+
+/** Arguments with `***` in the place of secrets. */
+export const maskedArguments = (args: readonly string[]): string[] => withoutSecrets(args, () => HIDDEN)
+
+/** Whether a secret is missing: `***` stands in its place, as the gateway shows it. */
+export const isMaskedUrl = (url: string): boolean =>
+  urlPieces(url)?.some(({ text, isSecret }) => isSecret && text === HIDDEN) ?? false
+
+export const isMaskedArgument = (args: readonly string[], index: number): boolean =>
+  secretArgument(args, index) === HIDDEN
