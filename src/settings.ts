@@ -215,7 +215,8 @@ export const settings = {
   stdioCommands: {
     variable: `${ENV_PREFIX}STDIO_COMMANDS`,
     otherwise: 'any',
-    about: 'Executables that `stdio` servers may start: absolute paths, separated by commas.',
+    about:
+      'Executables that `stdio` servers may start: absolute paths, separated by commas. With it, variables that load code, such as `LD_PRELOAD`, `NODE_OPTIONS` or `PATH`, are refused in `env`.',
     parse: commands
   },
   stdioUid: {

@@ -1,6 +1,7 @@
 import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
 import { searchableSecrets } from '../domain/known-secrets.ts'
+import { loadsCode } from '../domain/loading-variables.ts'
 import type { Later } from './later.ts'
 import type { StartedBy } from './upstream/stages.ts'
 import { createGather } from './pieces.ts'
@@ -12,7 +13,7 @@ import { createScreen, type Screen, type SecretsMode } from './upstream/result-s
 import { createSseClient } from './upstream/sse.ts'
 import type { Children } from './upstream/stdio-children.ts'
 import type { Log } from './upstream/stdio-process.ts'
-import { createStderrTail, type StderrTail } from './upstream/stdio-tail.ts'
+import { createStderrTail, printable, type StderrTail } from './upstream/stdio-tail.ts'
 import { createStdioClient } from './upstream/stdio.ts'
 
 /** A server as a transport sees it, registered or about to be. */
@@ -99,10 +100,16 @@ export const hasCredential = (secrets: ServerSecrets) =>
   Object.keys(upstreamHeaders(secrets)).some((name) => name.toLowerCase() === 'authorization')
 
 /** Asked at every start: a server may have been registered before the setting was made. */
-function stdioProblem({ enabled, commands }: StdioPolicy, command: string): string | undefined {
+function stdioProblem({ enabled, commands }: StdioPolicy, { settings, secrets }: Target): string | undefined {
   if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
-  if (commands === null || commands.includes(command)) return undefined
-  return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
+  if (commands === null) return undefined
+  if (!commands.includes(settings.command ?? '')) {
+    return 'the command is not in the list of allowed commands (TOWPATH_STDIO_COMMANDS)'
+  }
+  const loading = Object.keys(secrets.env ?? {}).find(loadsCode)
+  if (loading === undefined) return undefined
+  const shown = JSON.stringify(printable(loading, 64))
+  return `env: ${shown} can load code into an allowed command (TOWPATH_STDIO_COMMANDS)`
 }
 
 const FOUND_LOG_MS = 60_000
@@ -170,7 +177,7 @@ export function createTransports(options: TransportOptions): Transports {
       tail: own,
       by
     } = target
-    const problem = stdioProblem(stdio, command)
+    const problem = stdioProblem(stdio, target)
     if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { taken: false }))
     return createStdioClient({
       server: name,
