@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Agent } from 'undici'
 import { createEgressPolicy, parseEgressEntry } from '../src/domain/egress.ts'
 import { createEgress, type EgressOptions } from '../src/gateway/egress.ts'
 
@@ -10,8 +11,19 @@ export const policyOf = ({ deny = [], allow = [] }: { deny?: readonly string[]; 
   createEgressPolicy({ deny: rules(deny), allow: rules(allow) })
 
 /** The way out of a gateway with default settings, but for what is given. */
-export const egressOf = (options: Partial<EgressOptions> = {}) =>
-  createEgress({ policy: policyOf(), connectMs: 2_000, own: () => [], ...options })
+export function egressOf(options: Partial<EgressOptions> = {}) {
+  const egress = createEgress({ policy: policyOf(), connectMs: 2_000, own: () => [], ...options })
+  const dispatcher = new Agent({ connect: egress.connector })
+  return {
+    ...egress,
+    /** For requests through its connector. */
+    dispatcher,
+    close() {
+      egress.close()
+      void dispatcher.close().catch(() => {})
+    }
+  }
+}
 
 /** What a client of an upstream is given. */
 export const { connector } = egressOf()

@@ -125,6 +125,23 @@ export function parseEgressEntry(entry: string): readonly EgressRule[] | undefin
   return [networkRule(name, isIPv4(name) ? 32 : 128)!]
 }
 
+/** Where an address lies; each may lead to those before it. */
+const reaches = ['public', 'private', 'loopback'] as const
+export type Reach = (typeof reaches)[number]
+
+/** The innermost place that an address may lead to; what is no address counts as loopback. */
+export function createReachOf(): (address: string) => Reach {
+  const [isLoopback, isPrivate] = [networksOf(words.loopback!), networksOf(words.private!)]
+  return (address) => {
+    const readings = readingsOf(address)
+    if (readings.length === 0 || readings.some(isLoopback)) return 'loopback'
+    return readings.some(isPrivate) ? 'private' : 'public'
+  }
+}
+
+/** True if the first lies further inside than the second. */
+export const isInside = (first: Reach, second: Reach): boolean => reaches.indexOf(first) > reaches.indexOf(second)
+
 /** Whether an address is in one of the networks of the rules; rules of other kinds do not count. */
 export function networksOf(rules: readonly EgressRule[]): (address: string) => boolean {
   const list = new BlockList()

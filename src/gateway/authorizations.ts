@@ -5,12 +5,12 @@ import type { TokenClaim, TokenStore } from '../registry/upstream-tokens.ts'
 import type { Catalog } from './catalog.ts'
 import type { Authorization } from './upstream/authorization.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
-import type { OAuthHttp } from './upstream/oauth-http.ts'
+import type { OAuthHttpFor } from './upstream/oauth-http.ts'
 import { OAuthRefusal, refreshGrant } from './upstream/oauth-token.ts'
 
 export interface AuthorizationsOptions {
   readonly store: TokenStore
-  readonly http: OAuthHttp
+  readonly http: OAuthHttpFor
   readonly log: { warn(details: object, text: string): void }
 }
 
@@ -93,7 +93,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     const { access, refresh = '', source } = claim.stored.tokens
     let grant: Grant
     try {
-      grant = await refreshGrant(http, source, refresh)
+      grant = await refreshGrant(http(source.resource), source, refresh)
     } catch (error) {
       if (isOver(error)) return claim.failed(error.error)
       await claim.release()

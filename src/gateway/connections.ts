@@ -18,7 +18,7 @@ import { createTurns } from './turns.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
-import { createOAuthHttp, type OAuthHttp } from './upstream/oauth-http.ts'
+import { createOAuthHttp, type OAuthHttpFor } from './upstream/oauth-http.ts'
 import { createSlots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
@@ -50,7 +50,7 @@ export interface Connections {
   readonly upstreams: Upstreams
   readonly authorizations: Authorizations
   /** For OAuth, under the egress policy. */
-  readonly http: OAuthHttp
+  readonly http: OAuthHttpFor
   /** Where its secrets do not open nothing is sent to it. */
   targetOf(stored: StoredServer): Target
   /** Removes the secrets of a server from a text. */
@@ -107,7 +107,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     children,
     log
   })
-  const http = createOAuthHttp({ dispatcher: egress.dispatcher, userAgent: `${PRODUCT}/${version}` })
+  const http = createOAuthHttp({ egress, userAgent: `${PRODUCT}/${version}` })
   const authorizations = createAuthorizations({ store: registry.tokens, http, log })
 
   const targetOf = (stored: StoredServer): Target => {

@@ -11,14 +11,14 @@ import type {
 } from './gateway.ts'
 import { redactFailure, toAppError, UpstreamFailure } from './upstream/failure.ts'
 import { discover, readChallenge, type AuthorizationServer } from './upstream/oauth-discovery.ts'
-import type { OAuthHttp } from './upstream/oauth-http.ts'
+import type { OAuthHttpFor } from './upstream/oauth-http.ts'
 import { createAuthorizationRequest } from './upstream/oauth-request.ts'
 import { exchangeCode, knownClient, OAuthRefusal, registerClient } from './upstream/oauth-token.ts'
 import { printable } from './upstream/stdio-tail.ts'
 
 export interface SignInOptions {
   readonly sessions: OAuthSessions
-  readonly http: OAuthHttp
+  readonly http: OAuthHttpFor
   readonly sessionMs: number
   readonly retentionMs: number
   /** Told when a sign-in begins or ends. */
@@ -92,17 +92,17 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
   let timer: NodeJS.Timeout | null = null
 
   const clientOf = async (config: ServerConfig, server: AuthorizationServer, scope: string | undefined) => {
-    const { oauth_client_id: id, oauth_client_secret: secret, oauth_redirect_uri: redirectUri = '' } = config
+    const { oauth_client_id: id, oauth_client_secret: secret, oauth_redirect_uri: redirectUri = '', url = '' } = config
     if (id !== undefined) return knownClient(server, id, secret)
     const { registrationEndpoint } = server
     if (registrationEndpoint !== undefined) {
-      return registerClient(http, { ...server, registrationEndpoint }, redirectUri, scope)
+      return registerClient(http(url), { ...server, registrationEndpoint }, redirectUri, scope)
     }
     throw invalid('the authorization server registers no clients by itself: give "oauth_client_id"')
   }
   const start = async ({ config, serverId, force, challenge, boundTo }: Wanted) => {
     const expected = config.oauth_issuer ?? boundTo
-    const found = await discover(http, config.url ?? '', readChallenge(challenge), expected)
+    const found = await discover(http(config.url ?? ''), config.url ?? '', readChallenge(challenge), expected)
     if (!found) return undefined
     const { server, resource } = found
     // neither a client's secret nor a person is led to another issuer that the upstream names (CVE-2026-104850)
@@ -145,7 +145,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
   }
   const exchange = async ({ source, verifier, redirectUri, config }: PendingSignIn, code: string): Promise<Grant> => {
     try {
-      return await exchangeCode(http, source, { code, verifier, redirectUri })
+      return await exchangeCode(http(config.url ?? ''), source, { code, verifier, redirectUri })
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error
       const shown = redactFailure(error, createRedactor([code, verifier, source.client.secret ?? '']))

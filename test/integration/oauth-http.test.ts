@@ -11,7 +11,7 @@ async function setUp(t: TestContext, handle: Handler, timeoutMs = 5_000) {
   const egress = egressOf()
   later(t, server.close)
   later(t, egress.close)
-  return { server, http: createOAuthHttp({ dispatcher: egress.dispatcher, userAgent: 'test', timeoutMs }) }
+  return { server, http: createOAuthHttp({ egress, userAgent: 'test', timeoutMs })('http://127.0.0.1/') }
 }
 
 test('an answer is read up to 64 KiB, and what is no JSON object is null', async (t) => {

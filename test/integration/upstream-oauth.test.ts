@@ -269,7 +269,7 @@ test('OA-08 a session shows how it stands and nothing that it holds', async (t) 
   assert.equal(shown.body.status, 'failed')
   assert.equal(shown.body.error, failed.body.error)
   for (const text of [failed.text, shown.text]) {
-    assert.match(text, /refused the code: invalid_request \(x \*\*\* y/)
+    assert.match(text, /refused the code: invalid_request"/)
     assert.ok(!text.includes('<script>') && !text.includes(code) && text.length < 600, text)
   }
   assert.deepEqual((await send(app, 'GET', '/servers')).body, [])
@@ -339,7 +339,7 @@ test('a force waits for the sign-in before it replaces anything, and a failing o
   const failed = await complete(setup, first)
   assert.deepEqual(
     [failed.status, failed.body],
-    [400, { error: 'the authorization server: refused the code: invalid_grant (used up)' }]
+    [400, { error: 'the authorization server: refused the code: invalid_grant' }]
   )
   as.switches.refusal = { status: 503, body: 'busy' }
   assert.equal((await complete(setup, await beginWith(app, forced, '?force=true'))).status, 502)

@@ -63,6 +63,7 @@ test('OA-06 metadata that are not safe to use are refused, and lists that are no
 test('a client authenticates as its server supports it, with id and secret encoded as the form has it', async () => {
   const sent: { headers: Readonly<Record<string, string>>; form: URLSearchParams }[] = []
   const http: OAuthHttp = {
+    admits: () => assert.fail('not asked for'),
     get: () => assert.fail('not asked for'),
     async post(_url, headers, body) {
       sent.push({ headers, form: new URLSearchParams(body) })
@@ -115,7 +116,11 @@ test('an answer without a token that a header can carry is refused', async () =>
     { access_token: 'x'.repeat(16_385) }
   ]
   for (const body of bodies) {
-    const http: OAuthHttp = { get: () => assert.fail(), post: async () => ({ status: 200, body }) }
+    const http: OAuthHttp = {
+      admits: () => assert.fail(),
+      get: () => assert.fail(),
+      post: async () => ({ status: 200, body })
+    }
     const failure = await failureOf(exchangeCode(http, source, { code: 'c', verifier: 'v', redirectUri: 'u' }))
     assert.equal(failure.reason, 'bad_response')
   }

@@ -32,6 +32,7 @@ type Metadata = Readonly<Record<string, unknown>>
 
 const RESOURCE = 'the resource metadata of the upstream'
 const SERVER = 'the authorization server'
+const INSIDE = 'lies where the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
 
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
 const texts = (value: unknown): readonly string[] | undefined =>
@@ -156,6 +157,10 @@ export async function discover(
   const server = await findServer(http, issuer ?? upstream.origin)
   if (!server && issuer !== undefined) throw bad(`${SERVER}: has no metadata`)
   if (!server) return undefined
+  // the browser of whoever signs in is not sent inside either
+  if (!(await http.admits(server.authorizationEndpoint))) {
+    throw bad(`${SERVER}: its authorization_endpoint ${INSIDE}`)
+  }
   return {
     server,
     resource: typeof metadata?.resource === 'string' ? metadata.resource : url,

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { isObject } from '../../domain/is-object.ts'
+import type { Egress } from '../egress.ts'
 import { UpstreamFailure } from './failure.ts'
 import { socketFailure } from './http-failure.ts'
 
@@ -14,10 +15,15 @@ export interface OAuthHttp {
   /** Follows redirects within the origin. `whom` names the other side in failures. Rejects with UpstreamFailure. */
   get(url: string, whom: string): Promise<OAuthAnswer>
   post(url: string, headers: Readonly<Record<string, string>>, body: string, whom: string): Promise<OAuthAnswer>
+  /** False if the egress policy would refuse the address. */
+  admits(url: string): Promise<boolean>
 }
 
+/** Requests to addresses that a server names; `configured` is the URL that it was registered with. */
+export type OAuthHttpFor = (configured: string) => OAuthHttp
+
 export interface OAuthHttpOptions {
-  readonly dispatcher: Dispatcher
+  readonly egress: Pick<Egress, 'dispatcherFor' | 'admits'>
   readonly userAgent: string
   /** For a whole exchange. */
   readonly timeoutMs?: number
@@ -53,11 +59,23 @@ function toFailure(error: unknown, whom: string): UpstreamFailure {
   return new UpstreamFailure(known.reason, `${whom}: ${known.message}`, { cause: known })
 }
 
-export function createOAuthHttp({ dispatcher, userAgent, timeoutMs = TIMEOUT_MS }: OAuthHttpOptions): OAuthHttp {
+export const createOAuthHttp =
+  (options: OAuthHttpOptions): OAuthHttpFor =>
+  (configured) =>
+    createRequests(options, configured)
+
+function createRequests(
+  { egress, userAgent, timeoutMs = TIMEOUT_MS }: OAuthHttpOptions,
+  configured: string
+): OAuthHttp {
   const common = { accept: 'application/json', 'user-agent': userAgent }
 
-  const ask = (url: string, options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'signal' | 'body'>) => {
+  const ask = async (
+    url: string,
+    options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'signal' | 'body'>
+  ) => {
     const { origin, pathname, search } = new URL(url)
+    const dispatcher = await egress.dispatcherFor(configured)
     return dispatcher.request({ origin, path: pathname + search, ...options })
   }
   const get = async (url: string, signal: AbortSignal, redirects: number): Promise<OAuthAnswer> => {
@@ -72,6 +90,7 @@ export function createOAuthHttp({ dispatcher, userAgent, timeoutMs = TIMEOUT_MS 
     return get(next.href, signal, redirects - 1)
   }
   return {
+    admits: (url) => egress.admits(url, configured),
     async get(url, whom) {
       try {
         return await get(url, AbortSignal.timeout(timeoutMs), MAX_REDIRECTS)

@@ -2,7 +2,6 @@ import { isLoopback } from '../../domain/loopback.ts'
 import { TITLE } from '../../domain/product.ts'
 import type { Grant, OAuthClient, TokenSource } from '../../registry/model.ts'
 import { UpstreamFailure } from './failure.ts'
-import { cleanText } from './http-message.ts'
 import type { AuthorizationServer } from './oauth-discovery.ts'
 import type { OAuthAnswer, OAuthHttp } from './oauth-http.ts'
 
@@ -19,6 +18,8 @@ export class OAuthRefusal extends UpstreamFailure {
 }
 
 const SERVER = 'the authorization server'
+/** The form of the error codes of RFC 6749, RFC 7591 and OpenID Connect. */
+const errorCode = /^[a-z][a-z_]{0,39}$/
 const methods = ['client_secret_basic', 'client_secret_post', 'none'] as const
 
 const isMethod = (value: unknown): value is OAuthClient['method'] => methods.includes(value as OAuthClient['method'])
@@ -39,8 +40,9 @@ function refusalOf({ status, body }: OAuthAnswer, what: string): UpstreamFailure
     const reason = status >= 500 || status === 429 ? 'unreachable' : 'bad_response'
     return new UpstreamFailure(reason, `${SERVER}: answered HTTP ${status} to ${what}`, { status })
   }
-  const description = typeof body.error_description === 'string' ? ` (${cleanText(body.error_description)})` : ''
-  return new OAuthRefusal(body.error, `${SERVER}: refused ${what}: ${cleanText(body.error)}${description}`, status)
+  // no other words: they may be those of a service that only the gateway can reach
+  const code = errorCode.test(body.error) ? `: ${body.error}` : ''
+  return new OAuthRefusal(code === '' ? '' : body.error, `${SERVER}: refused ${what}${code}`, status)
 }
 
 /** Dynamic registration (RFC 7591). Rejects with UpstreamFailure. */
