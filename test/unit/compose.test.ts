@@ -22,6 +22,10 @@ interface Service {
   readonly networks?: readonly string[]
   readonly read_only?: boolean
   readonly cap_drop?: readonly string[]
+  readonly cap_add?: readonly string[]
+  readonly user?: string
+  readonly entrypoint?: readonly string[]
+  readonly tmpfs?: readonly string[]
   readonly security_opt?: readonly string[]
   readonly healthcheck?: { readonly test: readonly string[] }
 }
@@ -41,15 +45,37 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const stacks: Readonly<Record<string, readonly string[]>> = {
   'docker-compose.yml': [],
   'deploy/compose.dev.yml': [],
-  'deploy/compose.observability.yml': ['docker-compose.yml']
+  'deploy/compose.observability.yml': ['docker-compose.yml'],
+  'deploy/compose.stdio.yml': ['docker-compose.yml']
 }
+/** A file with its services as they are on top of those of the same name below. */
+const onTopOf = (below: Compose, compose: Compose): Compose => ({
+  ...compose,
+  volumes: { ...below.volumes, ...compose.volumes },
+  secrets: { ...below.secrets, ...compose.secrets },
+  services: Object.fromEntries(
+    Object.entries(compose.services).map(([name, service]) => {
+      const known = below.services[name]
+      const environment = { ...known?.environment, ...service.environment }
+      const build = known?.build && { ...known.build, ...service.build }
+      return [name, { ...known, ...service, environment, ...(build ? { build } : {}) }]
+    })
+  )
+})
+
 const files = Object.entries(stacks).map(([file, below]) => ({
   file,
   stack: [...below, file],
   folder: dirname(join(root, below[0] ?? file)),
-  compose: parse(read(file)) as Compose
+  compose: onTopOf(parse(read(below[0] ?? file)) as Compose, parse(read(file)) as Compose)
 }))
 const enterprise = files[0]!.compose
+
+/** The variables of a service as Compose fills them in where nothing is set outside. */
+const filledIn = ({ environment = {} }: Service): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(environment).map(([name, value]) => [name, value.replace(/\$\{\w+:-(.*?)\}/g, '$1')])
+  )
 
 function makeSecrets(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'towpath-secrets-'))
@@ -102,7 +128,7 @@ for (const { file, folder, compose } of files) {
 
     test(`${file}: ${name} waits for the health of others, and mounts what exists`, () => {
       for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
-        assert.ok(other in compose.services, other)
+        assert.ok(other in { ...enterprise.services, ...compose.services }, other)
         assert.equal(condition, 'service_healthy')
       }
       for (const [source = '', target = ''] of (service.volumes ?? []).map((volume) => volume.split(':'))) {
@@ -121,17 +147,13 @@ for (const { file, folder, compose } of files) {
       '/run/secrets/encryption_key': Buffer.alloc(32).toString('base64'),
       '/run/secrets/admin_token': 'a'.repeat(64)
     }
-    // as Compose fills them in where nothing is set outside
-    const given = Object.entries(towpath.environment ?? {}).map(([name, value]) => [
-      name,
-      value.replace(/\$\{\w+:-(.*?)\}/g, '$1')
-    ])
-    const environment = Object.fromEntries(given) as Record<string, string>
-    const { config, warnings } = readConfig(environment, {}, (path) => secret[path]!)
+    const { config, warnings } = readConfig(filledIn(towpath), {}, (path) => secret[path]!)
     assert.deepEqual(warnings, [])
     const variables = new Set(Object.values(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
-    for (const variable of Object.keys(towpath.environment ?? {})) assert.ok(variables.has(variable), variable)
-    if (file === 'docker-compose.yml') {
+    for (const variable of Object.keys(towpath.environment ?? {})) {
+      assert.ok(variables.has(variable) || variable === 'HOME', variable)
+    }
+    if (file !== 'deploy/compose.dev.yml') {
       assert.equal(config.mode, 'enterprise')
       assert.equal(config.databaseUrl, 'postgres://towpath:pass%2Fword@postgres:5432/towpath')
     } else {
@@ -180,12 +202,30 @@ for (const { stack } of files) {
   })
 }
 
-test('the second user of the page on containers is a change that Compose and Towpath take', () => {
+for (const { file, compose } of files.filter(({ compose }) => compose.services['towpath'])) {
+  test(`SR-M9 ${file}: stdio servers are off in enterprise mode unless they have a user of their own`, () => {
+    const { environment = {}, cap_add = [], user, entrypoint = [], tmpfs = [] } = compose.services['towpath']!
+    const files = new Map([['/run/secrets/encryption_key', Buffer.alloc(32).toString('base64')]])
+    const { config } = readConfig(
+      filledIn(compose.services['towpath']!),
+      {},
+      (path) => files.get(path) ?? 'x'.repeat(32)
+    )
+    if (config.mode === 'development' || !config.stdio.enabled) return assert.equal(user, undefined)
+    const { uid, gid } = config.stdio
+    assert.deepEqual([uid, gid], [10_001, 10_001])
+    assert.deepEqual(cap_add, ['SETUID', 'SETGID', 'KILL', 'SETPCAP'])
+    assert.deepEqual([user, entrypoint[0]], ['0:0', 'setpriv'])
+    assert.ok(entrypoint.includes('--reuid=1000') && entrypoint.includes('--clear-groups'), entrypoint.join(' '))
+    assert.ok(tmpfs.some((place) => place.startsWith(`${environment['HOME']}:`) && place.includes(`uid=${uid}`)))
+  })
+}
+
+test('SR-M9 enterprise mode as it is shipped starts no stdio server, and a file adds them with a user', () => {
+  assert.equal(enterprise.services['towpath']!.environment!['TOWPATH_STDIO'], 'off')
+  assert.ok('deploy/compose.stdio.yml' in stacks)
   const page = read('docs/how-to/containers.md')
-  const { services } = parse(/```yaml\n([\s\S]*?)```/.exec(page)![1]!) as Compose
-  const { environment = {} } = services['towpath']!
-  const { config } = readConfig({ SERVER_MODE: 'enterprise', ...environment }, {}, () => '')
-  assert.equal(config.stdio.uid, 10_001)
-  for (const [, target = ''] of page.matchAll(/\]\((\.\.[^)]+)\)/g))
-    assert.ok(existsSync(join(root, 'docs/how-to', target)))
+  for (const [, target = ''] of page.matchAll(/\]\((\.\.[^)#]+)\)/g)) {
+    assert.ok(existsSync(join(root, 'docs/how-to', target)), target)
+  }
 })

@@ -74,7 +74,8 @@ test('there is one template for each kind', () => {
 
 test('pods have settings that exist, no rights, and a root folder that they cannot write to', () => {
   const known = new Set(Object.values(settings).flatMap(({ variable }) => [variable, `${variable}_FILE`]))
-  for (const [, name = ''] of all.matchAll(/- name: ([A-Z][A-Z_]+)$/gm)) assert.ok(known.has(name), name)
+  for (const [, name = ''] of all.matchAll(/- name: ([A-Z][A-Z_]+)$/gm))
+    assert.ok(known.has(name) || name === 'HOME', name)
   for (const line of [
     'runAsNonRoot: true',
     'readOnlyRootFilesystem: true',
@@ -84,6 +85,18 @@ test('pods have settings that exist, no rights, and a root folder that they cann
   ]) {
     assert.equal(all.split(line).length - 1, 1, line)
   }
+})
+
+test('SR-M9 the chart starts no stdio server unless they have a user of their own', () => {
+  assert.deepEqual(values['stdio'], { enabled: false, uid: 10_001 })
+  const helpers = read('templates/_helpers.tpl')
+  const [, on = '', off = ''] =
+    /if \.Values\.stdio\.enabled \}\}\n  - name: (TOWPATH_STDIO_UID[\s\S]*?)\{\{- else if ([\s\S]*?)\{\{- end/.exec(
+      helpers
+    ) ?? []
+  assert.match(on, /TOWPATH_STDIO_GID/)
+  assert.match(off, /- name: TOWPATH_STDIO\n {4}value: 'off'/)
+  assert.match(helpers, /add: \[SETUID, SETGID, KILL, SETPCAP\]/)
 })
 
 const noHelm = spawnSync('helm', ['version']).status === 0 ? false : 'NO HELM: the chart is not rendered'

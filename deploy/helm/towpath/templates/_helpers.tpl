@@ -21,9 +21,14 @@ automountServiceAccountToken: false
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
+  {{- if .Values.stdio.enabled }}
+  runAsUser: 0
+  runAsGroup: 0
+  {{- else }}
   runAsNonRoot: true
   runAsUser: 1000
   runAsGroup: 1000
+  {{- end }}
   fsGroup: 1000
   seccompProfile:
     type: RuntimeDefault
@@ -44,6 +49,10 @@ volumes:
     emptyDir: {}
   - name: tmp
     emptyDir: {}
+  {{- if .Values.stdio.enabled }}
+  - name: stdio-home
+    emptyDir: {}
+  {{- end }}
 {{- end }}
 
 {{- define "towpath.container" -}}
@@ -54,6 +63,21 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities:
     drop: [ALL]
+    {{- if .Values.stdio.enabled }}
+    # for the start of processes as another user, and for their end
+    add: [SETUID, SETGID, KILL, SETPCAP]
+    {{- end }}
+{{- if .Values.stdio.enabled }}
+command:
+  - setpriv
+  - --reuid=1000
+  - --regid=1000
+  - --clear-groups
+  - --inh-caps=+setuid,+setgid,+kill,+setpcap
+  - --ambient-caps=+setuid,+setgid,+kill,+setpcap
+  - node
+  - /app/dist/src/cli/main.js
+{{- end }}
 env:
   - name: SERVER_MODE
     value: enterprise
@@ -63,6 +87,17 @@ env:
     value: /run/secrets/towpath/encryption-key
   - name: TOWPATH_ADMIN_TOKEN_FILE
     value: /run/secrets/towpath/admin-token
+  {{- if .Values.stdio.enabled }}
+  - name: TOWPATH_STDIO_UID
+    value: {{ .Values.stdio.uid | quote }}
+  - name: TOWPATH_STDIO_GID
+    value: {{ .Values.stdio.uid | quote }}
+  - name: HOME
+    value: /home/stdio
+  {{- else if not (hasKey .Values.settings "TOWPATH_STDIO") }}
+  - name: TOWPATH_STDIO
+    value: 'off'
+  {{- end }}
   {{- with .Values.publicUrl }}
   - name: TOWPATH_PUBLIC_URL
     value: {{ . | quote }}
@@ -85,4 +120,8 @@ volumeMounts:
     mountPath: /home/towpath
   - name: tmp
     mountPath: /tmp
+  {{- if .Values.stdio.enabled }}
+  - name: stdio-home
+    mountPath: /home/stdio
+  {{- end }}
 {{- end }}
