@@ -1,6 +1,7 @@
-import { readFileSync, realpathSync, statSync } from 'node:fs'
-import { extname, join } from 'node:path'
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { realpathSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import staticFiles from '@fastify/static'
+import Fastify, { type FastifyPluginAsync, type FastifyReply, type FastifyRequest } from 'fastify'
 import { createDocument, sendDocument, type StaticDocument } from '../../plugins/documents.ts'
 import { message } from './message-page.ts'
 
@@ -13,17 +14,6 @@ const policy =
   "require-trusted-types-for 'script'"
 
 const YEAR_S = 31_536_000
-
-/** Content types of what a build of the dashboard holds. */
-const types: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.txt': 'text/plain; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.woff2': 'font/woff2'
-}
 
 /** Plain names alone: whatever could lead elsewhere is no file of ours. */
 const isPlain = (path: string) => /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/.test(path)
@@ -41,21 +31,37 @@ function stampOf(root: string, path: string): string | undefined {
   }
 }
 
-/** The files of a folder, each read once and again after a new build. */
-function createFiles(root: string) {
+type FindFile = (path: string, cacheControl: string) => Promise<StaticDocument> | undefined
+
+/**
+ * The files of a folder, each read once and again after a new build. `@fastify/static` reads them on an instance of its
+ * own that listens nowhere: on the public one it would hold a file open for each answer that a client does not read.
+ */
+async function createFiles(root: string): Promise<FindFile & { close(): Promise<void> }> {
+  const reader = Fastify()
+  await reader.register(staticFiles, { root, cacheControl: false, suppressWarning: true })
+  const read = async (path: string, cacheControl: string): Promise<StaticDocument> => {
+    const { statusCode, headers, rawPayload } = await reader.inject(`/${path}`)
+    if (statusCode !== 200) throw new Error(`the file of the dashboard cannot be read: ${statusCode}`)
+    return createDocument(rawPayload, {
+      'content-type': String(headers['content-type']),
+      'cache-control': cacheControl
+    })
+  }
   const files = new Map<string, { readonly stamp: string; readonly document: Promise<StaticDocument> }>()
-  return (path: string, cacheControl: string): Promise<StaticDocument> | undefined => {
+  const find: FindFile = (path, cacheControl) => {
     const stamp = stampOf(root, path)
     const known = files.get(path)
     if (known && known.stamp === stamp) return known.document
     files.delete(path)
     if (stamp === undefined) return undefined
-    const type = types[extname(path)] ?? 'application/octet-stream'
-    const headers = { 'content-type': type, 'cache-control': cacheControl }
-    const document = createDocument(readFileSync(join(root, path)), headers)
+    const document = read(path, cacheControl)
+    // a file that cannot be read is tried again at the next request
+    document.catch(() => files.delete(path))
     files.set(path, { stamp, document })
     return document
   }
+  return Object.assign(find, { close: async () => void (await reader.close()) })
 }
 
 const notBuilt = (reply: FastifyReply) =>
@@ -67,7 +73,8 @@ const notBuilt = (reply: FastifyReply) =>
 
 /** `/`, `/index.html` and `/assets/*`: the built pages, as they lie in `root`. */
 export const pages: FastifyPluginAsync<{ root: string }> = async (app, { root }) => {
-  const find = createFiles(root)
+  const find = await createFiles(root)
+  app.addHook('onClose', () => find.close())
   const send = async (request: FastifyRequest, reply: FastifyReply, document: Promise<StaticDocument>) =>
     sendDocument(request, reply, await document)
   app.addHook('onRequest', (_request, reply, done) => {
