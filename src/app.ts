@@ -131,12 +131,12 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   app.addHook('onReady', async () => load.start())
   app.addHook('onClose', async () => load.close())
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
-  await app.register(auth, { mode })
+  await app.register(auth, { mode, limits })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs })
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
     ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
-    ...{ callLog, spareSessions, resultSecrets, toolNames },
+    ...{ callLog, spareSessions, resultSecrets, toolNames, traceContext: config.traceContext },
     observers: [...app.metrics.observers, ...observers]
   })
   await app.register(audit)

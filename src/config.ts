@@ -35,6 +35,8 @@ export interface Config {
   readonly docs: 'on' | 'admin' | 'off'
   /** Without a trailing slash; undefined: taken from the request. */
   readonly publicUrl: string | undefined
+  /** Trace context that goes to upstreams. */
+  readonly traceContext: 'off' | 'own' | 'all'
   /** Host names (no port) that are accepted besides loopback names and the public URL's; null: any (enterprise default). */
   readonly allowedHosts: readonly string[] | null
   readonly allowedOrigins: readonly string[]
@@ -103,6 +105,8 @@ export interface Config {
     readonly pendingBytes: number
     /** In enterprise mode. */
     readonly callsPerPrincipal: number
+    /** A minute, of one address, in enterprise mode. */
+    readonly failedAuthentications: number
     readonly connections: number
     /** Of one address, or /64 network of IPv6. */
     readonly connectionsPerAddress: number
@@ -254,6 +258,7 @@ const readLimits = (read: Reader): Config['limits'] => ({
   callBytes: read('callBytes'),
   pendingBytes: read('pendingBytes'),
   callsPerPrincipal: read('callsPerPrincipal'),
+  failedAuthentications: read('failedAuthentications'),
   connections: read('connections'),
   connectionsPerAddress: read('connectionsPerAddress'),
   pipelinedRequests: read('pipelinedRequests'),
@@ -336,6 +341,7 @@ export function readConfig(
     traces: read('otlpEndpoint') !== undefined && read('otel') !== false,
     docs: read('docs'),
     publicUrl: read('publicUrl'),
+    traceContext: read('traceContext'),
     allowedHosts: read('allowedHosts') ?? (isEnterprise ? null : []),
     allowedOrigins: read('allowedOrigins') ?? [],
     trustedProxies: (read('trustedProxies') ?? []).flat(),

@@ -172,6 +172,13 @@ export const settings = {
       'Who may read the description of the API, `/openapi.json` and `/docs`: `on` everybody, `admin` those with the access token of an administrator (in development mode everybody), `off` nobody.',
     parse: oneOf('on', 'admin', 'off')
   },
+  traceContext: {
+    variable: `${ENV_PREFIX}TRACE_CONTEXT`,
+    fallback: 'own',
+    about:
+      "Trace context that servers are sent with a call, in headers and `_meta`. `off`: none. `own`: `traceparent` of the gateway's own span, while it exports traces. `all`: besides, `traceparent`, `tracestate` and `baggage` of the caller, which may tell servers of others about your systems.",
+    parse: oneOf('off', 'own', 'all')
+  },
   logLevel: {
     variable: `${ENV_PREFIX}LOG_LEVEL`,
     flag: '--log-level',
@@ -533,6 +540,13 @@ export const settings = {
     fallback: '60000',
     about: 'Time for which a caller may read nothing of an answer or stream; past it the connection is closed.',
     parse: duration
+  },
+  failedAuthentications: {
+    variable: `${ENV_PREFIX}FAILED_AUTHENTICATIONS`,
+    fallback: '60',
+    about:
+      'Requests with a wrong access token a minute of one address in enterprise mode; further ones get 429 instead of 401. Requests with a valid token are never counted or refused, whatever comes from the same address.',
+    parse: count
   },
   heapPercent: {
     variable: `${ENV_PREFIX}HEAP_PERCENT`,

@@ -6,6 +6,7 @@ import { escaped } from '../domain/text.ts'
 import { EXIT, Failure } from './failure.ts'
 
 const PATH = '/oauth/callback'
+const BASE = 'http://127.0.0.1'
 
 /** What an authorization server sent a browser back with. */
 export interface Returned {
@@ -57,8 +58,9 @@ function read(query: URLSearchParams, state: string): Returned | Failure | undef
 export async function listenForCallback(): Promise<Callback> {
   let take: ((query: URLSearchParams) => Returned | Failure | undefined) | undefined
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://127.0.0.1')
-    if (request.method !== 'GET' || url.pathname !== PATH)
+    // any process and web page of this machine can connect: `//` for example is no URL
+    const url = URL.canParse(request.url ?? '/', BASE) ? new URL(request.url ?? '/', BASE) : undefined
+    if (request.method !== 'GET' || url?.pathname !== PATH)
       return page(response, 404, 'Not found', 'There is nothing here.')
     const returned = take?.(url.searchParams)
     if (returned === undefined)

@@ -52,6 +52,7 @@ export interface GatewayOptions {
   readonly config: Pick<
     Config,
     | 'mode'
+    | 'traceContext'
     | 'stdio'
     | 'egress'
     | 'resultSecrets'
@@ -107,7 +108,11 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   })
   // in enterprise mode there is nobody who would look
   const hasDashboard = config.mode === 'development'
-  const observer = joinObservers([...options.observers, ...(hasDashboard ? [contacts.observer] : [])])
+  const observer = joinObservers([
+    { traceContext: config.traceContext },
+    ...options.observers,
+    ...(hasDashboard ? [contacts.observer] : [])
+  ])
   const quotas = createQuotas(config.mode)
   const calls = quotas.shareOf(limits.callsPerPrincipal)
   const later = createLater()

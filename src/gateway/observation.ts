@@ -4,7 +4,7 @@ import { ProtocolError } from './downstream/jsonrpc.ts'
 import type { Caller } from './gateway.ts'
 import { saysIsError } from './is-error.ts'
 import type { Payload } from './payload.ts'
-import type { Trace, TraceContext, Tracer } from './tracing.ts'
+import { sentContext, type Trace, type TraceContext, type TracePolicy, type Tracer } from './tracing.ts'
 import { UpstreamFailure, type Reason } from './upstream/failure.ts'
 import { stageOf, waitsOf, type Opening, type Stage, type Waits } from './upstream/stages.ts'
 
@@ -67,6 +67,8 @@ export interface CallObservation {
 export interface Observer {
   /** Undefined where nobody wants spans. */
   readonly tracer: Tracer | undefined
+  /** What servers are told of the trace; `own` where nothing says so. */
+  readonly traceContext: TracePolicy
   call(done: CallObservation): void
   /** A list was asked for over MCP. */
   list(kind: ItemKind): void
@@ -90,6 +92,7 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   const failures = observers.flatMap((each) => each.failed ?? [])
   return {
     tracer: observers.find(({ tracer }) => tracer)?.tracer,
+    traceContext: observers.find(({ traceContext }) => traceContext)?.traceContext ?? 'own',
     call(done) {
       for (const tell of calls) tell(done)
     },
@@ -210,10 +213,10 @@ export class Observation implements CallObservation {
 
   /** Opens the call's spans where somebody wants them. Answers what the server is to be told of the trace. */
   joins(given: TraceContext | undefined): TraceContext | undefined {
-    const { tracer } = this.observer
-    if (!tracer) return given
+    const { tracer, traceContext } = this.observer
+    if (!tracer) return sentContext(traceContext, undefined, given)
     this.trace = tracer.start(this, performance.now() - this.since, given)
-    return this.trace.context
+    return sentContext(traceContext, this.trace.context, given)
   }
 
   /** It is in the upstream's hands from now on. */

@@ -35,6 +35,22 @@ export function traceContext(traceparent: unknown, tracestate: unknown): TraceCo
 export const traceOfHeaders = ({ traceparent, tracestate }: IncomingHttpHeaders): TraceContext | undefined =>
   traceparent === undefined ? undefined : traceContext(traceparent, tracestate)
 
+/** Setting TOWPATH_TRACE_CONTEXT: none, that of our own span, or besides everything that the caller sent. */
+export type TracePolicy = 'off' | 'own' | 'all'
+
+/** What a server is sent, by policy. `own` is the context of our span, which carries the caller's `tracestate` along. */
+export function sentContext(
+  policy: TracePolicy,
+  own: TraceContext | undefined,
+  given: TraceContext | undefined
+): TraceContext | undefined {
+  if (policy === 'all') return own ?? given
+  return policy === 'own' && own ? { traceparent: own.traceparent, tracestate: undefined } : undefined
+}
+
+/** A member of `_meta` that tells a server about the caller's systems, beside its place in a trace. */
+export const isBaggage = (key: string) => key === 'baggage'
+
 /** Members of `_meta` that carry it. */
 export const isTraceKey = (key: string) => key === 'traceparent' || key === 'tracestate'
 

@@ -4,8 +4,8 @@ import type { Config } from '../config.ts'
 import { readCredentials } from '../domain/credentials.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../errors.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
+import { createFailedLogins } from './failed-logins.ts'
 import { traceOfHeaders } from '../gateway/tracing.ts'
-import { createLineLimit } from './refusal-log.ts'
 
 type Access = 'public' | 'user' | 'admin' | 'client'
 
@@ -60,6 +60,13 @@ function checkKind({ kind }: Caller, access: Access, reply: FastifyReply): void 
   refuse(reply, 'Bearer error="insufficient_scope"', forbidden(text))
 }
 
+const tooManyGuesses = (retryAfter: number) =>
+  new AppError(429, 'too many requests with a wrong access token came from this address', { retryAfter })
+
+export interface AuthOptions extends Pick<Config, 'mode'> {
+  readonly limits: Pick<Config['limits'], 'failedAuthentications'>
+}
+
 /** The dashboard is for development mode: here it is not there, whoever asks (contract 5.8). */
 const isDashboard = (url: string) => /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|api\/dashboard(?:[/?]|$))/.test(url)
 
@@ -68,8 +75,8 @@ const isDashboard = (url: string) => /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|ap
  * what counts is the route that was matched, never the URL. Development mode knows one caller, who may do everything
  * (contract 5.1). A route that forgets its access stops the start.
  */
-export default fp<Pick<Config, 'mode'>>(
-  async (app, { mode }) => {
+export default fp<AuthOptions>(
+  async (app, { mode, limits }) => {
     const routes: RouteOptions[] = []
     app.addHook('onRoute', (route) => {
       routes.push(route)
@@ -79,7 +86,7 @@ export default fp<Pick<Config, 'mode'>>(
       if (silent.length > 0) throw new Error(`routes that do not say who may call them: ${silent.join(', ')}`)
     })
 
-    const mayLog = createLineLimit()
+    const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
     const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller => {
       const credentials = readCredentials(request.raw.rawHeaders)
       const caller = credentials.kind === 'token' ? app.gateway.callerOf(credentials.token) : undefined
@@ -89,8 +96,9 @@ export default fp<Pick<Config, 'mode'>>(
       if (credentials.kind === 'none') {
         return refuse(reply, 'Bearer', unauthorized(`this needs ${needs}: "Authorization: Bearer <token>"`))
       }
-      const { address } = request
-      if (mayLog(address)) app.log.warn({ address }, 'a request without a valid access token was refused')
+      // a good token has passed by now: guesses of others behind the same address lock nobody out
+      const retryAfter = failedLogins.note(request.address)
+      if (retryAfter !== undefined) throw tooManyGuesses(retryAfter)
       const text =
         credentials.kind === 'token'
           ? `the access token is not valid; this needs ${needs}`

@@ -25,6 +25,7 @@ export type GatewayPluginOptions = RegistrySettings &
   Pick<
     Config,
     | 'adminToken'
+    | 'traceContext'
     | 'stdio'
     | 'egress'
     | 'resultSecrets'

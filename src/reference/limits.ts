@@ -12,7 +12,8 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
     'batchBytes',
     'identifierBytes',
     'headerBytes',
-    'requestBodyMs'
+    'requestBodyMs',
+    'failedAuthentications'
   ),
   Connections: of('connections', 'connectionsPerAddress', 'pipelinedRequests', 'unsentBytes', 'unreadAnswerMs'),
   'Calls and upstreams': of(

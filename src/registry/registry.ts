@@ -93,7 +93,8 @@ export interface Registry {
   secrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
   /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
   configs(reader?: Change): Promise<ServerConfig[]>
-  /** Leaves a row soon; returns at once and never throws. Of one address at most 60 rows a minute. */
+  /** Leaves a row soon; returns at once and never throws. Bounded for each principal and, apart from them, for
+   * each address of unknown callers. */
   recordRefusal(refusal: Refusal): void
   /**
    * Writes that a server is about to be contacted, and resolves with what writes how it went, which never rejects. Rejects

@@ -20,7 +20,7 @@ interface Traced {
 }
 
 async function start(t: TestContext, env: NodeJS.ProcessEnv, options: RecorderOptions = {}): Promise<Traced> {
-  const gateway = await startGateway(t, { env })
+  const gateway = await startGateway(t, { env: { TOWPATH_TRACE_CONTEXT: 'all', ...env } })
   const alpha = await startRecorder(null, { legacy: 'sessionless', ...options })
   later(t, alpha.close)
   await gateway.register({ name: 'alpha', transport: 'streamable_http', url: alpha.url })
@@ -88,6 +88,41 @@ for (const era of ['legacy', 'modern'] as const) {
     await actor[era]('tools/call', call(), { traceparent: `${other}x`, tracestate })
     assert.equal(lastCall(alpha).headers['traceparent'], undefined)
     assert.equal(lastCall(alpha).headers['tracestate'], undefined)
+  })
+}
+
+const [own, off] = [{ TOWPATH_TRACE_CONTEXT: '' }, { TOWPATH_TRACE_CONTEXT: 'off' }]
+const sensitive = { traceparent, tracestate, baggage: 'user=alice' }
+const told = (recorder: Recorder) => {
+  const { headers } = lastCall(recorder)
+  const { traceparent: parent, tracestate: state, baggage } = metaOf(recorder) ?? {}
+  return [headers['traceparent'], headers['tracestate'], headers['baggage'], parent, state, baggage]
+}
+const nothing = Array<undefined>(6).fill(undefined)
+
+for (const era of ['legacy', 'modern'] as const) {
+  for (const [name, env] of Object.entries({ own, off })) {
+    test(`SR-L9 ${era}: a gateway that exports no traces tells servers nothing of its callers' traces (${name})`, async (t) => {
+      const { actor, alpha } = await start(t, env, era === 'modern' ? { modern: true } : {})
+      await actor[era]('tools/call', call({ _meta: { ...sensitive, own: 1 } }), sensitive)
+      assert.deepEqual(told(alpha), nothing)
+      assert.equal(metaOf(alpha)!['own'], 1)
+      await actor.send('POST', '/api/v0/tools/invoke', { name: 'alpha__echo', text: 'x' }, sensitive)
+      assert.deepEqual(told(alpha), nothing)
+    })
+  }
+
+  test(`SR-L9 ${era}: servers are told of the gateway's own span alone, and with "off" of none`, async (t) => {
+    const { collector, actor, alpha } = await startTraced(t, era === 'modern' ? { modern: true } : {}, own)
+    await actor[era]('tools/call', call({ _meta: sensitive }), sensitive)
+    const { theirs, own: root } = partsOf(await spansOf(collector, 2))
+    assert.equal(root.parentSpanId, PARENT)
+    const span = `00-${TRACE}-${theirs.spanId}-01`
+    assert.deepEqual(told(alpha), [span, undefined, undefined, span, undefined, undefined])
+    const silent = await startTraced(t, era === 'modern' ? { modern: true } : {}, off)
+    await silent.actor[era]('tools/call', call({ _meta: sensitive }), sensitive)
+    assert.deepEqual(told(silent.alpha), nothing)
+    assert.equal(partsOf(await spansOf(silent.collector, 2)).own.parentSpanId, PARENT)
   })
 }
 

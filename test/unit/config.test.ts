@@ -55,6 +55,7 @@ test('nothing given: development mode on loopback with the embedded store and th
     streamBufferBytes: 4_194_304,
     sessions: 10_000,
     callsPerPrincipal: 64,
+    failedAuthentications: 60,
     heapPercent: 90,
     eventLoopLagMs: 2_000
   })

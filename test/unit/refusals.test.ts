@@ -145,3 +145,55 @@ test('a frozen database holds up the end for two seconds at most', async (t) => 
   assert.ok(performance.now() - start_ < 10_000)
   refusals.record(refusal())
 })
+
+const principals = [
+  { kind: 'client', name: 'cli-a' },
+  { kind: 'user', name: 'bob' },
+  { kind: 'admin', name: 'root' },
+  { kind: 'development', name: 'development' }
+] as const
+for (const actor of principals) {
+  test(`SR-M2 however many unknown callers are refused, a ${actor.kind} that is refused has its rows`, async (t) => {
+    const { refusals, rows } = start(t)
+    for (let n = 0; n < 70; n++) refusals.record(refusal({ address: '192.0.2.1' }))
+    for (let n = 0; n < 5_000; n++) refusals.record(refusal())
+    for (let n = 0; n < 10; n++) refusals.record(refusal({ actor, address: '192.0.2.1' }))
+    await refusals.close()
+    assert.equal(rows().filter((row) => row.actor === actor.name).length, 10)
+    assert.equal(rows().filter((row) => row.actor === 'anonymous').length, 600)
+    const suppressed = rows().filter((row) => row.reason === 'more refusals within the same minute')
+    assert.equal(
+      suppressed.reduce((sum, { count = 1 }) => sum + count, 0),
+      5_070 - 600
+    )
+  })
+
+  test(`SR-M2 what a ${actor.kind} was refused beyond its own rate is a row with its name and a number`, async (t) => {
+    const { refusals, rows } = start(t)
+    for (let n = 0; n < 100; n++) refusals.record(refusal({ actor }))
+    for (const other of principals) if (other !== actor) refusals.record(refusal({ actor: other }))
+    await refusals.close()
+    const own = rows().filter((row) => row.actor === actor.name)
+    assert.deepEqual([own.length, own.at(-1)?.count], [61, 40])
+    assert.equal(rows().length, 61 + principals.length - 1)
+  })
+}
+
+test('SR-M2 while the database is away unknown callers leave room for the rows of principals', async (t) => {
+  const { refusals, database, rows } = start(t)
+  database.failure = unavailable('not reachable')
+  for (let minute = 0; minute < 20; minute++) {
+    database.now = minute * 60_001
+    for (let n = 0; n < 700; n++) refusals.record(refusal())
+    refusals.record(refusal({ actor: principals[0] }))
+  }
+  database.failure = undefined
+  await refusals.close()
+  assert.equal(rows().filter((row) => row.actor === 'cli-a').length, 20)
+  assert.equal(
+    rows()
+      .filter((row) => row.outcome === 'refused')
+      .reduce((sum, { count = 1 }) => sum + count, 0),
+    20 * 701
+  )
+})

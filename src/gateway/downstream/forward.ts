@@ -3,7 +3,16 @@ import { adaptError, adaptResult, errorMessage } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { valueOf } from '../json.ts'
 import type { Payload } from '../payload.ts'
-import { isTraceKey, traceContext, traceMembers, traceOfHeaders, type TraceContext } from '../tracing.ts'
+import {
+  isBaggage,
+  isTraceKey,
+  sentContext,
+  traceContext,
+  traceMembers,
+  traceOfHeaders,
+  type TraceContext,
+  type TracePolicy
+} from '../tracing.ts'
 import { Call, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
@@ -31,13 +40,14 @@ const joinMembers = (first: string, second: string) => (first === '' ? second : 
 
 const noMeta: Meta = { fragment: '', progressToken: undefined, trace: undefined }
 
-function readMeta(message: Message, isTraced = false): Meta {
+function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all'): Meta {
   const { text, paramMembers } = message
   const found = paramMembers.find(({ key }) => key === '_meta')?.members
   if (!found) return noMeta
   let fragment = ''
   for (const { key, keyStart, end } of found) {
-    if (ofOneHop.has(key) || (isTraced && isTraceKey(key))) continue
+    if (ofOneHop.has(key) || ((isTraced || policy !== 'all') && isTraceKey(key))) continue
+    if (policy !== 'all' && isBaggage(key)) continue
     fragment = joinMembers(fragment, text.slice(keyStart, end))
   }
   return {
@@ -216,11 +226,11 @@ export async function forward(
   rewrite?: Rewrite
 ): Promise<void> {
   const { message, era } = exchange
-  const { tracer } = exchange.edge.observer
-  const meta = readMeta(message, tracer !== undefined)
+  const { tracer, traceContext: policy } = exchange.edge.observer
+  const meta = readMeta(message, tracer !== undefined, policy)
   const { progressToken } = meta
   const given = meta.trace ?? traceOfHeaders(exchange.headers)
-  const trace = exchange.observation ? exchange.observation.joins(given) : given
+  const trace = exchange.observation ? exchange.observation.joins(given) : sentContext(policy, undefined, given)
   const fragment = tracer && trace ? joinMembers(meta.fragment, traceMembers(trace)) : meta.fragment
   // not spread: that is a tenth of the CPU of a call
   const request: Outgoing = { method: message.method, members, meta: fragment, name, headers, trace }
