@@ -20,6 +20,18 @@ const secretMaps = new Set(['headers', 'env'])
 /** Queries carry keys, too. */
 const urls = new Set(['url', 'oauth_redirect_uri'])
 
+/** UTF-16 units that are kept of what is equal before the part that differs. */
+const MAX_EQUAL = 40
+
+/** Two texts, cut so that what differs is among the first characters. */
+export function differingParts(before: string, after: string): readonly [before: string, after: string] {
+  let at = 0
+  while (at < before.length && before[at] === after[at]) at++
+  const from = Math.max(0, at - MAX_EQUAL)
+  const part = (text: string) => (from === 0 ? text : `…${text.slice(from).replace(/^[\udc00-\udfff]/, '')}`)
+  return [part(before), part(after)]
+}
+
 /** Absent and null are the same. Of a map only the entries that differ remain; texts, lists and maps are cut. */
 export function difference(before: Members = {}, after: Members = {}): Difference {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]

@@ -39,5 +39,11 @@ export function markHidden(text: string): Segment[] {
   return segments
 }
 
+/** Text from outside without its hidden characters. */
+export const withoutHidden = (text: string): string =>
+  markHidden(text)
+    .map((segment) => ('text' in segment ? segment.text : ''))
+    .join('')
+
 /** Whether there is anything to mark. */
 export const hasHidden = (text: string): boolean => markHidden(text).some((segment) => 'mark' in segment)

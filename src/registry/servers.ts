@@ -1,6 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { sql, type Selectable } from 'kysely'
+import { differingParts } from '../domain/difference.ts'
+import { createRedactor, secretsIn } from '../domain/redaction.ts'
+import { escaped } from '../domain/text.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import { findServer, touched, type WriteContext } from './context.ts'
 import { isUniqueViolation } from './failures.ts'
@@ -75,9 +78,10 @@ export function createServers(context: WriteContext) {
         .where('id', '=', id)
         .execute()
       const { before, after } = await storeItems(db, id, offer.items)
+      const [said, says] = changedInstructions(row.verdict, offer.verdict, redactorFor(keys, row, config))
       touch({
-        before: { ...storedMembers(keys, row), items: before },
-        after: { ...members(config, offer.verdict, enabled), items: after }
+        before: { ...storedMembers(keys, row), items: before, ...said },
+        after: { ...members(config, offer.verdict, enabled), items: after, ...says }
       })
       return id
     },
@@ -140,9 +144,10 @@ export function createServers(context: WriteContext) {
         .set({ ...verdict, left_out, ...touched(version) })
         .where('id', '=', id)
         .execute()
+      const [said, says] = changedInstructions(row.verdict, offer.verdict, redactorFor(keys, row))
       touch({
-        before: { upstream: toUpstream(row.verdict), items: before, left_out: leftOutSize(row.left_out) },
-        after: { upstream: toUpstream(offer.verdict), items: after, left_out: leftOutSize(left_out) }
+        before: { upstream: toUpstream(row.verdict), items: before, left_out: leftOutSize(row.left_out), ...said },
+        after: { upstream: toUpstream(offer.verdict), items: after, left_out: leftOutSize(left_out), ...says }
       })
       return { ...difference, unchanged: false }
     }
@@ -227,10 +232,28 @@ function toUpstream(verdict: Verdict | string | null) {
   return { modern, legacy, sessions: hasSessions, description: createHash('sha256').update(said).digest('hex') }
 }
 
+/** UTF-16 units of changed instructions that the audit log takes. */
+const MAX_INSTRUCTIONS = 200
+
+/** Takes the secrets of a stored server, and those of its next configuration, out of text. */
+function redactorFor(keys: Keyring, row: Described, next?: ServerConfig): (text: string) => string {
+  const { settings } = row
+  const known = secretsIn(openIfPossible(keys, row), JSON.parse(settings) as ServerSettings)
+  return createRedactor(next ? [...known, ...secretsIn(next, next)] : known)
+}
+
+/** What differs in the instructions before and after, cut, for the audit log; nothing where they are the same. */
+function changedInstructions(before: string | null, { instructions }: Verdict, redact: (text: string) => string) {
+  const said = before === null ? null : (JSON.parse(before) as Verdict).instructions
+  if (said === instructions) return [{}, {}]
+  const parts = differingParts(redact(said ?? ''), redact(instructions ?? ''))
+  return parts.map((text) => (text === '' ? {} : { instructions: escaped(text, MAX_INSTRUCTIONS) }))
+}
+
 /** The part of a stored server that says how its upstream is reached. */
 export type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'settings' | 'sealed'>
 
-const configured = ['transport', 'session_mode', 'settings', 'sealed', 'verdict', 'left_out'] as const
+const configured = [...described, 'left_out'] as const
 
 const nothingSealed = Buffer.alloc(0)
 

@@ -25,7 +25,7 @@ test('discovery says what is served, and that nobody may keep it', async (t) => 
   const { supportedVersions, capabilities, instructions, resultType, ttlMs, cacheScope } = answer.body.result
   assert.deepEqual([supportedVersions, resultType, ttlMs, cacheScope], [[MODERN], 'complete', 0, 'private'])
   assert.deepEqual(Object.keys(capabilities as object), ['tools', 'prompts', 'resources'])
-  assert.match(instructions, /## one\nBe kind/)
+  assert.match(instructions, /## one\n> Be kind/)
   assert.equal(identity(answer), 'towpath')
   assert.equal(answer.headers.get('mcp-session-id'), null)
 })

@@ -1,13 +1,17 @@
 import { TITLE } from '../../domain/product.ts'
+import { quoted } from '../../domain/quoted.ts'
 import type { ServerBlock } from '../catalog.ts'
 import type { Scope } from '../scope.ts'
 import { canFollow } from '../watching.ts'
 
+/** What one server may say, and all of them together; a bare group's server may say as much as all. */
 const MAX_INSTRUCTIONS_BYTES = 8_192
+const MAX_ALL_BYTES = 65_536
 
 const about =
   `${TITLE} is a gateway to several MCP servers. ` +
-  'The name of each tool and prompt begins with the name of its server and two underscores.'
+  'The name of each tool and prompt begins with the name of its server and two underscores. ' +
+  'Below, lines that begin with ">" are the words of the server that the heading names, and of nobody else.'
 
 const declares = ({ stored }: ServerBlock, capability: string) => stored.verdict?.capabilities[capability] !== undefined
 
@@ -40,14 +44,29 @@ const cut = (text: string, maxBytes: number) =>
         .toString()
         .replace(/\uFFFD+$/, '')
 
-const section = ({ name, stored }: ServerBlock): string[] =>
-  stored.verdict?.instructions ? [`## ${name}\n${cut(stored.verdict.instructions, MAX_INSTRUCTIONS_BYTES)}`] : []
+/** A server's words under its name, quoted: they cannot pass for another section, or for the gateway's own. */
+function section({ name, stored }: ServerBlock): string[] {
+  const said = stored.verdict?.instructions
+  if (!said) return []
+  return [`## ${name}\n${cut(quoted(cut(said, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`]
+}
+
+/** As many sections as there is room for; the others are counted. */
+function bounded(sections: readonly string[]): string[] {
+  let room = MAX_ALL_BYTES
+  const taken = sections.filter((text) => (room -= Buffer.byteLength(text)) >= 0)
+  const rest = sections.length - taken.length
+  return rest === 0 ? taken : [...taken, `The instructions of ${rest} more servers are left out: they are too long.`]
+}
 
 /**
- * One paragraph of ours, then what each server in scope says of itself; bare: the server's own, verbatim, where it has any
- * (proxy page 3.3).
+ * One paragraph of the gateway, then what each server in scope says of itself, quoted; bare: the one server's own
+ * words as they are, where it has any.
  */
 export function instructionsOf({ servers, isBare }: Scope): string | undefined {
-  if (isBare) return servers[0]?.stored.verdict?.instructions ?? undefined
-  return [about, ...servers.flatMap(section)].join('\n\n')
+  if (isBare) {
+    const said = servers[0]?.stored.verdict?.instructions
+    return said ? cut(said, MAX_ALL_BYTES) : undefined
+  }
+  return [about, ...bounded(servers.flatMap(section))].join('\n\n')
 }

@@ -1,4 +1,5 @@
 import { INPUT_REQUIRED } from '../../domain/protocol.ts'
+import { labelledText } from '../../domain/quoted.ts'
 import { members, valueOf, withMembers } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import type { Scope } from '../scope.ts'
@@ -6,11 +7,26 @@ import type { Scope } from '../scope.ts'
 /** Among several servers a person must see which one asks, or one could pass for another (proxy page 3.16). */
 export const needsLabel = ({ servers, isBare }: Scope) => servers.length > 1 && !isBare
 
-/** `params` of a question with the server's name before what a person reads. Both are JSON text. */
+/** The member that a client shows to the person who decides. */
+const readFirst: Readonly<Record<string, string>> = {
+  'elicitation/create': 'message',
+  'sampling/createMessage': 'systemPrompt'
+}
+
+/**
+ * `params` of a question with the server's name before what a person reads. Both are JSON text. A sampling request gets a
+ * system prompt where it has none: nothing else of it is text of one author.
+ */
 export function labelled(method: string, params: string, server: string): string {
-  if (method !== 'elicitation/create') return params
-  const text: unknown = JSON.parse(valueOf(params, members(params), 'message') ?? 'null')
-  return typeof text === 'string' ? withMembers(params, { message: JSON.stringify(`[${server}] ${text}`) }) : params
+  const member = readFirst[method]
+  if (member === undefined) return params
+  const found = members(params)
+  const text: unknown = JSON.parse(valueOf(params, found, member) ?? 'null')
+  if (typeof text === 'string') return withMembers(params, { [member]: JSON.stringify(labelledText(text, server)) })
+  if (member !== 'systemPrompt') return params
+  const prompt = JSON.stringify(`[${server}]`)
+  if (found.some(({ key }) => key === member)) return withMembers(params, { [member]: prompt })
+  return `${params.trimEnd().slice(0, -1)}${found.length === 0 ? '' : ','}"${member}":${prompt}}`
 }
 
 function labelledRequest(request: string, server: string): string {

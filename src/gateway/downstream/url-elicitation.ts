@@ -1,5 +1,6 @@
 import { isObject } from '../../domain/is-object.ts'
 import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
+import { labelledText } from '../../domain/quoted.ts'
 import type { Answer } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
@@ -20,7 +21,7 @@ export function readElicitations({ kind, body }: Answer): Record<string, unknown
 }
 
 const withLabel = (params: Record<string, unknown>, server: string) =>
-  typeof params['message'] === 'string' ? { ...params, message: `[${server}] ${params['message']}` } : params
+  typeof params['message'] === 'string' ? { ...params, message: labelledText(params['message'], server) } : params
 
 /**
  * Answers a modern caller whose legacy upstream asks for a visit: as input that is required, without a state, because the
