@@ -52,6 +52,8 @@ export interface Config {
     /** Working directory of stdio servers; undefined: a fresh empty folder each. */
     readonly cwd: string | undefined
     readonly maxProcesses: number
+    /** In enterprise mode. */
+    readonly processesPerPrincipal: number
     readonly maxQueue: number
     /** The process's own environment, of which children get a few harmless names. */
     readonly environment: Environment
@@ -103,6 +105,9 @@ export interface Config {
     readonly subscriptionBytes: number
     readonly callBytes: number
     readonly pendingBytes: number
+    readonly upstreamSessions: number
+    /** In enterprise mode. */
+    readonly upstreamSessionsPerPrincipal: number
     /** In enterprise mode. */
     readonly callsPerPrincipal: number
     /** A minute, of one address, in enterprise mode. */
@@ -213,6 +218,7 @@ const readStdio = (read: Reader, environment: Environment): Config['stdio'] => (
   gid: read('stdioGid'),
   cwd: stdioFolder(read),
   maxProcesses: read('stdioProcesses'),
+  processesPerPrincipal: read('stdioProcessesPerPrincipal') ?? Math.ceil(read('stdioProcesses') / 2),
   maxQueue: read('stdioQueue'),
   environment
 })
@@ -257,6 +263,8 @@ const readLimits = (read: Reader): Config['limits'] => ({
   subscriptionBytes: read('subscriptionBytes'),
   callBytes: read('callBytes'),
   pendingBytes: read('pendingBytes'),
+  upstreamSessions: read('upstreamSessions'),
+  upstreamSessionsPerPrincipal: read('upstreamSessionsPerPrincipal'),
   callsPerPrincipal: read('callsPerPrincipal'),
   failedAuthentications: read('failedAuthentications'),
   connections: read('connections'),

@@ -256,6 +256,13 @@ export const settings = {
     about: 'Calls that wait for a process; further ones get 503.',
     parse: integer(0, 100_000)
   },
+  stdioProcessesPerPrincipal: {
+    variable: `${ENV_PREFIX}STDIO_PROCESSES_PER_PRINCIPAL`,
+    otherwise: 'half of `TOWPATH_STDIO_PROCESSES`',
+    about:
+      'Processes of `stdio` servers that one user or client may have in enterprise mode. Past it its own idle session gives way, else the call waits; then 429.',
+    parse: count
+  },
   egressDeny: {
     variable: `${ENV_PREFIX}EGRESS_DENY`,
     otherwise: 'none',
@@ -496,6 +503,20 @@ export const settings = {
       'Unfinished answers and unanswered questions of upstreams, of all servers; past it 502. One server may take a quarter ' +
       'of it.',
     parse: bytes
+  },
+  upstreamSessions: {
+    variable: `${ENV_PREFIX}UPSTREAM_SESSIONS`,
+    fallback: '5000',
+    about:
+      'Sessions with servers in `stateful` mode over HTTP. Past it an idle one of whoever has more than an equal part gives way; where there is none, 503.',
+    parse: count
+  },
+  upstreamSessionsPerPrincipal: {
+    variable: `${ENV_PREFIX}UPSTREAM_SESSIONS_PER_PRINCIPAL`,
+    fallback: '500',
+    about:
+      'The same of one user or client in enterprise mode: its own idle session gives way; where all are in use, 429.',
+    parse: count
   },
   callsPerPrincipal: {
     variable: `${ENV_PREFIX}CALLS_PER_PRINCIPAL`,

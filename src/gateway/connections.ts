@@ -19,7 +19,7 @@ import type { TransportClient } from './upstream/connection.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
 import { createOAuthHttp, type OAuthHttpFor } from './upstream/oauth-http.ts'
-import { createSlots } from './upstream/slots.ts'
+import { createSlots, type Slots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
 import type { Log } from './upstream/stdio-process.ts'
@@ -29,7 +29,7 @@ import { createUpstreams, type Upstreams } from './upstreams.ts'
 
 export interface ConnectionsOptions {
   readonly registry: Pick<Registry, 'secrets' | 'tokens'>
-  readonly config: Pick<Config, 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'resultSecrets'>
+  readonly config: Pick<Config, 'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'resultSecrets'>
   /** Product version. */
   readonly version: string
   /** Where the gateway listens, once it does. */
@@ -89,9 +89,19 @@ function redactorFor({ secrets, settings, authorization }: Target): (text: strin
 export function createConnections(options: ConnectionsOptions): Connections {
   const { registry, config, version, observer, later, log } = options
   const { timeouts, limits, stdio } = config
+  /** Without authentication all callers are one principal. */
+  const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
   const deadlines = createDeadlines()
   const children = createChildren(createWatchdog())
-  const slots = createSlots(stdio.maxProcesses, stdio.maxQueue, () => upstreams.reclaim())
+  const slots: Slots = createSlots(stdio.maxProcesses, stdio.maxQueue, {
+    reclaim: (mayEnd) => upstreams.reclaim(slots, mayEnd),
+    share: shareOf(stdio.processesPerPrincipal)
+  })
+  const places: Slots = createSlots(limits.upstreamSessions, 0, {
+    reclaim: (mayEnd) => upstreams.reclaim(places, mayEnd),
+    share: shareOf(limits.upstreamSessionsPerPrincipal),
+    what: 'sessions with servers'
+  })
   const egress = createEgress({
     policy: createEgressPolicy(config.egress),
     connectMs: timeouts.connectMs,
@@ -129,6 +139,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       verdict: stored.verdict!,
       client: transports.create(target),
       slots: stored.transport === 'stdio' ? slots : undefined,
+      places: stored.transport === 'stdio' ? undefined : places,
       spares: {
         most: config.spareSessions,
         idleMs: SPARE_IDLE_MS,

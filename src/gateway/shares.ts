@@ -4,6 +4,8 @@ export interface Shares {
   take(principal: string, amount?: number): boolean
   /** Once for each `take` that was granted, with the same amount. */
   give(principal: string, amount?: number): void
+  /** Principals that have something. */
+  readonly holders: number
   /** What all of them have. */
   readonly size: number
   /** What one of them has. */
@@ -27,6 +29,9 @@ export function createShares(limit: number, total = Infinity): Shares {
       if (count > amount) counts.set(principal, count - amount)
       else counts.delete(principal)
       size -= amount
+    },
+    get holders() {
+      return counts.size
     },
     get size() {
       return size

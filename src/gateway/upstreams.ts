@@ -3,6 +3,7 @@ import { payloadOf } from '../registry/sealed.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import type { BreakerState } from './upstream/breaker.ts'
 import type { SessionCounts } from './upstream/sessions.ts'
+import type { MayEnd, Slots } from './upstream/slots.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 /** The upstreams of the servers in the catalog, made when first used. */
@@ -10,8 +11,11 @@ export interface Upstreams {
   of(server: ServerBlock): Upstream
   /** Keeps those whose configuration is the same; the others end when their calls have ended. */
   keep(catalog: Catalog): void
-  /** Ends a spare session, else the one that nobody has used for longest, whichever server's: somebody needs its place. */
-  reclaim(): void
+  /**
+   * Somebody needs a place of `pool`: ends a spare session, else the one that nobody has used for longest of those that
+   * may be ended, whichever server's. False: there is none.
+   */
+  reclaim(pool: Slots, mayEnd: MayEnd): boolean
   /** Names with whether they are given a rest, of those that have been used. */
   breakers(): [server: string, state: BreakerState][]
   /** Calls under way. */
@@ -83,9 +87,11 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
         upstream.retire(() => retired.delete(upstream))
       }
     },
-    reclaim() {
-      const idle = all().flatMap((upstream) => upstream.longestIdle() ?? [])
-      idle.sort((a, b) => a.since - b.since)[0]?.close()
+    reclaim(pool, mayEnd) {
+      const idle = all().flatMap((upstream) => upstream.longestIdle(pool, mayEnd) ?? [])
+      const [longest] = idle.sort((a, b) => a.since - b.since)
+      longest?.close()
+      return longest !== undefined
     },
     active: () => all().reduce((sum, { active }) => sum + active, 0),
     counts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0, spare: undefined },

@@ -26,7 +26,8 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
       'callsPerPrincipal',
       'callBytes'
     ] as const),
-    ...(['stdioProcesses', 'stdioQueue', 'spareSessions', 'oauthSessionMs'] as const)
+    ...(['stdioProcesses', 'stdioProcessesPerPrincipal', 'stdioQueue', 'spareSessions'] as const),
+    ...(['upstreamSessions', 'upstreamSessionsPerPrincipal', 'oauthSessionMs'] as const)
   ),
   'Sessions and streams': of(
     ...([

@@ -54,6 +54,8 @@ test('nothing given: development mode on loopback with the embedded store and th
     subscriptionsPerPrincipal: 10_000,
     streamBufferBytes: 4_194_304,
     sessions: 10_000,
+    upstreamSessions: 5_000,
+    upstreamSessionsPerPrincipal: 500,
     callsPerPrincipal: 64,
     failedAuthentications: 60,
     heapPercent: 90,

@@ -60,7 +60,7 @@ test('past the queue a call is refused at once, and one that waited too long as 
 
 test('whoever has to wait asks for something idle to end, and again when something becomes idle', async () => {
   let asked = 0
-  const slots = createSlots(1, 4, () => asked++)
+  const slots = createSlots(1, 4, { reclaim: () => ++asked > 0 })
   const release = await slots.take(soon())
   slots.relieve()
   assert.equal(asked, 0)
@@ -86,4 +86,79 @@ test('what nobody waits for takes no place of the last quarter, and none where s
   releases[1]!()
   assert.equal(typeof slots.takeSpare(), 'function')
   assert.equal(createSlots(1, 10).takeSpare(), undefined, 'of one place a call would always have to wait for the end')
+})
+
+test('SR-M6 a holder at its share waits for its own places, others overtake it, and it is told that the share is why', async () => {
+  const slots = createSlots(4, 10, { share: 2 })
+  const [first] = [await slots.take(soon(), 'a'), await slots.take(soon(), 'a')]
+  const order: string[] = []
+  const waiting = slots.take(soon(), 'a').then((release) => {
+    order.push('a')
+    return release
+  })
+  assert.deepEqual([slots.isLimited('a'), slots.isLimited('b'), slots.waiting], [true, false, 1])
+  await slots.take(soon(), 'b')
+  order.push('b')
+  first()
+  await waiting
+  assert.deepEqual(order, ['b', 'a'])
+  const refused = await failureOf(slots.take(performance.now(), 'a'))
+  assert.deepEqual([refused.reason, refused.taken], ['limited', false])
+})
+
+test('SR-M6 half of the queue is for others than the one who fills it', async () => {
+  const slots = createSlots(1, 4, { share: 1 })
+  const release = await slots.take(soon(), 'a')
+  const waiting = [slots.take(soon(), 'a'), slots.take(soon(), 'a')]
+  assert.equal((await failureOf(slots.take(soon(), 'a'))).reason, 'limited')
+  const other = slots.take(soon(), 'b')
+  assert.equal(slots.waiting, 3)
+  release()
+  for (const each of [...waiting, other]) (await each)()
+})
+
+test('SR-M6 only what is idle of the holder itself, or of one with more than an equal part, is ended for it', async () => {
+  const asked: (readonly [string | undefined, boolean])[][] = []
+  const holders = [undefined, 'a', 'b', 'c']
+  const slots = createSlots(4, 10, {
+    share: 3,
+    reclaim(mayEnd) {
+      asked.push(holders.map((holder) => [holder, mayEnd(holder)] as const))
+      return false
+    }
+  })
+  const ended = () => asked.at(-1)!.flatMap(([holder, isSo]) => (isSo ? [holder] : []))
+  for (const holder of ['a', 'a', 'a', 'b']) await slots.take(soon(), holder)
+  failureOf(slots.take(performance.now() + 10, 'a')).catch(() => {})
+  assert.deepEqual(ended(), ['a'], 'at its share')
+  const late = [failureOf(slots.take(performance.now() + 10, 'c')), failureOf(slots.take(performance.now() + 10, 'b'))]
+  assert.deepEqual(ended(), [undefined, 'a', 'b'], 'below it')
+  asked.pop()
+  assert.deepEqual(ended(), [undefined, 'a', 'c'], 'a newcomer')
+  await Promise.all(late)
+})
+
+test('SR-M6 the place of a spare counts as its user’s from then on', async () => {
+  const slots = createSlots(4, 10, { share: 1 })
+  const spare = slots.takeSpare()!
+  assert.equal(slots.isLimited('a'), false)
+  slots.assign(spare, 'a')
+  slots.assign(spare, 'b')
+  assert.deepEqual([slots.isLimited('a'), slots.isLimited('b')], [true, false])
+  spare()
+  assert.equal(slots.isLimited('a'), false)
+})
+
+test('SR-M6 without a queue what is ended at once leaves its place at once, and else the refusal comes at once', async () => {
+  const held: (() => void)[] = []
+  const slots = createSlots(1, 0, { reclaim: () => (held.pop()?.(), true), what: 'sessions' })
+  held.push(await slots.take(0))
+  const second = await slots.take(0)
+  assert.equal(slots.used, 1)
+  const refused = await failureOf(slots.take(0))
+  assert.deepEqual(
+    [refused.reason, refused.message],
+    ['overloaded', 'too many calls are waiting for one of the sessions']
+  )
+  second()
 })

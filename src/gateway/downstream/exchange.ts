@@ -44,6 +44,8 @@ export interface Origin {
   readonly owner: string
   /** Whose share of the calls under way it takes; null: it belongs to one that has been counted. */
   readonly principal: string | null
+  /** Whose share of processes and upstream sessions it takes, where `principal` is null. */
+  readonly holder?: string
   /** The client of that MCP session. */
   readonly home?: Home | undefined
 }

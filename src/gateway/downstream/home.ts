@@ -83,6 +83,7 @@ export function ownSessions(exchange: Exchange, session: Session): TellUpstream 
     const told = edge.core.forward(block, call, {
       era: 'legacy',
       principal: method === 'resources/unsubscribe' ? caller.key : null,
+      holder: caller.key,
       owner: ownerOf(session),
       home
     })

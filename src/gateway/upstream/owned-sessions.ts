@@ -1,5 +1,7 @@
 import type { Connection } from './connection.ts'
+import { createCarried } from './carried.ts'
 import type { Idle, Need, SessionCounts } from './sessions.ts'
+import type { MayEnd } from './slots.ts'
 import type { Underway } from './spares.ts'
 import { Opening } from './stages.ts'
 
@@ -9,6 +11,8 @@ export interface OwnedSessionsOptions {
   /** One that nobody used for so long is closed. */
   readonly idleMs: number
   readonly open: (need: Need, stages: Opening) => Promise<Connection>
+  /** One that was opened is closed, by whomever. */
+  readonly onEnd: (connection: Connection) => void
   /** One is not in use any more: it could give way. */
   readonly onIdle: () => void
 }
@@ -19,8 +23,8 @@ export interface OwnedSessions {
   acquire(need: Need): Connection | Promise<Connection>
   /** The request is over. Does nothing where the connection is none of these. */
   release(connection: Connection): void
-  /** The one that nobody has used for longest. */
-  longestIdle(): Idle | undefined
+  /** Of those whose holder may lose one, the one that nobody has used for longest. */
+  longestIdle(mayEnd: MayEnd): Idle | undefined
   /** Tells those of an owner; those that are only being opened know it already. */
   notifyOwner(owner: string, method: string): void
   /** Closes those of an owner. */
@@ -31,6 +35,7 @@ export interface OwnedSessions {
 
 interface Owned extends Underway {
   readonly owner: string
+  readonly holder: string | undefined
   connection: Connection | null
   users: number
   lastUsed: number
@@ -38,9 +43,10 @@ interface Owned extends Underway {
 
 const SWEEP_MS = 10_000
 
-export function createOwnedSessions({ name, idleMs, open, onIdle }: OwnedSessionsOptions): OwnedSessions {
+export function createOwnedSessions({ name, idleMs, open, onEnd, onIdle }: OwnedSessionsOptions): OwnedSessions {
   const owned = new Map<string, Owned>()
   const byConnection = new WeakMap<Connection, Owned>()
+  const carried = createCarried()
   let sweeper: NodeJS.Timeout | null = null
 
   const sweep = () => {
@@ -57,6 +63,7 @@ export function createOwnedSessions({ name, idleMs, open, onIdle }: OwnedSession
     stages.by = need.observation ?? null
     const session: Owned = {
       owner: need.owner,
+      holder: need.holder,
       opening: open(need, stages),
       stages,
       connection: null,
@@ -67,6 +74,7 @@ export function createOwnedSessions({ name, idleMs, open, onIdle }: OwnedSession
     const forget = () => owned.get(key) === session && owned.delete(key)
     const end = () => {
       forget()
+      if (session.connection) onEnd(session.connection)
       home?.closed(name)
     }
     session.opening.then((connection) => {
@@ -91,9 +99,11 @@ export function createOwnedSessions({ name, idleMs, open, onIdle }: OwnedSession
   }
   return {
     acquire(need) {
-      const key = `${need.era} ${need.owner} ${need.lane ?? 0} ${need.capabilities}`
+      const { home } = need
+      const capabilities = home ? need.capabilities : carried(need.capabilities)
+      const key = `${need.era} ${need.owner} ${need.lane ?? 0} ${capabilities}`
       const known = owned.get(key)
-      const session = known && !known.connection?.closed ? known : begin(key, need)
+      const session = known && !known.connection?.closed ? known : begin(key, home ? need : { ...need, capabilities })
       session.users++
       return session.connection ?? waitFor(session, need)
     },
@@ -104,10 +114,10 @@ export function createOwnedSessions({ name, idleMs, open, onIdle }: OwnedSession
       session.lastUsed = performance.now()
       if (session.users === 0) onIdle()
     },
-    longestIdle() {
+    longestIdle(mayEnd) {
       let found: Owned | undefined
       for (const session of owned.values()) {
-        const isIdle = session.users === 0 && session.connection !== null
+        const isIdle = session.users === 0 && session.connection !== null && mayEnd(session.holder)
         if (isIdle && (!found || session.lastUsed < found.lastUsed)) found = session
       }
       const connection = found?.connection

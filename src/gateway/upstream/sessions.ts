@@ -6,7 +6,7 @@ import { UpstreamFailure } from './failure.ts'
 import { bringHome, type Home } from './home.ts'
 import { createOpener, type OpenerOptions } from './opener.ts'
 import { createOwnedSessions } from './owned-sessions.ts'
-import type { Slots } from './slots.ts'
+import type { MayEnd, Slots } from './slots.ts'
 import { createSpares, type Kind, type Spares, type SparesOptions, type Underway } from './spares.ts'
 import { Opening } from './stages.ts'
 
@@ -17,6 +17,8 @@ export interface Need {
   readonly capabilities: string
   /** Whom a stateful session belongs to: an MCP session, or a principal. */
   readonly owner: string
+  /** The principal whose share a place of its own is part of; undefined: nobody's. */
+  readonly holder?: string | undefined
   /** Tells sessions of the same owner and capabilities apart, where one does not do. Absent: 0. */
   readonly lane?: number
   /** The client itself where the owner is one: what comes outside of calls is for it. */
@@ -39,6 +41,8 @@ export interface SessionsOptions extends OpenerOptions {
   readonly verdict: Verdict
   /** Places for processes; for stdio only. */
   readonly slots: Slots | undefined
+  /** Places for stateful sessions that are no processes. */
+  readonly places?: Slots | undefined
   readonly observer: Pick<Observer, 'connected' | 'failed' | 'sessionTaken'>
   /** A stateful session that nobody used for so long is closed. */
   readonly idleMs: number
@@ -52,8 +56,8 @@ export interface Sessions {
   acquire(need: Need): Connection | Promise<Connection>
   /** The request is over. A connection that served one call is closed after the answer has gone out. */
   release(connection: Connection): void
-  /** A spare session, or the stateful one that nobody has used for longest. */
-  longestIdle(): Idle | undefined
+  /** What has a place of `pool` and may give it up: a spare session, or the stateful one that nobody has used for longest. */
+  longestIdle(pool: Slots, mayEnd: MayEnd): Idle | undefined
   /** Tells the stateful sessions of an owner; those that are only being opened know it already. */
   notifyOwner(owner: string, method: string): void
   /** Closes the stateful sessions of an owner that is gone. */
@@ -99,11 +103,13 @@ export const givesSessions = ({ transport, session_mode, verdict }: StoredServer
   (transport !== 'streamable_http' || verdict.hasSessions)
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { name, client, mode, verdict, slots, breaker, connectMs, observer, idleMs } = options
+  const { name, client, mode, verdict, slots, places, breaker, connectMs, observer, idleMs } = options
   const openWith = createOpener(options)
   const shared = new Map<Era, Connection>()
   const openingShared = new Map<Era, Promise<Connection>>()
   const single = new Set<Connection>()
+  /** Of connections that have a place, its release. */
+  const releases = new WeakMap<Connection, () => void>()
   let isClosed = false
 
   /** A principal may be several clients, a session with a home is of one. */
@@ -120,6 +126,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   const openNew = async (wanted: Wanted, opening: Opening, giveBack?: () => void): Promise<Connection> => {
     const startedAt = performance.now()
     const connection = checkOpen(await openWith(wanted, opening, giveBack))
+    if (giveBack) releases.set(connection, giveBack)
     spares?.opened(opening.openAt - startedAt)
     breaker.reacted()
     if (wanted.home && mode === 'stateful') bringHome(connection, name, wanted.home)
@@ -130,9 +137,30 @@ export function createSessions(options: SessionsOptions): Sessions {
     breaker.admit()
     if (!slots) return openNew(need, opening)
     opening.queuedAt = performance.now()
-    return openNew(need, opening, await slots.take(opening.queuedAt + connectMs))
+    return openNew(need, opening, await slots.take(opening.queuedAt + connectMs, need.holder))
   }
-  const owned = createOwnedSessions({ name, idleMs, open: openOwn, onIdle: () => slots?.relieve() })
+  /** A process has its place until nothing is left of it, another session until it is closed. */
+  const openOwned = async (need: Need, opening: Opening): Promise<Connection> => {
+    if (!places) return openOwn(need, opening)
+    const giveBack = await places.take(0, need.holder)
+    try {
+      const connection = await openOwn(need, opening)
+      releases.set(connection, giveBack)
+      return connection
+    } catch (error) {
+      giveBack()
+      throw error
+    }
+  }
+  const owned = createOwnedSessions({
+    name,
+    idleMs,
+    open: openOwned,
+    onEnd(connection) {
+      if (places) releases.get(connection)?.()
+    },
+    onIdle: () => slots?.relieve()
+  })
   /** Takes what place there is, and waits for none. */
   const openSpare = (kind: Kind, stages: Opening): Promise<Connection> | undefined => {
     const giveBack = slots?.takeSpare()
@@ -180,14 +208,17 @@ export function createSessions(options: SessionsOptions): Sessions {
     const use = (connection: Connection) => {
       // a spare, and one that was joined, was not opened for what this call wants to hear
       hear(connection, need)
+      const release = releases.get(connection)
+      if (release && need.holder !== undefined) slots?.assign(release, need.holder)
       single.add(connection)
       spares?.given()
       return connection
     }
-    const spare = need.mustBeFresh ? undefined : spares?.take(need, need.sink)
+    const isLimited = need.holder !== undefined && slots?.isLimited(need.holder) === true
+    const spare = need.mustBeFresh || isLimited ? undefined : spares?.take(need, need.sink)
     if (spares && !need.mustBeFresh) observer.sessionTaken(name, spare !== undefined)
     if (spare) return use(spare)
-    const { opening, stages } = spares?.join(need) ?? openSingle(need)
+    const { opening, stages } = (isLimited ? undefined : spares?.join(need)) ?? openSingle(need)
     need.observation?.awaits(stages)
     return opening.then(use)
   }
@@ -205,10 +236,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       setImmediate(closeSingle, connection)
       spares?.settled()
     },
-    longestIdle() {
-      if (!slots) return undefined
-      const spare = spares?.leastWanted()
-      return spare ? { since: 0, close: spare.end } : owned.longestIdle()
+    longestIdle(pool, mayEnd) {
+      if (pool === places) return owned.longestIdle(mayEnd)
+      if (pool !== slots) return undefined
+      const spare = mayEnd(undefined) ? spares?.leastWanted() : undefined
+      return spare ? { since: 0, close: spare.end } : owned.longestIdle(mayEnd)
     },
     notifyOwner: (owner, method) => owned.notifyOwner(owner, method),
     endOwner: (owner) => owned.endOwner(owner),

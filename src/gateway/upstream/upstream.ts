@@ -5,6 +5,7 @@ import { Payload } from '../payload.ts'
 import type { Shares } from '../shares.ts'
 import type { Answer, Call } from './call.ts'
 import { createBreaker, type BreakerState } from './breaker.ts'
+import { createCarried } from './carried.ts'
 import type { Connection, Era } from './connection.ts'
 import { createExclusive, type Turn } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
@@ -18,6 +19,7 @@ import {
   type Sessions,
   type SessionsOptions
 } from './sessions.ts'
+import type { MayEnd, Slots } from './slots.ts'
 
 export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transport' | 'mode' | 'verdict' | 'breaker'> {
   readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
@@ -39,7 +41,7 @@ export interface Upstream {
   /** Calls under way. */
   readonly active: number
   /** A session of it that nobody uses, to be closed where another needs the place: a spare one, or that idle for longest. */
-  longestIdle(): Idle | undefined
+  longestIdle(pool: Slots, mayEnd: MayEnd): Idle | undefined
   counts(): SessionCounts
   /** It, or how it is reached, may not be the same any more: sessions that were kept ready are not used. */
   discardSpares(): void
@@ -53,7 +55,7 @@ export interface Upstream {
 }
 
 /** Ended by us, told to come back later, or waited for long enough: trying again is not the answer. */
-const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'cancelled', 'timeout'])
+const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'limited', 'cancelled', 'timeout'])
 
 /** The connection broke; whether the upstream took the request is not known. */
 const broken: ReadonlySet<Reason> = new Set<Reason>(['unreachable', 'crashed'])
@@ -115,6 +117,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const { name, transport, session_mode: mode } = server
   const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
   const exclusive = createExclusive()
+  const carried = createCarried()
   let active = 0
   let retired: (() => void) | null = null
 
@@ -163,9 +166,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     active--
     if (active === 0) retired?.()
   }
-  const needOf = ({ sink, observation }: Call, { era, owner, home }: Origin): Need => ({
+  const needOf = (
+    { sink, observation }: Call,
+    { era, owner, home, principal, holder = principal ?? undefined }: Origin
+  ): Need => ({
     era: chooseEra(verdict, server, era),
     owner,
+    holder,
     capabilities: sink.capabilities,
     home,
     wantsLogs: home !== undefined || sink.logLevel !== undefined,
@@ -183,7 +190,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       begin(call)
       try {
         if (goesAlone(server, origin.era, need)) {
-          turn = await exclusive.take(`${origin.owner} ${need.capabilities}`, call)
+          turn = await exclusive.take(`${origin.owner} ${carried(need.capabilities)}`, call)
           need = { ...need, lane: turn.lane }
         }
         for (let isRepeated = false; ; isRepeated = true) {
@@ -220,7 +227,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     get breaker() {
       return breaker.state
     },
-    longestIdle: () => sessions.longestIdle(),
+    longestIdle: (pool, mayEnd) => sessions.longestIdle(pool, mayEnd),
     counts: () => sessions.counts(),
     discardSpares: () => sessions.discardSpares(),
     endSpares: () => sessions.endSpares(),

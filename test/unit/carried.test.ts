@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createCarried } from '../../src/gateway/upstream/carried.ts'
+import { mayAsk } from '../../src/gateway/downstream/capabilities.ts'
+
+const sampling = [undefined, null, true, [], {}, { tools: {} }, { context: {}, tools: {}, x: 1 }, { tools: 1 }]
+const elicitation = [undefined, null, {}, { form: {} }, { url: {} }, { url: {}, form: { a: 1 } }, { x: {} }]
+const roots = [undefined, null, 'x', {}, { listChanged: true }, { listChanged: 'yes', x: 1 }]
+const extra: readonly object[] = [
+  {},
+  { experimental: { a: {} } },
+  { extensions: { a: {} }, tasks: {}, constructor: {} }
+]
+
+const requests: readonly (readonly [method: string, params: object])[] = [
+  ['roots/list', {}],
+  ['sampling/createMessage', {}],
+  ['sampling/createMessage', { tools: [] }],
+  ['elicitation/create', {}],
+  ['elicitation/create', { mode: 'url' }]
+]
+
+test('SR-M6 carried capabilities allow the same requests as those that were declared, and are few', () => {
+  const carried = createCarried()
+  const texts = new Set<string>()
+  for (const one of sampling) {
+    for (const two of elicitation) {
+      for (const three of roots) {
+        for (const more of extra) {
+          const given = JSON.stringify({ ...more, roots: three, elicitation: two, sampling: one })
+          const text = carried(given)
+          texts.add(text)
+          for (const [method, params] of requests) {
+            const asked = JSON.stringify(params)
+            assert.equal(mayAsk(text, method, asked), mayAsk(given, method, asked), `${given} ${method} ${asked}`)
+          }
+        }
+      }
+    }
+  }
+  assert.ok(texts.size <= 60, `${texts.size}`)
+  for (const text of texts) assert.equal(carried(text), text)
+  for (const text of ['{}', 'null', '[]', '"x"', '{"x":1}']) assert.equal(carried(text), '{}')
+})
