@@ -9,6 +9,7 @@ import { startPostgres } from '../postgres.ts'
 import { standalone } from '../standalone.ts'
 import { later, tempDir } from '../store.ts'
 import { injectFaults } from './faults.ts'
+import { soakHostile } from './hostile/main.ts'
 import { legacy, modern, sse, subscriber } from './mcp-callers.ts'
 import { sample, slope, type Sample } from './measure.ts'
 import { invoker, leaver, principals, registrar, toggler } from './rest-callers.ts'
@@ -144,8 +145,16 @@ async function soak(t: TestContext, minutes: number, isEnterprise: boolean): Pro
 }
 
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '10' }, mode: { type: 'string', default: 'enterprise' } }
+  options: {
+    minutes: { type: 'string', default: '10' },
+    mode: { type: 'string', default: 'enterprise' },
+    hostile: { type: 'boolean', default: false }
+  }
 })
-const problems = await standalone((t) => soak(t, Number(values.minutes), values.mode === 'enterprise'))
+const problems = await standalone((t) =>
+  values.hostile
+    ? soakHostile(t, Number(values.minutes))
+    : soak(t, Number(values.minutes), values.mode === 'enterprise')
+)
 for (const problem of problems) console.error(`FAILED: ${problem}`)
 process.exit(problems.length === 0 ? 0 : 1)

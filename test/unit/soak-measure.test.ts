@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { slope, type Sample } from '../soak/measure.ts'
+import { createLatency } from '../soak/hostile/latency.ts'
 import { createTally } from '../soak/tally.ts'
 
 /** Ten minutes of a sawtooth, as garbage collection makes one, that grows. */
@@ -33,4 +34,17 @@ test('each kind of request is counted by what became of it, and some reasons are
   ])
   assert.equal(tally.reasons().length, 20)
   assert.equal(tally.reasons()[0], 'a: reason 0')
+})
+
+test('latency is told by kind, with percentiles and the first failures in words', () => {
+  const latency = createLatency()
+  for (let ms = 1; ms <= 100; ms++) latency.took('call', ms)
+  latency.failed('list', '503 too much to do')
+  assert.deepEqual(latency.kinds(), ['call', 'list'])
+  assert.deepEqual(
+    [latency.percentile('call', 50), latency.percentile('call', 99), latency.count('call')],
+    [51, 100, 100]
+  )
+  assert.ok(Number.isNaN(latency.percentile('list', 99)))
+  assert.deepEqual(latency.failures('list'), ['503 too much to do'])
 })
