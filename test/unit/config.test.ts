@@ -58,6 +58,11 @@ test('nothing given: development mode on loopback with the embedded store and th
     upstreamSessionsPerPrincipal: 500,
     callsPerPrincipal: 64,
     failedAuthentications: 60,
+    connections: 20_000,
+    connectionsPerAddress: 15_000,
+    pipelinedRequests: 16,
+    unsentBytes: 134_217_728,
+    unreadAnswerMs: 60_000,
     heapPercent: 90,
     eventLoopLagMs: 2_000
   })
