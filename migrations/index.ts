@@ -10,6 +10,7 @@ import * as acceptedDefinitions from './0008_accepted_definitions.ts'
 import * as callStages from './0009_call_stages.ts'
 import * as leftOut from './0010_left_out.ts'
 import * as sealedSettings from './0011_sealed_settings.ts'
+import * as sessionEnds from './0012_session_ends.ts'
 import * as attemptsAndTokenUse from './0013_attempts_and_token_use.ts'
 
 /** Every migration by name, applied in the order of the names. */
@@ -25,5 +26,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0009_call_stages': callStages,
   '0010_left_out': leftOut,
   '0011_sealed_settings': sealedSettings,
+  '0012_session_ends': sessionEnds,
   '0013_attempts_and_token_use': attemptsAndTokenUse
 }

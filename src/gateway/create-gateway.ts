@@ -317,7 +317,12 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     endSpares: () => upstreams.endSpares(),
     async start() {
       process.on('exit', connections.kill)
-      await registry.follow(applier.apply, edge.sessions.endedElsewhere)
+      const loadEnds = async () => edge.sessions.allEndedElsewhere(await registry.sessionEnds.load())
+      const loadMissed = () =>
+        void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ends of sessions could not be read'))
+      // before anything is served, and again wherever announcements may have been lost
+      await loadEnds()
+      await registry.follow(applier.apply, edge.sessions.endedElsewhere, loadMissed)
       refresher.start()
       signIns.start()
     },

@@ -40,6 +40,7 @@ import { openSecrets } from './secrets.ts'
 import { createPrincipals, requireToken } from './principals.ts'
 import { claimRefresh, createServers, hasReadableSecrets, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
+import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
 import { createSync } from './sync.ts'
 import type { Db } from './tables.ts'
 import { createTokens, createTokenStore, type TokenStore } from './upstream-tokens.ts'
@@ -86,7 +87,11 @@ export interface Registry {
   /** Whether nobody, in any replica, has begun a background refresh of the server within so many milliseconds: it is ours. */
   claimRefresh(id: string, withinMs: number): Promise<boolean>
   /** Hands the state to `apply`, now and at each change from anywhere. One follower; it must not throw. */
-  follow(apply: (state: RegistryState) => void, onAnnouncement?: (text: string) => void): Promise<void>
+  follow(
+    apply: (state: RegistryState) => void,
+    onAnnouncement?: (text: string) => void,
+    onListening?: () => void
+  ): Promise<void>
   /** Tells the followers of all replicas, this one included where there are any; nothing is stored. At most 8,000 bytes. */
   announce(text: string): Promise<void>
   /** Opens a server's sealed part. 503 AppError (`secrets_unreadable`) when it does not open. */
@@ -109,6 +114,7 @@ export interface Registry {
   /** Moves what is sealed to the current key. */
   rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
+  readonly sessionEnds: SessionEnds
   readonly tokens: TokenStore
   /** A key of 32 bytes for one purpose, the same in every replica and for ever. */
   deriveKey(label: string): Buffer
@@ -191,6 +197,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
   }
   const expiries = [
+    expireRegularly(db, sessionEndExpiry, { everyMs: MINUTE_MS, onError }),
     auditRetentionDays && expireRegularly(db, auditExpiry(auditRetentionDays), { everyMs: HOUR_MS, onError }),
     callRetention && expireRegularly(db, callExpiry(callRetention), { everyMs: MINUTE_MS, onError })
   ]
@@ -216,7 +223,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     write,
     refresh: (change, id, offer, seen) => write(change, (tx) => tx.servers.refresh(id, offer, seen)),
     claimRefresh: (id, withinMs) => translating(() => claimRefresh(db, id, withinMs)),
-    follow: (apply, onAnnouncement) => translating(() => sync.follow(apply, onAnnouncement)),
+    follow: (...followers) => translating(() => sync.follow(...followers)),
     async announce(text) {
       if (!store.listener) return
       await translating(() => sql`select pg_notify(${ANNOUNCEMENTS}, ${text})`.execute(db))
@@ -248,6 +255,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     calls: callLog,
     logs: { calls, audit: refusals.state },
     oauthSessions: createOAuthSessions(db, keys),
+    sessionEnds: createSessionEnds(db, store.listener !== undefined),
     tokens: createTokenStore(db, keys),
     rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(root, label),

@@ -75,7 +75,9 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
     /** `follower` must not throw. Resolves after the first `apply`, hearing of changes where that is possible; rejects when the state cannot be read. */
     async follow(
       follower: (state: RegistryState) => void,
-      onAnnouncement: (text: string) => void = () => {}
+      onAnnouncement: (text: string) => void = () => {},
+      /** At each time that listening begins: announcements before it were lost. */
+      onListening: () => void = () => {}
     ): Promise<void> {
       if (apply) throw new Error('the registry has one follower')
       apply = follower
@@ -92,6 +94,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       if (dirty) trigger()
       if (!listener) return
       const onChange = (version?: string) => {
+        if (version === undefined) onListening()
         if (version === undefined || version !== current?.version) trigger()
       }
       const listening = listenForChanges({ connect: listener, onChange, onAnnouncement, onError })

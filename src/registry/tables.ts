@@ -140,6 +140,12 @@ export interface Tables {
     /** Id of the row of the attempt that this is the outcome of. */
     attempt: Optional
   }
+  session_ends: {
+    mark: Uint8Array
+    principal: string
+    ended_at: Generated<Date>
+    expires_at: Date
+  }
   /** Rows are added and, when they are old or too many, deleted. */
   calls: {
     id: ColumnType<string, never, never>

@@ -1,3 +1,4 @@
+import { AppError } from '../../errors.ts'
 import { groupOf } from '../endpoint.ts'
 import { openBatch, readBatch } from './batch.ts'
 import { accepts, classify, header } from './era.ts'
@@ -135,10 +136,20 @@ function openListenStream(edge: Edge, http: HttpExchange, reply: Reply): void {
   attachStream(edge, http, session, reply, { headers: { 'mcp-session-id': session.id } })
 }
 
-function deleteSession(edge: Edge, http: HttpExchange, reply: Reply): void {
+/** Answers once the end is stored: the id is good nowhere then, and after no restart. */
+async function deleteSession(edge: Edge, http: HttpExchange, reply: Reply): Promise<void> {
   const session = sessionOf(edge, http)
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
-  endSession(edge, session)
+  const end = edge.sessions.endOf(session)
+  try {
+    if (end) await edge.storeEnd(end)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    const message = 'Service Unavailable: the end of the session could not be stored, try again'
+    throw new ProtocolError(codes.internal, message, { status: 503 })
+  }
+  stopCalls(session)
+  edge.sessions.expire(session)
   reply.empty(200)
 }
 

@@ -19,7 +19,7 @@ import { createUnsent } from './unsent.ts'
 import type { Watch } from './watch.ts'
 
 export interface EdgeOptions {
-  readonly registry: Pick<Registry, 'announce' | 'deriveKey'>
+  readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey'>
   readonly config: Pick<Config, 'limits' | 'timeouts'>
   /** Product version. */
   readonly version: string
@@ -48,9 +48,9 @@ export function createEdge(options: EdgeOptions): Edge {
     maxSessions: limits.sessions,
     shares: quotas.shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
-    announce(mark) {
-      registry
-        .announce(mark)
+    announce(_mark, end) {
+      registry.sessionEnds
+        .add(end)
         .catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
     },
     onEnd(session) {
@@ -66,6 +66,7 @@ export function createEdge(options: EdgeOptions): Edge {
   return {
     core,
     sessions,
+    storeEnd: registry.sessionEnds.add,
     cursors: createCursors(registry.deriveKey('list cursors')),
     heartbeat: createHeartbeat(),
     parks: createParks<Flow>(registry.deriveKey('request states')),

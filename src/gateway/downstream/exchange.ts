@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerBlock } from '../catalog.ts'
 import type { Caller } from '../gateway.ts'
+import type { SessionEnd } from '../../registry/session-ends.ts'
 import type { Later } from '../later.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
 import type { Observation, Observer } from '../observation.ts'
@@ -75,6 +76,8 @@ export interface Forwarded {
 export interface Edge {
   readonly core: Core
   readonly sessions: Sessions
+  /** Stores the end of a session and tells the other replicas. Rejects with AppError. */
+  storeEnd(end: SessionEnd): Promise<void>
   readonly cursors: Cursors
   readonly heartbeat: Heartbeat
   readonly parks: Parks<Flow>

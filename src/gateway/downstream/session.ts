@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createBag, type Bag, type Held } from '../bag.ts'
+import type { SessionEnd } from '../../registry/session-ends.ts'
 import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
@@ -73,7 +74,7 @@ export interface SessionOptions {
   /** Called when a session has ended: deleted, idle for too long, or pushed out. */
   readonly onEnd: (session: Session) => void
   /** Tells other replicas that the session with this mark is over: its id must not be taken anywhere. */
-  readonly announce: (mark: string) => void
+  readonly announce: (mark: string, end: SessionEnd) => void
 }
 
 /** Why there is no place for one more session where none can give way: the principal has its share, or all are taken. */
@@ -87,8 +88,12 @@ export interface Sessions {
   find(id: string, principal: string, endpoint: string): Session | undefined
   /** For good, on every replica. */
   end(session: Session): void
+  /** What is to be stored of its end; undefined where its id is good on this replica alone. */
+  endOf(session: Session): SessionEnd | undefined
   /** Another replica has ended the session with this mark. */
   endedElsewhere(mark: string): void
+  /** The same for many, which may be known. */
+  allEndedElsewhere(marks: readonly string[]): void
   /** Sessions with an open stream. */
   listening(): Iterable<Session>
   /** On this replica alone: every other comes to it by itself. */
@@ -184,14 +189,21 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     if (isSigned(session)) bury(signatureOf(session.id))
     drop(session)
   }
+  const endOf = (session: Session): SessionEnd | undefined => {
+    const { id, principal } = session
+    const claims = isSigned(session) ? verify(id) : undefined
+    return claims && { mark: signatureOf(id), principal, expiresAt: (claims.t + MAX_AGE_S) * 1000 }
+  }
   const end = (session: Session) => {
     expire(session)
-    if (isSigned(session)) announce(signatureOf(session.id))
+    const over = endOf(session)
+    if (over) announce(over.mark, over)
   }
-  const endedElsewhere = (mark: string) => {
-    bury(mark)
-    for (const session of known.values())
-      if (isSigned(session) && signatureOf(session.id) === mark) return drop(session)
+  const allEndedElsewhere = (marks: readonly string[]) => {
+    const unheard = new Set(marks.filter((mark) => !ended.has(mark)))
+    for (const mark of unheard) bury(mark)
+    if (unheard.size === 0) return
+    for (const session of known.values()) if (isSigned(session) && unheard.has(signatureOf(session.id))) drop(session)
   }
   const sweep = () => {
     const now = performance.now()
@@ -237,8 +249,10 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
       return session
     },
     end,
+    endOf,
     expire,
-    endedElsewhere,
+    endedElsewhere: (mark) => allEndedElsewhere([mark]),
+    allEndedElsewhere,
     *listening() {
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
