@@ -62,6 +62,7 @@ A tool that fails by its own logic is no error: 200, and the result has \`"isErr
 |---|---|---|
 | \`upstream_oauth_required\` | 400 | The server wants a sign-in: register it with \`oauth_redirect_uri\` |
 | \`upstream_oauth_issuer_changed\` | 409 | The server names another authorization server than at its first sign-in, or than \`oauth_issuer\` |
+| \`store_full\` | 503 | The disk of the database is full: calls go on, nothing can be changed |
 | \`secrets_unreadable\` | 503 | A stored secret does not open with the encryption key in use |
 
 ## When an upstream fails

@@ -8,6 +8,7 @@ import { refuseUnstorable, STORE_BUSY } from './failures.ts'
 import { makePrivate } from './files.ts'
 import { checkFormat } from './format.ts'
 import { takeLock } from './lock.ts'
+import { openReopening, type Embedded } from './reopening.ts'
 
 const INT8 = 20
 /** Oids of element and array, for the types whose arrays are parameters or results: text, integer, uuid. */
@@ -20,11 +21,18 @@ const arrayTypes = [
 /** PostgreSQL's default of 128 MB is taken, and filled with zeros, when it starts; a registry is smaller than this. */
 const SHARED_BUFFERS = '16MB'
 
+export interface EmbeddedOptions {
+  /** Told before a store is made. */
+  readonly onCreate?: (() => void) | undefined
+  /** Told when it has stopped by itself; it is opened again. */
+  readonly onStopped: (error: Error) => void
+}
+
 /** The embedded PostgreSQL of a data directory as a pool of one connection. Throws StartRefusal. */
 export async function openEmbedded(
   dataDir: string,
   connectTimeoutMs: number,
-  onCreate?: () => void
+  { onCreate, onStopped }: EmbeddedOptions
 ): Promise<PostgresPool> {
   // the store makes files at any time: from here on whatever this process makes is for its user alone
   process.umask(0o077)
@@ -34,9 +42,10 @@ export async function openEmbedded(
     process.exit(1)
   })
   try {
-    const pglite = await openOrCreate(dataDir, onCreate)
-    return poolOfOne(pglite, connectTimeoutMs, async () => {
-      await pglite.close()
+    const folder = await createOnce(dataDir, onCreate)
+    const embedded = await openReopening({ folder, open: () => open(folder), onStopped })
+    return poolOfOne(embedded, connectTimeoutMs, async () => {
+      await embedded.close()
       await lock.release()
     })
   } catch (error) {
@@ -46,7 +55,7 @@ export async function openEmbedded(
 }
 
 /** A first start that is killed half-way must not leave a folder that never opens: it is made aside and then moved. */
-async function openOrCreate(dataDir: string, onCreate?: () => void): Promise<PGlite> {
+async function createOnce(dataDir: string, onCreate?: () => void): Promise<string> {
   const folder = join(dataDir, 'postgres')
   if (!(await checkFormat(folder))) {
     onCreate?.()
@@ -56,7 +65,7 @@ async function openOrCreate(dataDir: string, onCreate?: () => void): Promise<PGl
     await first.close()
     await rename(draft, folder)
   }
-  return open(folder)
+  return folder
 }
 
 /**
@@ -108,12 +117,12 @@ function privateFiles(files: NodeFS): NodeFS {
   return files
 }
 
-function poolOfOne(pglite: PGlite, connectTimeoutMs: number, close: () => Promise<void>): PostgresPool {
+function poolOfOne(embedded: Embedded, connectTimeoutMs: number, close: () => Promise<void>): PostgresPool {
   const turns = createTurns(connectTimeoutMs)
 
   const query = async (text: string, parameters: readonly unknown[]) => {
     refuseUnstorable(parameters)
-    const { command, rowCount, rows } = await pglite.query(text, parameters as unknown[])
+    const { command, rowCount, rows } = await embedded.query(text, parameters)
     return { command, rowCount: rowCount ?? 0, rows }
   }
   return {

@@ -40,8 +40,8 @@ export function openStore(options: StoreOptions): Promise<Store> {
     : openPostgresStore(options.databaseUrl, options)
 }
 
-async function openEmbeddedStore({ dataDir, connectTimeoutMs, onCreate }: StoreOptions): Promise<Store> {
-  const db = toDb(await openEmbedded(dataDir, connectTimeoutMs, onCreate))
+async function openEmbeddedStore({ dataDir, connectTimeoutMs, onCreate, onIdleError }: StoreOptions): Promise<Store> {
+  const db = toDb(await openEmbedded(dataDir, connectTimeoutMs, { onCreate, onStopped: onIdleError }))
   return { db, listener: undefined, pool: () => undefined, maintain: (work) => work(db), close: () => db.destroy() }
 }
 

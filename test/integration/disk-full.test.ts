@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { appendFileSync, chownSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { PGlite } from '@electric-sql/pglite'
+import type { FastifyInstance } from 'fastify'
+import { readConfig } from '../../src/config.ts'
+import { openReopening } from '../../src/registry/reopening.ts'
+import { openApp, stdioServer } from '../app.ts'
+import { engines, freshDataDir, later, tempDir } from '../store.ts'
+import { administer, newName, urlOf } from '../templates.ts'
+import { until } from '../until.ts'
+
+const isRoot = process.getuid?.() === 0
+const skip = isRoot ? false : '*** a disk of its own can only be filled by root: SR-L6 is not tested here ***'
+
+/** A small file system of its own; its path. */
+async function mountSmall(t: TestContext, megabytes: number): Promise<string> {
+  const folder = await tempDir(t)
+  const at = join(folder, 'disk')
+  await mkdir(at)
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0700`, 'tmpfs', at])
+  later(t, () => execFileSync('umount', ['--lazy', at]))
+  return at
+}
+
+async function roomy(t: TestContext): Promise<string> {
+  const folder = join(await tempDir(t), 'postgres')
+  await mkdir(folder)
+  return folder
+}
+
+const freeBytes = (folder: string) => {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
+
+/** Fills a file system up to so many bytes; a function that makes room again. */
+function fill(folder: string, leave: number): () => void {
+  const path = join(folder, 'filling')
+  while (freeBytes(folder) > leave) appendFileSync(path, Buffer.alloc(Math.min(65_536, freeBytes(folder) - leave)))
+  return () => rmSync(path)
+}
+
+const full = {
+  error: 'the registry database has no disk space left: nothing can be changed until there is',
+  code: 'store_full'
+}
+
+const writes = [
+  ['POST', '/servers', stdioServer('another')],
+  ['POST', '/servers?force=true', stdioServer('there')],
+  ['PUT', '/servers/there', { ...stdioServer('there'), description: 'x'.repeat(60_000) }],
+  ['POST', '/servers/there/disable', undefined],
+  ['POST', '/tools/disable?entity=there', undefined],
+  ['PATCH', '/servers/there/switches', { enabled: false }],
+  ['POST', '/tool-groups', { name: 'group', included_servers: ['there'] }],
+  ['DELETE', '/servers/there', undefined]
+] as const
+
+const ask = async (
+  app: FastifyInstance,
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  path: string,
+  payload?: object
+) => {
+  const answer = await app.inject({ method, url: `/api/v0${path}`, ...(payload ? { payload } : {}) })
+  return { status: answer.statusCode, text: answer.body, retryAfter: answer.headers['retry-after'] }
+}
+
+/** Every write is refused with its reason, what only reads goes on, and all works again once there is room. */
+async function survives(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
+  for (const [method, path, payload] of writes) {
+    const { status, text, retryAfter } = await ask(app, method, path, payload)
+    assert.deepEqual([method, path, status, JSON.parse(text), retryAfter], [method, path, 503, full, '30'])
+  }
+  assert.equal((await ask(app, 'POST', '/tools/invoke', { name: 'there__echo', text: 'x' })).status, 200)
+  assert.equal((await ask(app, 'GET', '/servers/there')).status, 200)
+  assert.equal((await ask(app, 'GET', '/audit')).status, 200)
+  assert.doesNotMatch(logged.join(''), /"level":(?:50|60)|at file:|\.ts:\d/)
+  makeRoom()
+  await until('writes to work again', async () => (await ask(app, 'POST', '/servers/there/disable')).status === 200)
+  assert.equal((await ask(app, 'DELETE', '/servers/there')).status, 204)
+}
+
+async function startAt(t: TestContext, place: { TOWPATH_DATA_DIR: string; DATABASE_URL?: string }) {
+  const logged: string[] = []
+  const env = {
+    PATH: process.env.PATH,
+    ...place,
+    TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '60000',
+    TOWPATH_EVENT_LOOP_LAG_MS: '60000'
+  }
+  const app = await openApp(readConfig(env, {}, () => '').config, { log: { write: (line) => void logged.push(line) } })
+  later(t, () => app.close())
+  const { status, text } = await ask(app, 'POST', '/servers', stdioServer('there'))
+  assert.equal(status, 201, text)
+  return { app, logged }
+}
+
+test(
+  'SR-L6 a full disk under the embedded store is a 503 with its reason on every route that writes',
+  { skip },
+  async (t) => {
+    for (const leave of [0, 5_000_000]) {
+      const disk = await mountSmall(t, 160)
+      execFileSync('cp', ['-a', join(await freshDataDir(t), 'postgres'), disk])
+      const { app, logged } = await startAt(t, { TOWPATH_DATA_DIR: disk })
+      await survives(app, logged, fill(disk, leave))
+      await app.close()
+    }
+  }
+)
+
+test(
+  'SR-L6 a store whose log met the end of the disk is not asked again, and opened anew with all that was answered',
+  { skip },
+  async (t) => {
+    const disk = await mountSmall(t, 120)
+    const folder = join(disk, 'postgres')
+    execFileSync('cp', ['-a', join(await freshDataDir(t), 'postgres'), disk])
+    const stops: Error[] = []
+    const store = await openReopening({
+      // as with a quota: the figures tell of room that is not there
+      folder: await roomy(t),
+      open: async () => {
+        const pglite = new PGlite({ dataDir: folder })
+        await pglite.waitReady
+        return pglite
+      },
+      onStopped: (error) => void stops.push(error)
+    })
+    later(t, () => store.close())
+    await store.query('create table kept (id integer, noise text)', [])
+    await store.query("insert into kept values (0, '')", [])
+    const makeRoom = fill(disk, 5_000_000)
+    let written = 0
+    const write = () =>
+      store.query('update kept set noise = $1, id = $2', [randomBytes(950).toString('hex'), written + 1])
+    while (stops.length === 0 && written < 20_000) {
+      await write().then(
+        () => written++,
+        (error: { code?: string }) => assert.equal(error.code, '53100')
+      )
+    }
+    assert.equal(stops.length, 1)
+    await assert.rejects(write(), { code: 'STORE_STOPPED' })
+    await assert.rejects(store.query('select 1', []), { code: 'STORE_STOPPED' })
+    makeRoom()
+    const read = () => store.query('select id from kept', []).catch(() => undefined)
+    await until('the store to be open again', async () => (await read()) !== undefined)
+    const rows = (await read())!.rows as { id: number }[]
+    assert.ok(rows[0]!.id === written || rows[0]!.id === written + 1)
+    await write()
+  }
+)
+
+test(
+  'SR-L6 a full disk under PostgreSQL is the same 503',
+  { skip: skip || (engines.includes('postgres') ? false : 'no PostgreSQL') },
+  async (t) => {
+    const admin = process.env.TEST_DATABASE_URL!
+    const [{ data_directory: data }] = (await administer(admin, 'show data_directory')) as [{ data_directory: string }]
+    const disk = await mountSmall(t, 64)
+    const { uid, gid } = statSync(data)
+    chownSync(disk, uid, gid)
+    execFileSync('chmod', ['0711', join(disk, '..')])
+    const space = newName('space')
+    await administer(admin, `create tablespace ${space} location '${disk}'`)
+    later(t, () => administer(admin, `drop tablespace ${space}`))
+    const database = newName('full')
+    await administer(admin, `create database ${database} template template0 tablespace ${space}`)
+    later(t, () => administer(admin, `drop database ${database} with (force)`))
+    const { app, logged } = await startAt(t, {
+      TOWPATH_DATA_DIR: await tempDir(t),
+      DATABASE_URL: urlOf(admin, database)
+    })
+    await survivesLarge(app, logged, fill(disk, 0))
+  }
+)
+
+/** Small rows find room in pages that are there: a long description does not. */
+async function survivesLarge(app: FastifyInstance, logged: string[], makeRoom: () => void): Promise<void> {
+  const large = { ...stdioServer('there'), description: randomBytes(30_000).toString('hex') }
+  for (const [method, path] of [
+    ['PUT', '/servers/there'],
+    ['POST', '/servers?force=true']
+  ] as const) {
+    const { status, text } = await ask(app, method, path, large)
+    assert.deepEqual([status, JSON.parse(text)], [503, full])
+  }
+  assert.equal((await ask(app, 'POST', '/tools/invoke', { name: 'there__echo', text: 'x' })).status, 200)
+  assert.doesNotMatch(logged.join(''), /"level":(?:50|60)|at file:|\.ts:\d/)
+  makeRoom()
+  assert.equal((await ask(app, 'PUT', '/servers/there', large)).status, 200)
+}
