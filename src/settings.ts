@@ -492,8 +492,8 @@ export const settings = {
     variable: `${ENV_PREFIX}CALL_BYTES`,
     fallback: '134217728',
     about:
-      'Requests of calls under way or waiting, of all callers; past it 503. One user or client may take a quarter of it in ' +
-      'enterprise mode; past that 429.',
+      'Requests of calls under way or waiting, of all callers; past it 429. One user or client may take a quarter of it in ' +
+      'enterprise mode.',
     parse: bytes
   },
   pendingBytes: {

@@ -12,7 +12,7 @@ import { createDeadlines } from './deadlines.ts'
 import { createEgress, type Listening } from './egress.ts'
 import type { Later } from './later.ts'
 import type { Observer } from './observation.ts'
-import type { Shares } from './shares.ts'
+import { createShares, type Shares } from './shares.ts'
 import { createTransports, type Target } from './transports.ts'
 import { createTurns } from './turns.ts'
 import type { TransportClient } from './upstream/connection.ts'
@@ -37,6 +37,8 @@ export interface ConnectionsOptions {
   readonly observer: Observer
   /** Calls under way of each principal. */
   readonly shares: Shares
+  /** Bytes of their requests. */
+  readonly callBytes: Shares
   readonly later: Later
   /** A server says what belongs to no call. `isOpening`: on a session that was just opened. */
   readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
@@ -112,6 +114,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     version,
     connector: egress.connector,
     maxResponseBytes: limits.upstreamResponseBytes,
+    pending: createShares(limits.pendingBytes / 4, limits.pendingBytes),
     resultSecrets: config.resultSecrets,
     stdio,
     children,
@@ -148,6 +151,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       },
       deadlines,
       shares: options.shares,
+      callBytes: options.callBytes,
       connectMs: timeouts.connectMs,
       observer: {
         ...observer,

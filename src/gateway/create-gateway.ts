@@ -131,6 +131,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     listening,
     observer,
     shares: calls,
+    callBytes: quotas.bytesOf(limits.callBytes),
     later,
     onNotification: heard,
     onSpares: () => changes.note('servers'),

@@ -15,7 +15,7 @@ import type { Payload } from './payload.ts'
 import { itemRecord, itemRecords } from './records.ts'
 import { traceMembers } from './tracing.ts'
 import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
-import { Call, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
+import { Call, countedBytes, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
 interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
@@ -102,6 +102,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       const trace = observation.joins(caller.trace)
       const meta = trace && observer.tracer ? traceMembers(trace) : ''
       const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
+      call.bytes = countedBytes(request.members.length)
       call.observation = observation
       observation.params = request.members
       if (departure.hasLeft) throw left()

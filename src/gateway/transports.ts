@@ -5,10 +5,12 @@ import { loadsCode } from '../domain/loading-variables.ts'
 import type { Later } from './later.ts'
 import type { StartedBy } from './upstream/stages.ts'
 import { createGather } from './pieces.ts'
+import type { Shares } from './shares.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createHttpClient } from './upstream/http.ts'
+import { pendingOf } from './upstream/pending.ts'
 import { createScreen, type Screen, type SecretsMode } from './upstream/result-secrets.ts'
 import { createSseClient } from './upstream/sse.ts'
 import type { Children } from './upstream/stdio-children.ts'
@@ -67,6 +69,8 @@ export interface TransportOptions {
   /** For HTTP: the egress policy's. */
   readonly connector: buildConnector.connector
   readonly maxResponseBytes: number
+  /** What each server makes the gateway hold, in bytes. */
+  readonly pending: Shares
   /** What becomes of messages of a server that hold its own secrets. */
   readonly resultSecrets: SecretsMode
   readonly stdio: StdioPolicy & {
@@ -145,7 +149,7 @@ const refusingClient = (problem: UpstreamFailure): TransportClient => ({
 })
 
 export function createTransports(options: TransportOptions): Transports {
-  const { later, version, connector, maxResponseBytes, stdio, children, log } = options
+  const { later, version, connector, maxResponseBytes, pending, stdio, children, log } = options
   const screens = createScreens(options)
   const tails = new Map<string, StderrTail>()
   const gather = createGather()
@@ -162,6 +166,7 @@ export function createTransports(options: TransportOptions): Transports {
       version,
       connector,
       maxResponseBytes,
+      pending: pendingOf(pending, target.name),
       gather,
       later,
       verdict,
@@ -189,6 +194,7 @@ export function createTransports(options: TransportOptions): Transports {
       uid: stdio.uid,
       gid: stdio.gid,
       limits: { maxLineBytes: maxResponseBytes },
+      pending: pendingOf(pending, name),
       log,
       by,
       tail: own ?? tail(name),

@@ -50,6 +50,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
     client,
     deadlines,
     shares: createShares(Infinity),
+    callBytes: createShares(Infinity),
     observer: joinObservers([{ sessionTaken: (_, isSpare) => taken.push(isSpare ? 'hit' : 'miss') }]),
     spares: { ...noSpares, most: 1 },
     ...more

@@ -35,6 +35,7 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
     client,
     deadlines,
     shares: createShares(Infinity),
+    callBytes: createShares(Infinity),
     ...more
   })
   return { upstream, client, deadlines }

@@ -13,7 +13,7 @@ import {
   type TraceContext,
   type TracePolicy
 } from '../tracing.ts'
-import { Call, type Outgoing } from '../upstream/call.ts'
+import { Call, countedBytes, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { homeOf, ownerOf } from './home.ts'
@@ -117,6 +117,7 @@ const askable = new Set(['tools/call', 'prompts/get', 'resources/read'])
 function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, token: string | undefined) {
   const sink = new CallSink(exchange, server, token)
   const call = new Call(request, sink)
+  call.bytes = countedBytes(exchange.message.text.length)
   call.observation = exchange.observation
   sink.call = call
   return { call, sink }
@@ -190,6 +191,7 @@ async function forwardLegacy(
   const again = (next: Outgoing): Promise<Forwarded> => {
     active!.call = new Call(next, sink)
     active!.call.observation = exchange.observation
+    active!.call.bytes = countedBytes(next.members.length)
     sink.call = active!.call
     return send(exchange, server, active!.call)
   }

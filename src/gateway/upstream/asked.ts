@@ -1,6 +1,7 @@
 import { members, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
 import { errorAnswer, type Answer, type Asking } from './call.ts'
+import { uncounted, type Pending } from './pending.ts'
 
 /** Answers a request of the upstream's; both texts are JSON. */
 export type RequestHandler = (method: string, params: string, asking: Asking) => Promise<Answer>
@@ -20,20 +21,24 @@ export class Asked {
   /** By the JSON text of their ids. */
   readonly #open = new Map<string, Asking>()
   readonly #max: number
+  readonly #pending: Pending
   readonly #reply: (id: string, answer: Answer) => void
 
-  constructor(max: number, reply: (id: string, answer: Answer) => void) {
+  constructor(max: number, reply: (id: string, answer: Answer) => void, pending: Pending = uncounted) {
     this.#max = max
     this.#reply = reply
+    this.#pending = pending
   }
 
   /** Never rejects. What is withdrawn meanwhile gets no answer. */
   async take(id: string, method: string, params: string, handle: RequestHandler): Promise<void> {
     if (method === 'ping') return this.#reply(id, pong)
-    if (this.#open.size >= this.#max) return this.#reply(id, tooMany)
+    const bytes = params.length + id.length
+    if (this.#open.size >= this.#max || !this.#pending.take(bytes)) return this.#reply(id, tooMany)
     const asking: Asking = { onWithdraw: null }
     this.#open.set(id, asking)
     const answer = await handle(method, params, asking).catch(() => internalError)
+    this.#pending.give(bytes)
     if (this.#open.get(id) !== asking) return
     this.#open.delete(id)
     this.#reply(id, answer)

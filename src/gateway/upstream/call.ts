@@ -61,6 +61,11 @@ export const silentSink: Sink = {
   request: async () => methodNotFound
 }
 
+/** Smaller requests are not counted: their number is bounded. */
+const COUNTED_BYTES = 16_384
+/** What a request of that length counts. */
+export const countedBytes = (length: number) => (length < COUNTED_BYTES ? 0 : length)
+
 /**
  * One request under way, shared by the gateway, which may stop it, and the transport, which carries it.
  * Not an AbortSignal: this costs one object and no listeners on the hot path.
@@ -69,6 +74,8 @@ export class Call implements Held {
   slot = -1
   readonly request: Outgoing
   readonly sink: Sink
+  /** What its request holds, in bytes, where that is much. */
+  bytes = 0
   /** Of the call that a caller waits for; null for what the gateway asks by itself. */
   observation: Observation | null = null
   /** Set by the transport while the request is under way: tell the upstream and let go of the connection. */

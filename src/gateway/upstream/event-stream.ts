@@ -46,7 +46,7 @@ export class EventStream {
     let cr = chunk.indexOf(CR, at)
     while (lf >= 0 || cr >= 0) {
       const end = lf < 0 || (cr >= 0 && cr < lf) ? cr : lf
-      if (this.#held() + end - at > this.#maxEventBytes) return false
+      if (this.held + end - at > this.#maxEventBytes) return false
       this.#takeLine(chunk.subarray(at, end))
       at = end + 1
       if (end === cr) {
@@ -57,10 +57,11 @@ export class EventStream {
       if (cr >= 0 && cr < at) cr = chunk.indexOf(CR, at)
     }
     if (at < chunk.length) (this.#rest ??= new Bytes()).add(chunk.subarray(at))
-    return this.#held() <= this.#maxEventBytes
+    return this.held <= this.#maxEventBytes
   }
 
-  #held(): number {
+  /** Bytes of the event that has not ended. */
+  get held(): number {
     return (this.#rest?.length ?? 0) + (this.#lines?.length ?? this.#data?.length ?? 0)
   }
 

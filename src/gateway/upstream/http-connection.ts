@@ -7,6 +7,7 @@ import { createHearing, type Hearing, type Streams } from './hearing.ts'
 import type { Later } from '../later.ts'
 import type { Gather } from '../pieces.ts'
 import type { HttpPool } from './http-pool.ts'
+import type { Pending } from './pending.ts'
 import type { Screen } from './result-secrets.ts'
 import {
   connectionHeaders,
@@ -37,6 +38,7 @@ export interface Shared {
   readonly clientInfo: string
   readonly hasCredential: boolean
   readonly maxBytes: number
+  readonly pending: Pending
   readonly gather: Gather
   readonly screen: Screen | null
   readonly later: Later
@@ -57,7 +59,7 @@ export interface ConnectOptions {
 
 /** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
 export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, gather, screen, later } = shared
+  const { pool, hasCredential, maxBytes, pending, gather, screen, later } = shared
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
@@ -87,6 +89,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     hasSession: session !== null,
     hasCredential,
     maxBytes,
+    pending,
     gather,
     screen,
     later,
@@ -161,7 +164,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     notify,
     watch(sink, onEnd) {
       if (closed) return Promise.reject(closedFailure())
-      const watch = createWatch({ sink, maxEventBytes: maxBytes, hasCredential, screen, later, reply, onEnd })
+      const watch = createWatch({ sink, maxEventBytes: maxBytes, pending, hasCredential, screen, later, reply, onEnd })
       watches.add(watch)
       pool.stream(streamHeaders(headers), watch.handler)
       return watch.opened

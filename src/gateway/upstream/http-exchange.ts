@@ -8,6 +8,7 @@ import { EventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
 import { Arrivals, type Gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
+import { Holding, type Pending, TOO_MUCH } from './pending.ts'
 import { type Message, checkUtf8, looseLimits, quickResult, readError, readMessage, toFailure } from './http-message.ts'
 import type { Screen } from './result-secrets.ts'
 
@@ -18,6 +19,8 @@ export interface ExchangeHost {
   readonly hasSession: boolean
   readonly hasCredential: boolean
   readonly maxBytes: number
+  /** What the server's answers and questions hold. */
+  readonly pending: Pending
   readonly gather: Gather
   /** Looks for secrets in each message; null: nothing is searched. */
   readonly screen: Screen | null
@@ -48,6 +51,8 @@ type Reject = (failure: UpstreamFailure) => void
 type Mode = 'json' | 'stream' | 'discard'
 
 const MAX_PUSHES = 32
+/** Smaller answers are not counted while they come. */
+const COUNTED_BYTES = 65_536
 const MAX_DISCARDED = 65_536
 const DEFAULT_RETRY_MS = 1000
 const MIN_RETRY_MS = 50
@@ -83,6 +88,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #expected = 0
   #body: Arrivals | null = null
   #stream: EventStream | null = null
+  /** What of the answer has come, once it is large. */
+  #holding: Holding | null = null
   #lastEventId: string | null = null
   #retry: NodeJS.Timeout | undefined = undefined
   /** The upstream's requests, once there is one. */
@@ -202,12 +209,19 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     const length = body.length + chunk.length
     if (body.length > 0 && this.#expected === 0) this.#expected = Number(headerOf(this.headers, 'content-length') ?? 1)
     if (Math.max(length, this.#expected) > this.#host.maxBytes) return this.#tooLarge()
+    if (!this.#holds(length)) return this.#tooMuch()
     body.add(chunk)
+  }
+
+  /** False where the server's answers hold too much with so many bytes of this one. */
+  #holds(bytes: number): boolean {
+    return (bytes < COUNTED_BYTES && !this.#holding) || (this.#holding ??= new Holding(this.#host.pending)).set(bytes)
   }
 
   #addEvents(chunk: Buffer): void {
     const stream = this.#stream!
     if (!stream.write(chunk)) this.#tooLarge()
+    else if (!this.#isSettled && !this.#holds(stream.held)) this.#tooMuch()
     this.#lastEventId = stream.lastEventId ?? this.#lastEventId
     this.#retryMs = stream.retryMs ?? this.#retryMs
   }
@@ -232,8 +246,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     this.release()
   }
 
+  #tooMuch(): void {
+    this.#fail(new UpstreamFailure('too_large', TOO_MUCH))
+    this.release()
+  }
+
   #settle(): void {
     this.#isSettled = true
+    this.#holding?.release()
     this.#call.onStop = null
     clearTimeout(this.#retry)
     this.#mode = 'discard'
@@ -341,7 +361,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   #push(id: string, method: string, params: string): void {
     if (!this.#host.isLegacy) return
-    this.#pushes ??= new Asked(MAX_PUSHES, this.#host.reply)
+    this.#pushes ??= new Asked(MAX_PUSHES, this.#host.reply, this.#host.pending)
     const { sink } = this.#call
     void this.#pushes.take(id, method, params, (...asked) => sink.request(...asked))
   }

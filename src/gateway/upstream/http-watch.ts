@@ -3,6 +3,7 @@ import type { Later } from '../later.ts'
 import { Asked } from './asked.ts'
 import type { Answer, Sink } from './call.ts'
 import { EventStream } from './event-stream.ts'
+import { Holding, type Pending } from './pending.ts'
 import { UpstreamFailure } from './failure.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { checkUtf8, readMessage } from './http-message.ts'
@@ -18,6 +19,8 @@ export interface Watch {
 export interface WatchOptions {
   readonly sink: Sink
   readonly maxEventBytes: number
+  /** What the server's answers and questions hold. */
+  readonly pending: Pending
   readonly hasCredential: boolean
   /** Looks for secrets in each message; null: nothing is searched. */
   readonly screen: Screen | null
@@ -33,7 +36,7 @@ const MAX_PUSHES = 100
 
 /** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
 export function createWatch(options: WatchOptions): Watch {
-  const { sink, maxEventBytes, hasCredential, screen, later, reply, onEnd } = options
+  const { sink, maxEventBytes, pending, hasCredential, screen, later, reply, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -56,22 +59,25 @@ export function createWatch(options: WatchOptions): Watch {
     if (method === 'notifications/cancelled') pushes.withdraw(params)
     else sink.notify(method, params)
   }
-  const pushes = new Asked(MAX_PUSHES, reply)
+  const pushes = new Asked(MAX_PUSHES, reply, pending)
+  const holding = new Holding(pending)
   const stream = new EventStream(maxEventBytes, onEvent)
 
   const close = () => {
     isClosed = true
+    holding.release()
     abort?.(new Error('released'))
   }
   const read = (chunk: Buffer) => {
     try {
-      if (isOpen && !isClosed && !stream.write(chunk)) close()
+      if (isOpen && !isClosed && !(stream.write(chunk) && holding.set(stream.held))) close()
     } catch {
       close()
     }
   }
   const end = (failure: UpstreamFailure) => {
     refuse(failure)
+    holding.release()
     if (isOpen) onEnd()
     isOpen = false
   }

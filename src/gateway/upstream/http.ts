@@ -17,6 +17,7 @@ import { unknownStreams } from './hearing.ts'
 import { createHttpPool } from './http-pool.ts'
 import type { Screen } from './result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
+import { type Pending, uncounted } from './pending.ts'
 import { clientInfo } from './peer-opening.ts'
 
 export interface HttpClientOptions {
@@ -27,6 +28,8 @@ export interface HttpClientOptions {
   /** Our version, told to the upstream beside the product's name. */
   readonly version: string
   readonly maxResponseBytes: number
+  /** What the server's answers and questions hold. Default: not counted. */
+  readonly pending?: Pending
   /** Shared by clients whose answers are read one at a time. Default: one of its own. */
   readonly gather?: Gather
   /** Looks for secrets in each message. Default: nothing is searched. */
@@ -88,13 +91,14 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, gather, screen, later } = shared
+  const { pool, hasCredential, maxBytes, pending, gather, screen, later } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
       hasSession: false,
       hasCredential,
       maxBytes,
+      pending,
       gather,
       screen,
       later,
@@ -164,6 +168,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     clientInfo: clientInfo(version),
     hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
     maxBytes: options.maxResponseBytes,
+    pending: options.pending ?? uncounted,
     gather: options.gather ?? createGather(),
     screen: options.screen ?? null,
     later: options.later ?? createLater(),

@@ -6,9 +6,12 @@ import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
 import { logLevelMember } from './http-request.ts'
+import type { Pending } from './pending.ts'
 import type { Screen } from './result-secrets.ts'
 
 export interface PeerOptions {
+  /** What the server's answers and questions hold. Default: not counted. */
+  readonly held?: Pending | undefined
   /**
    * Takes one message (one line of JSON, no line end) to the other side. Where a request cannot be delivered, now or
    * later, `refuse` fails that request alone; for other messages it does nothing.
@@ -38,7 +41,7 @@ export interface Peer {
   fail(failure: UpstreamFailure): void
 }
 
-interface Pending {
+interface Waiting {
   readonly call: Call
   readonly resolve: (answer: Answer) => void
   readonly reject: (failure: UpstreamFailure) => void
@@ -83,7 +86,7 @@ const idOfUnread = (text: string): number =>
 /** Multiplexes calls over one connection: stdio and SSE share it. Ids are ours, counted up per connection. */
 export function createPeer(options: PeerOptions): Peer {
   const { write, modernClientInfo, onNotification, onRequest, screen } = options
-  const pending = new Map<number, Pending>()
+  const pending = new Map<number, Waiting>()
   const envelope =
     modernClientInfo === undefined
       ? undefined
@@ -92,11 +95,15 @@ export function createPeer(options: PeerOptions): Peer {
   let lastId = 0
   let over: UpstreamFailure | null = null
 
-  const pushes = new Asked(MAX_PUSHES, (id, { kind, body }) => {
-    if (!over) write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
-  })
+  const pushes = new Asked(
+    MAX_PUSHES,
+    (id, { kind, body }) => {
+      if (!over) write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
+    },
+    options.held
+  )
 
-  const settle = (id: number): Pending | undefined => {
+  const settle = (id: number): Waiting | undefined => {
     const entry = pending.get(id)
     if (!entry) return undefined
     pending.delete(id)

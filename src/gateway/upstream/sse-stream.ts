@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
+import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 
 /** The event stream of the 2024-11-05 transport, from the GET on. */
@@ -23,6 +24,8 @@ export interface SseStream {
 export interface SseStreamOptions {
   readonly url: string
   readonly maxEventBytes: number
+  /** What the server's answers and questions hold. Default: not counted. */
+  readonly pending?: Pending | undefined
   readonly hasCredential: boolean
 }
 
@@ -44,7 +47,7 @@ function tryParse(text: string, base: string): URL | null {
   }
 }
 
-export function openSseStream({ url, maxEventBytes, hasCredential }: SseStreamOptions): SseStream {
+export function openSseStream({ url, maxEventBytes, pending = uncounted, hasCredential }: SseStreamOptions): SseStream {
   let abort: ((error?: Error) => void) | null = null
   let isNamed = false
   let isOver = false
@@ -60,6 +63,7 @@ export function openSseStream({ url, maxEventBytes, hasCredential }: SseStreamOp
   const over = () => {
     if (isOver) return false
     isOver = true
+    holding.release()
     abort?.(new Error('released'))
     stream.onClose?.()
     return true
@@ -77,6 +81,7 @@ export function openSseStream({ url, maxEventBytes, hasCredential }: SseStreamOp
       fail(error as UpstreamFailure)
     }
   }
+  const holding = new Holding(pending)
   const events = new EventStream(maxEventBytes, (data, type) => {
     if (isOver) return
     if (!isNamed && type === 'endpoint') takeEndpoint(data)
@@ -95,9 +100,10 @@ export function openSseStream({ url, maxEventBytes, hasCredential }: SseStreamOp
       return true
     },
     onData(chunk) {
-      if (!isOver && !events.write(chunk)) {
+      if (isOver) return true
+      if (!events.write(chunk)) {
         fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
-      }
+      } else if (!isOver && !holding.set(events.held)) fail(new UpstreamFailure('too_large', TOO_MUCH))
       return true
     },
     onComplete: () => fail(new UpstreamFailure('unreachable', 'event stream ended')),

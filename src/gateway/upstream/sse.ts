@@ -69,6 +69,7 @@ function converse(shared: Shared, stream: SseStream, path: string) {
     write,
     onNotification: (method, params) => connection?.onNotification?.(method, params),
     onRequest: () => connection?.onRequest ?? null,
+    held: shared.options.pending,
     screen: shared.options.screen
   })
   stream.onMessage = (data) => void (isUtf8(data) && peer.receive(data))
@@ -108,7 +109,12 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
   const { path } = pool
   const url = new URL(path, options.url).href
   if (open.opening) open.opening.startedAt = performance.now()
-  const stream = openSseStream({ url, maxEventBytes: options.maxResponseBytes, hasCredential })
+  const stream = openSseStream({
+    url,
+    maxEventBytes: options.maxResponseBytes,
+    pending: options.pending,
+    hasCredential
+  })
   streams.add(stream)
   const expire = () => stream.fail(new UpstreamFailure('timeout', 'opened no event stream in time'))
   const timer = setTimeout(expire, Math.min(Math.max(open.deadline - performance.now(), 0), LONGEST_TIMER))

@@ -3,6 +3,8 @@ const CARRIAGE_RETURN = 13
 
 export interface LineReader {
   push(chunk: Buffer): void
+  /** Bytes of the line that has not ended. */
+  readonly held: number
 }
 
 export interface LineReaderOptions {
@@ -28,6 +30,9 @@ export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOpti
   }
 
   return {
+    get held() {
+      return size
+    },
     push(chunk) {
       let start = 0
       while (!isTooLong) {
@@ -36,6 +41,7 @@ export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOpti
         if (size + rest > maxBytes) {
           isTooLong = true
           parts = []
+          size = 0
           return onTooLong()
         }
         if (end < 0) break

@@ -8,6 +8,7 @@ import { createRedactor } from '../../domain/redaction.ts'
 import { maskedArguments, secretsOfArguments } from '../../domain/secret-parts.ts'
 import { clipped } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
+import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
 import type { StartedBy } from './stages.ts'
 import type { Children } from './stdio-children.ts'
 import {
@@ -45,6 +46,8 @@ export interface ProcessSettings {
   readonly uid: number | undefined
   readonly gid: number | undefined
   readonly limits: { readonly maxLineBytes: number }
+  /** What the server's answers and questions hold. Default: not counted. */
+  readonly pending?: Pending
   readonly log: Log
   /** stderr of all processes of this server. */
   readonly tail: StderrTail
@@ -178,9 +181,14 @@ function watch(
   const stderr = createStderrReader(redact, [ownTail, settings.tail])
   let isOver = false
 
+  const holding = new Holding(settings.pending ?? uncounted)
+  const over = () => {
+    isOver = true
+    holding.release()
+  }
   const finish = (failure: UpstreamFailure, isPatient = true) => {
     if (isOver) return
-    isOver = true
+    over()
     onEnd(failure)
     tree.end(isPatient)
   }
@@ -211,7 +219,11 @@ function watch(
       if (!isOver && !(isUtf8(line) && onLine(line))) junk(line)
     }
   })
-  child.stdout.on('data', (chunk: Buffer) => lines.push(chunk))
+  child.stdout.on('data', (chunk: Buffer) => {
+    if (isOver) return
+    lines.push(chunk)
+    if (!isOver && !holding.set(lines.held)) finish(new UpstreamFailure('too_large', TOO_MUCH), false)
+  })
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
   child.once('close', crash)
   child.once('exit', crashSoon)
@@ -241,7 +253,7 @@ function watch(
     },
     close() {
       if (isOver) return
-      isOver = true
+      over()
       tree.end(true)
     },
     ended: tree.ended

@@ -53,6 +53,7 @@ async function openConnection(
     ...(era === 'modern' ? { modernClientInfo: info } : {}),
     onNotification: (method, params) => connection?.onNotification?.(method, params),
     onRequest: () => connection?.onRequest ?? null,
+    held: settings.pending,
     screen: settings.screen
   })
   const end = (failure: UpstreamFailure) => {

@@ -26,6 +26,8 @@ export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transpo
   readonly verdict: Verdict
   readonly deadlines: Deadlines
   readonly shares: Shares
+  /** Bytes of the requests of calls under way, of each principal. */
+  readonly callBytes: Shares
   readonly callMs: number
   readonly callTotalMs: number
   /** Takes this server's secrets out of text: an upstream may quote them in its errors. */
@@ -91,6 +93,8 @@ const LEVEL_MS = 5_000
 const lost = () => new UpstreamFailure('unreachable', 'the session has ended', { taken: false })
 
 const limited = () => new UpstreamFailure('limited', 'too many of your calls are under way', { taken: false })
+const tooLarge = () =>
+  new UpstreamFailure('limited', 'the calls that are under way have too large arguments together', { taken: false })
 
 /** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
 function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
@@ -111,7 +115,7 @@ function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Pr
 }
 
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { server, verdict, client, deadlines, shares, observer, callMs, callTotalMs, redact } = options
+  const { server, verdict, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
   const redacted = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
   const breaker = createBreaker(() => sessions.discardSpares())
   const { name, transport, session_mode: mode } = server
@@ -154,13 +158,22 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     }
     return redactFailure(error, redact)
   }
+  const takeShare = (principal: string, bytes: number) => {
+    if (!shares.take(principal)) throw limited()
+    if (bytes === 0 || callBytes.take(principal, bytes)) return
+    shares.give(principal)
+    throw tooLarge()
+  }
   const begin = (call: Call) => {
     active++
     call.observation?.leaves(redact, mode)
     deadlines.watch(call, callMs, callTotalMs)
   }
   const finish = (call: Call, principal: string | null) => {
-    if (principal !== null) shares.give(principal)
+    if (principal !== null) {
+      shares.give(principal)
+      if (call.bytes > 0) callBytes.give(principal, call.bytes)
+    }
     deadlines.forget(call)
     call.observation?.returns()
     active--
@@ -184,7 +197,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     // one function from here to the answer: a promise more is a measurable part of a call's cost
     async call(call, origin) {
       const { principal } = origin
-      if (principal !== null && !shares.take(principal)) throw limited()
+      if (principal !== null) takeShare(principal, call.bytes)
       let need = needOf(call, origin)
       let turn: Turn | undefined
       begin(call)

@@ -1,0 +1,45 @@
+import type { Shares } from '../shares.ts'
+
+/** What one server makes the gateway hold, in bytes: answers that have not ended, questions that nobody has answered. */
+export interface Pending {
+  /** False where the server, or all of them, would have more than they may. */
+  take(bytes: number): boolean
+  give(bytes: number): void
+}
+
+/** For what has no server of its own to be counted for. */
+export const uncounted: Pending = { take: () => true, give() {} }
+
+export const pendingOf = (shares: Shares, server: string): Pending => ({
+  take: (bytes) => shares.take(server, bytes),
+  give: (bytes) => shares.give(server, bytes)
+})
+
+/** Most answers are smaller: they cost nothing to count. */
+const FREE_BYTES = 65_536
+
+/** What one answer or stream holds at present. */
+export class Holding {
+  readonly #pending: Pending
+  #bytes = 0
+
+  constructor(pending: Pending) {
+    this.#pending = pending
+  }
+
+  /** In place of what it was before. False: it would be too much, and nothing has changed. */
+  set(bytes: number): boolean {
+    const counted = bytes > FREE_BYTES ? bytes : 0
+    const more = counted - this.#bytes
+    if (more > 0 && !this.#pending.take(more)) return false
+    if (more < 0) this.#pending.give(-more)
+    this.#bytes = counted
+    return true
+  }
+
+  release(): void {
+    this.set(0)
+  }
+}
+
+export const TOO_MUCH = 'answers of this server that are under way hold too much memory together'

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { test, type TestContext } from 'node:test'
+import { register } from '../app.ts'
+import { startSse } from '../fixtures/http/sse.ts'
+import { later } from '../store.ts'
+import { until } from '../until.ts'
+import { startUpstream, type Message } from '../e2e/upstream.ts'
+import { addRecorder, legacyBody, openStream, startMcp, type Mcp } from './mcp-helpers.ts'
+
+const part = 'x'.repeat(200_000)
+/** One server may have a quarter: one unfinished answer, not two. */
+const env = { TOWPATH_PENDING_BYTES: '1200000' }
+
+const beginning = (id: unknown) =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":"${part}`
+
+/** Answers the first bytes of a result, never the last. */
+const endless = {
+  json(message: Message, response: ServerResponse) {
+    response.writeHead(200, { 'content-type': 'application/json' }).write(beginning(message.id))
+  },
+  stream(message: Message, response: ServerResponse) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${beginning(message.id)}`)
+  }
+}
+
+const program = `
+const say = (value) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...value }) + '\\n')
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line)
+  const capabilities = { tools: {} }
+  const serverInfo = { name: 'bad', version: '1' }
+  if (method === 'initialize') say({ id, result: { protocolVersion: '2025-11-25', capabilities, serverInfo } })
+  else if (method === 'tools/list') say({ id, result: { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] } })
+  else if (method === 'tools/call') process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"result":{"a":"' + 'x'.repeat(200000))
+})`
+
+const addBad: Record<string, (t: TestContext, mcp: Mcp) => Promise<void>> = {
+  async 'streamable HTTP, JSON'(t, { app }) {
+    const { url } = await startUpstream(t, 'bad', { onCall: endless.json })
+    await register(app, { name: 'bad', transport: 'streamable_http', url })
+  },
+  async 'streamable HTTP, event stream'(t, { app }) {
+    const { url } = await startUpstream(t, 'bad', { onCall: endless.stream })
+    await register(app, { name: 'bad', transport: 'streamable_http', url })
+  },
+  async SSE(t, { app }) {
+    const fixture = await startSse(null, {
+      onCall: (message, stream) => void stream.write(`data: ${beginning(message.id)}`)
+    })
+    later(t, fixture.close)
+    await register(app, { name: 'bad', transport: 'sse', url: fixture.url })
+  },
+  async stdio(_t, { app }) {
+    await register(app, { name: 'bad', transport: 'stdio', command: process.execPath, args: ['-e', program] })
+  }
+}
+
+for (const [transport, add] of Object.entries(addBad)) {
+  test(`SR-H3 unfinished answers are counted to their server alone (${transport})`, async (t) => {
+    const mcp = await startMcp(t, env)
+    await addRecorder(t, mcp, 'good')
+    await add(t, mcp)
+    const stop = new AbortController()
+    later(t, () => stop.abort())
+    const texts: string[] = []
+    const call = async () => {
+      const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+      const body = legacyBody('tools/call', { name: 'bad__echo', arguments: {} })
+      texts.push(await (await fetch(mcp.url, { method: 'POST', headers, body, signal: stop.signal })).text())
+    }
+    for (let i = 0; i < 3; i++) void call().catch(() => {})
+    await until('there is no room for another', () => texts.length > 0)
+    assert.match(texts[0]!, /"reason":"too_large"/)
+    assert.match(texts[0]!, /hold too much memory together/)
+    for (let i = 0; i < 3; i++) {
+      const { body } = await mcp.legacy('tools/call', { name: 'good__echo', arguments: { text: part } })
+      assert.equal(body.error, undefined)
+    }
+    stop.abort()
+    await until('what was held is given back', async () => {
+      const { body } = await mcp.legacy('tools/call', { name: 'good__echo', arguments: {} })
+      return body.error === undefined && mcp.app.gateway.stats().callsUnderWay === 0
+    })
+  })
+}
+
+test('SR-H3 questions that nobody answers are counted to their server', async (t) => {
+  const mcp = await startMcp(t, env)
+  const answers: string[] = []
+  let n = 0
+  const { url } = await startUpstream(t, 'bad', {
+    onRequest(message, response) {
+      if (message.method === undefined) {
+        answers.push(JSON.stringify(message))
+        response.writeHead(202).end()
+        return true
+      }
+      return false
+    },
+    onCall(_message, response) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (let i = 0; i < 7; i++) {
+        const params = { message: part.slice(0, 60_000), requestedSchema: { type: 'object', properties: {} } }
+        response.write(
+          `data: ${JSON.stringify({ jsonrpc: '2.0', id: `q${n++}`, method: 'elicitation/create', params })}\n\n`
+        )
+      }
+    }
+  })
+  await register(mcp.app, { name: 'bad', transport: 'streamable_http', url })
+  const session = await mcp.initialize('2025-11-25', { elicitation: {} })
+  await openStream(t, mcp.url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...session },
+    body: legacyBody('tools/call', { name: 'bad__echo', arguments: {} })
+  })
+  await until('those past four are refused', () => answers.length === 3)
+  for (const answer of answers) assert.match(answer, /Too many requests at a time/)
+})
+
+test('SR-H2 large arguments of calls under way have a limit together, over MCP of both eras and REST', async (t) => {
+  const mcp = await startMcp(t, { TOWPATH_CALL_BYTES: '300000' })
+  const recorder = await addRecorder(t, mcp, 'one')
+  const large = { name: 'one__slow', arguments: { ms: 600_000, text: part } }
+  const running = mcp.legacy('tools/call', large)
+  await until('it arrives', () => recorder.calls('tools/call').length === 1)
+  const invoke = (payload: object) => mcp.app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload })
+  assert.equal((await mcp.legacy('tools/call', large)).status, 429)
+  assert.equal((await mcp.modern('tools/call', large)).status, 429)
+  assert.equal((await invoke(large)).statusCode, 429)
+  const small = { name: 'one__echo', arguments: { text: 'a' } }
+  assert.equal((await mcp.legacy('tools/call', small)).status, 200)
+  assert.equal((await mcp.modern('tools/call', small)).status, 200)
+  assert.equal((await invoke({ name: 'one__echo', arguments: { text: 'a' } })).statusCode, 200)
+  recorder.finish()
+  assert.equal((await running).status, 200)
+  assert.equal((await mcp.legacy('tools/call', { name: 'one__echo', arguments: { text: part } })).status, 200)
+})
