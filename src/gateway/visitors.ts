@@ -30,7 +30,8 @@ const MAX_TEXT = 80
 const MAX_CLIENTS = 20
 
 const text = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value.slice(0, MAX_TEXT) : undefined
+  // copied: a part of a text keeps the whole of it in memory
+  typeof value === 'string' && value !== '' ? Buffer.from(value.slice(0, MAX_TEXT)).toString() : undefined
 
 const all = () => true
 

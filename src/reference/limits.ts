@@ -53,7 +53,7 @@ export const limitsReference = (): string =>
 
 Everything that grows is bounded, and each bound is a setting. Times in \`…_MS\` are milliseconds, sizes bytes; they hold for
 one process. How they work together: [limits, overload and faults](../explanation/reliability.md). What is answered past
-them: [errors](errors.md).
+them: [errors](errors.md). What is kept for longer than a request, and for whom: [every bound](bounds.md).
 
 This page is generated from \`src/settings.ts\`.
 

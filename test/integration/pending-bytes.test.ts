@@ -138,3 +138,64 @@ test('SR-H2 large arguments of calls under way have a limit together, over MCP o
   assert.equal((await running).status, 200)
   assert.equal((await mcp.legacy('tools/call', { name: 'one__echo', arguments: { text: part } })).status, 200)
 })
+
+const talkative = `
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line)
+  if (method !== 'initialize') return
+  const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'a', version: '1' } }
+  const instructions = 'i'.repeat(1_100_000)
+  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result: { ...result, instructions } }) + '\\n')
+})`
+
+test('SR-H3 what a server says of itself for each session is at most 1 MiB', async (t) => {
+  const mcp = await startMcp(t)
+  const { url } = await startUpstream(t, 'bad', {
+    onRequest(message, response) {
+      if (message.method !== 'initialize') return false
+      const serverInfo = { name: 'bad', version: '1' }
+      const result = {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        serverInfo,
+        instructions: 'i'.repeat(1_100_000)
+      }
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }))
+      return true
+    }
+  })
+  const servers = [
+    { name: 'http', transport: 'streamable_http', url },
+    { name: 'stdio', transport: 'stdio', command: process.execPath, args: ['-e', talkative] }
+  ]
+  for (const payload of servers) {
+    const { statusCode, body } = await mcp.app.inject({ method: 'POST', url: '/api/v0/servers', payload })
+    assert.equal(statusCode, 502, payload.name)
+    assert.match(body, /says more than 1048576 bytes of itself/)
+  }
+})
+
+test('SR-H3 a server that asks faster than it takes answers has a bounded number of them under way', async (t) => {
+  const mcp = await startMcp(t)
+  let taken = 0
+  const { url } = await startUpstream(t, 'bad', {
+    onRequest(message, response) {
+      if (message.method !== undefined) return false
+      // an answer of the gateway, never taken
+      taken++
+      void response
+      return true
+    },
+    onCall(message, response) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (let i = 0; i < 1_000; i++) response.write(`data: {"jsonrpc":"2.0","id":"p${i}","method":"ping"}\n\n`)
+      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [] } })}\n\n`)
+    }
+  })
+  await register(mcp.app, { name: 'bad', transport: 'streamable_http', url })
+  assert.equal((await mcp.legacy('tools/call', { name: 'bad__echo', arguments: {} })).body.error, undefined)
+  await until('answers arrive', () => taken > 0)
+  assert.equal((await mcp.legacy('tools/call', { name: 'bad__echo', arguments: {} })).body.error, undefined)
+  assert.ok(taken <= 256, `${taken} answers`)
+})

@@ -48,7 +48,8 @@ export interface Shared {
 }
 
 const REPLY_TIMEOUT_MS = 10_000
-const ignore = () => {}
+/** Answers and notifications that are being posted; a server that asks faster than it takes answers gets no more. */
+const MAX_POSTING = 256
 const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { taken: false })
 
 export interface ConnectOptions {
@@ -70,7 +71,13 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   let cancelling: Promise<void> | undefined
   let hearing: Hearing | null = null
 
-  const post = (body: string) => void pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).catch(ignore)
+  let posting = 0
+  const posted = () => void posting--
+  const post = (body: string) => {
+    if (posting >= MAX_POSTING) return
+    posting++
+    pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).then(posted, posted)
+  }
   const reply = (id: string, { kind, body }: Answer) =>
     post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
   const notify = (method: string, params: string) => {

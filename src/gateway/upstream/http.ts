@@ -17,7 +17,7 @@ import { unknownStreams } from './hearing.ts'
 import { createHttpPool } from './http-pool.ts'
 import type { Screen } from './result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
-import { type Pending, uncounted } from './pending.ts'
+import { checkGreeting, type Pending, uncounted } from './pending.ts'
 import { clientInfo } from './peer-opening.ts'
 
 export interface HttpClientOptions {
@@ -142,6 +142,7 @@ async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions
 function createGreetings(): typeof readGreeting {
   let last: { readonly body: string; readonly greeting: Greeting } | null = null
   return (answer) => {
+    checkGreeting(answer.body.length)
     if (answer.kind === 'result' && last?.body === answer.body.latin1) return last.greeting
     const greeting = readGreeting(answer)
     last = { body: answer.body.latin1, greeting }

@@ -6,6 +6,7 @@ import type { Greeting, OpenOptions } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, META, MODERN_VERSION } from '../../domain/protocol.ts'
 import type { Peer } from './peer.ts'
+import { checkGreeting } from './pending.ts'
 
 const LONGEST_TIMER = 2 ** 31 - 1
 
@@ -27,6 +28,7 @@ async function ask(peer: Peer, request: Outgoing, { capabilities, deadline }: Op
   const timer = setTimeout(expire, Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER))
   try {
     const { kind, body } = await peer.send(call)
+    checkGreeting(body.length)
     const value = JSON.parse(body.toString()) as JsonObject
     if (kind === 'result') return value
     throw new UpstreamFailure('bad_response', `refused ${request.method}: ${plain(value.message)}`)

@@ -1,4 +1,5 @@
 import type { Shares } from '../shares.ts'
+import { UpstreamFailure } from './failure.ts'
 
 /** What one server makes the gateway hold, in bytes: answers that have not ended, questions that nobody has answered. */
 export interface Pending {
@@ -14,6 +15,15 @@ export const pendingOf = (shares: Shares, server: string): Pending => ({
   take: (bytes) => shares.take(server, bytes),
   give: (bytes) => shares.give(server, bytes)
 })
+
+/** An answer to `initialize` or `server/discover` is kept for as long as its session: a longer one is refused. */
+const MAX_GREETING_BYTES = 1_048_576
+
+/** Throws UpstreamFailure where a server says too much of itself. `bytes`: of its answer. */
+export function checkGreeting(bytes: number): void {
+  if (bytes <= MAX_GREETING_BYTES) return
+  throw new UpstreamFailure('too_large', `says more than ${MAX_GREETING_BYTES} bytes of itself`)
+}
 
 /** Most answers are smaller: they cost nothing to count. */
 const FREE_BYTES = 65_536

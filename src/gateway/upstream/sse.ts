@@ -49,6 +49,7 @@ function converse(shared: Shared, stream: SseStream, path: string) {
   let isClosed = false
   /** Settles when the last message has been taken or refused. */
   let lastPost: Promise<void> = Promise.resolve()
+  let posting = 0
 
   const end = (failure: UpstreamFailure) => {
     if (isClosed) return
@@ -58,12 +59,17 @@ function converse(shared: Shared, stream: SseStream, path: string) {
     connection?.onClose?.()
   }
   const write = (text: string, refuse: (failure: UpstreamFailure) => void) => {
-    lastPost = pool.message('POST', headers, text, { timeoutMs: POST_TIMEOUT_MS, path }).then((posted) => {
-      const failure = refusalOf(posted, hasCredential)
-      if (!failure) return
-      refuse(failure)
-      if (failure.status === 404) end(failure)
-    }, refuse)
+    if (posting >= DEFAULT_MAX_REQUESTS) return refuse(overloaded())
+    posting++
+    lastPost = pool
+      .message('POST', headers, text, { timeoutMs: POST_TIMEOUT_MS, path })
+      .then((posted) => {
+        const failure = refusalOf(posted, hasCredential)
+        if (!failure) return
+        refuse(failure)
+        if (failure.status === 404) end(failure)
+      }, refuse)
+      .finally(() => posting--)
   }
   const peer: Peer = createPeer({
     write,
