@@ -8,6 +8,7 @@ import type { Config } from './config.ts'
 import { isLoopback } from './domain/loopback.ts'
 import { PRODUCT, TITLE } from './domain/product.ts'
 import { VERSION } from './domain/version.ts'
+import { closeInherited } from './inherited-descriptors.ts'
 import { ifThere } from './plugins/late.ts'
 import { StartRefusal } from './registry/refusal.ts'
 
@@ -147,6 +148,7 @@ export async function startServer(config: Config, warnings: readonly string[], {
   // without a listener the signal opens Node's inspector to everybody on this machine
   process.on('SIGUSR1', () => {})
   process.title = PRODUCT
+  closeInherited()
   keepCallsYoung()
   keepTicksFast()
   let app: FastifyInstance | undefined

@@ -60,6 +60,20 @@ test('SE-12 a server inherits its three pipes and no other descriptor of the gat
   )
 })
 
+test('SR-L8 descriptors that the gateway inherited do not go on to servers', async (t) => {
+  // far apart: Node itself looks at those in a row from 0 on
+  const script = 'exec 9</etc/passwd 40>/dev/full 251</etc/passwd; exec "$@"'
+  const gateway = await startGateway(t, { launcher: ['bash', '-c', script, 'bash'] })
+  for (const session_mode of ['stateless', 'stateful']) {
+    await gateway.register(stdio(session_mode, 'good.mjs', { session_mode }))
+    const links = await callJson<Record<string, string>>(gateway, `${session_mode}__fds`)
+    for (const inherited of ['9', '40', '251']) {
+      assert.ok(!/passwd|full/.test(links[inherited] ?? ''), `${inherited}: ${links[inherited]}`)
+    }
+    assert.doesNotMatch(JSON.stringify(links), /passwd|full/)
+  }
+})
+
 test(
   'SE-10 SE-12 LC-02 LC-17 in enterprise mode a server sees as little, leaves nothing, and a full disk for the log stops nothing',
   { skip },
