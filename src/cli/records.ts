@@ -42,6 +42,11 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
     { head: 'state', value: state },
     { head: 'transport', value: ({ transport }) => transport },
     { head: 'session mode', value: ({ session_mode }) => session_mode, isWide: true },
+    {
+      head: 'left out',
+      value: ({ left_out_count: count }) => (count === undefined ? undefined : String(count)),
+      isWide: true
+    },
     { head: 'target', value: target },
     { ...described, isWide: true }
   ],

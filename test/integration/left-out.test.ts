@@ -128,3 +128,22 @@ test('SR-C1 what is kept of left-out items is bounded in number and bytes, and t
   assert.ok(shown.left_out!.length > 0 && JSON.stringify(shown.left_out).length < 66_000)
   for (const { name } of shown.left_out!) assert.match(name!, /^[ -~]+…?$/)
 })
+
+test('SR-C1 the dashboard shows left-out items on the page of their server, in attention and in diagnostics', async (t) => {
+  const app = await startApp(t)
+  const listed = await startListed(t, 'streamable_http', mixed)
+  await register(app, { name: 'a', ...listed.registration })
+  const details = await get<Shown>(app, '/api/dashboard/servers/a')
+  assert.equal(details.left_out_count, 16)
+  assert.deepEqual(brief(details), expected)
+  const { attention } = await get<{ attention: { kind: string; name: string; title: string }[] }>(
+    app,
+    '/api/dashboard/overview'
+  )
+  assert.deepEqual(
+    attention.map(({ kind, name, title }) => [kind, name, title]),
+    [['items_left_out', 'a', '16 items of the server a are not served']]
+  )
+  const { checks } = await get<{ checks: { id: string; status: string }[] }>(app, '/api/dashboard/diagnostics')
+  assert.deepEqual(checks.find(({ id }) => id === 'left_out:a')?.status, 'warn')
+})

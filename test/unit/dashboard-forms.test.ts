@@ -6,7 +6,14 @@ import type { ConfigSummary, ServerView } from '../../src/schemas/dashboard/serv
 
 const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>): ServerView => ({
   ...{ name: 'a', transport, enabled: true, status: 'connected' },
-  ...{ tool_count: 0, prompt_count: 0, resource_count: 0, changed_count: 0, updated_at: '2026-01-01T00:00:00Z' },
+  ...{
+    tool_count: 0,
+    prompt_count: 0,
+    resource_count: 0,
+    left_out_count: 0,
+    changed_count: 0,
+    updated_at: '2026-01-01T00:00:00Z'
+  },
   config_summary: { kind: transport === 'stdio' ? 'stdio' : 'http', session_mode: 'stateful', ...config }
 })
 

@@ -14,7 +14,7 @@ const looks: Readonly<Record<Attention['kind'], { readonly tone: Tone; readonly 
   tool_hidden: { tone: 'err', href: (name) => link('tool', name) },
   prompt_hidden: { tone: 'err', href: (name) => link('prompt', name) },
   resource_hidden: { tone: 'err', href: (uri) => link('resources', '', { uri }) },
-  tool_unusable: { tone: 'warn', href: (name) => link('tool', name) },
+  items_left_out: { tone: 'warn', href: (name) => link('server', name) },
   group_missing: { tone: 'warn', href: (name) => link('group', name) }
 }
 

@@ -2,6 +2,7 @@ import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path } from '../api.ts'
 import { useApp, useSource } from '../app-context.ts'
 import { CauseText } from '../components/cause-text.tsx'
+import { LeftOutItems } from '../components/left-out-items.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { Loaded } from '../components/panels.tsx'
 import { DeleteButton, RefreshButton } from '../components/server-actions.tsx'
@@ -78,6 +79,7 @@ export function Server({ name, query }: PageProps) {
             <Head server={found} />
             {found.status === 'sign_in_needed' && <SignInAgain server={found} />}
             <ServerTabs server={found} current={current} />
+            <LeftOutItems server={found} />
             <section class="panel below" aria-label="About">
               <h2>About</h2>
               <ServerFacts server={found} />

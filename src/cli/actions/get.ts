@@ -3,6 +3,7 @@ import type { Cli } from '../cli.ts'
 import { notFound } from '../failure.ts'
 import { withQuery } from '../api.ts'
 import { itemPath, KINDS, type KindName } from '../kinds.ts'
+import { noteLeftOut, withoutLeftOut } from '../left-out.ts'
 import { hintFor, suggesting } from '../lookup.ts'
 import { labelOf, type Records } from '../records.ts'
 import type { Action } from '../runner.ts'
@@ -41,5 +42,7 @@ export const getOf =
     if (flags.arg) return render(cli, args, flags)
     if (flags.read) return read(cli, args, {})
     const found = await find(cli, kind, args[0]!)
-    await cli.show(found, recordView(found.body, labelOf(found.body)))
+    const shown = kind === 'server' ? withoutLeftOut(found.body as Records['server']) : found.body
+    await cli.show(found, recordView(shown, labelOf(found.body)))
+    if (kind === 'server') noteLeftOut(cli, found.body as Records['server'])
   }

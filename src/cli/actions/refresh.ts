@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Refresh } from '../../schemas/server.ts'
 import type { Cli } from '../cli.ts'
 import { itemPath } from '../kinds.ts'
+import { noteLeftOut, withoutLeftOut } from '../left-out.ts'
 import { suggesting } from '../lookup.ts'
 import type { Action } from '../runner.ts'
 import { recordView } from '../views.ts'
@@ -13,7 +14,8 @@ export const refresh: Action = async (cli, [name = '']) => {
   const answer = await read(cli, name)
   const { added, removed, changed } = answer.body
   cli.note(`server "${name}": ${added.length} added, ${removed.length} removed, ${changed.length} changed`)
-  await cli.show(answer, recordView(answer.body))
+  noteLeftOut(cli, answer.body)
+  await cli.show(answer, recordView(withoutLeftOut(answer.body)))
 }
 
 /** The gateway connects and lists: what a call would need. */

@@ -70,6 +70,13 @@ async function checkEndpoint(cli: Cli): Promise<Check> {
   }
 }
 
+const leftOutCheck = (name: string, count: number): Check => ({
+  id: `left_out:${name}`,
+  status: 'warn',
+  title: `The server ${name} lists ${count} items that are not served`,
+  hint: `towpath get server ${name} says why`
+})
+
 /** Without a call of its own: how the servers did in the last day, which administrators may see. */
 async function checkCalls(cli: Cli, { role }: Static<typeof User>): Promise<Check[]> {
   const servers = await asked<readonly Static<typeof Server>[]>(cli, '/api/v0/servers')
@@ -77,7 +84,10 @@ async function checkCalls(cli: Cli, { role }: Static<typeof User>): Promise<Chec
   const stats = role === 'admin' ? await asked<Stats>(cli, '/api/v0/stats?range=24h') : undefined
   if (stats instanceof Failure) return [failed('calls', stats)]
   const strips = new Map(stats?.servers.map((strip) => [strip.server, strip]))
-  return servers.map(({ name, enabled }): Check => {
+  const leftOut = servers.flatMap(({ name, left_out_count: count }): Check[] =>
+    count === undefined ? [] : [leftOutCheck(name, count)]
+  )
+  const answers = servers.map(({ name, enabled }): Check => {
     const id = `server:${name}`
     if (!enabled) return { id, status: 'pass', title: `The server ${name} is disabled` }
     const { calls = 0, failed: wrong = 0 } = strips.get(name) ?? {}
@@ -86,4 +96,5 @@ async function checkCalls(cli: Cli, { role }: Static<typeof User>): Promise<Chec
     if (wrong * 2 < calls) return { id, status: 'pass', title }
     return { id, status: 'warn', title, hint: `towpath test ${name}, and towpath logs --failed --server ${name}` }
   })
+  return [...answers, ...leftOut]
 }

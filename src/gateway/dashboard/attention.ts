@@ -2,8 +2,9 @@ import { missingNames } from '../../domain/groups.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
-import type { Catalog, Item } from '../catalog.ts'
+import type { Catalog, Item, ServerBlock } from '../catalog.ts'
 import { knownIn } from '../groups.ts'
+import { leftOutCount } from '../left-out.ts'
 import { restName } from '../records.ts'
 import { factsOf } from './items.ts'
 
@@ -15,20 +16,30 @@ function ofServer({ name, status, status_since: since, last_error: detail }: Ser
     : [{ kind: 'sign_in_needed', title: `The server ${name} needs a sign-in`, ...about }]
 }
 
+const MAX_NAMED = 3
+
+/** One entry a server: a hostile one may list thousands. */
+function ofLeftOut({ name, leftOut }: ServerBlock): Attention[] {
+  if (leftOut === undefined) return []
+  const count = leftOutCount(leftOut)
+  const named = leftOut.items
+    .slice(0, MAX_NAMED)
+    .map(({ kind, name: own, reason }) => `${kind} ${own ?? ''}: ${reason}`)
+  const title = `${count} ${count === 1 ? 'item' : 'items'} of the server ${name} ${count === 1 ? 'is' : 'are'} not served`
+  return [{ kind: 'items_left_out', name, title, detail: named.join('; ') }]
+}
+
 /** What concerns a person about an item of any kind. `name`: as routes know it. */
 const ofItem =
   (what: 'tool' | 'prompt' | 'resource', nameOf: (item: Item) => string) =>
   (item: Item): Attention[] => {
     const { accepted, changedAt } = item.stored
     const name = nameOf(item)
-    const { problem } = item
     const found: Attention[] = []
     if (accepted !== null)
       found.push({ kind: `${what}_changed`, name, title: `The ${what} ${name} has changed`, since: changedAt })
     if (factsOf(item).isHidden)
       found.push({ kind: `${what}_hidden`, name, title: `The texts of the ${what} ${name} hold hidden characters` })
-    if (what === 'tool' && problem !== undefined)
-      found.push({ kind: 'tool_unusable', name, title: `The tool ${name} cannot be served`, detail: problem.reason })
     return found
   }
 
@@ -55,6 +66,7 @@ export function attentionOf(catalog: Catalog, servers: readonly ServerView[]): A
     ...all('tool').flatMap(ofTool),
     ...all('prompt').flatMap(ofPrompt),
     ...[...all('resource'), ...all('template')].flatMap(ofResource(catalog)),
+    ...enabled.flatMap(ofLeftOut),
     ...ofGroups(catalog)
   ]
 }

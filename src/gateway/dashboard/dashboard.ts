@@ -21,7 +21,7 @@ import { anyByName, globalScope } from '../scope.ts'
 import { configTarget, type Target } from '../transports.ts'
 import type { Visitor, Visitors } from '../visitors.ts'
 import { attentionOf } from './attention.ts'
-import { checkCommand, checkDatabase, checkServer } from './diagnostics.ts'
+import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
 import { effectiveOf, globalTools, previewOf, type Effective } from './groups.ts'
 import { promptView, resourceView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
@@ -149,6 +149,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       return [
         ...(await checkDatabase(registry.ping)),
         ...servers.map((server) => checkServer(server, options.contacts.times(server.name))),
+        ...servers.flatMap(checkLeftOut),
         ...(await Promise.all(commands))
       ]
     },

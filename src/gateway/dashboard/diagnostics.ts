@@ -69,6 +69,19 @@ export function checkServer({ name, status, last_error: error }: ServerView, too
   }
 }
 
+/** A server that lists what is not served. */
+export const checkLeftOut = ({ name, left_out_count: count }: ServerView): Check[] =>
+  count === 0
+    ? []
+    : [
+        {
+          id: `left_out:${name}`,
+          status: 'warn',
+          title: `The server ${name} lists ${count} items that are not served`,
+          hint: 'Its page says why'
+        }
+      ]
+
 /** Whether the command of a stdio server is there. `find` rejects with UpstreamFailure. */
 export async function checkCommand(stored: StoredServer, find: (stored: StoredServer) => Promise<unknown>) {
   const { name } = stored

@@ -3,6 +3,7 @@ import type { ConfigSummary, ServerDetails, ServerStats, ServerView } from '../.
 import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { ServerBlock } from '../catalog.ts'
+import { leftOutCount } from '../left-out.ts'
 import type { Contacts } from '../contacts.ts'
 import type { SessionCounts } from '../upstream/sessions.ts'
 import { changedCount } from './items.ts'
@@ -97,6 +98,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       tool_count: server.items('tool').length,
       prompt_count: server.items('prompt').length,
       resource_count: server.items('resource').length + server.items('template').length,
+      left_out_count: leftOutCount(server.leftOut),
       changed_count: changedCount(server),
       ...discovered(server),
       updated_at: updatedAt,
@@ -112,6 +114,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     return {
       ...view(server, stats),
       ...protocolOf(stored),
+      left_out: [...(server.leftOut?.items ?? [])],
       ...(stored.issuer === null ? {} : { issuer: stored.issuer }),
       registered_at: stored.registeredAt,
       ...(worked === undefined ? {} : { last_connected_at: iso(worked) }),

@@ -13,7 +13,7 @@ export const Attention = Type.Object({
     'tool_hidden',
     'prompt_hidden',
     'resource_hidden',
-    'tool_unusable',
+    'items_left_out',
     'group_missing'
   ]),
   name: Type.String({ description: 'Of the server, tool or prompt (qualified), resource (URI) or group' }),

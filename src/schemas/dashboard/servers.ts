@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { OpenObject, StringEnum, Text, TextList } from '../shared.ts'
+import { LeftOutItem } from '../left-out.ts'
+import { OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
 import { AuthorizationRequired, ServerInput } from '../server.ts'
 import { ServerStatus } from './shared.ts'
 
@@ -44,6 +45,7 @@ const view = {
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),
   resource_count: Type.Integer({ description: 'Templates included' }),
+  left_out_count: Type.Integer({ description: 'Items that it lists and the gateway does not serve' }),
   changed_count: Type.Integer({ description: 'Items whose definition is not the accepted one' }),
   last_discovered_at: Type.Optional(Type.String({ description: 'When its lists were last read, ISO 8601' })),
   updated_at: Type.String({ description: 'When it or what it offers was last changed, ISO 8601' }),
@@ -73,6 +75,7 @@ export const ServerDetails = Type.Object({
   server_info: Type.Optional(OpenObject('As the upstream says')),
   capabilities: Type.Optional(OpenObject('As the upstream says')),
   instructions: Type.Optional(Type.String()),
+  left_out: Type.Array(ref(LeftOutItem), { description: 'Items that are not served, the first 100' }),
   issuer: Type.Optional(Type.String({ description: 'Authorization server that it was signed in at' })),
   registered_at: Type.String({ description: 'ISO 8601' }),
   last_connected_at: Type.Optional(Type.String({ description: 'When a contact last worked, ISO 8601' })),
