@@ -8,7 +8,7 @@ import type { Registry } from '../registry/registry.ts'
 import { wholeSettings } from '../registry/secrets.ts'
 import { createAuthorizations, type Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
-import { createDeadlines } from './deadlines.ts'
+import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createEgress, type Listening } from './egress.ts'
 import type { Later } from './later.ts'
 import type { Observer } from './observation.ts'
@@ -65,6 +65,8 @@ export interface Connections {
   stderr(server: string): readonly string[]
   /** Path of the program of a stdio server. Rejects where there is none that may be run. */
   findCommand(stored: StoredServer): Promise<string>
+  /** Stops those of the calls under way that are over by this word. */
+  stopCalls: Deadlines['stop']
   /** Lets go of what belongs to servers that are gone or were changed. */
   keep(catalog: Catalog): void
   readonly processes: number
@@ -189,6 +191,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       const { PATH = '' } = childEnvironment(stdio.environment, targetOf(stored).secrets.env ?? {})
       return findExecutable(stored.settings.command ?? '', PATH, stdio.cwd ?? '/')
     },
+    stopCalls: deadlines.stop,
     keep(catalog) {
       authorizations.keep(catalog)
       upstreams.keep(catalog)

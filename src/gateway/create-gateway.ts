@@ -39,6 +39,7 @@ import { UpstreamFailure } from './upstream/failure.ts'
 import { createWatchSession } from './upstream/watch-session.ts'
 import { createVisitors } from './visitors.ts'
 import { createWatching } from './watching.ts'
+import { isStillAllowed, withdrawn } from './withdrawal.ts'
 
 export interface Log {
   debug(details: object, text: string): void
@@ -242,6 +243,11 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () => mcp.endPrincipals((principal) => revoked.has(principal)),
       () => invocation.endCalls(revoked),
       () => revoked.forEach((principal) => upstreams.endOwner(principal)),
+      () =>
+        connections.stopCalls(
+          ({ observation }) => observation !== null && !isStillAllowed(next, observation),
+          withdrawn
+        ),
       () => connections.keep(next),
       () => contacts.keep(next),
       () => narrowed && subscriptions.review(),

@@ -6,6 +6,8 @@ export interface Deadlines {
   /** Stops the call with `timeout` when it lives longer than it may (milliseconds). */
   watch(call: Call, idleMs: number, totalMs: number): void
   forget(call: Call): void
+  /** Stops those of the calls under way that are over by this word. */
+  stop(isOver: (call: Call) => boolean, failure: UpstreamFailure): void
   close(): void
 }
 
@@ -40,6 +42,9 @@ export function createDeadlines(): Deadlines {
       timer ??= setInterval(expire, TICK_MS)
     },
     forget: (call) => calls.delete(call),
+    stop(isOver, failure) {
+      for (const call of calls) if (isOver(call)) call.stop(failure)
+    },
     close: stopTimer
   }
 }

@@ -17,6 +17,7 @@ import { traceMembers } from './tracing.ts'
 import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
 import { Call, countedBytes, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
+import { withdrawn } from './withdrawal.ts'
 
 interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
   /** Their tokens are good for nothing any more: their calls under way are given up. */
@@ -60,6 +61,7 @@ const revoked = new UpstreamFailure('cancelled', 'the access token is not valid 
 /** What went wrong with a call, as its caller is told. */
 function toldOf(error: unknown, call: Call | undefined, server: ServerBlock | undefined): unknown {
   if (call?.stopped === revoked) return unauthorized(revoked.message)
+  if (call?.stopped === withdrawn) return new AppError(409, withdrawn.message, { cause: withdrawn })
   return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
 }
 

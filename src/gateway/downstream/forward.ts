@@ -15,6 +15,7 @@ import {
 } from '../tracing.ts'
 import { Call, countedBytes, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
+import { withdrawn } from '../withdrawal.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { homeOf, ownerOf } from './home.ts'
 import { codes, hopKeys, type Message } from './jsonrpc.ts'
@@ -61,7 +62,7 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
 function replyFailure(exchange: Exchange, server: ServerBlock, failure: UpstreamFailure): void {
   const { edge, reply, message } = exchange
   edge.core.refusals.failed(exchange, server, failure)
-  if (failure.reason === 'cancelled') {
+  if (failure.reason === 'cancelled' && failure !== withdrawn) {
     reply.openStream()
     return reply.close()
   }

@@ -1,0 +1,28 @@
+import type { Catalog } from './catalog.ts'
+import { groupOf } from './endpoint.ts'
+import { REST_ENDPOINT, type Observation } from './observation.ts'
+import { allowedTo, globalScope, scopeAt, type Scope } from './scope.ts'
+import { UpstreamFailure } from './upstream/failure.ts'
+
+/** Ends calls under way that would be refused now. One object: those who answer callers know it by identity. */
+export const withdrawn = new UpstreamFailure('cancelled', 'the call was ended: what it uses is not allowed any more')
+
+type Underway = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item'>
+
+const scopeOf = (catalog: Catalog, { caller, endpoint }: Underway): Scope =>
+  endpoint === REST_ENDPOINT ? globalScope(catalog) : scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
+
+/**
+ * Whether a call under way could be made now, by this catalog. A tool or prompt that the server itself does not list any
+ * more is no matter of permission: such a call goes on.
+ */
+export function isStillAllowed(catalog: Catalog, call: Underway): boolean {
+  const { kind, server: name, item } = call
+  if (name === undefined || item === undefined) return true
+  const scope = scopeOf(catalog, call)
+  const server = scope.servers.find((each) => each.name === name)
+  if (!server) return false
+  if (kind === 'resource') return scope.resolveAt(name, item) !== undefined
+  const found = kind === 'completion' ? undefined : server.find(kind, item)
+  return found === undefined || scope.serves(found)
+}
