@@ -14,6 +14,7 @@ import gateway from './plugins/gateway.ts'
 import guard from './plugins/guard.ts'
 import inTurn from './plugins/in-turn.ts'
 import jsonBody from './plugins/json-body.ts'
+import { ifThere } from './plugins/late.ts'
 import { watchLoad } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
 import { createRequestIds } from './plugins/request-ids.ts'
@@ -127,7 +128,14 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(inTurn, limits)
   await app.register(jsonBody, { limits })
   await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION })
-  const load = watchLoad({ ...limits, onChange: (reason) => tellLoad(app.log, reason) })
+  const load = watchLoad({
+    ...limits,
+    onChange: (reason) => tellLoad(app.log, reason),
+    onShortage() {
+      bounded.shed()
+      ifThere(() => app.gateway.endRetired())
+    }
+  })
   app.addHook('onReady', async () => load.start())
   app.addHook('onClose', async () => load.close())
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })

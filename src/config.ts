@@ -29,6 +29,8 @@ export interface Config {
   readonly staleLimitS: number
   readonly demo: boolean
   readonly otel: boolean
+  /** What `GET /metrics` asks for; undefined: nothing. */
+  readonly metricsToken: string | undefined
   /** Whether traces are sent; the SDK reads where to from the environment. */
   readonly traces: boolean
   /** Who may read `/openapi.json` and `/docs`. */
@@ -122,6 +124,10 @@ export interface Config {
     readonly unreadAnswerMs: number
     /** Of what the heap may hold. */
     readonly heapPercent: number
+    /** Undefined: what the container or the machine has. */
+    readonly memoryLimitBytes: number | undefined
+    /** Of `memoryLimitBytes`. */
+    readonly memoryPercent: number
     readonly eventLoopLagMs: number
   }
 }
@@ -273,6 +279,8 @@ const readLimits = (read: Reader): Config['limits'] => ({
   unsentBytes: read('unsentBytes'),
   unreadAnswerMs: read('unreadAnswerMs'),
   heapPercent: read('heapPercent'),
+  memoryLimitBytes: read('memoryLimitBytes'),
+  memoryPercent: read('memoryPercent'),
   eventLoopLagMs: read('eventLoopLagMs')
 })
 
@@ -345,6 +353,7 @@ export function readConfig(
     initSecret: read('initSecret'),
     staleLimitS: read('staleLimitS') ?? (isEnterprise ? 3_600 : 0),
     demo: read('demo'),
+    metricsToken: read('metricsToken'),
     otel: read('otel') ?? isEnterprise,
     traces: read('otlpEndpoint') !== undefined && read('otel') !== false,
     docs: read('docs'),

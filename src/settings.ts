@@ -159,6 +159,14 @@ export const settings = {
     about: 'Serves `GET /metrics`.',
     parse: onOff
   },
+  metricsToken: {
+    variable: `${ENV_PREFIX}METRICS_TOKEN`,
+    file: true,
+    secret: true,
+    about:
+      '`GET /metrics` needs it as `Authorization: Bearer <token>`. Without it whoever reaches the port reads the names of all servers and tools there.',
+    parse: token
+  },
   otlpEndpoint: {
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     about:
@@ -572,13 +580,27 @@ export const settings = {
   heapPercent: {
     variable: `${ENV_PREFIX}HEAP_PERCENT`,
     fallback: '90',
-    about: 'Memory in use, of what Node.js may take for its heap; past it new work gets 503 and `/health` goes on.',
+    about:
+      'Memory in use, of what Node.js may take for its heap; past it new work gets 503; `/health` and administrators are answered.',
+    parse: integer(1, 100)
+  },
+  memoryLimitBytes: {
+    variable: `${ENV_PREFIX}MEMORY_LIMIT_BYTES`,
+    otherwise: 'the limit of the container, or the memory of the machine',
+    about: 'Memory that the process may take, its buffers included; what its `stdio` servers take does not count.',
+    parse: integer(1_048_576, 1_099_511_627_776)
+  },
+  memoryPercent: {
+    variable: `${ENV_PREFIX}MEMORY_PERCENT`,
+    fallback: '85',
+    about: 'Memory in use, of `TOWPATH_MEMORY_LIMIT_BYTES`; past it new work gets 503 as with `TOWPATH_HEAP_PERCENT`.',
     parse: integer(1, 100)
   },
   eventLoopLagMs: {
     variable: `${ENV_PREFIX}EVENT_LOOP_LAG_MS`,
     fallback: '2000',
-    about: 'Lag of the event loop; past it for five seconds new work gets 503 and `/health` goes on.',
+    about:
+      'Lag of the event loop; past it for five seconds new work gets 503; `/health` and administrators are answered.',
     parse: duration
   }
 } satisfies Record<string, Setting>

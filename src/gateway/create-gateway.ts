@@ -81,6 +81,8 @@ export interface RunningGateway extends Gateway {
   stats(): GatewayStats
   /** The process is about to stop: no session is kept ready for calls that will not come. */
   endSpares(): void
+  /** Memory is short: calls that still run at servers that were removed, disabled or changed are ended. */
+  endRetired(): void
   /** Loads the catalog and follows the registry from then on. */
   start(): Promise<void>
   /** Ends what is open and waits until no child process is left. */
@@ -322,6 +324,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       breakers: upstreams.breakers()
     }),
     endSpares: () => upstreams.endSpares(),
+    endRetired: () => upstreams.endRetired(),
     async start() {
       process.on('exit', connections.kill)
       const loadEnds = async () => edge.sessions.allEndedElsewhere(await registry.sessionEnds.load())

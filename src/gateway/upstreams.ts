@@ -26,6 +26,8 @@ export interface Upstreams {
   discardSpares(server: string): void
   /** Keeps no session ready from now on. */
   endSpares(): void
+  /** Ends the calls under way at servers that were removed, disabled or changed since. */
+  endRetired(): void
   /** Sessions of a server by its id. */
   counts(id: string): SessionCounts
   /** Tells the sessions that belong to an owner. */
@@ -106,6 +108,10 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
     endSpares() {
       keepsSpares = false
       for (const { upstream } of entries.values()) upstream.endSpares()
+    },
+    endRetired() {
+      for (const upstream of retired) upstream.close()
+      retired.clear()
     },
     breakers: () => [...entries.values()].map(({ stored, upstream }) => [stored.name, upstream.breaker]),
     notifyOwner(owner, method) {

@@ -114,6 +114,8 @@ export default fp<AuthOptions>(
       if (!app.gateway.initialized) throw forbidden('server is not initialized')
       request.caller = authenticate(request, reply, access)
       if (!is404) checkKind(request.caller, access, reply)
+      // MCP routes decide by what is in the body
+      if (request.noRoom && access !== 'client' && request.caller.kind !== 'admin') throw request.noRoom
     }
 
     app.decorateRequest('caller', null)

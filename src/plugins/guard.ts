@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { isLoopback } from '../domain/loopback.ts'
 import { AppError, forbidden, invalid, unavailable } from '../errors.ts'
 import type { Load } from './load.ts'
+import { relieves } from './relief.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -20,7 +21,7 @@ declare module 'fastify' {
     ownPages?: boolean
   }
   interface FastifyRequest {
-    /** What it is refused with where it turns out to be new work; null: there is room. */
+    /** What it is refused with where it turns out to be new work, or no administrator's; null: there is room. */
     noRoom: AppError | null
   }
 }
@@ -184,6 +185,10 @@ export default fp<GuardPluginOptions>(
       routeOptions.config.readsFirst === true &&
       (headers['mcp-session-id'] ?? (query as { sessionId?: unknown }).sessionId) !== undefined
 
+    /** Of an administrator; `auth` refuses all others. */
+    const mayRelieve = ({ method, is404, routeOptions: { url } }: FastifyRequest) =>
+      !is404 && url !== undefined && relieves(method, url)
+
     app.decorateRequest('noRoom', null)
     // every call comes through here, so without a promise
     app.addHook('onRequest', (request, reply, done) => {
@@ -191,7 +196,7 @@ export default fp<GuardPluginOptions>(
       check(request, reply)
       if (isPreflight(request)) return void answerPreflight(request, reply)
       if ((stopping || load.isHigh) && !request.routeOptions.config.vital) {
-        if (!mayFinish(request)) throw refusal()
+        if (!mayFinish(request) && (stopping || !mayRelieve(request))) throw refusal()
         request.noRoom = refusal()
       }
       if (request.method === 'OPTIONS') throw refusedOptions(request)

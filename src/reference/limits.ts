@@ -40,7 +40,16 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
     ] as const)
   ),
   'The process and its database': of(
-    ...(['heapPercent', 'eventLoopLagMs', 'databaseConnectMs', 'databaseQueryMs', 'staleLimitS', 'drainMs'] as const)
+    ...([
+      'heapPercent',
+      'memoryPercent',
+      'memoryLimitBytes',
+      'eventLoopLagMs',
+      'databaseConnectMs',
+      'databaseQueryMs',
+      'staleLimitS',
+      'drainMs'
+    ] as const)
   )
 }
 

@@ -5,13 +5,21 @@ import { watchLoad } from '../../src/plugins/load.ts'
 /** A process whose clock and heap the test moves; each step of half a second comes as late as it says. */
 function start(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const machine = { at: 0, heap: 10 }
+  const machine = { at: 0, heap: 10, resident: 100, garbage: 0, collections: 0, shortages: 0 }
   const told: (string | undefined)[] = []
   const load = watchLoad({
     heapPercent: 90,
+    memoryPercent: 80,
+    memoryLimitBytes: 1_000,
     eventLoopLagMs: 2_000,
     onChange: (reason) => told.push(reason),
+    onShortage: () => machine.shortages++,
     heap: () => machine.heap,
+    resident: () => machine.resident + machine.garbage,
+    collect: () => {
+      machine.collections++
+      machine.garbage = 0
+    },
     now: () => machine.at
   })
   t.after(() => load.close())
@@ -37,6 +45,27 @@ test('a heap over its share is too much, until it is under it again', (t) => {
   assert.deepEqual(told, ['the heap is nearly full', undefined])
 })
 
+test('SR-H3 memory over its share is too much, whatever the heap has, until it is under it again', (t) => {
+  const { machine, told, step } = start(t)
+  machine.resident = 800
+  assert.equal(step(0), false)
+  machine.resident = 801
+  assert.equal(step(0, 0), true)
+  machine.resident = 800
+  assert.equal(step(0), false)
+  assert.deepEqual(told, ['the memory is nearly full', undefined])
+})
+
+test('SR-H3 garbage is collected before work is refused, and every ten seconds while memory is short', (t) => {
+  const { machine, told, step } = start(t)
+  machine.garbage = 800
+  assert.equal(step(0), false)
+  assert.deepEqual([machine.collections, machine.shortages, told], [1, 1, []])
+  machine.resident = 900
+  assert.equal(step(...new Array<number>(41).fill(0)), true)
+  assert.deepEqual([machine.collections, machine.shortages], [3, 42])
+})
+
 test('an event loop that lags for five seconds is too much, until it comes in time again', (t) => {
   const { told, step } = start(t)
   assert.equal(step(2_001), false)
@@ -56,7 +85,7 @@ test('one long pause is no load, and neither are pauses with good times between'
 test('the heap of this very process is within its share', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const reasons: unknown[] = []
-  const limits = { eventLoopLagMs: 1_000_000 }
+  const limits = { eventLoopLagMs: 1_000_000, memoryPercent: 100, memoryLimitBytes: undefined }
   const high = watchLoad({ ...limits, heapPercent: 0, onChange: (reason) => reasons.push(reason) })
   const low = watchLoad({ ...limits, heapPercent: 90, onChange: () => assert.fail('not nearly full') })
   high.start()
