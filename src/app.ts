@@ -153,7 +153,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
     done()
   })
 
-  await app.register(system, { version: VERSION })
+  await app.register(system, { version: VERSION, metricsToken: config.metricsToken })
   await app.register(init, { mode, initSecret })
   await app.register(
     async (api) => {

@@ -1,21 +1,12 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
-import { readCredentials } from '../domain/credentials.ts'
-import { AppError, unauthorized } from '../errors.ts'
-import { hashToken } from '../gateway/principals.ts'
+import { AppError } from '../errors.ts'
 import { Initialized } from '../schemas/principal.ts'
 import { failures, ref } from '../schemas/shared.ts'
+import { checkSecret } from './secret.ts'
 
 export interface InitOptions {
   readonly mode: 'development' | 'enterprise'
   readonly initSecret: string | undefined
-}
-
-/** Hashes are compared: they are of one length, whatever was given. */
-function isGiven(secret: string, { raw }: FastifyRequest): boolean {
-  const credentials = readCredentials(raw.rawHeaders)
-  return credentials.kind === 'token' && timingSafeEqual(hashToken(credentials.token), hashToken(secret))
 }
 
 /** Makes the first administrator of an enterprise gateway, once (decisions "Enterprise mode"). */
@@ -34,10 +25,7 @@ export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, 
     },
     async (request, reply) => {
       if (mode === 'development') throw new AppError(409, 'development mode needs no initialisation')
-      if (initSecret !== undefined && !isGiven(initSecret, request)) {
-        void reply.header('www-authenticate', 'Bearer')
-        throw unauthorized('this needs the init secret: "Authorization: Bearer <secret>"')
-      }
+      if (initSecret !== undefined) checkSecret(initSecret, 'init secret', request, reply)
       const { address, id: requestId } = request
       const { access_token } = await app.gateway.initialize({ address, requestId })
       request.log.info({ request_id: requestId, address }, 'initialized')

@@ -3,13 +3,20 @@ import { Type } from '@sinclair/typebox'
 import { AppError, unavailable } from '../errors.ts'
 import { failures, ref } from '../schemas/shared.ts'
 import { Health, Metadata } from '../schemas/system.ts'
+import { checkSecret } from './secret.ts'
 
 const tags = ['system']
 const config = { access: 'public' } as const
 const vital = { access: 'public', vital: true } as const
 
+export interface SystemOptions {
+  readonly version: string
+  /** What `GET /metrics` asks for; undefined: nothing. */
+  readonly metricsToken: string | undefined
+}
+
 /** Contract 4.1, and readiness. `/health` touches nothing, so that it answers under any load. */
-export const system: FastifyPluginAsyncTypebox<{ version: string }> = async (app, { version }) => {
+export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { version, metricsToken }) => {
   app.get(
     '/health',
     { config: vital, schema: { tags, summary: 'Is it alive', response: { 200: ref(Health) } } },
@@ -42,11 +49,17 @@ export const system: FastifyPluginAsyncTypebox<{ version: string }> = async (app
     {
       config: vital,
       exposeHeadRoute: false,
-      schema: { tags, summary: 'Metrics of this process', response: { 200: metrics, ...failures(404) } }
+      schema: {
+        tags,
+        summary: 'Metrics of this process',
+        description: 'Needs TOWPATH_METRICS_TOKEN as the Bearer token where that is set.',
+        response: { 200: metrics, ...failures(401, 404) }
+      }
     },
-    async (_request, reply) => {
+    async (request, reply) => {
       const { text } = app.metrics
       if (!text) throw new AppError(404, 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)')
+      if (metricsToken !== undefined) checkSecret(metricsToken, 'metrics token', request, reply)
       return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await text())
     }
   )

@@ -141,7 +141,10 @@ test('what the gateway refuses comes through the proxy in its own words', option
   const anonymous = await post('{}')
   assert.equal(anonymous.status, 401)
   assert.deepEqual(Object.keys((await anonymous.json()) as object), ['error'])
-  assert.equal((await fetch(`${nginx.url}/metrics`)).status, 403)
+  for (const path of ['/metrics', '/docs', '/docs/static/index.css', '/openapi.json']) {
+    assert.equal((await fetch(nginx.url + path)).status, 403, path)
+  }
+  assert.equal((await fetch(`${nginx.url}/init`, { method: 'POST' })).status, 403)
   assert.equal((await fetch(`${replicas[0].url}/metrics`)).status, 200)
   const large = await post(`"${'x'.repeat(4_500_000)}"`, replicas[0].cliA.headers)
   assert.equal(large.status, 413)

@@ -40,6 +40,27 @@ test('where OpenTelemetry is off there are no metrics', async (t) => {
   assert.deepEqual(answer.json(), { error: 'there are no metrics: OpenTelemetry is off (OTEL_ENABLED)' })
 })
 
+const enterprise = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
+
+for (const [mode, env] of Object.entries({ development: on, enterprise })) {
+  test(`SR-L1 with TOWPATH_METRICS_TOKEN the metrics need it in ${mode} mode`, async (t) => {
+    const token = 'prometheus-0123456789'
+    const other = 'administrator-0123456789'
+    const app = await startApp(t, { env: { ...env, TOWPATH_METRICS_TOKEN: token, TOWPATH_ADMIN_TOKEN: other } })
+    const ask = (authorization?: string) =>
+      app.inject({ url: '/metrics', headers: authorization === undefined ? {} : { authorization } })
+    for (const wrong of [undefined, 'Bearer', `Bearer ${other}`, `Bearer ${token}x`, `Basic ${token}`, token]) {
+      const { statusCode, headers, body } = await ask(wrong)
+      assert.deepEqual([statusCode, headers['www-authenticate']], [401, 'Bearer'], wrong)
+      assert.doesNotMatch(body, /towpath_/)
+    }
+    const right = await ask(`Bearer ${token}`)
+    assert.equal(right.statusCode, 200)
+    assert.match(right.body, /towpath_/)
+    assert.equal((await app.inject('/health')).statusCode, 200)
+  })
+}
+
 test('calls are counted by server, tool and outcome, from whichever side they come', async (t) => {
   const mcp = await startMcp(t, on)
   await addRecorder(t, mcp, 'alpha')

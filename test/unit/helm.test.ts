@@ -99,6 +99,31 @@ test('SR-M9 the chart starts no stdio server unless they have a user of their ow
   assert.match(helpers, /add: \[SETUID, SETGID, KILL, SETPCAP\]/)
 })
 
+/** Paths that are for the inside of a cluster. */
+const inside = ['/metrics', '/init', '/docs', '/docs/', '/docs/static/swagger-ui.css', '/openapi.json', '/']
+
+test('SR-L1 the ingress publishes what callers need and nothing that is for the inside', () => {
+  const { paths } = values['ingress'] as { paths: string[] }
+  const isPublished = (path: string) => paths.some((one) => path === one || path.startsWith(`${one}/`))
+  for (const path of inside) assert.equal(isPublished(path), false, path)
+  for (const path of ['/mcp', '/sse', '/message', '/v0/groups/g/mcp', '/api/v0/servers', '/health']) {
+    assert.ok(isPublished(path), path)
+  }
+  const template = read('templates/ingress.yaml')
+  assert.deepEqual(
+    [...template.matchAll(/path: (.*)$/gm)].map(([, path]) => path),
+    ['{{ . | quote }}']
+  )
+  assert.match(template, /range \.Values\.ingress\.paths/)
+})
+
+test('SR-L1 the proxy of deploy/nginx passes nothing on that is for the inside', () => {
+  const conf = readFileSync(join(folder, '../../nginx/towpath.conf'), 'utf8')
+  const [, pattern = ''] = /location ~ (\S+) \{\s+deny all;/.exec(conf) ?? []
+  for (const path of inside.slice(0, -1)) assert.match(path, new RegExp(pattern), path)
+  for (const path of ['/mcp', '/docsx', '/api/v0/servers', '/']) assert.doesNotMatch(path, new RegExp(pattern), path)
+})
+
 const noHelm = spawnSync('helm', ['version']).status === 0 ? false : 'NO HELM: the chart is not rendered'
 
 const helm = (...args: string[]) => {
