@@ -11,7 +11,7 @@ import * as callStages from './0009_call_stages.ts'
 import * as leftOut from './0010_left_out.ts'
 import * as sealedSettings from './0011_sealed_settings.ts'
 import * as sessionEnds from './0012_session_ends.ts'
-import * as attemptsAndTokenUse from './0013_attempts_and_token_use.ts'
+import * as attempts from './0013_attempts.ts'
 
 /** Every migration by name, applied in the order of the names. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -27,5 +27,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0010_left_out': leftOut,
   '0011_sealed_settings': sealedSettings,
   '0012_session_ends': sessionEnds,
-  '0013_attempts_and_token_use': attemptsAndTokenUse
+  '0013_attempts': attempts
 }

@@ -18,7 +18,6 @@ export async function up(db: Kysely<never>): Promise<void> {
 }
 
 export async function down(db: Kysely<never>): Promise<void> {
-  await sql`alter table access_tokens drop column last_used_at, drop column expires_at`.execute(db)
   await sql`
     alter table audit_log
       drop column purpose, drop column fingerprint, drop column failure, drop column duration_ms,
