@@ -198,7 +198,8 @@ export interface Gateway {
   setSwitches(caller: Caller, name: string, patch: SwitchesPatch): Promise<SwitchesRecord>
   groups(caller: Caller): GroupRecord[]
   group(caller: Caller, name: string): GroupRecord
-  hasGroup(name: string): boolean
+  /** With a caller: false too where the group holds nothing of a server that the caller may use. */
+  hasGroup(name: string, caller?: Caller): boolean
   /** 400 names every tool and server that does not exist; 409. */
   createGroup(caller: Caller, config: GroupConfig): Promise<GroupRecord>
   /** The whole configuration of the group of that name; what it named before may be missing. 400, 404. */

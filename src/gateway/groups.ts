@@ -1,3 +1,4 @@
+import { allows } from '../domain/allow-list.ts'
 import { canBeBare, missingNames, type GroupRules, type Known } from '../domain/groups.ts'
 import { invalid, notFound } from '../errors.ts'
 import type { GroupConfig } from '../registry/model.ts'
@@ -6,7 +7,7 @@ import type { Catalog, GroupBlock } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Gateway, GroupRecord } from './gateway.ts'
 import { groupRecord } from './records.ts'
-import { scopeFor } from './scope.ts'
+import { allowedTo, scopeFor } from './scope.ts'
 
 type Groups = Pick<
   Gateway,
@@ -57,7 +58,12 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
   return {
     groups: () => catalog().groups.map(({ stored }) => record(stored)),
     group: (_caller, name) => record(find(name).stored),
-    hasGroup: (name) => catalog().group(name) !== undefined,
+    hasGroup(name, caller) {
+      const found = catalog().group(name)
+      if (!found || !caller) return found !== undefined
+      const allowed = allowedTo(catalog(), caller)
+      return allowed.isAll || [...found.parts.keys()].some((server) => allows(allowed, server))
+    },
 
     async createGroup(caller, config) {
       checkBare(config)

@@ -14,11 +14,12 @@ export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
 /** Name of the group in the path; undefined at a global endpoint. */
 export const groupIn = ({ params }: FastifyRequest) => (params as { name?: string }).name
 
-/** A hook that refuses groups that are not there. */
+/** A hook that refuses groups that are not there, and alike those with nothing for the client: names cannot be probed. */
 export const groupCheck =
   (app: FastifyInstance) => (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
     const group = groupIn(request)
-    if (group !== undefined && !app.gateway.hasGroup(group)) throw notFound('tool group', group)
+    if (group !== undefined && !app.gateway.hasGroup(group, request.caller ?? undefined))
+      throw notFound('tool group', group)
     done()
   }
 
