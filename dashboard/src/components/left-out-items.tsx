@@ -8,9 +8,7 @@ export function LeftOutItems({ server }: { server: ServerDetails }) {
   if (total === 0) return null
   return (
     <section class="panel flush below" aria-label="Left out">
-      <h2 class="phead">
-        Left out <span class="muted">{count(total)}</span>
-      </h2>
+      <h2 class="phead">Left out: {count(total)}</h2>
       <table class="slim">
         <thead>
           <tr>
