@@ -3,7 +3,7 @@ import type pg from 'pg'
 /** NOTIFY channel; the payload is the new version. */
 export const CHANNEL = 'registry'
 
-/** NOTIFY channel for what concerns every replica and is not stored; the payload is free text. */
+/** NOTIFY channel for the ends of sessions; the payload is the mark of one. */
 export const ANNOUNCEMENTS = 'announcements'
 
 const FIRST_WAIT_MS = 20

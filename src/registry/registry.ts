@@ -14,7 +14,7 @@ import { translating } from './failures.ts'
 import { createGroups } from './groups.ts'
 import { createItems, type Difference } from './items.ts'
 import { deriveKey } from './key.ts'
-import { ANNOUNCEMENTS, CHANNEL } from './listen.ts'
+import { CHANNEL } from './listen.ts'
 import { migrateToLatest } from './migrate.ts'
 import type {
   Attempt,
@@ -92,8 +92,6 @@ export interface Registry {
     onAnnouncement?: (text: string) => void,
     onListening?: () => void
   ): Promise<void>
-  /** Tells the followers of all replicas, this one included where there are any; nothing is stored. At most 8,000 bytes. */
-  announce(text: string): Promise<void>
   /** Opens a server's sealed part. 503 AppError (`secrets_unreadable`) when it does not open. */
   secrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
   /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
@@ -224,10 +222,6 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     refresh: (change, id, offer, seen) => write(change, (tx) => tx.servers.refresh(id, offer, seen)),
     claimRefresh: (id, withinMs) => translating(() => claimRefresh(db, id, withinMs)),
     follow: (...followers) => translating(() => sync.follow(...followers)),
-    async announce(text) {
-      if (!store.listener) return
-      await translating(() => sql`select pg_notify(${ANNOUNCEMENTS}, ${text})`.execute(db))
-    },
     secrets(server) {
       try {
         return openSecrets(keys, server)

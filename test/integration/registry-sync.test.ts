@@ -30,7 +30,7 @@ test('two registries on one database see each other’s writes', options, async 
   await seenByB.until(({ servers }) => servers[1]!.items[0]!.enabled === false)
 })
 
-test('who follows hears from then on what is announced and not stored', options, async (t) => {
+test('who follows hears from then on of sessions that another replica has ended', options, async (t) => {
   const place = await freshPlace(t, 'postgres')
   const a = await startRegistry(t, place)
   for (let round = 0; round < 5; round++) {
@@ -40,8 +40,9 @@ test('who follows hears from then on what is announced and not stored', options,
       () => {},
       (text) => heard.push(text)
     )
-    await a.announce('over')
-    await until('the announcement', () => heard.includes('over'), 10_000)
+    const mark = Buffer.alloc(32, round).toString('base64url')
+    await a.sessionEnds.add({ mark, principal: 'a', expiresAt: Date.now() + 60_000 })
+    await until('the announcement', () => heard.includes(mark), 10_000)
   }
 })
 
