@@ -12,9 +12,6 @@ export async function up(db: Kysely<never>): Promise<void> {
       add column failure text,
       add column duration_ms integer,
       add column attempt bigint`.execute(db)
-  await sql`alter table access_tokens add column last_used_at timestamptz, add column expires_at timestamptz`.execute(
-    db
-  )
 }
 
 export async function down(db: Kysely<never>): Promise<void> {
