@@ -13,5 +13,6 @@ export const OPEN_ARRAY = 91
 export const BACKSLASH = 92
 export const CLOSE_ARRAY = 93
 export const LOWER_E = 101
+export const LOWER_U = 117
 export const OPEN_OBJECT = 123
 export const CLOSE_OBJECT = 125

@@ -143,6 +143,20 @@ function createScreens({ resultSecrets: mode, log }: Pick<TransportOptions, 'res
   }
 }
 
+const DROPPED_PER_MINUTE = 20
+
+/** Logs what a server sends and nobody gets, at most so many times a minute. */
+function createDropLog(server: string, log: Log): (why: string) => void {
+  let minute = -1
+  let count = 0
+  return (why) => {
+    const now = Math.floor(performance.now() / 60_000)
+    count = now === minute ? count + 1 : 1
+    minute = now
+    if (count <= DROPPED_PER_MINUTE) log.warn({ server, why }, 'a message of a server is malformed and dropped')
+  }
+}
+
 const refusingClient = (problem: UpstreamFailure): TransportClient => ({
   open: () => Promise.reject(problem),
   close() {}
@@ -171,7 +185,8 @@ export function createTransports(options: TransportOptions): Transports {
       later,
       verdict,
       authorization,
-      screen: screens(target)
+      screen: screens(target),
+      onDropped: createDropLog(target.name, log)
     }
   }
   const spawned = (target: Target) => {

@@ -51,7 +51,7 @@ test('answers reach their calls by id, in any order', async () => {
 
 test('a result keeps its bytes: long numbers, white space, repeated members, unknown fields', async () => {
   const { peer, receive } = startPeer()
-  const body = '{ "n": 12345678901234567890.10, "n":2,\t"ü€😀":"\\u00e9\\/", "x": [ ] }'
+  const body = '{ "n": 12345678901234567890.10,\t"ü€😀":"\\u00e9\\/", "x": [ {"n":1,"n":2} ] }'
   const call = peer.send(new Call(echo, silentSink))
   receive(`  {"id" : 1 , "jsonrpc": "2.0", "extra":[{"id":9}], "result": ${body} } `)
   assert.equal(text(await call), `result ${body}`)
@@ -270,8 +270,6 @@ test('noise is told from messages and harms nothing', async () => {
     '{"jsonrpc":"2.0"}',
     '[]',
     '[{"jsonrpc":"2.0","id":1,"result":{}}]',
-    '{"jsonrpc":"2.0","id":1,"result":{}} trailing',
-    '{"jsonrpc":"2.0","id":1,"result":{}',
     '{"jsonrpc":"2.0","id":77}',
     '{"jsonrpc":"2.0","method":7}',
     '{"jsonrpc":"2.0","method":"x","params":[1]}',
@@ -291,12 +289,15 @@ test('noise is told from messages and harms nothing', async () => {
 })
 
 const malformed: [string, RegExp][] = [
-  ['{"jsonrpc":"2.0","id":1,"result":"text"}', /result that is not an object/],
-  ['{"jsonrpc":"2.0","id":1,"result":[]}', /result that is not an object/],
-  ['{"jsonrpc":"2.0","id":1,"error":null}', /error that is not an object/],
-  ['{"id":1,"result":{}}', /without "jsonrpc"/],
-  ['{"jsonrpc":"1.0","id":1,"result":{}}', /without "jsonrpc"/],
-  ['{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', /a result and an error/],
+  ['{"jsonrpc":"2.0","id":1,"result":"text"}', /a result of the wrong shape/],
+  ['{"jsonrpc":"2.0","id":1,"result":[]}', /a result of the wrong shape/],
+  ['{"jsonrpc":"2.0","id":1,"error":null}', /an error of the wrong shape/],
+  ['{"jsonrpc":"2.0","id":1,"error":{"code":1}}', /an error of the wrong shape/],
+  ['{"jsonrpc":"2.0","id":1,"result":{}} trailing', /malformed JSON/],
+  ['{"jsonrpc":"2.0","id":1,"result":{}', /malformed JSON/],
+  ['{"id":1,"result":{}}', /not JSON-RPC 2.0/],
+  ['{"jsonrpc":"1.0","id":1,"result":{}}', /not JSON-RPC 2.0/],
+  ['{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', /both a result and an error/],
   ['{"jsonrpc":"2.0","id":1}', /neither/],
   [`{"jsonrpc":"2.0","id":1,"result":${'{"a":'.repeat(70)}1${'}'.repeat(70)}}`, /nested deeper/],
   [`{"result":${'{"a":'.repeat(70)}1${'}'.repeat(70)},"jsonrpc":"2.0","id":1}`, /nested deeper/]

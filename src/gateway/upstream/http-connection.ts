@@ -41,6 +41,8 @@ export interface Shared {
   readonly pending: Pending
   readonly gather: Gather
   readonly screen: Screen | null
+  /** A message was malformed and is not passed on. */
+  readonly dropped: (why: string) => void
   readonly later: Later
   readonly connections: Set<HttpConnection>
   readonly streams: Streams
@@ -60,7 +62,7 @@ export interface ConnectOptions {
 
 /** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
 export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, pending, gather, screen, later } = shared
+  const { pool, hasCredential, maxBytes, pending, gather, screen, dropped, later } = shared
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
@@ -99,6 +101,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     pending,
     gather,
     screen,
+    dropped,
     later,
     reply,
     cancel(id, reason) {
@@ -171,7 +174,17 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     notify,
     watch(sink, onEnd) {
       if (closed) return Promise.reject(closedFailure())
-      const watch = createWatch({ sink, maxEventBytes: maxBytes, pending, hasCredential, screen, later, reply, onEnd })
+      const watch = createWatch({
+        sink,
+        maxEventBytes: maxBytes,
+        pending,
+        hasCredential,
+        screen,
+        later,
+        reply,
+        dropped,
+        onEnd
+      })
       watches.add(watch)
       pool.stream(streamHeaders(headers), watch.handler)
       return watch.opened

@@ -9,7 +9,19 @@ import { type Reason, UpstreamFailure } from './failure.ts'
 import { Arrivals, type Gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { Holding, type Pending, TOO_MUCH } from './pending.ts'
-import { type Message, checkUtf8, looseLimits, quickResult, readError, readMessage, toFailure } from './http-message.ts'
+import {
+  addressOf,
+  checkMessage,
+  invalidRequest,
+  listAnswer,
+  type Message,
+  quickResult,
+  readError,
+  readMessage,
+  refusableId,
+  toFailure,
+  uncheckedList
+} from './http-message.ts'
 import type { Screen } from './result-secrets.ts'
 
 /** What an exchange needs of the connection that it belongs to. */
@@ -35,6 +47,8 @@ export interface ExchangeHost {
   moved(from: string, location: string): boolean
   /** Sends a call that was not taken where its endpoint is now. */
   again(call: Call, resolve: Resolve, reject: Reject): void
+  /** A message was malformed and is not passed on. */
+  dropped(why: string): void
   /** A notification that belongs to no call. */
   notification(method: string, params: string): void
   /** The upstream does not know the session any more. */
@@ -298,12 +312,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   #answer(pieces: Buffer[]): Answer {
     const bytes = this.#host.gather(pieces)
-    const limits = this.#isList ? looseLimits : undefined
-    if (!limits) checkUtf8(bytes)
+    const { limits, isRepaired } = this.#isList ? uncheckedList : checkMessage(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
-    const kept = screened === bytes ? pieces : [screened]
-    return quickResult(screened, this.id, limits, kept) ?? this.#ownAnswer(readMessage(screened, limits))
+    // the buffer that they are gathered in is used again
+    const kept = screened === bytes ? (isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
+    return quickResult(screened, this.id, limits, kept) ?? this.#ownAnswer(readMessage(screened, limits, kept))
   }
 
   /** A body that answers one POST can only be about this request: an error may come without its id. */
@@ -324,17 +338,28 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #event(event: Buffer): void {
     if (this.#isSettled) return
     try {
-      const limits = this.#isList ? looseLimits : undefined
-      if (!limits) checkUtf8(event)
+      const listed = this.#isList ? listAnswer(event) : undefined
+      const { limits } = listed?.id === this.id ? uncheckedList : checkMessage(event)
       const data = this.#host.screen ? this.#host.screen(event) : event
       if (!data) return
       const answer = quickResult(data, this.id, limits)
       if (answer) this.#done(answer)
       else this.#message(readMessage(data, limits))
     } catch (error) {
-      this.#fail(toFailure(error))
-      this.release()
+      this.#malformed(event, error)
     }
+  }
+
+  /** Only an answer costs the call: what the upstream asks or tells besides is refused or dropped. */
+  #malformed(event: Buffer, error: unknown): void {
+    const whose = addressOf(event)
+    if (whose === undefined || whose.kind === 'answer') {
+      this.#fail(toFailure(error))
+      return this.release()
+    }
+    this.#host.dropped(toFailure(error).message)
+    const id = whose.kind === 'request' ? refusableId(whose.id) : undefined
+    if (id !== undefined && this.#host.isLegacy) this.#host.reply(id, invalidRequest)
   }
 
   #message(message: Message): void {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { membersOfBytes, skipSpaceBytes } from '../json-bytes.ts'
+import { checkText, HALVES, SPACED } from '../json-text.ts'
 import {
   checkUnique,
   type JsonLimits,
@@ -13,7 +14,8 @@ import {
 } from '../json.ts'
 import { LARGE, Payload } from '../payload.ts'
 import { cutPieces, type Pieces } from '../pieces.ts'
-import type { Answer } from './call.ts'
+import { withoutLoneSurrogates } from '../surrogates.ts'
+import { errorAnswer, type Answer } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
 
 /** A JSON-RPC message, read as far as its kind. `id` and `params` are JSON text; no params are `{}`. */
@@ -36,11 +38,33 @@ const CLOSE_OBJECT = 125
  */
 export const looseLimits: JsonLimits = { depth: 1_048_576, elements: Infinity, isLoose: true }
 const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
+/** For text with line breaks and tabs, which must not stand in strings. */
+const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
-/** Throws `bad_response` where the bytes are not UTF-8. */
-export function checkUtf8(bytes: Buffer): void {
+/** How a message whose text has been checked is to be read. */
+export interface Checked {
+  readonly limits: JsonLimits
+  /** The bytes were changed in place: pieces that they were put together from are not the message. */
+  readonly isRepaired: boolean
+}
+
+/** Checked item by item, see `lists.ts`. */
+export const uncheckedList: Checked = { limits: looseLimits, isRepaired: false }
+const plain: Checked = { limits: defaultLimits, isRepaired: false }
+
+/**
+ * Checks the text of a message before anything is done with it: UTF-8, and strings that hold what JSON allows. An escape of
+ * half a surrogate pair, at which many readers refuse the whole message, is replaced in place by that of U+FFFD. Throws
+ * JsonError, or `bad_response` where the bytes are not UTF-8.
+ */
+export function checkMessage(bytes: Buffer): Checked {
   if (!isUtf8(bytes)) throw bad('answered with invalid UTF-8')
+  const found = checkText(bytes)
+  if (found === 0) return plain
+  const isRepaired = (found & HALVES) !== 0
+  if (isRepaired) bytes.write(withoutLoneSurrogates(bytes.toString('latin1')), 'latin1')
+  return { limits: (found & SPACED) === 0 ? defaultLimits : spacedLimits, isRepaired }
 }
 
 const endsAt = (text: string, at: number) =>
@@ -72,7 +96,7 @@ export function quickResult(
   limits = defaultLimits,
   pieces: Pieces = [bytes]
 ): Answer | null {
-  const isLarge = bytes.length > LARGE && !limits.isLoose
+  const isLarge = bytes.length > LARGE && !limits.isLoose && !limits.checksStrings
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null
@@ -87,6 +111,7 @@ export function quickResult(
     at += TAIL.length + id.length
   }
   if (!endsAt(text, at)) return null
+  if (!limits.isLoose) checkUnique(found)
   const known = { members: found, base: start }
   const body = isLarge
     ? Payload.ofPieces(cutPieces(pieces, start, end), known)
@@ -97,40 +122,100 @@ export function quickResult(
 function isErrorObject(text: string, at: number): boolean {
   if (text.charCodeAt(at) !== OPEN_OBJECT) return false
   const found = members(text, at)
+  checkUnique(found)
   return /^-?\d{1,15}$/.test(valueOf(text, found, 'code') ?? '') && valueOf(text, found, 'message')?.[0] === '"'
 }
 
 const toResult = ['result']
 
-/** Reads one message. Throws JsonError, or UpstreamFailure where it is JSON but no JSON-RPC 2.0. */
-export function readMessage(bytes: Buffer, limits = defaultLimits): Message {
+/** JSON text of an id that JSON-RPC allows for a request. */
+const isId = (id: string) => /^(?:"|-?\d)/.test(id)
+
+/** A request or notification; `found` are the members of the message. */
+function readAsked(bytes: Buffer, text: string, found: readonly Member[]): Message {
+  const at = (key: string) => found.find((each) => each.key === key)
+  const [method, idAt] = [at('method')!, at('id')]
+  const id = idAt && bytes.toString('utf8', idAt.start, idAt.end)
+  if (text[method.start] !== '"' || (id !== undefined && !isId(id))) throw notRpc()
+  const name = JSON.parse(bytes.toString('utf8', method.start, method.end)) as string
+  const params = at('params')
+  if (params && text[params.start] !== '{') throw bad('sent parameters that are not an object')
+  // what is shown to a person has to be what the client reads
+  if (params) checkUnique(members(text, params.start))
+  const paramsText = params ? bytes.toString('utf8', params.start, params.end) : '{}'
+  return id === undefined
+    ? { kind: 'notification', method: name, params: paramsText }
+    : { kind: 'request', id, method: name, params: paramsText }
+}
+
+const notRpc = () => bad('answered with something that is not JSON-RPC 2.0')
+
+/** Reads one message whose text has been checked. Throws JsonError, or UpstreamFailure where it is no JSON-RPC 2.0. */
+export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: Pieces = [bytes]): Message {
   const text = bytes.toString('latin1')
   const found = wholeMembers(text, limits, toResult)
   checkUnique(found)
   const member = (key: string) => found.find((each) => each.key === key)
-  if (valueOf(text, found, 'jsonrpc') !== '"2.0"') throw bad('answered with something that is not JSON-RPC 2.0')
+  if (valueOf(text, found, 'jsonrpc') !== '"2.0"') throw notRpc()
   const id = valueOf(text, found, 'id')
-  const method = member('method')
-  if (method) {
-    const name: unknown = JSON.parse(bytes.toString('utf8', method.start, method.end))
-    if (typeof name !== 'string') throw bad('answered with something that is not JSON-RPC 2.0')
-    const params = member('params')
-    const paramsText = params ? bytes.toString('utf8', params.start, params.end) : '{}'
-    return id === undefined
-      ? { kind: 'notification', method: name, params: paramsText }
-      : { kind: 'request', id, method: name, params: paramsText }
-  }
   const result = member('result')
   const error = member('error')
+  if (member('method') && !result && !error) return readAsked(bytes, text, found)
   if (!result === !error)
     throw bad(`answered with ${result ? 'both a result and an' : 'neither a result nor an'} error`)
   const { start, end, members: own } = (result ?? error)!
   if (result ? text.charCodeAt(start) !== OPEN_OBJECT : !isErrorObject(text, start)) {
     throw bad(`answered with ${result ? 'a result' : 'an error'} of the wrong shape`)
   }
-  const body = Payload.ofLatin1(text.slice(start, end), own ? { members: own, base: start } : null)
+  if (own && !limits.isLoose) checkUnique(own)
+  const known = own ? { members: own, base: start } : null
+  const isLarge = end - start > LARGE && !limits.isLoose
+  const body = isLarge
+    ? Payload.ofPieces(cutPieces(pieces, start, end), known)
+    : Payload.ofLatin1(text.slice(start, end), known)
   return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }
+
+/** To whom a message belongs that cannot be used. */
+export interface Addressed {
+  readonly kind: Message['kind']
+  /** JSON text as it came. */
+  readonly id: string | undefined
+}
+
+/** Finds out whom a malformed message concerns; undefined where not even that can be read. */
+export function addressOf(bytes: Buffer): Addressed | undefined {
+  const text = bytes.toString('latin1')
+  try {
+    const found = wholeMembers(text, looseLimits, [])
+    const id = valueOf(text, found, 'id')?.trim()
+    const isAsked =
+      found.some(({ key }) => key === 'method') && !found.some(({ key }) => key === 'result' || key === 'error')
+    if (isAsked) return { kind: id === undefined ? 'notification' : 'request', id }
+    return id === undefined ? undefined : { kind: 'answer', id }
+  } catch (error) {
+    if (error instanceof JsonError) return undefined
+    throw error
+  }
+}
+
+/** The id under which a malformed request can be refused: JSON text that is safe to be sent back; else undefined. */
+export const refusableId = (id: string | undefined): string | undefined =>
+  id !== undefined && /^(?:-?\d{1,15}|"[ !#-[\]-~]{0,200}")$/.test(id) ? id : undefined
+
+/** The answer of the upstream to a request for a list, its items unchecked; undefined for any other message. */
+export function listAnswer(bytes: Buffer): Extract<Message, { kind: 'answer' }> | undefined {
+  try {
+    const message = readMessage(bytes, looseLimits)
+    return message.kind === 'answer' ? message : undefined
+  } catch (error) {
+    if (error instanceof JsonError || error instanceof UpstreamFailure) return undefined
+    throw error
+  }
+}
+
+/** The answer to a malformed request of an upstream. */
+export const invalidRequest = errorAnswer(-32600, 'Invalid Request: malformed JSON')
 
 /** What a JSON problem of an upstream's answer is called towards the caller. */
 export function toFailure(error: unknown): UpstreamFailure {

@@ -6,7 +6,15 @@ import { EventStream } from './event-stream.ts'
 import { Holding, type Pending } from './pending.ts'
 import { UpstreamFailure } from './failure.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
-import { checkUtf8, readMessage } from './http-message.ts'
+import {
+  addressOf,
+  checkMessage,
+  invalidRequest,
+  type Message,
+  readMessage,
+  refusableId,
+  toFailure
+} from './http-message.ts'
 import type { Screen } from './result-secrets.ts'
 
 export interface Watch {
@@ -27,6 +35,8 @@ export interface WatchOptions {
   /** As of the calls: what comes behind an answer is read behind it. */
   readonly later: Later
   readonly reply: (id: string, answer: Answer) => void
+  /** A message was malformed and is not passed on. */
+  readonly dropped: (why: string) => void
   /** Once, after an open stream has ended. */
   readonly onEnd: () => void
 }
@@ -36,7 +46,7 @@ const MAX_PUSHES = 100
 
 /** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
 export function createWatch(options: WatchOptions): Watch {
-  const { sink, maxEventBytes, pending, hasCredential, screen, later, reply, onEnd } = options
+  const { sink, maxEventBytes, pending, hasCredential, screen, later, reply, dropped, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -47,12 +57,26 @@ export function createWatch(options: WatchOptions): Watch {
     refuse = reject
   })
 
+  /** One malformed message costs neither the stream nor the others. */
+  const malformed = (event: Buffer, error: unknown) => {
+    dropped(toFailure(error).message)
+    const whose = addressOf(event)
+    const id = whose?.kind === 'request' ? refusableId(whose.id) : undefined
+    if (id !== undefined) reply(id, invalidRequest)
+  }
+  const read = (event: Buffer): Message | undefined => {
+    try {
+      const { limits } = checkMessage(event)
+      const data = screen ? screen(event) : event
+      return data ? readMessage(data, limits) : undefined
+    } catch (error) {
+      malformed(event, error)
+      return undefined
+    }
+  }
   const onEvent = (event: Buffer) => {
-    checkUtf8(event)
-    const data = screen ? screen(event) : event
-    if (!data) return
-    const message = readMessage(data)
-    if (message.kind === 'answer') return
+    const message = read(event)
+    if (!message || message.kind === 'answer') return
     const { method, params } = message
     if (message.kind === 'request')
       return void pushes.take(message.id, method, params, (...asked) => sink.request(...asked))
@@ -68,7 +92,7 @@ export function createWatch(options: WatchOptions): Watch {
     holding.release()
     abort?.(new Error('released'))
   }
-  const read = (chunk: Buffer) => {
+  const readChunk = (chunk: Buffer) => {
     try {
       if (isOpen && !isClosed && !(stream.write(chunk) && holding.set(stream.held))) close()
     } catch {
@@ -100,7 +124,7 @@ export function createWatch(options: WatchOptions): Watch {
       return true
     },
     onData(chunk) {
-      later(() => read(chunk))
+      later(() => readChunk(chunk))
       return true
     },
     onComplete: () => later(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),

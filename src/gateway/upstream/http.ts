@@ -34,6 +34,8 @@ export interface HttpClientOptions {
   readonly gather?: Gather
   /** Looks for secrets in each message. Default: nothing is searched. */
   readonly screen?: Screen | null
+  /** Told of messages that are malformed and not passed on. */
+  readonly onDropped?: (why: string) => void
   /** Shared by all clients, whose answers are passed on together. Default: one of its own. */
   readonly later?: Later
   /** Requests at a time; more queue. Default 128. */
@@ -91,7 +93,7 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, pending, gather, screen, later } = shared
+  const { pool, hasCredential, maxBytes, pending, gather, screen, dropped, later } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -101,6 +103,7 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
       pending,
       gather,
       screen,
+      dropped,
       later,
       reply() {},
       cancel() {},
@@ -172,6 +175,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     pending: options.pending ?? uncounted,
     gather: options.gather ?? createGather(),
     screen: options.screen ?? null,
+    dropped: options.onDropped ?? (() => {}),
     later: options.later ?? createLater(),
     connections,
     streams: unknownStreams(),

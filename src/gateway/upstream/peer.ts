@@ -1,10 +1,18 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
-import { JsonError, members, skipSpace, withMembers } from '../json.ts'
-import type { Span } from '../json.ts'
-import { Payload } from '../payload.ts'
+import { JsonError, members, withMembers } from '../json.ts'
 import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
+import {
+  addressOf,
+  checkMessage,
+  invalidRequest,
+  listAnswer,
+  type Message,
+  readMessage,
+  refusableId,
+  toFailure
+} from './http-message.ts'
 import { logLevelMember } from './http-request.ts'
 import type { Pending } from './pending.ts'
 import type { Screen } from './result-secrets.ts'
@@ -47,41 +55,22 @@ interface Waiting {
   readonly reject: (failure: UpstreamFailure) => void
 }
 
-type Part = 'jsonrpc' | 'id' | 'method' | 'params' | 'result' | 'error'
-type Message = Partial<Record<Part, Span>>
-
 /** Requests of one upstream that wait for an answer; more are refused. */
 const MAX_PUSHES = 100
 
-const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 const ignore = () => {}
 
-function readMessage(text: string): Message {
-  const message: Message = {}
-  const found = members(text)
-  for (const member of found) {
-    const { key } = member
-    if (key === 'id' || key === 'result' || key === 'error' || key === 'method') message[key] = member
-    else if (key === 'params' || key === 'jsonrpc') message[key] = member
-  }
-  const last = found.at(-1)
-  const end = last ? skipSpace(text, skipSpace(text, last.end) + 1) : text.length
-  if (end !== text.length) throw new JsonError('syntax', 'more than one value')
-  return message
-}
+const HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/
+const OTHER_HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"/
+const TAIL = /"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/
 
-/** What is wrong with an answer, undefined where nothing is. */
-function answerProblem(text: string, { jsonrpc, result, error }: Message): string | undefined {
-  if (!jsonrpc || text.slice(jsonrpc.start, jsonrpc.end) !== '"2.0"') return 'answered without "jsonrpc":"2.0"'
-  if (result && error) return 'answered with a result and an error'
-  const body = result ?? error
-  if (!body) return 'answered with neither a result nor an error'
-  return text[body.start] === '{' ? undefined : `answered with a ${result ? 'result' : 'error'} that is not an object`
+/** The id of an answer whose structure cannot be read; servers write it first or last. NaN where it is not found. */
+function idOfUnread(bytes: Buffer): number {
+  const head = bytes.toString('latin1', 0, 128)
+  const first = HEAD.exec(head)
+  if (first) return Number(first[1])
+  return OTHER_HEAD.test(head) ? Number(TAIL.exec(bytes.toString('latin1', Math.max(0, bytes.length - 64)))?.[1]) : NaN
 }
-
-/** The id of an answer that was too deep to be read; servers write it first or last. */
-const idOfUnread = (text: string): number =>
-  Number((/^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d+),/.exec(text) ?? /"id":(\d+)\}\s*$/.exec(text.slice(-64)))?.[1])
 
 /** Multiplexes calls over one connection: stdio and SSE share it. Ids are ours, counted up per connection. */
 export function createPeer(options: PeerOptions): Peer {
@@ -137,19 +126,6 @@ export function createPeer(options: PeerOptions): Peer {
 
   const oldestCall = (): Call | undefined => pending.values().next().value?.call
 
-  const answer = (bytes: Buffer, text: string, message: Message): boolean => {
-    if (!message.id) return false
-    const entry = settle(Number(text.slice(message.id.start, message.id.end)))
-    if (!entry) return Boolean(message.result ?? message.error)
-    const problem = answerProblem(text, message)
-    if (problem !== undefined) entry.reject(badResponse(problem))
-    else {
-      const { start, end } = (message.result ?? message.error)!
-      entry.resolve({ kind: message.result ? 'result' : 'error', body: Payload.ofBytes(bytes.subarray(start, end)) })
-    }
-    return true
-  }
-
   const progress = (params: string) => {
     const found = members(params)
     const token = found.find(({ key }) => key === 'progressToken')
@@ -173,16 +149,28 @@ export function createPeer(options: PeerOptions): Peer {
     return onRequest()?.(method, params, asking) ?? methodNotFound
   }
 
-  const incoming = (bytes: Buffer, text: string, message: Message): boolean => {
-    const part = (span: Span) => bytes.toString('utf8', span.start, span.end)
-    if (text[message.method!.start] !== '"') return false
-    const method = JSON.parse(part(message.method!)) as string
-    const params = message.params ? part(message.params) : '{}'
-    if (!params.startsWith('{')) return false
-    if (!message.id) notification(method, params)
-    else if (!/^["\d-]/.test(text[message.id.start]!)) return false
-    else void pushes.take(part(message.id), method, params, ask)
-    return true
+  const take = (message: Message) => {
+    if (message.kind === 'answer') settle(Number(message.id))?.resolve(message.answer)
+    else if (message.kind === 'notification') notification(message.method, message.params)
+    else void pushes.take(message.id, message.method, message.params, ask)
+  }
+
+  /** False: the message is of no use to anybody. */
+  const malformed = (bytes: Buffer, error: unknown): boolean => {
+    const whose = addressOf(bytes)
+    const id = whose === undefined ? idOfUnread(bytes) : whose.kind === 'answer' ? Number(whose.id) : NaN
+    const entry = settle(id)
+    if (entry) {
+      const listed = entry.call.request.method.endsWith('/list') ? listAnswer(screen?.(bytes) ?? bytes) : undefined
+      if (listed) entry.resolve(listed.answer)
+      else entry.reject(toFailure(error))
+      return true
+    }
+    const asked = whose?.kind === 'request' ? refusableId(whose.id) : undefined
+    if (asked !== undefined && !over) {
+      write(`{"jsonrpc":"2.0","id":${asked},"error":${invalidRequest.body.toString()}}`, ignore)
+    }
+    return false
   }
 
   return {
@@ -201,18 +189,14 @@ export function createPeer(options: PeerOptions): Peer {
     },
     notify,
     receive(given) {
-      const bytes = screen ? screen(given) : given
-      if (!bytes) return true
-      const text = bytes.toString('latin1')
       try {
-        const message = readMessage(text)
-        if (message.method && !message.result && !message.error) return incoming(bytes, text, message)
-        return answer(bytes, text, message)
-      } catch (error) {
-        if (!(error instanceof JsonError || error instanceof SyntaxError)) throw error
-        if (!(error instanceof JsonError) || error.problem !== 'depth') return false
-        settle(idOfUnread(text))?.reject(badResponse(`answered with ${error.message}`))
+        const { limits } = checkMessage(given)
+        const bytes = screen ? screen(given) : given
+        if (bytes) take(readMessage(bytes, limits))
         return true
+      } catch (error) {
+        if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error
+        return malformed(given, error)
       }
     },
     fail(failure) {

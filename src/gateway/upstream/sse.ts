@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { PRODUCT } from '../../domain/product.ts'
 import type { RequestHandler } from './asked.ts'
 import type { Connection, OpenOptions, TransportClient } from './connection.ts'
@@ -78,7 +77,9 @@ function converse(shared: Shared, stream: SseStream, path: string) {
     held: shared.options.pending,
     screen: shared.options.screen
   })
-  stream.onMessage = (data) => void (isUtf8(data) && peer.receive(data))
+  stream.onMessage = (data) => {
+    if (!peer.receive(data)) shared.options.onDropped?.('sent an event that is no JSON-RPC message')
+  }
   stream.onEnd = end
 
   const connect = async (open: OpenOptions): Promise<SseConnection> => {

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
 import { stat } from 'node:fs/promises'
@@ -55,7 +54,7 @@ export interface ProcessSettings {
 }
 
 export interface ProcessEvents {
-  /** One line of stdout that is valid UTF-8. False: it is noise. */
+  /** One line of stdout. False: it is noise. */
   readonly onLine: (line: Buffer) => boolean
   /** It can carry nothing more. Called once, not after `close`. */
   readonly onEnd: (failure: UpstreamFailure) => void
@@ -216,7 +215,7 @@ function watch(
     maxBytes: settings.limits.maxLineBytes,
     onTooLong: tooLong,
     onLine: (line) => {
-      if (!isOver && !(isUtf8(line) && onLine(line))) junk(line)
+      if (!isOver && !onLine(line)) junk(line)
     }
   })
   child.stdout.on('data', (chunk: Buffer) => {
