@@ -89,7 +89,10 @@ export class EventStream {
     } else if (name === 'event') {
       this.#type = value.toString('utf8')
     } else if (name === 'id') {
-      if (value.length <= MAX_ID && !value.includes(0)) this.#id = value.toString('latin1')
+      // it goes back in a header, which takes no control characters
+      const id = value.toString('latin1')
+      // oxlint-disable-next-line no-control-regex
+      if (value.length <= MAX_ID && !/[\0-\x08\x0a-\x1f\x7f]/.test(id)) this.#id = id
     } else if (name === 'retry') {
       const digits = value.toString('latin1')
       if (/^\d{1,9}$/.test(digits)) this.retryMs = Number(digits)

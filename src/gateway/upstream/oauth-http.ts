@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
-import { isObject } from '../../domain/is-object.ts'
+import { definitionProblem } from '../definition.ts'
 import type { Egress } from '../egress.ts'
 import { UpstreamFailure } from './failure.ts'
 import { socketFailure } from './http-failure.ts'
@@ -33,7 +34,7 @@ const TIMEOUT_MS = 10_000
 const MAX_BYTES = 65_536
 const MAX_REDIRECTS = 3
 
-async function readText(body: Dispatcher.ResponseData['body']): Promise<string> {
+async function readBody(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -41,16 +42,19 @@ async function readText(body: Dispatcher.ResponseData['body']): Promise<string> 
     if (length > MAX_BYTES) throw new UpstreamFailure('too_large', `answered with more than ${MAX_BYTES} bytes`)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks)
 }
 
-function parse(text: string): OAuthAnswer['body'] {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
+/** Neither the store nor a header takes control characters, and none of RFC 6749, 7591 and 8414 has a use for them. */
+const isPrintable = (value: unknown): boolean =>
+  Array.isArray(value) ? value.every(isPrintable) : typeof value !== 'string' || !/[\p{Cc}\p{Surrogate}]/u.test(value)
+
+/** The members of a JSON object, each given once; those with texts that are not printable are left out. Null for all else. */
+function parse(body: Buffer): OAuthAnswer['body'] {
+  const text = body.toString().trim()
+  if (!isUtf8(body) || definitionProblem(text) !== undefined) return null
+  const members = Object.entries(JSON.parse(text) as Record<string, unknown>)
+  return Object.fromEntries(members.filter(([, value]) => isPrintable(value)))
 }
 
 function toFailure(error: unknown, whom: string): UpstreamFailure {
@@ -80,9 +84,9 @@ function createRequests(
   }
   const get = async (url: string, signal: AbortSignal, redirects: number): Promise<OAuthAnswer> => {
     const { statusCode: status, headers, body } = await ask(url, { method: 'GET', signal, headers: common })
-    const text = await readText(body)
+    const document = await readBody(body)
     const { location } = headers
-    if (status < 300 || status >= 400 || typeof location !== 'string') return { status, body: parse(text) }
+    if (status < 300 || status >= 400 || typeof location !== 'string') return { status, body: parse(document) }
     const next = URL.canParse(location, url) ? new URL(location, url) : undefined
     if (next?.origin !== new URL(url).origin || redirects === 0) {
       throw new UpstreamFailure('bad_response', 'redirects to where it must not be followed')
@@ -102,7 +106,7 @@ function createRequests(
       try {
         const signal = AbortSignal.timeout(timeoutMs)
         const answer = await ask(url, { method: 'POST', signal, headers: { ...common, ...headers }, body })
-        return { status: answer.statusCode, body: parse(await readText(answer.body)) }
+        return { status: answer.statusCode, body: parse(await readBody(answer.body)) }
       } catch (error) {
         throw toFailure(error, whom)
       }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
 import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -31,7 +32,7 @@ export interface SseStreamOptions {
 
 /** Messages must not be sent anywhere else than to where the stream comes from. */
 function readEndpoint(data: Buffer, url: string): string {
-  const endpoint = tryParse(data.toString(), url)
+  const endpoint = isUtf8(data) ? tryParse(data.toString(), url) : null
   if (!endpoint) throw new UpstreamFailure('bad_response', 'named an endpoint that is no URL')
   if (endpoint.origin !== new URL(url).origin) {
     throw new UpstreamFailure('bad_response', 'named an endpoint at another origin')
