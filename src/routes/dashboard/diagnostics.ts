@@ -37,15 +37,19 @@ const checkCallLog = ({ callLog }: Config): Check =>
 
 type Limit = keyof Config['limits'] | keyof Config['timeouts']
 
-/** Numbers by the names that they have in the configuration, and how they are set. */
+/** Numbers by the names that they have in the configuration, and how they are set; without limits that are not set. */
 const limitsOf = ({ limits, timeouts }: Config) =>
-  (Object.entries({ ...limits, ...timeouts }) as [Limit, number][]).map(([name, value]) => ({
-    name,
-    variable: settings[name].variable,
-    about: settings[name].about,
-    value,
-    ...(name.endsWith('Ms') ? { unit: 'ms' } : name.endsWith('Bytes') ? { unit: 'bytes' } : {})
-  }))
+  (Object.entries({ ...limits, ...timeouts }) as [Limit, number | undefined][]).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : {
+          name,
+          variable: settings[name].variable,
+          about: settings[name].about,
+          value,
+          ...(name.endsWith('Ms') ? { unit: 'ms' } : name.endsWith('Bytes') ? { unit: 'bytes' } : {})
+        }
+  )
 
 /** What is wrong, and what is in force. Holds no secret, so that it can be sent to somebody who helps. */
 export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {

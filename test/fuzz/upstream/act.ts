@@ -7,6 +7,8 @@ import type { Action, Plan } from './plan.ts'
 import type { HostileServer } from './server.ts'
 import type { Victim } from './victim.ts'
 
+/** After that long the client leaves a call that may wait for it. */
+const LEAVE_MS = 4_000
 const capabilities = { sampling: { tools: {} }, elicitation: { form: {}, url: {} }, roots: { listChanged: true } }
 const redirectUri = 'http://127.0.0.1:9/api/dashboard/oauth/callback'
 
@@ -109,6 +111,11 @@ const readable = (reply: Reply): unknown[] => {
   }
 }
 
+const asReply = (reply: Reply | Error): Reply => {
+  if (reply instanceof Error) throw reply
+  return reply
+}
+
 const ways = ['rest', 'legacy', 'modern'] as const
 
 /** One request of an MCP method, or of the REST route that stands for it. */
@@ -123,7 +130,11 @@ async function send(
   if (way === 'rest') return rest && judge(what, await victim.ask('POST', rest[0], rest[1]))
   if (way === 'legacy') {
     const body = legacyBody(method, { ...params, _meta: { progressToken: 'mine' } })
-    return judge(what, await victim.ask('POST', '/mcp', body, 'client', session?.headers))
+    const given = ['POST', '/mcp', body, 'client', session?.headers] as const
+    if (!params.name?.endsWith('__push')) return judge(what, await victim.ask(...given))
+    // a call whose client was asked something waits for the answer, which this client never gives
+    const reply = await victim.ask(...given, LEAVE_MS).catch((error: Error) => error)
+    return reply instanceof Error && reply.name === 'TimeoutError' ? undefined : judge(what, asReply(reply))
   }
   const body = modernBody(method, {
     ...params,

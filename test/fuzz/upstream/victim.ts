@@ -20,7 +20,8 @@ export interface Victim {
     path: string,
     body?: object | string,
     who?: 'admin' | 'client',
-    headers?: Record<string, string>
+    headers?: Record<string, string>,
+    patienceMs?: number
   ): Promise<Reply & { readonly headers: Headers }>
   /** What is wrong with what has nothing to do with a bad server; undefined: nothing. */
   check(): Promise<string | undefined>
@@ -83,13 +84,13 @@ export async function startVictim(t: TestContext, mode: Mode): Promise<Victim> {
 
   const headers: Victim['headers'] = (who) =>
     isEnterprise ? { authorization: `Bearer ${who === 'admin' ? ADMIN : CLIENT}` } : {}
-  const once: Victim['ask'] = async (method, path, body, who = 'admin', more = {}) => {
+  const once: Victim['ask'] = async (method, path, body, who = 'admin', more = {}, patienceMs = PATIENCE_MS) => {
     const given = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
     const response = await fetch(gateway.url + path, {
       method,
       ...given,
       headers: { ...(body === undefined ? { accept: both.accept } : both), ...headers(who), ...more },
-      signal: AbortSignal.timeout(PATIENCE_MS)
+      signal: AbortSignal.timeout(patienceMs)
     })
     const bytes = Buffer.from(await response.arrayBuffer())
     return {
