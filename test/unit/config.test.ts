@@ -64,6 +64,8 @@ test('nothing given: development mode on loopback with the embedded store and th
     unsentBytes: 134_217_728,
     unreadAnswerMs: 60_000,
     heapPercent: 90,
+    memoryLimitBytes: undefined,
+    memoryPercent: 85,
     eventLoopLagMs: 2_000
   })
   assert.deepEqual(config.timeouts, {

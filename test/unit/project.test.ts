@@ -61,7 +61,7 @@ for (const page of pages) {
       assert.ok(existsSync(new URL(target, root)), target)
     }
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
-    for (const [, script = ''] of text.matchAll(/npm run ([\w:]+)/g)) assert.ok(script in scripts, script)
+    for (const [, script = ''] of text.matchAll(/npm run ([\w:-]+)/g)) assert.ok(script in scripts, script)
   })
 }
 
