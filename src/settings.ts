@@ -572,7 +572,7 @@ export const settings = {
   },
   failedAuthentications: {
     variable: `${ENV_PREFIX}FAILED_AUTHENTICATIONS`,
-    fallback: '60',
+    fallback: '600',
     about:
       'Requests with a wrong access token a minute of one address in enterprise mode; further ones get 429 instead of 401. Requests with a valid token are never counted or refused, whatever comes from the same address.',
     parse: count

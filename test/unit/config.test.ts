@@ -57,7 +57,7 @@ test('nothing given: development mode on loopback with the embedded store and th
     upstreamSessions: 5_000,
     upstreamSessionsPerPrincipal: 500,
     callsPerPrincipal: 64,
-    failedAuthentications: 60,
+    failedAuthentications: 600,
     connections: 20_000,
     connectionsPerAddress: 15_000,
     pipelinedRequests: 16,
