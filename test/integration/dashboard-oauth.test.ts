@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { ServersView } from '../../src/schemas/dashboard/servers.ts'
+import { startApp } from '../app.ts'
 import { anyEngine } from '../store.ts'
 import { ask, read } from './dashboard-helpers.ts'
 import { registration, setUp, type Setup } from './oauth-helpers.ts'
@@ -23,7 +24,9 @@ async function begin(setup: Setup) {
   return { id: session_id as string, url: new URL(authorization_url) }
 }
 
-const open = (setup: Setup, query: string) => setup.app.inject(`${callback}${query}`)
+/** As a browser opens it. */
+const open = ({ app }: Setup, query: string) =>
+  app.inject({ url: `${callback}${query}`, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
 const listed = async ({ app }: Setup) => (await read<ServersView>(app, '/servers')).servers
 
 test('OA-01 OA-02 OA-08 a server that asks for OAuth is there once somebody has signed in with the browser', async (t) => {
@@ -93,4 +96,17 @@ test('OA-06 OA-10 the dashboard begins no sign-in that is not safe', async (t) =
     assert.match(body.error, /^"oauth_redirect_uri" must /)
   }
   assert.deepEqual(await listed(setup), [])
+})
+
+test('a failed callback is a page for browsers and {error} for everything else', async (t) => {
+  const app = await startApp(t)
+  for (const accept of [undefined, '*/*', 'application/json']) {
+    const answer = await app.inject({ url: `${callback}?state=x&code=y`, headers: accept ? { accept } : {} })
+    assert.ok(answer.statusCode >= 400, accept)
+    assert.match(String(answer.headers['content-type']), /^application\/json/)
+    assert.equal(typeof answer.json().error, 'string')
+  }
+  const page = await app.inject({ url: `${callback}?state=x&code=y`, headers: { accept: 'text/html' } })
+  assert.ok(page.statusCode >= 400)
+  assert.match(String(page.headers['content-type']), /^text\/html/)
 })

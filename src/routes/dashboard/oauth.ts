@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, invalid } from '../../errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { SignInSession } from '../../schemas/dashboard/oauth.ts'
@@ -24,8 +24,9 @@ const back = 'You can close this page and go back to the dashboard.'
 export const oauth: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
 
-  const fail = (reply: FastifyReply, error: unknown) => {
-    if (!(error instanceof AppError)) throw error
+  const fail = ({ headers }: FastifyRequest, reply: FastifyReply, error: unknown) => {
+    // only the browser of the person who signs in asks for a page
+    if (!(error instanceof AppError) || !headers.accept?.includes('text/html')) throw error
     return message(reply.code(error.statusCode), 'The sign-in was not completed', `${error.message}. ${back}`)
   }
 
@@ -45,7 +46,7 @@ export const oauth: FastifyPluginAsyncTypebox = async (app) => {
       const { name } = await gateway.completeAuthorization(caller, { code: code!, state, ...named })
       return await message(reply, 'Signed in', `The server ${name} is connected. ${back}`)
     } catch (failure) {
-      return fail(reply, failure)
+      return fail(request, reply, failure)
     }
   })
 
