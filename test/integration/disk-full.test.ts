@@ -10,8 +10,9 @@ import type { FastifyInstance } from 'fastify'
 import { readConfig } from '../../src/config.ts'
 import { openReopening } from '../../src/registry/reopening.ts'
 import { openApp, stdioServer } from '../app.ts'
+import { startOwnPostgres } from '../own-postgres.ts'
 import { engines, freshDataDir, later, tempDir } from '../store.ts'
-import { administer, newName, urlOf } from '../templates.ts'
+import { administer, urlOf } from '../templates.ts'
 import { until } from '../until.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -162,21 +163,20 @@ test(
   'SR-L6 a full disk under PostgreSQL is the same 503',
   { skip: skip || (engines.includes('postgres') ? false : 'no PostgreSQL') },
   async (t) => {
-    const admin = process.env.TEST_DATABASE_URL!
-    const [{ data_directory: data }] = (await administer(admin, 'show data_directory')) as [{ data_directory: string }]
+    // checkpoints of a cluster with a full tablespace fail, and with them what other tests do there
+    const cluster = await startOwnPostgres(t)
+    const [{ data_directory: data }] = (await administer(cluster.url, 'show data_directory')) as [
+      { data_directory: string }
+    ]
     const disk = await mountSmall(t, 64)
     const { uid, gid } = statSync(data)
     chownSync(disk, uid, gid)
     execFileSync('chmod', ['0711', join(disk, '..')])
-    const space = newName('space')
-    await administer(admin, `create tablespace ${space} location '${disk}'`)
-    later(t, () => administer(admin, `drop tablespace ${space}`))
-    const database = newName('full')
-    await administer(admin, `create database ${database} template template0 tablespace ${space}`)
-    later(t, () => administer(admin, `drop database ${database} with (force)`))
+    await administer(cluster.url, `create tablespace small location '${disk}'`)
+    await administer(cluster.url, 'create database registry template template0 tablespace small')
     const { app, logged } = await startAt(t, {
       TOWPATH_DATA_DIR: await tempDir(t),
-      DATABASE_URL: urlOf(admin, database)
+      DATABASE_URL: urlOf(cluster.url, 'registry')
     })
     await survivesLarge(app, logged, fill(disk, 0))
   }
