@@ -149,7 +149,8 @@ for (const [way, { purpose, modes: inModes, replaces, go }] of Object.entries(wa
         assert.match(outcome.failure!, /^(crashed|bad_response|unreachable)$/)
         assert.ok(outcome.reason && outcome.duration_ms! >= 0)
         assert.equal(attempt.after?.transport, transport)
-        assert.ok(attempt.after?.command === '/bin/sh' || String(attempt.after?.url).endsWith('?***'))
+        const reached = 'url' in server ? server.url.replace('SENTINEL-1', '***') : server.command
+        assert.equal(attempt.after.url ?? attempt.after.command, reached)
         assert.doesNotMatch(JSON.stringify([attempt, outcome]), /SENTINEL/)
       })
     }

@@ -110,7 +110,7 @@ for (const engine of engines) {
     const [removed, replaced, created] = page.entries
     assert.deepEqual(replaced.changed, ['url', 'bearer_token', 'headers', 'oauth_client_secret'])
     assert.deepEqual(created.after.headers, { 'x-key': '***' })
-    assert.equal(created.after.url, `${url}?***`)
+    assert.equal(created.after.url, `${url}?key=***`)
     assert.equal(removed.before.bearer_token, '***')
     assert.equal(removed.after.bearer_token, undefined)
   })

@@ -72,7 +72,9 @@ test('the row of a failed call says why, on one line, and the answer names the r
   assert.match(row.error!, /HTTP 502/)
   assert.equal(answer.headers['x-request-id'], row.request_id)
 
-  const forged = `nope\r\n\0${'x'.repeat(100_000)}\u{1f600}`
+  const forged = `nope\r\n\0${'x'.repeat(8_000)}\u{1f600}`
+  const { body } = await mcp.legacy('tools/call', { name: `${forged}${'x'.repeat(8_192)}` })
+  assert.deepEqual(body.error, { code: -32602, message: 'Invalid params: "name" is longer than 8192 bytes' })
   await mcp.legacy('tools/call', { name: forged })
   const [unknown] = (await logged(app, 2)) as [CallEntry]
   assert.equal(unknown.item, `nope\\u{d}\\u{a}\\u{0}${'x'.repeat(193)}…`)

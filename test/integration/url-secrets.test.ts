@@ -224,7 +224,8 @@ for (const engine of engines) {
         const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
         const answer = await app.inject({ url, headers })
         assert.equal(answer.statusCode, 200, `${url} ${answer.body}`)
-        shows(answer.body)
+        // the attempt names the command, which is no place of a secret
+        shows(answer.body.replaceAll('"command":"/nowhere/ARGKEY-SENT-88"', ''))
       }
       await app.close()
       shows(logged.join('').replaceAll('/nowhere/ARGKEY-SENT-88', ''))
