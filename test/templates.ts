@@ -21,7 +21,10 @@ export interface Templates {
 
 /** Migrates once per run what each test then copies: a first start of the embedded store takes seconds. */
 export async function makeTemplates(url: string | undefined): Promise<Templates> {
+  const mask = process.umask()
   const dir = await makeTemplateDir()
+  // the embedded store set the mask of this process, which tests that it starts would inherit
+  process.umask(mask)
   const database = url && (await makeTemplateDatabase(url))
   return {
     env: { TEST_TEMPLATE_DIR: dir, ...(database && { TEST_TEMPLATE_DATABASE: database }) },
