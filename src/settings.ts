@@ -593,7 +593,9 @@ export const settings = {
   memoryPercent: {
     variable: `${ENV_PREFIX}MEMORY_PERCENT`,
     fallback: '85',
-    about: 'Memory in use, of `TOWPATH_MEMORY_LIMIT_BYTES`; past it new work gets 503 as with `TOWPATH_HEAP_PERCENT`.',
+    about:
+      'Resident memory, of `TOWPATH_MEMORY_LIMIT_BYTES`; past it new work gets 503 as with `TOWPATH_HEAP_PERCENT`, unless ' +
+      'most of it is only kept by the allocator.',
     parse: integer(1, 100)
   },
   eventLoopLagMs: {

@@ -24,6 +24,8 @@ export interface LoadOptions extends Pick<
   readonly heap?: () => number
   /** Bytes of memory that the process takes, buffers and code included. */
   readonly resident?: () => number
+  /** Bytes of that which objects and buffers use. */
+  readonly live?: () => number
   /** Collects garbage. */
   readonly collect?: () => void
   readonly now?: () => number
@@ -32,8 +34,9 @@ export interface LoadOptions extends Pick<
 const SAMPLE_MS = 500
 /** One long turn of the event loop, or a machine that slept, is no load. */
 const SUSTAINED_MS = 5_000
-/** A full collection may take half a second. */
-const COLLECT_EVERY_MS = 10_000
+/** A full collection takes 30 ms in a small heap and seconds in a large one: it gets a twentieth of the time. */
+const MIN_COLLECT_EVERY_MS = 1_000
+const COLLECT_SHARE = 1 / 20
 /** V8 adds its three semi-spaces to the limit, which the old generation cannot use (measured on Node.js 20). */
 const YOUNG_BYTES = 48 * 1024 * 1024
 
@@ -50,10 +53,29 @@ function availableBytes(): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
+/** Bytes of objects, buffers and WebAssembly memories, garbage included. */
+function liveBytes(): number {
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+/**
+ * Live bytes up to which work is taken although more than `max` bytes are resident. Allocators keep freed pages, glibc most
+ * of those of small buffers, and use them again: resident memory alone would stay high, and work refused, for ever. The
+ * more is resident, the less may be live, since pages of one kind (buffers, objects) do not serve the other. `least`: live
+ * bytes of a process with nothing to do.
+ */
+function allowedLive(resident: number, max: number, least: number): number {
+  return Math.max(0.7 * max - 2 * (resident - max), 0.4 * max, least + 0.1 * max)
+}
+
 /** V8 collects when it allocates; while work is refused it would keep garbage, and the memory would stay short. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
-  ;(runInNewContext('gc') as () => void)()
+  const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void
+  gc()
+  // buffers are subtracted from `external` by the collection after the one that frees them
+  gc({ type: 'minor' })
 }
 
 /** Says how late the event loop is where it is so for long. */
@@ -77,31 +99,49 @@ function watchLag({ eventLoopLagMs, now = () => performance.now() }: LoadOptions
   }
 }
 
-/** Says which memory is short, after garbage was collected. */
-function watchMemory(options: LoadOptions) {
-  const { heapPercent, memoryPercent, memoryLimitBytes = availableBytes(), onShortage } = options
-  const { heap = heapInUse, resident = () => process.memoryUsage.rss() } = options
-  const { collect = collectGarbage, now = () => performance.now() } = options
-  const maxResident = (memoryLimitBytes * memoryPercent) / 100
-  let collectedAt = -Infinity
-  const look = () => {
-    if (heap() > heapPercent) return 'the heap is nearly full'
-    return resident() > maxResident ? 'the memory is nearly full' : undefined
-  }
-  return {
-    reason(): string | undefined {
-      const reason = look()
-      if (reason === undefined) return undefined
-      onShortage?.()
-      if (now() - collectedAt < COLLECT_EVERY_MS) return reason
-      collect()
-      collectedAt = now()
-      return look()
-    }
+/** Says whether more is resident and live than there should be. Once it is, 5 % less is demanded. */
+function watchResident(options: LoadOptions) {
+  const { memoryPercent, memoryLimitBytes = availableBytes() } = options
+  const { resident = () => process.memoryUsage.rss(), live = liveBytes } = options
+  const max = (memoryLimitBytes * memoryPercent) / 100
+  let least = Infinity
+  return (wasShort: boolean): boolean => {
+    const share = wasShort ? 0.95 : 1
+    const bytes = resident()
+    const used = live()
+    least = Math.min(least, used)
+    return bytes > share * max && used > share * allowedLive(bytes, max, least)
   }
 }
 
-/** Looks twice a second (50 µs); how late it comes is the lag of the event loop. */
+/** Says which memory is short, after garbage was collected. */
+function watchMemory(options: LoadOptions) {
+  const { heapPercent, onShortage, heap = heapInUse } = options
+  const { collect = collectGarbage, now = () => performance.now() } = options
+  const isShort = watchResident(options)
+  let last: string | undefined
+  let nextCollection = -Infinity
+  const look = () => {
+    if (heap() > heapPercent) return 'the heap is nearly full'
+    return isShort(last !== undefined) ? 'the memory is nearly full' : undefined
+  }
+  const lookTwice = () => {
+    const reason = look()
+    if (reason === undefined) return undefined
+    onShortage?.()
+    const start = now()
+    if (start < nextCollection) return reason
+    collect()
+    const end = now()
+    nextCollection = end + Math.max(MIN_COLLECT_EVERY_MS, (end - start) / COLLECT_SHARE)
+    return look()
+  }
+  return {
+    reason: () => (last = lookTwice())
+  }
+}
+
+/** Looks twice a second (100 µs); how late it comes is the lag of the event loop. */
 export function watchLoad(options: LoadOptions): Load {
   const { onChange } = options
   const lag = watchLag(options)
