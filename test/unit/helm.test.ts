@@ -124,6 +124,18 @@ test('SR-L1 the proxy of deploy/nginx passes nothing on that is for the inside',
   for (const path of ['/mcp', '/docsx', '/api/v0/servers', '/']) assert.doesNotMatch(path, new RegExp(pattern), path)
 })
 
+test('SR-L1 with a key for the metrics token the gateway demands it and the Prometheus operator sends it', () => {
+  assert.equal(values['metricsTokenKey'], '')
+  assert.match(
+    read('templates/_helpers.tpl'),
+    /with \.Values\.metricsTokenKey \}\}\n {2}- name: TOWPATH_METRICS_TOKEN_FILE\n {4}value: \/run\/secrets\/towpath\/\{\{ \. \}\}\n/
+  )
+  assert.match(
+    read('templates/servicemonitor.yaml'),
+    /with \.Values\.metricsTokenKey \}\}\n {6}authorization:\n {8}credentials:\n {10}name: \{\{ \$\.Values\.existingSecret \}\}\n {10}key: \{\{ \. \}\}\n/
+  )
+})
+
 const noHelm = spawnSync('helm', ['version']).status === 0 ? false : 'NO HELM: the chart is not rendered'
 
 const helm = (...args: string[]) => {

@@ -87,6 +87,10 @@ env:
     value: /run/secrets/towpath/encryption-key
   - name: TOWPATH_ADMIN_TOKEN_FILE
     value: /run/secrets/towpath/admin-token
+  {{- with .Values.metricsTokenKey }}
+  - name: TOWPATH_METRICS_TOKEN_FILE
+    value: /run/secrets/towpath/{{ . }}
+  {{- end }}
   {{- if .Values.stdio.enabled }}
   - name: TOWPATH_STDIO_UID
     value: {{ .Values.stdio.uid | quote }}
