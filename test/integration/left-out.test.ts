@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import type { Check } from '../../src/schemas/dashboard/diagnostics.ts'
 import type { LeftOutItem } from '../../src/schemas/left-out.ts'
 import { freshConfig, openApp, register, startApp } from '../app.ts'
 import { listedTransports, startListed, type Offered } from '../fixtures/listed/listed.ts'
@@ -63,7 +64,11 @@ for (const [mode, env] of Object.entries(modes)) {
       for (const shown of [registered.json<Shown>(), await get<Shown>(app, '/api/v0/servers/a')]) {
         assert.equal(shown.left_out_count, 16)
         assert.deepEqual(brief(shown), expected)
-        for (const { reason } of shown.left_out!) assert.match(reason, /^\S.* .*\S$/)
+        for (const { kind, code, reason } of shown.left_out!) {
+          assert.match(reason, /^\S.* .*\S$/)
+          const called = kind === 'resource' || kind === 'template' ? 'URI' : 'name'
+          if (['name_too_long', 'listed_twice'].includes(code)) assert.match(reason, new RegExp(`^its ${called} is`))
+        }
       }
       const [inList] = await get<Shown[]>(app, '/api/v0/servers')
       assert.deepEqual([inList!.left_out_count, inList!.left_out], [16, undefined])
@@ -144,6 +149,13 @@ test('SR-C1 the dashboard shows left-out items on the page of their server, in a
     attention.map(({ kind, name, title }) => [kind, name, title]),
     [['items_left_out', 'a', '16 items of the server a are not served']]
   )
-  const { checks } = await get<{ checks: { id: string; status: string }[] }>(app, '/api/dashboard/diagnostics')
-  assert.deepEqual(checks.find(({ id }) => id === 'left_out:a')?.status, 'warn')
+  const check = async () => {
+    const { checks } = await get<{ checks: Check[] }>(app, '/api/dashboard/diagnostics')
+    const found = checks.find(({ id }) => id === 'left_out:a')
+    return [found?.status, found?.title]
+  }
+  assert.deepEqual(await check(), ['warn', 'The server a lists 16 items that are not served'])
+  listed.set({ tools: mixed.tools.slice(0, 2) })
+  await send(app, '/api/v0/servers/a/refresh')
+  assert.deepEqual(await check(), ['warn', 'The server a lists 1 item that is not served'])
 })

@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import { leftOutTitle } from '../../domain/left-out.ts'
 import type { Check, Diagnostics } from '../../schemas/dashboard/diagnostics.ts'
 import type { User } from '../../schemas/principal.ts'
 import type { Server } from '../../schemas/server.ts'
@@ -73,7 +74,7 @@ async function checkEndpoint(cli: Cli): Promise<Check> {
 const leftOutCheck = (name: string, count: number): Check => ({
   id: `left_out:${name}`,
   status: 'warn',
-  title: `The server ${name} lists ${count} items that are not served`,
+  title: leftOutTitle(name, count),
   hint: `towpath get server ${name} says why`
 })
 

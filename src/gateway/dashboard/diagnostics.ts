@@ -1,3 +1,4 @@
+import { leftOutTitle } from '../../domain/left-out.ts'
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { ReadingTimes, StoredServer } from '../../registry/model.ts'
@@ -77,7 +78,7 @@ export const checkLeftOut = ({ name, left_out_count: count }: ServerView): Check
         {
           id: `left_out:${name}`,
           status: 'warn',
-          title: `The server ${name} lists ${count} items that are not served`,
+          title: leftOutTitle(name, count),
           hint: 'Its page says why'
         }
       ]

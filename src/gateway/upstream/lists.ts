@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model.ts'
-import { definitionProblem, notUtf8 } from '../definition.ts'
 import { createLeftOut, type LeftOutList, type Problem } from '../left-out.ts'
 import { JsonError, members, skipSpace, skipValue, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
@@ -9,6 +8,7 @@ import { Call, methodNotFound, type Answer, type Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { cleanText, looseLimits, readError, toFailure } from './http-message.ts'
+import { brokenBound, brokenText, listedTwice } from './item-problems.ts'
 
 /** Some servers show tools only to clients that declare these, so whoever reads lists does (proxy page 4.3). */
 export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}'
@@ -32,12 +32,6 @@ export const listingSink: Sink = {
 /** Bounds of what is kept of an upstream's lists (security page 6). */
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
-const MAX_NAME_BYTES = 256
-/** What an index row of the registry can hold. */
-const MAX_URI_BYTES = 2_048
-const MAX_DESCRIPTION_BYTES = 65_536
-const MAX_SCHEMA_BYTES = 262_144
-const MAX_DEFINITION_BYTES = 1_048_576
 /** All lists of one upstream together. */
 const MAX_TOTAL_BYTES = 67_108_864
 const MAX_WARNINGS = 10
@@ -127,36 +121,6 @@ function readName(definition: string, key: string): string | undefined {
   }
 }
 
-const size = (text: string | undefined) => (text === undefined ? 0 : Buffer.byteLength(text))
-
-const tooLarge = (what: string, max: number): Problem => ({
-  code: 'too_large',
-  reason: `${what} is larger than ${max} bytes`
-})
-
-/** Which bound an item breaks, undefined where it is good. */
-function brokenBound(name: string, definition: string, { kind }: ListKind): Problem | undefined {
-  const maxName = kind === 'tool' || kind === 'prompt' ? MAX_NAME_BYTES : MAX_URI_BYTES
-  if (size(name) > maxName) return { code: 'name_too_long', reason: `its name is longer than ${maxName} bytes` }
-  const found = members(definition)
-  if (size(valueOf(definition, found, 'description')) > MAX_DESCRIPTION_BYTES) {
-    return tooLarge('its description', MAX_DESCRIPTION_BYTES)
-  }
-  for (const schema of ['inputSchema', 'outputSchema']) {
-    if (size(valueOf(definition, found, schema)) > MAX_SCHEMA_BYTES) {
-      return tooLarge(`its ${schema}`, MAX_SCHEMA_BYTES)
-    }
-  }
-  return undefined
-}
-
-/** Why the text of an item cannot be used, whatever it says; undefined where it is an object in valid JSON. */
-function brokenText(bytes: Buffer, definition: string): Problem | undefined {
-  if (bytes.length > MAX_DEFINITION_BYTES) return tooLarge('it', MAX_DEFINITION_BYTES)
-  return isUtf8(bytes) ? definitionProblem(definition) : notUtf8
-}
-
-const listedTwice: Problem = { code: 'listed_twice', reason: 'its name is listed twice' }
 const tooMany: Problem = { code: 'too_many', reason: `more than ${MAX_ITEMS} are listed` }
 
 /** Takes the good items of one list, in the upstream's order; of two with one name the first. */
@@ -180,9 +144,9 @@ function createCollection(list: ListKind, warn: (text: string) => void, left: Le
       if (name === undefined) {
         return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
       }
-      if (items.has(name)) return leaveOut(name, listedTwice)
+      if (items.has(name)) return leaveOut(name, listedTwice(list.kind))
       const definition = withoutLoneSurrogates(text)
-      const problem = brokenBound(name, definition, list)
+      const problem = brokenBound(name, definition, list.kind)
       if (problem !== undefined) return leaveOut(name, problem)
       if (items.size === MAX_ITEMS) return leaveOut(name, tooMany)
       items.set(name, { kind: list.kind, name, definition })
