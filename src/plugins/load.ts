@@ -22,8 +22,8 @@ export interface LoadOptions extends Pick<
   readonly onShortage?: () => void
   /** Per cent of the heap's limit in use. */
   readonly heap?: () => number
-  /** Bytes of memory that the process takes, buffers and code included. */
-  readonly resident?: () => number
+  /** Bytes of memory that the process takes, buffers and code included; undefined where the system does not say. */
+  readonly resident?: () => number | undefined
   /** Bytes of that which objects and buffers use. */
   readonly live?: () => number
   /** Collects garbage. */
@@ -53,10 +53,22 @@ function availableBytes(): number {
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
+/**
+ * Bytes of memory that this process takes; undefined where the system does not say: Linux without `/proc`, as in a chroot
+ * or a sandbox.
+ */
+export function residentBytes(): number | undefined {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return undefined
+  }
+}
+
 /** Bytes of objects, buffers and WebAssembly memories, garbage included. */
 function liveBytes(): number {
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
+  const { used_heap_size: used, external_memory: external } = getHeapStatistics()
+  return used + external
 }
 
 /**
@@ -102,13 +114,13 @@ function watchLag({ eventLoopLagMs, now = () => performance.now() }: LoadOptions
 /** Says whether more is resident and live than there should be. Once it is, 5 % less is demanded. */
 function watchResident(options: LoadOptions) {
   const { memoryPercent, memoryLimitBytes = availableBytes() } = options
-  const { resident = () => process.memoryUsage.rss(), live = liveBytes } = options
+  const { resident = residentBytes, live = liveBytes } = options
   const max = (memoryLimitBytes * memoryPercent) / 100
   let least = Infinity
   return (wasShort: boolean): boolean => {
     const share = wasShort ? 0.95 : 1
-    const bytes = resident()
     const used = live()
+    const bytes = resident() ?? used
     least = Math.min(least, used)
     return bytes > share * max && used > share * allowedLive(bytes, max, least)
   }

@@ -136,6 +136,16 @@ async function perform(stand: Stand, isBuild: boolean): Promise<void> {
  * Returns the root folder of the image's file system.
  */
 export async function buildImage(folder: string): Promise<string> {
+  // container engines build with this umask, whatever the developer's shell has
+  const before = process.umask(0o022)
+  try {
+    return await performAll(folder)
+  } finally {
+    process.umask(before)
+  }
+}
+
+async function performAll(folder: string): Promise<string> {
   const stages = parseDockerfile(await readFile(join(root, 'Dockerfile'), 'utf8'))
   const folderOf = (stage: string) => join(folder, basename(stage))
   const stageOf = (name: string) => stages.find((stage) => stage.name === name)!

@@ -81,7 +81,9 @@ export async function startUpstream(t: TestContext, name: string, options: Upstr
     })
     answer(recorded.message, response)
   }
-  const server = createServer({ keepAliveTimeout: IDLE_MS }, (request, response) => {
+  // Node answers 408 a minute after a connection where the process of the tests had no time to read the request
+  const patient = { keepAliveTimeout: IDLE_MS, headersTimeout: 0, requestTimeout: 0 }
+  const server = createServer(patient, (request, response) => {
     void handle(request, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))

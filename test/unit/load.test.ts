@@ -5,7 +5,16 @@ import { watchLoad } from '../../src/plugins/load.ts'
 /** A process whose clock and heap the test moves; each step of half a second comes as late as it says. */
 function start(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const machine = { at: 0, heap: 10, resident: 100, live: 100, garbage: 0, pauseMs: 0, collections: 0, shortages: 0 }
+  const machine = {
+    at: 0,
+    heap: 10,
+    resident: 100 as number | undefined,
+    live: 100,
+    garbage: 0,
+    pauseMs: 0,
+    collections: 0,
+    shortages: 0
+  }
   const told: (string | undefined)[] = []
   const load = watchLoad({
     heapPercent: 90,
@@ -15,7 +24,7 @@ function start(t: TestContext) {
     onChange: (reason) => told.push(reason),
     onShortage: () => machine.shortages++,
     heap: () => machine.heap,
-    resident: () => machine.resident + machine.garbage,
+    resident: () => machine.resident && machine.resident + machine.garbage,
     live: () => machine.live + machine.garbage,
     collect: () => {
       machine.collections++
@@ -45,6 +54,18 @@ test('a heap over its share is too much, until it is under it again', (t) => {
   machine.heap = 90
   assert.equal(step(0), false)
   assert.deepEqual(told, ['the heap is nearly full', undefined])
+})
+
+test('where the system does not say how much is resident, what is live counts', (t) => {
+  const { machine, told, step } = start(t)
+  machine.resident = undefined
+  machine.live = 800
+  assert.equal(step(0, 0), false)
+  machine.live = 801
+  assert.equal(step(0, 0), true)
+  machine.live = 700
+  assert.equal(step(0), false)
+  assert.deepEqual(told, ['the memory is nearly full', undefined])
 })
 
 /** Resident and live bytes; 800 may be resident. */

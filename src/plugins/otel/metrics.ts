@@ -4,6 +4,7 @@ import type { Observer } from '../../gateway/observation.ts'
 import type { GatewayStats } from '../../gateway/stats.ts'
 import type { BreakerState } from '../../gateway/upstream/breaker.ts'
 import type { Registry } from '../../registry/registry.ts'
+import { residentBytes } from '../load.ts'
 import { countRequests, createCounts, createObserver, type Counts } from './counts.ts'
 import { definitions, type Metric } from './definitions.ts'
 import { MAX_SERIES } from './families.ts'
@@ -101,7 +102,8 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
       if (rows) observeLogs(result, rows)
       observeEach(result, pool, 'state', database())
       observeEach(result, eventLoop, 'stat', delay.read())
-      result.observe(memory, process.memoryUsage.rss())
+      const resident = residentBytes()
+      if (resident !== undefined) result.observe(memory, resident)
       const { user, system } = process.cpuUsage()
       result.observe(cpu, (user + system) / 1e6)
     },
