@@ -97,6 +97,20 @@ test('every page is open to everybody, in both themes and widths, and hostile te
     })
   })
 
+  await t.test(
+    'SR-C1 items that are left out are found from the checks, named as they are, with the reason',
+    async () => {
+      await visit('#/diagnostics', async (page) => {
+        const checks = page.getByRole('region', { name: 'Checks that do not pass' })
+        await checks.getByRole('link', { name: 'The server evil lists 1 item that is not served' }).click()
+        const row = page.getByRole('region', { name: 'Left out' }).getByRole('row', { name: hostile.image })
+        assert.match((await row.textContent()) ?? '', /tool.*its name holds characters/)
+        const label = page.locator('.kv dt', { hasText: /^Server$/ })
+        assert.ok(((await label.boundingBox())?.width ?? 0) > 40, 'the label stands on one line')
+      })
+    }
+  )
+
   await t.test('DA-08 hostile text is shown as it is, hidden characters as marks', async () => {
     await visit('#/servers/evil', async (page) => {
       const row = page.getByRole('row', { name: 'look' })

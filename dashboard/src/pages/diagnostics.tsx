@@ -20,7 +20,7 @@ import * as sources from '../sources.ts'
 
 /** Checks of a server lead to its page. */
 const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
-  const server = /^(?:server|command):(.+)$/.exec(id)?.[1]
+  const server = /^(?:server|command|left_out):(.+)$/.exec(id)?.[1]
   return server ? (
     <a class="plain" data-row href={link('server', server)}>
       <Shown text={title} />

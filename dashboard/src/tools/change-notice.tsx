@@ -5,7 +5,7 @@ import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { Shown } from '../components/shown.tsx'
 import { Ago } from '../components/time.tsx'
-import { plural } from '../format.ts'
+import { plural, sentence } from '../format.ts'
 import { definitionText, diffLines, hunksOf, type Definition, type DiffLine } from './diff.ts'
 
 const marks: Readonly<Record<DiffLine['change'], string>> = { same: ' ', added: '+', removed: '−' }
@@ -94,7 +94,7 @@ export const ItemNotices = ({ kind, name, item }: ItemNoticesProps) => (
   <>
     {item.problem && (
       <p class="banner err">
-        <strong>Agents cannot use this {called[kind]}.</strong> <Shown text={item.problem} />
+        <strong>Agents cannot use this {called[kind]}.</strong> <Shown text={sentence(item.problem)} />
       </p>
     )}
     {item.flags.includes('changed') && (
