@@ -61,7 +61,7 @@ async function createFiles(root: string): Promise<FindFile & { close(): Promise<
     files.set(path, { stamp, document })
     return document
   }
-  return Object.assign(find, { close: async () => void (await reader.close()) })
+  return Object.assign(find, { close: () => reader.close().then(() => {}) })
 }
 
 const notBuilt = (reply: FastifyReply) =>
