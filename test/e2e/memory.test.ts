@@ -240,7 +240,9 @@ test('SR-H3 questions of megabytes that wait for their callers lock nobody out',
   let n = 0
   const bad = await startUpstream(t, 'bad', {
     onCall(_message, response) {
-      const params = { message: 'q'.repeat(4_000_000), requestedSchema: { type: 'object', properties: {} } }
+      // a long message is cut, a schema is kept
+      const properties = { a: { type: 'string', description: 'q'.repeat(4_000_000) } }
+      const params = { message: 'q', requestedSchema: { type: 'object', properties } }
       const question = { jsonrpc: '2.0', id: `q${n++}`, method: 'elicitation/create', params }
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write(`event: message\ndata: ${JSON.stringify(question)}\n\n`)
