@@ -42,7 +42,7 @@ function bodyOf(error: Failure, status: number): ErrorBody {
 }
 
 /** What an AppError's cause adds, for the log alone: a driver's own words; an upstream's failure is the message. */
-function causeOf({ message, cause }: AppError): { cause?: string } {
+export function causeOf({ message, cause }: AppError): { cause?: string } {
   if (!(cause instanceof Error) || cause instanceof UpstreamFailure || message.includes(cause.message)) return {}
   return { cause: cause.message }
 }

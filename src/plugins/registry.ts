@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
+import { AppError } from '../errors.ts'
+import { causeOf } from './errors.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 
 export type RegistrySettings = Pick<
@@ -14,6 +16,10 @@ export type RegistrySettings = Pick<
   | 'callLog'
   | 'timeouts'
 > & { readonly tell?: ((line: string) => void) | undefined }
+
+/** An expected failure without its stack, which would say nothing more. */
+const detailsOf = (error: unknown) =>
+  error instanceof AppError ? { reason: error.message, ...causeOf(error) } : { err: error }
 
 /** The registry with its reports in the app's log. Rejects as `openRegistry`. */
 export const openFor = ({ log }: Pick<FastifyInstance, 'log'>, settings: RegistrySettings): Promise<Registry> => {
@@ -31,6 +37,7 @@ export const openFor = ({ log }: Pick<FastifyInstance, 'log'>, settings: Registr
     queryTimeoutMs: timeouts.databaseQueryMs,
     onCreate: () => tell?.(`creating the embedded store in ${dataDir}; this takes some seconds, once`),
     onIdleError: (err) => log.warn({ err }, 'an idle database connection was lost'),
-    onError: (err) => log.warn({ err }, 'the registry database cannot be followed or written to; serving what is known')
+    onError: (error) =>
+      log.warn(detailsOf(error), 'the registry database cannot be followed or written to; serving what is known')
   })
 }
