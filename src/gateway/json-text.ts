@@ -62,11 +62,14 @@ function skipWords(words: Int32Array, from: number): number {
   return i
 }
 
+const NO_WORDS = new Int32Array(0)
+
 /** Whether there is white space that is a control character; throws JsonError where there is another control character. */
 function checkControls(bytes: Buffer): boolean {
   const { length } = bytes
   const lead = -bytes.byteOffset & 3
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + lead, Math.max(0, (length - lead) >> 2))
+  // a view must not begin behind the end of its memory, which is near where less than a word is left
+  const words = length < 8 ? NO_WORDS : new Int32Array(bytes.buffer, bytes.byteOffset + lead, (length - lead) >> 2)
   let isSpaced = false
   let i = 0
   while (i < length) {

@@ -220,7 +220,12 @@ function watch(
   })
   child.stdout.on('data', (chunk: Buffer) => {
     if (isOver) return
-    lines.push(chunk)
+    try {
+      lines.push(chunk)
+    } catch (error) {
+      // thrown out of an event handler, a fault in reading one server would end the gateway
+      return finish(new UpstreamFailure('bad_response', 'sent something that cannot be read', { cause: error }), false)
+    }
     if (!isOver && !holding.set(lines.held)) finish(new UpstreamFailure('too_large', TOO_MUCH), false)
   })
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))

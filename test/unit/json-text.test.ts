@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkText } from '../../src/gateway/json-text.ts'
+
+test('short text is checked at every place in its memory, to the last byte of it', () => {
+  for (let before = 0; before < 9; before++) {
+    for (let after = 0; after < 3; after++) {
+      for (let length = 0; length < 20; length++) {
+        const memory = Buffer.from(new ArrayBuffer(before + length + after)).fill('7')
+        assert.equal(checkText(memory.subarray(before, before + length)), 0, `${length} bytes at ${before}`)
+      }
+    }
+  }
+})
+
+test('a control character is found at every place', () => {
+  for (let before = 0; before < 5; before++) {
+    for (let length = 1; length < 80; length++) {
+      for (let at = 0; at < length; at++) {
+        const text = Buffer.from(new ArrayBuffer(before + length))
+          .fill('7')
+          .subarray(before)
+        text[at] = 1
+        assert.throws(() => checkText(text), /position/, `byte ${at} of ${length} at ${before}`)
+      }
+    }
+  }
+})
