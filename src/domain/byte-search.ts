@@ -20,16 +20,25 @@ function tableSize(pairs: number): number {
   return size
 }
 
-function isAt(pattern: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
-  if (start + pattern.length > end) return false
-  for (let i = 0; i < pattern.length; i++) if (bytes[start + i] !== pattern[i]) return false
-  return true
+/** So many bytes of a pattern are not there by chance. */
+const MEANT = 32
+/** Comparisons in vain that one search may cost: at first, and for each byte that it has passed. */
+const FREE_COMPARISONS = 1_024
+const COMPARISONS_PER_BYTE = 16
+
+/** How many bytes from `start` on are those of the pattern. */
+function common(pattern: Uint8Array, bytes: Uint8Array, start: number, end: number): number {
+  const most = Math.min(pattern.length, end - start)
+  let i = 0
+  while (i < most && bytes[start + i] === pattern[i]) i++
+  return i
 }
 
 /**
  * Searches for all patterns in one pass (S. Wu, U. Manber: A fast algorithm for multi-pattern searching, 1994). It looks at
  * one pair of bytes and skips up to the length of the shortest pattern, so that time hardly depends on their number.
- * Patterns have two bytes or more. Without patterns nothing is found.
+ * Patterns have two bytes or more. Without patterns nothing is found. In bytes that are made to look like a long pattern
+ * again and again, the beginning of one counts as found, so that time stays proportional to the length.
  */
 export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
   if (patterns.length === 0) return { find: () => null }
@@ -47,12 +56,11 @@ export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
     const last = slot(pattern[shortest - 2]!, pattern[shortest - 1]!)
     ending.set(last, [...(ending.get(last) ?? []), pattern])
   }
-  const startsAt = (bytes: Uint8Array, start: number, end: number, pair: number) =>
-    ending.get(pair)!.find((pattern) => isAt(pattern, bytes, start, end))
 
   return {
     find(bytes, start = 0, end = bytes.length) {
       let at = start + shortest - 1
+      let spent = 0
       while (at < end) {
         const pair = ((bytes[at - 1]! << 6) ^ bytes[at]!) & mask
         const shift = shifts[pair]!
@@ -61,8 +69,15 @@ export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
           continue
         }
         const first = at - shortest + 1
-        const pattern = startsAt(bytes, first, end, pair)
-        if (pattern) return { start: first, end: first + pattern.length }
+        let most = 0
+        for (const pattern of ending.get(pair)!) {
+          const length = common(pattern, bytes, first, end)
+          if (length === pattern.length) return { start: first, end: first + length }
+          spent += length
+          if (length > most) most = length
+        }
+        const isCostly = spent > FREE_COMPARISONS + COMPARISONS_PER_BYTE * (at - start)
+        if (isCostly && most >= MEANT) return { start: first, end: first + most }
         at++
       }
       return null

@@ -1,4 +1,4 @@
-import { createByteSearch, type ByteSearch } from '../../domain/byte-search.ts'
+import { createByteSearch, type ByteSearch, type Place } from '../../domain/byte-search.ts'
 import { formsInJson } from '../../domain/redaction.ts'
 import { members } from '../json.ts'
 
@@ -56,24 +56,36 @@ function isInEscape(bytes: Buffer, at: number): boolean {
   return false
 }
 
+/** The end of a place, or of the last character that is whole in it: only the beginning of a secret may have been found. */
+function wholeEnd(bytes: Buffer, { start, end }: Place): number {
+  let at = end
+  while (at > start && ((bytes[at]! & 0xc0) === 0x80 || isInEscape(bytes, at))) at--
+  return at > start ? at : end
+}
+
 /** Takes secrets out of the strings of a JSON text, so that it stays JSON. Null where they hold none. */
 function redactStrings(bytes: Buffer, search: ByteSearch): Buffer | null {
-  const parts: Buffer[] = []
+  // one copy, and no object for each place: a message may be nothing but secrets, which are longer than the mask
+  let cleaned: Buffer | null = null
+  let length = 0
   let kept = 0
   for (let open = bytes.indexOf(QUOTE); open >= 0;) {
     const close = endOfString(bytes, open)
     for (let place = search.find(bytes, open + 1, close); place;) {
       const isWhole = !isInEscape(bytes, place.start)
       if (isWhole) {
-        parts.push(bytes.subarray(kept, place.start), MASK)
-        kept = place.end
+        cleaned ??= Buffer.allocUnsafeSlow(bytes.length)
+        length += bytes.copy(cleaned, length, kept, place.start)
+        length += MASK.copy(cleaned, length)
+        kept = wholeEnd(bytes, place)
       }
-      place = search.find(bytes, isWhole ? place.end : place.start + 1, close)
+      place = search.find(bytes, isWhole ? kept : place.start + 1, close)
     }
     open = bytes.indexOf(QUOTE, close + 1)
   }
-  if (parts.length === 0) return null
-  return Buffer.concat([...parts, bytes.subarray(kept)])
+  if (!cleaned) return null
+  length += bytes.copy(cleaned, length, kept)
+  return cleaned.subarray(0, length)
 }
 
 /** The same message with an error in place of the result; null for a notification. Requests of the upstream stay. */
