@@ -30,9 +30,10 @@ export function createLeftOut(): LeftOutList {
   let bytes = 0
   let more = 0
   const take = (item: LeftOutItem) => {
-    const size = Buffer.byteLength(JSON.stringify(item))
     // later ones are not taken either: the first entries of a list are always the same
-    if (more > 0 || items.length === MAX_ENTRIES || bytes + size > MAX_BYTES) return void more++
+    if (more > 0 || items.length === MAX_ENTRIES) return void more++
+    const size = Buffer.byteLength(JSON.stringify(item))
+    if (bytes + size > MAX_BYTES) return void more++
     bytes += size
     items.push(item)
   }

@@ -32,6 +32,8 @@ export const listingSink: Sink = {
 /** Bounds of what is kept of an upstream's lists (security page 6). */
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
+/** Elements of one list that are looked at, good or not: each costs some microseconds in which nothing else is done. */
+const MAX_ELEMENTS = 2 * MAX_ITEMS
 /** All lists of one upstream together. */
 const MAX_TOTAL_BYTES = 67_108_864
 const MAX_WARNINGS = 10
@@ -127,29 +129,38 @@ const tooMany: Problem = { code: 'too_many', reason: `more than ${MAX_ITEMS} are
 function createCollection(list: ListKind, warn: (text: string) => void, left: LeftOutList) {
   const items = new Map<string, OfferedItem>()
   let leftOut = 0
+  let seen = 0
   const leaveOut = (name: string | undefined, problem: Problem) => {
     left.add(list.kind, name, problem)
     const label = name === undefined ? '' : ` "${cleanText(name)}"`
     if (++leftOut <= MAX_WARNINGS) warn(`${list.kind}${label} of the upstream is left out: ${problem.reason}`)
   }
+  const take = (bytes: Buffer) => {
+    const text = bytes.toString()
+    const isObject = text.startsWith('{')
+    const name = isObject ? readName(text, list.key) : undefined
+    const broken = isObject ? brokenText(bytes, text) : undefined
+    if (broken !== undefined) return leaveOut(name, broken)
+    if (name === undefined) {
+      return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
+    }
+    if (items.has(name)) return leaveOut(name, listedTwice(list.kind))
+    const definition = withoutLoneSurrogates(text)
+    const problem = brokenBound(name, definition, list.kind)
+    if (problem !== undefined) return leaveOut(name, problem)
+    if (items.size === MAX_ITEMS) return leaveOut(name, tooMany)
+    items.set(name, { kind: list.kind, name, definition })
+  }
   return {
     items,
-    /** One element of the list as it came. */
-    add(bytes: Buffer) {
-      const text = bytes.toString()
-      const isObject = text.startsWith('{')
-      const name = isObject ? readName(text, list.key) : undefined
-      const broken = isObject ? brokenText(bytes, text) : undefined
-      if (broken !== undefined) return leaveOut(name, broken)
-      if (name === undefined) {
-        return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
-      }
-      if (items.has(name)) return leaveOut(name, listedTwice(list.kind))
-      const definition = withoutLoneSurrogates(text)
-      const problem = brokenBound(name, definition, list.kind)
-      if (problem !== undefined) return leaveOut(name, problem)
-      if (items.size === MAX_ITEMS) return leaveOut(name, tooMany)
-      items.set(name, { kind: list.kind, name, definition })
+    get isFull() {
+      return items.size === MAX_ITEMS || seen > MAX_ELEMENTS
+    },
+    /** One element of the list as it came. False: no more of them are looked at. */
+    add(bytes: Buffer): boolean {
+      if (++seen <= MAX_ELEMENTS) take(bytes)
+      else leaveOut(undefined, tooMany)
+      return seen <= MAX_ELEMENTS
     },
     finish() {
       if (leftOut > MAX_WARNINGS) warn(`${leftOut - MAX_WARNINGS} more ${list.member} of the upstream are left out`)
@@ -167,14 +178,14 @@ const isTtl = (value: unknown): value is number => Number.isSafeInteger(value) &
 function readPage(
   { body }: Answer,
   { member, method }: ListKind,
-  add: (item: Buffer) => void,
+  add: (item: Buffer) => boolean,
   sums: Sums
 ): string | undefined {
   const text = body.latin1
   const found = members(text, 0, looseLimits)
   const list = found.findLast(({ key }) => key === member)
   if (!list || text[list.start] !== '[') throw bad(`answered ${method} without "${member}"`)
-  for (const item of elementsOf(text, list.start)) add(Buffer.from(item, 'latin1'))
+  for (const item of elementsOf(text, list.start)) if (!add(Buffer.from(item, 'latin1'))) break
   const ttlMs = parsed(valueOf(text, found, 'ttlMs'))
   if (isTtl(ttlMs)) sums.ttlMs = Math.min(ttlMs, sums.ttlMs ?? Infinity)
   return readCursor(valueOf(text, found, 'nextCursor'), method)
@@ -222,7 +233,7 @@ async function readList(
     sums.bytes -= answer.body.length
     if (sums.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
     const nextCursor = readPage(answer, list, collection.add, sums)
-    if (nextCursor === undefined || collection.items.size === MAX_ITEMS) {
+    if (nextCursor === undefined || collection.isFull) {
       if (nextCursor !== undefined) {
         sums.left.add(list.kind, undefined, tooMany)
         warn(`lists more than ${MAX_ITEMS} ${list.member}, the rest is left out`)
