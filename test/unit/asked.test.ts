@@ -52,3 +52,17 @@ test('no more wait than may, and nothing is answered once it is over', async () 
   await waiting
   assert.deepEqual(replies, [])
 })
+
+test('requests with one id count as many, also when they are withdrawn', () => {
+  const { asked, replies } = open(3)
+  let handlers = 0
+  const never = () => {
+    handlers++
+    return new Promise<Answer>(() => {})
+  }
+  for (let i = 0; i < 10; i++) void asked.take('1', 'elicitation/create', '{}', never)
+  asked.withdraw('{"requestId":1}')
+  void asked.take('1', 'elicitation/create', '{}', never)
+  assert.equal(handlers, 3)
+  assert.equal(replies.length, 8)
+})

@@ -20,6 +20,8 @@ const tooMany = errorAnswer(-32603, 'Too many requests at a time')
 export class Asked {
   /** By the JSON text of their ids. */
   readonly #open = new Map<string, Asking>()
+  /** Handlers that have not answered: requests may share an id, or be withdrawn from handlers that go on. */
+  #running = 0
   readonly #max: number
   readonly #pending: Pending
   readonly #reply: (id: string, answer: Answer) => void
@@ -34,10 +36,12 @@ export class Asked {
   async take(id: string, method: string, params: string, handle: RequestHandler): Promise<void> {
     if (method === 'ping') return this.#reply(id, pong)
     const bytes = params.length + id.length
-    if (this.#open.size >= this.#max || !this.#pending.take(bytes)) return this.#reply(id, tooMany)
+    if (this.#running >= this.#max || !this.#pending.take(bytes)) return this.#reply(id, tooMany)
+    this.#running++
     const asking: Asking = { onWithdraw: null }
     this.#open.set(id, asking)
     const answer = await handle(method, params, asking).catch(() => internalError)
+    this.#running--
     this.#pending.give(bytes)
     if (this.#open.get(id) !== asking) return
     this.#open.delete(id)
