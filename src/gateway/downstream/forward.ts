@@ -24,7 +24,7 @@ import { callerLeft, Flow } from './flow.ts'
 import { inputRequests, readResponses, type Parked } from './park.ts'
 import { answerRounds, InputRefused, MAX_ROUNDS } from './rounds.ts'
 import { CallSink } from './sink.ts'
-import { answerUrlElicitation } from './url-elicitation.ts'
+import { answerUrlElicitation, labelledRequired } from './url-elicitation.ts'
 
 const ofOneHop = new Set(hopKeys)
 
@@ -91,7 +91,8 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
     exchange.observation?.end('failed', errorMessage(answer))
     if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, server.name, answer)) return
     if (session) edge.elicitations.noteRequired(server.name, answer, { session, reply })
-    const { body, status } = adaptError(answer.body, era)
+    const shown = needsLabel(scope) ? labelledRequired(answer, server.name) : answer.body
+    const { body, status } = adaptError(shown, era)
     return reply.answer(message.id, { kind: 'error', body }, status)
   }
   const { method } = message

@@ -1,6 +1,7 @@
 import { isObject } from '../../domain/is-object.ts'
 import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
 import { labelledText } from '../../domain/quoted.ts'
+import { Payload } from '../payload.ts'
 import type { Answer } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Exchange } from './exchange.ts'
@@ -22,6 +23,14 @@ export function readElicitations({ kind, body }: Answer): Record<string, unknown
 
 const withLabel = (params: Record<string, unknown>, server: string) =>
   typeof params['message'] === 'string' ? { ...params, message: labelledText(params['message'], server) } : params
+
+/** The error with the server's name before each question that a person reads; as it is where it names no page to visit. */
+export function labelledRequired(answer: Answer, server: string): Payload {
+  if (!readElicitations(answer)) return answer.body
+  const error = JSON.parse(answer.body.toString()) as { data: { elicitations: unknown[] } }
+  const elicitations = error.data.elicitations.map((each) => (isObject(each) ? withLabel(each, server) : each))
+  return Payload.of(JSON.stringify({ ...error, data: { ...error.data, elicitations } }))
+}
 
 /**
  * Answers a modern caller whose legacy upstream asks for a visit: as input that is required, without a state, because the
