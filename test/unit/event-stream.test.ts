@@ -90,3 +90,10 @@ test('a stream of line ends alone is read in linear time', () => {
   read(Buffer.alloc(4_000_000, '\r'))
   assert.ok(process.cpuUsage(started).user < 3_000_000)
 })
+
+test('the type of an event that has not ended holds no memory that is not counted', () => {
+  const types: string[] = []
+  const stream = new EventStream(10_000, (_data, type) => types.push(type))
+  assert.ok(stream.write(Buffer.from(`event: ${'x'.repeat(9_000)}\ndata: 1\n\nevent: ${'y'.repeat(64)}\ndata: 1\n\n`)))
+  assert.deepEqual(types, ['unknown', 'y'.repeat(64)])
+})

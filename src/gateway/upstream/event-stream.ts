@@ -7,6 +7,8 @@ const COLON = 58
 const LINE_BREAK = Buffer.from('\n')
 const LONGEST_FIELD = 'event'.length
 const MAX_ID = 1024
+const MAX_TYPE = 64
+const UNKNOWN_TYPE = 'unknown'
 
 /**
  * Reads `text/event-stream` as the bytes come (HTML standard, 9.2.6). An event without its closing blank line is not one.
@@ -87,7 +89,8 @@ export class EventStream {
     if (name === 'data') {
       this.#takeData(value)
     } else if (name === 'event') {
-      this.#type = value.toString('utf8')
+      // a longer one is no type that anybody knows, and would be held without being counted
+      this.#type = value.length <= MAX_TYPE ? value.toString('utf8') : UNKNOWN_TYPE
     } else if (name === 'id') {
       // it goes back in a header, which takes no control characters
       const id = value.toString('latin1')
