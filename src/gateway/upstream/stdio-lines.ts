@@ -1,3 +1,5 @@
+import { Arrivals, joined } from '../pieces.ts'
+
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 
@@ -17,31 +19,28 @@ export interface LineReaderOptions {
 
 /** Cuts a byte stream into lines without ever holding more than one line of the limit. */
 export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOptions): LineReader {
-  let parts: Buffer[] = []
-  let size = 0
+  // chunks of a few bytes are put together: as buffers of their own they take a hundred times their length
+  const held = new Arrivals()
   let isTooLong = false
 
   const take = (tail: Buffer) => {
-    const line = parts.length === 0 ? tail : Buffer.concat([...parts, tail])
-    parts = []
-    size = 0
+    const line = held.length === 0 ? tail : joined([...held.take(), tail])
     const end = line.at(-1) === CARRIAGE_RETURN ? line.length - 1 : line.length
     if (end > 0) onLine(line.subarray(0, end))
   }
 
   return {
     get held() {
-      return size
+      return held.length
     },
     push(chunk) {
       let start = 0
       while (!isTooLong) {
         const end = chunk.indexOf(LINE_FEED, start)
         const rest = (end < 0 ? chunk.length : end) - start
-        if (size + rest > maxBytes) {
+        if (held.length + rest > maxBytes) {
           isTooLong = true
-          parts = []
-          size = 0
+          held.take()
           return onTooLong()
         }
         if (end < 0) break
@@ -49,8 +48,7 @@ export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOpti
         start = end + 1
       }
       if (isTooLong || start === chunk.length) return
-      parts.push(chunk.subarray(start))
-      size += chunk.length - start
+      held.add(chunk.subarray(start))
     }
   }
 }
