@@ -1,3 +1,4 @@
+import { escaped } from '../domain/text.ts'
 import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-characters.ts'
 import { checkJson, JsonError, MAX_DEPTH, readKey, skipSpace, skipString, type JsonLimits } from './json.ts'
 import type { Problem } from './left-out.ts'
@@ -46,7 +47,7 @@ export function definitionProblem(text: string): Problem | undefined {
   const problem = jsonProblem(text)
   if (problem !== undefined) return problem
   const repeated = repeatedMember(text)
-  return repeated === undefined ? undefined : malformed(`it gives "${repeated.slice(0, 40)}" twice`)
+  return repeated === undefined ? undefined : malformed(`it gives "${escaped(repeated, 40)}" twice`)
 }
 
 export const notUtf8 = malformed('it is not valid UTF-8')

@@ -18,9 +18,7 @@ export const clientInfo = (version: string): string => JSON.stringify({ name: PR
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
 const plain = (value: unknown): string =>
-  String(value)
-    .replace(/\p{Cc}+/gu, ' ')
-    .slice(0, 200)
+  (typeof value === 'string' ? value : String(JSON.stringify(value))).replace(/\p{Cc}+/gu, ' ').slice(0, 200)
 
 async function ask(peer: Peer, request: Outgoing, { capabilities, deadline }: OpenOptions): Promise<JsonObject> {
   const call = new Call(request, { ...silentSink, capabilities })
