@@ -516,7 +516,7 @@ export const settings = {
     variable: `${ENV_PREFIX}UPSTREAM_SESSIONS`,
     fallback: '5000',
     about:
-      'Sessions with servers in `stateful` mode over HTTP. Past it an idle one of whoever has more than an equal part gives way; where there is none, 503.',
+      'Sessions with servers in `stateful` mode over HTTP. Past it an idle one of whoever has more than an equal part gives way, to a caller who has none also another; where there is none, 503.',
     parse: count
   },
   upstreamSessionsPerPrincipal: {

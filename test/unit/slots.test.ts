@@ -134,7 +134,9 @@ test('SR-M6 only what is idle of the holder itself, or of one with more than an 
   const late = [failureOf(slots.take(performance.now() + 10, 'c')), failureOf(slots.take(performance.now() + 10, 'b'))]
   assert.deepEqual(ended(), [undefined, 'a', 'b'], 'below it')
   asked.pop()
-  assert.deepEqual(ended(), [undefined, 'a', 'c'], 'a newcomer')
+  assert.deepEqual(ended(), [undefined, 'a', 'b', 'c'], 'a newcomer, where nothing of that is idle')
+  asked.pop()
+  assert.deepEqual(ended(), [undefined, 'a', 'c'], 'a newcomer at first')
   await Promise.all(late)
 })
 
@@ -161,4 +163,26 @@ test('SR-M6 without a queue what is ended at once leaves its place at once, and 
     ['overloaded', 'too many calls are waiting for one of the sessions']
   )
   second()
+})
+
+test('SR-M6 who has no place gets one that is idle, however few each of the others has', async () => {
+  for (const queue of [0, 10]) {
+    const idle: { readonly holder: string; readonly release: () => void }[] = []
+    const slots = createSlots(3, queue, {
+      share: 2,
+      reclaim(mayEnd) {
+        const at = idle.findIndex(({ holder }) => mayEnd(holder))
+        const [ended] = at < 0 ? [] : idle.splice(at, 1)
+        ended?.release()
+        return ended !== undefined
+      }
+    })
+    for (const holder of ['a', 'b', 'c']) idle.push({ holder, release: await slots.take(soon(), holder) })
+    const release = await slots.take(soon(), 'd')
+    assert.deepEqual([idle.length, slots.used], [2, 3])
+    // with one place it has its part
+    const second = await failureOf(slots.take(performance.now() + 20, 'd'))
+    assert.deepEqual([second.reason, idle.length], ['overloaded', 2])
+    release()
+  }
 })

@@ -87,6 +87,9 @@ export function createSlots(
     const equalPart = Math.max(1, Math.floor(limit / (shares.holders + (shares.of(holder) === 0 ? 1 : 0))))
     return (other) => other === undefined || other === holder || shares.of(other) > equalPart
   }
+  /** Whoever has none at all gets one before others keep idle ones: their number alone must not lock anybody out. */
+  const makePlace = (holder: string | undefined): boolean =>
+    reclaim(mayEndFor(holder)) || (holder !== undefined && shares.of(holder) === 0 && reclaim(() => true))
   const refusal = (holder: string | undefined, otherwise: string) =>
     isLimited(holder)
       ? new UpstreamFailure('limited', `too many of your ${what} are in use`, { taken: false })
@@ -100,7 +103,7 @@ export function createSlots(
       const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
       const waiting: Waiting = { holder, timer, give: () => resolve(grant(holder)) }
       queue.push(waiting)
-      reclaim(mayEndFor(holder))
+      makePlace(holder)
     })
   /** Half of the queue is for others. */
   const mayWait = (holder: string | undefined) => {
@@ -113,7 +116,7 @@ export function createSlots(
       if (isFree(holder)) return grant(holder)
       if (mayWait(holder)) return enqueue(deadline, holder)
       // what is ended at once leaves its place at once
-      if (queueLimit === 0 && reclaim(mayEndFor(holder)) && isFree(holder)) return grant(holder)
+      if (queueLimit === 0 && makePlace(holder) && isFree(holder)) return grant(holder)
       throw refusal(holder, `too many calls are waiting for one of the ${what}`)
     },
     takeSpare() {
@@ -123,7 +126,7 @@ export function createSlots(
     assign,
     isLimited,
     relieve() {
-      for (const holder of new Set(queue.map((each) => each.holder))) if (reclaim(mayEndFor(holder))) return
+      for (const holder of new Set(queue.map((each) => each.holder))) if (makePlace(holder)) return
     },
     get waiting() {
       return queue.length
