@@ -45,3 +45,13 @@ test('SR-H2 what many answers hold together counts once, and is given back with 
   }
   assert.equal(unsent.bytes, 0)
 })
+
+test('SR-H2 an open answer whose client has read everything gives way to none', () => {
+  const { cut, answer } = open(100, 1_000)
+  const stream = answer('ann', 'read')
+  stream.set(70)
+  stream.set(0)
+  answer('ann', 'unread').set(90)
+  answer('ann', 'newest').set(20)
+  assert.deepEqual(cut, ['unread'])
+})
