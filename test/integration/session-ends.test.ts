@@ -150,3 +150,28 @@ test('SR-L2 an end that cannot be stored is a 503, and the session lives on unti
   assert.equal((await end(app, '/mcp', session)).statusCode, 200)
   assert.equal(await ping(app, '/mcp', session), 404)
 })
+
+test(
+  'SR-L2 ends that a client asks for at once keep no connection of the database from administrators',
+  { skip },
+  async (t) => {
+    const env = { ...modes.enterprise, TOWPATH_DATABASE_QUERY_TIMEOUT_MS: '4000' }
+    const config = await freshConfig(t, env, 'postgres')
+    const app = await openApp(config)
+    later(t, () => app.close())
+    const asAdmin = { authorization: `Bearer ${admin}` }
+    const post = (url: string, payload: object) => app.inject({ method: 'POST', url, headers: asAdmin, payload })
+    const { access_token } = (await post('/api/v0/clients', { name: 'c', allowed_servers: ['*'] })).json()
+    const session = await initialize(app, '/mcp', { authorization: `Bearer ${access_token}` })
+    const client = new pg.Client({ connectionString: config.databaseUrl })
+    await client.connect()
+    later(t, () => client.end())
+    await client.query('begin; lock table session_ends')
+    const ends = Array.from({ length: 80 }, () => end(app, '/mcp', session))
+    assert.equal((await post('/api/v0/tool-groups', { name: 'made-meanwhile' })).statusCode, 201)
+    await client.query('rollback')
+    const statuses = (await Promise.all(ends)).map(({ statusCode }) => statusCode)
+    assert.equal(statuses.filter((status) => status === 429).length, 80 - config.limits.callsPerPrincipal)
+    assert.equal(statuses.filter((status) => status === 200).length, config.limits.callsPerPrincipal)
+  }
+)

@@ -11,7 +11,7 @@ import { modernRequest } from './modern.ts'
 import { Reply } from './reply.ts'
 import type { Responder, Run } from './responder.ts'
 import type { Session } from './session.ts'
-import { takeStream } from './shares.ts'
+import { refuseMore, takeStream } from './shares.ts'
 import { openSse, postToSse } from './sse.ts'
 
 /** The MCP edge: what the routes hand an HTTP request to. Never throws; each call answers its request. */
@@ -141,12 +141,16 @@ async function deleteSession(edge: Edge, http: HttpExchange, reply: Reply): Prom
   const session = sessionOf(edge, http)
   if (!session) return reply.plain(405, 'method not allowed without a session', { allow: 'POST' })
   const end = edge.sessions.endOf(session)
+  const { ends } = edge.shares
+  if (!ends.take(session.principal)) return refuseMore(edge, http, reply, 'ends')
   try {
     if (end) await edge.storeEnd(end)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const message = 'Service Unavailable: the end of the session could not be stored, try again'
     throw new ProtocolError(codes.internal, message, { status: 503 })
+  } finally {
+    ends.give(session.principal)
   }
   stopCalls(session)
   edge.sessions.expire(session)

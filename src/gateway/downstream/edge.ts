@@ -1,10 +1,12 @@
 import { TITLE, PRODUCT } from '../../domain/product.ts'
 import type { Config } from '../../config.ts'
 import type { Registry } from '../../registry/registry.ts'
+import type { SessionEnd } from '../../registry/session-ends.ts'
 import type { Later } from '../later.ts'
 import type { Observer } from '../observation.ts'
 import type { Quotas, Shares } from '../shares.ts'
 import type { Subscriptions } from '../subscriptions.ts'
+import { createTurns } from '../turns.ts'
 import { createCursors } from './cursor.ts'
 import { createElicitations } from './elicitations.ts'
 import type { Core, Edge } from './exchange.ts'
@@ -17,6 +19,9 @@ import { createHeartbeat } from './heartbeat.ts'
 import { createSessions, type Session } from './session.ts'
 import { createUnsent } from './unsent.ts'
 import type { Watch } from './watch.ts'
+
+/** Ends of sessions that are stored at a time: the database has ten connections, the embedded store one. */
+const ENDS_AT_ONCE = 2
 
 export interface EdgeOptions {
   readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey'>
@@ -43,15 +48,15 @@ export function createEdge(options: EdgeOptions): Edge {
   const identity = { name: PRODUCT, title: TITLE, version }
   const replays = createReplays()
   const elicitations = createElicitations()
+  const inTurn = createTurns(ENDS_AT_ONCE)
+  const storeEnd = (end: SessionEnd) => inTurn(() => registry.sessionEnds.add(end))
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
     shares: quotas.shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
     announce(_mark, end) {
-      registry.sessionEnds
-        .add(end)
-        .catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
+      storeEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
     },
     onEnd(session) {
       session.pushes?.close()
@@ -66,7 +71,7 @@ export function createEdge(options: EdgeOptions): Edge {
   return {
     core,
     sessions,
-    storeEnd: registry.sessionEnds.add,
+    storeEnd,
     cursors: createCursors(registry.deriveKey('list cursors')),
     heartbeat: createHeartbeat(),
     parks: createParks<Flow>(registry.deriveKey('request states')),
@@ -79,6 +84,7 @@ export function createEdge(options: EdgeOptions): Edge {
     observer,
     shares: {
       calls,
+      ends: quotas.shareOf(limits.callsPerPrincipal),
       streams: quotas.shareOf(limits.sessionsPerPrincipal),
       subscriptions: quotas.shareOf(limits.subscriptionsPerPrincipal),
       subscriptionBytes: quotas.bytesOf(limits.subscriptionBytes)

@@ -7,6 +7,8 @@ import type { NoPlace } from './session.ts'
 /** What each principal has of what the MCP edge keeps, or does, for it (decisions "Limits"). */
 export interface EdgeShares {
   readonly calls: Shares
+  /** Ends of sessions that are being stored: apart from calls, since ending a session stops its calls. */
+  readonly ends: Shares
   /** Connections that only listen. */
   readonly streams: Shares
   /** Resources that are followed. */
@@ -15,15 +17,16 @@ export interface EdgeShares {
   readonly subscriptionBytes: Shares
 }
 
-type Asked = 'calls' | 'sessions' | 'streams' | 'subscriptions'
+type Asked = 'calls' | 'ends' | 'sessions' | 'streams' | 'subscriptions'
 
 const states: Record<Asked, string> = {
   calls: 'under way',
+  ends: 'under way',
   sessions: 'open',
   streams: 'open',
   subscriptions: 'open'
 }
-const retryAfter: Record<Asked, string> = { calls: '1', sessions: '30', streams: '30', subscriptions: '30' }
+const retryAfter: Record<Asked, string> = { calls: '1', ends: '1', sessions: '30', streams: '30', subscriptions: '30' }
 
 /** Answers who has its share already (429, which is audited), or comes when nobody can have more (503). */
 export function refuseMore(
@@ -35,7 +38,7 @@ export function refuseMore(
 ): void {
   const headers = { 'retry-after': retryAfter[what] }
   if (why === 'full') return reply.plain(503, `too many ${what} are ${states[what]}`, headers)
-  const text = `too many of your ${what} are ${states[what]}`
+  const text = `too many of your ${what === 'ends' ? 'session ends' : what} are ${states[what]}`
   core.refusals.limited(asking, what, text)
   reply.plain(429, text, headers)
 }
