@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 
 /**
  * Rows about contacting servers: `purpose` is the action that asks for it, `fingerprint` a keyed hash of the configuration
- * that is used; the row with the outcome names that of the attempt. Tokens: when they were last used, and when they end.
+ * that is used; the row with the outcome names that of the attempt.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`

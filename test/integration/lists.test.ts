@@ -250,6 +250,16 @@ test('of more than ten thousand items the first are kept', async (t) => {
   assert.equal(warnings.at(-1), '10 more tools of the upstream are left out')
 })
 
+test('SR-H3 no more than twenty thousand elements of a list are looked at, items or not', async (t) => {
+  const page = `{"tools":[${tool('first')}${',1'.repeat(30_000)},${tool('last')}]}`
+  const { items, warnings } = await read(t, () => page, { tools: {} })
+  assert.deepEqual(
+    items.map(({ name }) => name),
+    ['first']
+  )
+  assert.equal(warnings.at(-1), '19990 more tools of the upstream are left out')
+})
+
 test('a push while lists are read is answered without anybody being asked', async (t) => {
   const pushes = ['roots/list', 'elicitation/create', 'sampling/createMessage', 'other/method']
   const upstream = await startHttp((request, response) => {

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { labelledRequired } from '../../src/gateway/downstream/url-elicitation.ts'
+import { Payload } from '../../src/gateway/payload.ts'
+
+const answer = (error: object) => ({ kind: 'error' as const, body: Payload.of(JSON.stringify(error)) })
+const read = (payload: Payload) => JSON.parse(payload.toString()) as unknown
+
+test('SR-M7 each question of an error -32042 begins with the name of the server that asks', () => {
+  const question = { mode: 'url', elicitationId: 'e', url: 'https://example.test/', message: '[github] sign in' }
+  const error = { code: -32042, message: 'visit', data: { elicitations: [question, 7], more: [1] }, other: true }
+  const labelled = read(labelledRequired(answer(error), 'alpha')) as typeof error
+  const { message } = labelled.data.elicitations[0] as typeof question
+  assert.match(message, /^\[alpha\]/)
+  assert.deepEqual(labelled, { ...error, data: { ...error.data, elicitations: [{ ...question, message }, 7] } })
+})
+
+test('SR-M7 an error that names no page to visit is passed on as it came', () => {
+  for (const error of [
+    { code: -32042, message: 'visit' },
+    { code: -32000, message: 'no', data: { elicitations: 7 } }
+  ]) {
+    const given = answer(error)
+    assert.equal(labelledRequired(given, 'alpha'), given.body)
+  }
+})
