@@ -29,11 +29,11 @@ export interface Config {
   readonly staleLimitS: number
   readonly demo: boolean
   readonly otel: boolean
-  /** What `GET /metrics` asks for; undefined: nothing. */
+  /** Token that `GET /metrics` asks for; undefined: none. */
   readonly metricsToken: string | undefined
   /** Whether traces are sent; the SDK reads where to from the environment. */
   readonly traces: boolean
-  /** Who may read `/openapi.json` and `/docs`. */
+  /** Readers of `/openapi.json` and `/docs`: everybody, administrators, nobody. */
   readonly docs: 'on' | 'admin' | 'off'
   /** Without a trailing slash; undefined: taken from the request. */
   readonly publicUrl: string | undefined
@@ -62,9 +62,9 @@ export interface Config {
   }
   /** What upstreams may be connected to, beside what is denied by default. */
   readonly egress: EgressRules
-  /** What becomes of results that hold secrets of their own server. */
+  /** Treatment of results that hold secrets of their own server. */
   readonly resultSecrets: 'redact' | 'block' | 'off'
-  /** What becomes of items whose names clients cannot use. */
+  /** Treatment of items whose names clients cannot use. */
   readonly toolNames: 'leave-out' | 'rename' | 'keep'
   readonly spareSessions: number
   /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */

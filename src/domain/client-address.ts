@@ -8,7 +8,7 @@ const MAX_ENTRY = 53
 
 /** Finds the address of a client behind proxies. */
 export interface ClientAddresses {
-  /** Whether requests of this peer may name another address: a bound per address must not count such a peer. */
+  /** True if requests of this peer may name another address: a bound per address must not count such a peer. */
   isProxy(peer: string | undefined): boolean
   /**
    * Address of the client: that of the peer or, where the peer is a trusted proxy, the rightmost entry of

@@ -125,7 +125,7 @@ export function parseEgressEntry(entry: string): readonly EgressRule[] | undefin
   return [networkRule(name, isIPv4(name) ? 32 : 128)!]
 }
 
-/** Where an address lies; each may lead to those before it. */
+/** Zones of addresses; each may lead to those before it. */
 const reaches = ['public', 'private', 'loopback'] as const
 export type Reach = (typeof reaches)[number]
 
@@ -142,7 +142,7 @@ export function createReachOf(): (address: string) => Reach {
 /** True if the first lies further inside than the second. */
 export const isInside = (first: Reach, second: Reach): boolean => reaches.indexOf(first) > reaches.indexOf(second)
 
-/** Whether an address is in one of the networks of the rules; rules of other kinds do not count. */
+/** True if an address is in one of the networks of the rules; rules of other kinds do not count. */
 export function networksOf(rules: readonly EgressRule[]): (address: string) => boolean {
   const list = new BlockList()
   const family = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')

@@ -19,7 +19,7 @@ export interface Selection {
 
 export const everything: Selection = { isWhole: true, names: new Set() }
 
-/** Whether a tool is part of the selection; `name` and `alias`: both names of a tool that was renamed. */
+/** True if a tool is part of the selection; `name` and `alias`: both names of a tool that was renamed. */
 export function takes({ isWhole, names, without }: Selection, name: string, alias = name): boolean {
   const isNamed = names.has(name) || names.has(alias)
   if (isWhole || without === undefined) return isWhole !== isNamed

@@ -17,7 +17,7 @@ export interface RateOptions {
 
 /** A limit of events by key, in windows that begin one after the other. Memory is bounded by `inAll`. */
 export interface Rates {
-  /** Whether this event is within both limits; one that is not is counted. */
+  /** True if this event is within both limits; one that is not is counted. */
   admits(key: string): boolean
   /** Milliseconds until the window is over; not above 0 when it is. */
   remaining(): number

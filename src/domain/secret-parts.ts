@@ -13,7 +13,7 @@ const isUnbroken = (text: string) => /^[A-Za-z0-9]{32,}$/.test(text) && /\d/.tes
 const isBase64Url = (text: string) =>
   /^[\w-]{24,}$/.test(text) && /\d/.test(text) && /[a-z]/.test(text) && /[A-Z]/.test(text)
 
-/** Whether a text looks drawn by lot, as keys are: from 32 letters and digits, or from 24 of base64url. */
+/** True if a text looks random, as keys do: from 32 letters and digits, or from 24 characters of base64url. */
 const looksDrawn = (text: string) => isUnbroken(text) || isBase64Url(text)
 
 const looksSecret = (text: string) => text === HIDDEN || looksDrawn(text)
@@ -83,7 +83,7 @@ export function secretsOfUrl(url: string): string[] {
   return texts.flatMap((text) => [text, ...text.split(':')]).flatMap((text) => [text, decoded(text)])
 }
 
-/** Where the first secret of a URL begins. */
+/** Offset of the first secret of a URL. */
 function secretInUrl(url: string): number | undefined {
   let length = 0
   for (const { text, isSecret } of urlPieces(url) ?? []) {
@@ -112,7 +112,7 @@ function secretInValue(value: string): number | undefined {
   return looksSecret(value) ? 0 : undefined
 }
 
-/** Where the secret in an argument begins, which goes to its end: by its flag, by its own name, or by its form. */
+/** Offset of the secret in an argument, which goes to its end: found by its flag, its own name, or its form. */
 function secretStart(args: readonly string[], index: number): number | undefined {
   const arg = args[index]!
   const before = args[index - 1] ?? ''
@@ -163,7 +163,7 @@ export const withoutSecrets = (args: readonly string[], put: (index: number) => 
 /** Arguments with `***` in the place of secrets. */
 export const maskedArguments = (args: readonly string[]): string[] => withoutSecrets(args, () => HIDDEN)
 
-/** Whether a secret is missing: `***` stands in its place, as the gateway shows it. */
+/** True if `***`, as the gateway shows secrets, stands in the place of one. */
 export const isMaskedUrl = (url: string): boolean =>
   urlPieces(url)?.some(({ text, isSecret }) => isSecret && text === HIDDEN) ?? false
 

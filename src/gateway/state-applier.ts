@@ -5,7 +5,7 @@ import { createListingCache } from './listing.ts'
 
 export interface StateApplierOptions {
   readonly catalog: () => Catalog
-  /** What becomes of items whose names clients cannot use. */
+  /** Treatment of items whose names clients cannot use. */
   readonly toolNames: ToolNames
   /** Serves the catalog, and returns what has to follow, the most urgent first. Must not throw. */
   readonly swap: (next: Catalog) => readonly (() => void)[]

@@ -11,7 +11,7 @@ const vital = { access: 'public', vital: true } as const
 
 export interface SystemOptions {
   readonly version: string
-  /** What `GET /metrics` asks for; undefined: nothing. */
+  /** Token that `GET /metrics` asks for; undefined: none. */
   readonly metricsToken: string | undefined
 }
 
