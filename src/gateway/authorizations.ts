@@ -1,6 +1,6 @@
 import { createRedactor } from '../domain/redaction.ts'
 import { AppError } from '../errors.ts'
-import type { Grant, StoredServer, StoredTokens } from '../registry/model.ts'
+import type { Granted, StoredServer, StoredTokens } from '../registry/model.ts'
 import type { TokenClaim, TokenStore } from '../registry/upstream-tokens.ts'
 import type { Catalog } from './catalog.ts'
 import type { Authorization } from './upstream/authorization.ts'
@@ -78,10 +78,10 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   }
 
   /** The old refresh token may be void by now: losing the new one would end the authorization. */
-  const persist = async (claim: TokenClaim, grant: Grant) => {
+  const persist = async (claim: TokenClaim, granted: Granted) => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await claim.renewed(grant)
+        return await claim.renewed(granted)
       } catch (error) {
         if (attempt === STORE_ATTEMPTS) throw error
         await delay(attempt * STORE_PAUSE_MS)
@@ -91,15 +91,15 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   /** What the replica that has the claim does with it. */
   const renewClaimed = async (claim: TokenClaim) => {
     const { access, refresh = '', source } = claim.stored.tokens
-    let grant: Grant
+    let granted: Granted
     try {
-      grant = await refreshGrant(http(source.resource), source, refresh)
+      granted = await refreshGrant(http(source.resource), source, refresh)
     } catch (error) {
       if (isOver(error)) return claim.failed(error.error)
       await claim.release()
       throw redactFailure(error as UpstreamFailure, createRedactor([access, refresh, source.client.secret ?? '']))
     }
-    await persist(claim, grant)
+    await persist(claim, granted)
   }
   /** New tokens in place of those with the access token `seen`, by this replica or by another one. */
   const renew = async (seen: string) => {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { createRedactor } from '../domain/redaction.ts'
 import { originOf } from '../domain/upstream-url.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
-import type { Grant, Offer, ReadingTimes, ServerConfig, StoredServer, TokenSource } from '../registry/model.ts'
+import type { Granted, Offer, ReadingTimes, ServerConfig, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import { settingsOf } from '../registry/secrets.ts'
 import type { Attempts, Purpose } from './attempts.ts'
@@ -45,7 +45,7 @@ interface Plan {
 }
 
 /** What becomes of the tokens: those that there are stay, or go, or these take their place. */
-type Tokens = 'kept' | 'none' | { readonly source: TokenSource; readonly grant: Grant }
+type Tokens = 'kept' | 'none' | Granted
 
 const asks = 'the upstream asks for authorization'
 const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
@@ -175,14 +175,15 @@ export function createRegistration(options: RegistrationOptions): Registration {
     },
 
     completeAuthorization: (caller, answer) =>
-      signIns.complete(answer, contacted(caller), async ({ config, force, serverId, source }, grant) => {
+      signIns.complete(answer, contacted(caller), async ({ config, force, serverId }, granted) => {
+        const { grant, source } = granted
         const replaced = serverId === null ? null : stored(serverId)
         if (replaced === undefined) throw notFound('server', config.name)
         const redact = createRedactor([grant.access, grant.refresh ?? '', source.client.secret ?? ''])
         const target = configTarget(config, fixedAuthorization(grant.access, redact))
         const offer = await readOffer(target).catch((error: unknown) => failWith(error, config.name))
         const plan = { config, force, replaced }
-        return store(caller, 'upstream_oauth.complete', plan, offer, { source, grant })
+        return store(caller, 'upstream_oauth.complete', plan, offer, granted)
       }),
 
     refuseAuthorization: (_caller, answer) => signIns.refuse(answer),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createRedactor } from '../domain/redaction.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
-import type { Grant, OAuthClient, OAuthSession, PendingSignIn, ServerConfig } from '../registry/model.ts'
+import type { Granted, OAuthClient, OAuthSession, PendingSignIn, ServerConfig } from '../registry/model.ts'
 import type { OAuthSessions } from '../registry/oauth-sessions.ts'
 import type {
   AuthorizationAnswer,
@@ -10,10 +10,11 @@ import type {
   AuthorizationSession
 } from './gateway.ts'
 import { redactFailure, toAppError, UpstreamFailure } from './upstream/failure.ts'
+import { knownClient } from './upstream/oauth-client.ts'
 import { discover, readChallenge, type AuthorizationServer } from './upstream/oauth-discovery.ts'
 import type { OAuthHttpFor } from './upstream/oauth-http.ts'
 import { createAuthorizationRequest } from './upstream/oauth-request.ts'
-import { exchangeCode, knownClient, OAuthRefusal, registerClient } from './upstream/oauth-token.ts'
+import { exchangeCode, OAuthRefusal, registerClient } from './upstream/oauth-token.ts'
 import { printable } from './upstream/stdio-tail.ts'
 
 export interface SignInOptions {
@@ -52,7 +53,7 @@ export interface SignIns {
   complete<T>(
     answer: AuthorizationAnswer,
     contacted: Contacted,
-    use: (signedIn: PendingSignIn, grant: Grant) => Promise<T>
+    use: (signedIn: PendingSignIn, granted: Granted) => Promise<T>
   ): Promise<T>
   /** Ends a session that the authorization server said no to. */
   refuse(answer: AuthorizationRefusal): Promise<void>
@@ -143,7 +144,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     }
     return { id: session.id, pending }
   }
-  const exchange = async ({ source, verifier, redirectUri, config }: PendingSignIn, code: string): Promise<Grant> => {
+  const exchange = async ({ source, verifier, redirectUri, config }: PendingSignIn, code: string): Promise<Granted> => {
     try {
       return await exchangeCode(http(config.url ?? ''), source, { code, verifier, redirectUri })
     } catch (error) {

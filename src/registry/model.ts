@@ -193,10 +193,15 @@ export interface RegistryState {
 }
 
 /** How we are known to an authorization server. */
+/** How a client proves who it is: as RFC 7591 names it, and Basic with the id in the body, too, which some servers want. */
+export type ClientMethod = 'client_secret_basic' | 'client_secret_basic+client_id' | 'client_secret_post' | 'none'
+
 export interface OAuthClient {
   readonly id: string
   readonly secret?: string
-  readonly method: 'client_secret_basic' | 'client_secret_post' | 'none'
+  readonly method: ClientMethod
+  /** Tried once where the authorization server does not take the first. */
+  readonly otherMethod?: ClientMethod
 }
 
 /** Where tokens of one issuer are asked for, and as whom. Bound together, so that nothing is sent anywhere else. */
@@ -214,6 +219,12 @@ export interface Grant {
   readonly refresh?: string
   /** Seconds, null where it is not known. */
   readonly lifetime: number | null
+}
+
+/** The same, and as whom it was asked for in the way that worked. */
+export interface Granted {
+  readonly grant: Grant
+  readonly source: TokenSource
 }
 
 /** The tokens of a server, sealed at rest. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { WriteContext } from './context.ts'
 import { translating } from './failures.ts'
-import type { Grant, StoredTokens, TokenSource, UpstreamTokens } from './model.ts'
+import type { Grant, Granted, StoredTokens, TokenSource, UpstreamTokens } from './model.ts'
 import { openSealed, sealJson } from './secrets.ts'
 import type { Keyring } from './sealed.ts'
 import { sealingKeys, whileKeyStays } from './sealing.ts'
@@ -73,7 +73,7 @@ export interface TokenClaim {
   /** As they are stored now: another replica may have renewed them before. */
   readonly stored: StoredTokens
   /** New tokens in place of the claimed ones. False where these were replaced or removed meanwhile. */
-  renewed(grant: Grant): Promise<boolean>
+  renewed(granted: Granted): Promise<boolean>
   /** They cannot be renewed any more. */
   failed(problem: string): Promise<void>
   release(): Promise<void>
@@ -106,13 +106,13 @@ export function createTokenStore(db: Db, keys: Keyring): TokenStore {
       return numUpdatedRows > 0n
     }
     /** The tokens before may be void by now: new ones are kept in any case, if need be for a change of keys to find. */
-    const renew = (grant: Grant) =>
+    const renew = ({ grant, source }: Granted) =>
       whileKeyStays(db, (trx, database) =>
-        end(columns(sealingKeys(keys, database) ?? keys, serverId, stored.tokens.source, grant), trx)
+        end(columns(sealingKeys(keys, database) ?? keys, serverId, source, grant), trx)
       )
     return {
       stored,
-      renewed: (grant) => translating(() => renew(grant)),
+      renewed: (granted) => translating(() => renew(granted)),
       failed: (problem) => translating(async () => void (await end({ problem }))),
       release: () => translating(async () => void (await end({})))
     }

@@ -12,6 +12,19 @@ import {
 import { startProtected, type Protected } from '../fixtures/oauth/protected.ts'
 import { later, type Engine } from '../store.ts'
 
+const adminToken = 'administrator-token-of-oauth-tests'
+
+/** Settings of both modes; `send` shows the administrator's token in either. */
+export const modes = {
+  development: {},
+  enterprise: {
+    SERVER_MODE: 'enterprise',
+    TOWPATH_ADMIN_TOKEN: adminToken,
+    TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64')
+  }
+} as const
+export type Mode = keyof typeof modes
+
 export const redirectUri = 'http://127.0.0.1:9/api/dashboard/oauth/callback'
 
 export interface Setup {
@@ -49,7 +62,8 @@ export const send = async (
   path: string,
   payload?: object
 ) => {
-  const answer = await app.inject({ method, url: `/api/v0${path}`, ...(payload ? { payload } : {}) })
+  const headers = { authorization: `Bearer ${adminToken}` }
+  const answer = await app.inject({ method, url: `/api/v0${path}`, headers, ...(payload ? { payload } : {}) })
   // oxlint-disable-next-line typescript/no-explicit-any -- tests assert on the shape
   const body = answer.body === '' ? undefined : (answer.json() as any)
   return { status: answer.statusCode, body, text: answer.body }

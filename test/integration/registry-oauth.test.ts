@@ -81,8 +81,15 @@ for (const engine of engines) {
     const [claim, ...more] = claims.filter((each) => each !== undefined)
     assert.deepEqual(more, [])
     assert.equal(claim!.stored.tokens.access, 'access-1')
-    assert.equal(await claim!.renewed({ access: 'access-2', refresh: 'refresh-2', lifetime: null }), true)
-    assert.equal(await claim!.renewed({ access: 'access-3', lifetime: null }), false, 'a claim is good for one renewal')
+    assert.equal(
+      await claim!.renewed({ grant: { access: 'access-2', refresh: 'refresh-2', lifetime: null }, source }),
+      true
+    )
+    assert.equal(
+      await claim!.renewed({ grant: { access: 'access-3', lifetime: null }, source }),
+      false,
+      'a claim is good for one renewal'
+    )
     const next = await registry.tokens.claim(id)
     assert.deepEqual(next!.stored.tokens, { access: 'access-2', refresh: 'refresh-2', source })
     await next!.release()
@@ -126,9 +133,9 @@ test('the claim of a replica that died can be taken over, and the dead one store
   assert.equal(await registry.tokens.claim(id), undefined)
   await run(`update upstream_tokens set claimed_until = now() - interval '1 ms'`)
   const heir = await registry.tokens.claim(id)
-  assert.equal(await dead!.renewed({ access: 'late', lifetime: null }), false)
+  assert.equal(await dead!.renewed({ grant: { access: 'late', lifetime: null }, source }), false)
   await dead!.failed('late')
-  assert.equal(await heir!.renewed({ access: 'access-2', lifetime: null }), true)
+  assert.equal(await heir!.renewed({ grant: { access: 'access-2', lifetime: null }, source }), true)
   const { tokens, problem } = (await registry.tokens.read(id))!
   assert.deepEqual([tokens.access, problem], ['access-2', null])
 })

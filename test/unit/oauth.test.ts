@@ -5,9 +5,10 @@ import { authorized, type Authorization } from '../../src/gateway/upstream/autho
 import { Call } from '../../src/gateway/upstream/call.ts'
 import type { Connection, TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
+import { knownClient } from '../../src/gateway/upstream/oauth-client.ts'
 import { readChallenge, readServer } from '../../src/gateway/upstream/oauth-discovery.ts'
 import type { OAuthHttp } from '../../src/gateway/upstream/oauth-http.ts'
-import { exchangeCode, knownClient } from '../../src/gateway/upstream/oauth-token.ts'
+import { exchangeCode } from '../../src/gateway/upstream/oauth-token.ts'
 import { cancelled, failureOf, newCall } from './upstreams.ts'
 
 test('a challenge is read as browsers and servers write it', () => {
@@ -75,7 +76,9 @@ test('a client authenticates as its server supports it, with id and secret encod
     const source = { issuer: metadata.issuer, tokenEndpoint: metadata.token_endpoint, client, resource: 'https://r/' }
     return exchangeCode(http, source, { code: 'c', verifier: 'v', redirectUri: 'https://g/cb' })
   }
-  assert.deepEqual(await exchange(undefined, 's%s +'), { access: 'a-token', lifetime: 60 })
+  const { grant, source } = await exchange(undefined, 's%s +')
+  assert.deepEqual(grant, { access: 'a-token', lifetime: 60 }, 'what was handed out')
+  assert.equal(source.client.method, 'client_secret_basic', 'what RFC 8414 has where the server says nothing')
   await exchange(['client_secret_post', 'none'], 's')
   await exchange(['none'], 's')
   await exchange(['client_secret_basic'])

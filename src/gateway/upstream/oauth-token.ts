@@ -1,7 +1,8 @@
 import { isLoopback } from '../../domain/loopback.ts'
 import { TITLE } from '../../domain/product.ts'
-import type { Grant, OAuthClient, TokenSource } from '../../registry/model.ts'
+import type { Grant, Granted, OAuthClient, TokenSource } from '../../registry/model.ts'
 import { UpstreamFailure } from './failure.ts'
+import { authenticate, chooseMethod, inOtherWay, registeredClient } from './oauth-client.ts'
 import type { AuthorizationServer } from './oauth-discovery.ts'
 import type { OAuthAnswer, OAuthHttp } from './oauth-http.ts'
 
@@ -20,20 +21,6 @@ export class OAuthRefusal extends UpstreamFailure {
 const SERVER = 'the authorization server'
 /** The form of the error codes of RFC 6749, RFC 7591 and OpenID Connect. */
 const errorCode = /^[a-z][a-z_]{0,39}$/
-const methods = ['client_secret_basic', 'client_secret_post', 'none'] as const
-
-const isMethod = (value: unknown): value is OAuthClient['method'] => methods.includes(value as OAuthClient['method'])
-
-/** The first of ours that the server supports; RFC 8414 has `client_secret_basic` where it does not say. */
-const chooseMethod = ({ authMethods = ['client_secret_basic'] }: AuthorizationServer) =>
-  methods.find((method) => authMethods.includes(method)) ?? 'client_secret_basic'
-
-/** A client that was registered by hand. */
-export function knownClient(server: AuthorizationServer, id: string, secret: string | undefined): OAuthClient {
-  if (secret === undefined) return { id, method: 'none' }
-  const method = chooseMethod(server)
-  return { id, secret, method: method === 'none' ? 'client_secret_post' : method }
-}
 
 function refusalOf({ status, body }: OAuthAnswer, what: string): UpstreamFailure {
   if (typeof body?.error !== 'string' || status >= 500) {
@@ -66,21 +53,7 @@ export async function registerClient(
   if (answer.status < 200 || answer.status >= 300) throw refusalOf(answer, 'the registration of a client')
   const { client_id: id, client_secret: secret, token_endpoint_auth_method: given } = answer.body ?? {}
   if (typeof id !== 'string' || id === '') throw new UpstreamFailure('bad_response', `${SERVER}: gave no client id`)
-  if (typeof secret !== 'string' || secret === '') return { id, method: 'none' }
-  return { id, secret, method: isMethod(given) ? given : wanted }
-}
-
-/** As RFC 6749 2.3.1 wants it in front of base64. */
-const formEncoded = (value: string) => new URLSearchParams({ v: value }).toString().slice(2)
-
-function authenticate({ id, secret = '', method }: OAuthClient, form: URLSearchParams): Record<string, string> {
-  if (method === 'client_secret_basic') {
-    const credentials = Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')
-    return { authorization: `Basic ${credentials}` }
-  }
-  form.set('client_id', id)
-  if (method === 'client_secret_post') form.set('client_secret', secret)
-  return {}
+  return registeredClient(server, id, secret, wanted, given)
 }
 
 /** Zero, negative and nonsense say nothing (OA-13): the token is used until it is refused. */
@@ -101,13 +74,37 @@ function readGrant(body: OAuthAnswer['body']): Grant {
   return typeof refresh === 'string' && refresh !== '' ? { access, refresh, lifetime } : { access, lifetime }
 }
 
-async function requestToken(http: OAuthHttp, source: TokenSource, form: URLSearchParams, what: string): Promise<Grant> {
-  form.set('resource', source.resource)
-  const headers = authenticate(source.client, form)
-  const type = { 'content-type': 'application/x-www-form-urlencoded' }
-  const answer = await http.post(source.tokenEndpoint, { ...type, ...headers }, form.toString(), SERVER)
-  if (answer.status !== 200) throw refusalOf(answer, what)
-  return readGrant(answer.body)
+/** The server does not know the client in this way; the code or refresh token has not been looked at. */
+const isOfClient = (error: unknown): error is OAuthRefusal =>
+  error instanceof OAuthRefusal &&
+  (error.error === 'invalid_client' || (error.status === 401 && error.error === 'unauthorized_client'))
+
+async function requestToken(
+  http: OAuthHttp,
+  source: TokenSource,
+  parameters: Readonly<Record<string, string>>,
+  what: string
+): Promise<Granted> {
+  const requestAs = async (client: OAuthClient): Promise<Granted> => {
+    const form = new URLSearchParams({ ...parameters, resource: source.resource })
+    const headers = authenticate(client, form)
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await http.post(source.tokenEndpoint, { ...type, ...headers }, form.toString(), SERVER)
+    if (answer.status !== 200) throw refusalOf(answer, what)
+    return { grant: readGrant(answer.body), source: { ...source, client } }
+  }
+  try {
+    return await requestAs(source.client)
+  } catch (error) {
+    const other = inOtherWay(source.client)
+    if (!other || !isOfClient(error)) throw error
+    try {
+      return await requestAs(other)
+    } catch (again) {
+      // the first way is the one that the server supports by its own words: its refusal is told
+      throw again instanceof OAuthRefusal && again.error !== 'invalid_grant' ? error : again
+    }
+  }
 }
 
 export interface CodeExchange {
@@ -121,17 +118,13 @@ export const exchangeCode = (http: OAuthHttp, source: TokenSource, { code, verif
   requestToken(
     http,
     source,
-    new URLSearchParams({
-      grant_type: 'authorization_code',
-      code,
-      code_verifier: verifier,
-      redirect_uri: redirectUri
-    }),
+    { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: redirectUri },
     'the code'
   )
 
 /** New tokens; a server that does not rotate the refresh token leaves the old one in force. */
-export async function refreshGrant(http: OAuthHttp, source: TokenSource, refresh: string): Promise<Grant> {
-  const form = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refresh })
-  return { refresh, ...(await requestToken(http, source, form, 'the refresh token')) }
+export async function refreshGrant(http: OAuthHttp, source: TokenSource, refresh: string): Promise<Granted> {
+  const parameters = { grant_type: 'refresh_token', refresh_token: refresh }
+  const granted = await requestToken(http, source, parameters, 'the refresh token')
+  return { ...granted, grant: { refresh, ...granted.grant } }
 }
