@@ -1,0 +1,106 @@
+import type { Launch } from '../conformance/servers.ts'
+import type { Gateway } from './gateway.ts'
+import { type Difference, explanationOf } from './known.ts'
+import { type Feature, type Outcomes, features, startServer, tryFeatures } from './outcomes.ts'
+import type { Client, Server, Transport } from './programs.ts'
+import type { Scenario } from './scenarios.ts'
+
+export const verdicts = {
+  same: 'the same as direct',
+  limit: 'fails direct too: the limit of a foreign program',
+  none: 'the client has no way to do it',
+  better: 'works through the gateway alone',
+  known: 'fails through the gateway alone, for a documented reason',
+  unsteady: 'failed through the gateway once and worked when it was tried again',
+  fault: 'fails through the gateway alone'
+} as const
+export type Verdict = keyof typeof verdicts
+
+export interface Cell {
+  readonly verdict: Verdict
+  readonly note: string
+}
+
+export interface Row {
+  readonly scenario: Scenario
+  readonly cells: Readonly<Record<Feature, Cell>>
+}
+
+/** Remembers what each client does without a gateway, for each server and transport. */
+export function createDirect(launch: Launch) {
+  const known = new Map<string, Promise<Outcomes>>()
+  return ({ client, clientTransport, server, serverTransport }: Scenario): Promise<Outcomes> => {
+    const transport = directTransport(client, clientTransport, server, serverTransport)
+    const key = [client.name, server.name, transport].join(' ')
+    const found = known.get(key) ?? tryDirect(launch, client, server, transport)
+    known.set(key, found)
+    return found
+  }
+}
+
+/** The client's own transport where that is in question, else the server's. */
+function directTransport(client: Client, own: Transport, server: Server, theirs: Transport): Transport {
+  const wanted = own === 'sse' ? [own, theirs] : [theirs, own]
+  const possible = (transport: Transport) =>
+    client.transports.includes(transport) && server.transports.includes(transport)
+  const transport = [...wanted, 'http' as const].find(possible)
+  if (transport === undefined) throw new Error(`${client.name} and ${server.name} have no transport in common`)
+  return transport
+}
+
+async function tryDirect(launch: Launch, client: Client, server: Server, transport: Transport) {
+  const target = await startServer(launch, server, transport)
+  try {
+    return await tryFeatures(launch, client, target)
+  } finally {
+    await target.stop()
+  }
+}
+
+async function tryThrough(launch: Launch, gateway: Gateway, scenario: Scenario): Promise<Outcomes> {
+  const target = await startServer(launch, scenario.server, scenario.serverTransport)
+  try {
+    const { url, args, remove } = await gateway.register(scenario, target)
+    const through = { transport: scenario.clientTransport, url, ledger: target.ledger }
+    const outcomes = await tryFeatures(launch, scenario.client, through, args)
+    await remove()
+    return outcomes
+  } finally {
+    await target.stop()
+  }
+}
+
+/** Compares one row; what fails through the gateway alone is tried once more. */
+export async function compare(
+  launch: Launch,
+  gateway: Gateway,
+  direct: Outcomes,
+  scenario: Scenario,
+  differences: readonly Difference[]
+): Promise<Row> {
+  const first = await tryThrough(launch, gateway, scenario)
+  const isWorse = features.some(
+    (feature) => verdictOf(feature, direct, first).verdict === 'fault' && !explanationOf(differences, scenario, feature)
+  )
+  const second = isWorse ? await tryThrough(launch, gateway, scenario) : first
+  const cell = (feature: Feature): Cell => {
+    const cells = [verdictOf(feature, direct, first), verdictOf(feature, direct, second)]
+    const failed = cells.filter(({ verdict }) => verdict === 'fault')
+    const [worst = verdictOf(feature, direct, second)] = failed
+    if (failed.length === 0) return worst
+    const explained = explanationOf(differences, scenario, feature)
+    if (explained) return { verdict: 'known', note: explained.section }
+    return failed.length === cells.length ? worst : { ...worst, verdict: 'unsteady' }
+  }
+  const cells = Object.fromEntries(features.map((feature) => [feature, cell(feature)])) as Row['cells']
+  return { scenario, cells }
+}
+
+/** Says what one feature's pair of outcomes means. */
+export function verdictOf(feature: Feature, direct: Outcomes, through: Outcomes): Cell {
+  const [before, after] = [direct[feature], through[feature]]
+  if (before.outcome === 'unsupported') return { verdict: 'none', note: '' }
+  if (before.outcome === 'ok' && after.outcome === 'ok') return { verdict: 'same', note: after.note }
+  if (before.outcome === 'ok') return { verdict: 'fault', note: after.note || after.outcome }
+  return after.outcome === 'ok' ? { verdict: 'better', note: before.note } : { verdict: 'limit', note: before.note }
+}

@@ -1,0 +1,94 @@
+import { type Client, type Server, type Transport, clients, servers } from './programs.ts'
+
+export const sessionModes = ['stateless', 'stateful'] as const
+export type SessionMode = (typeof sessionModes)[number]
+
+/** One row of the matrix: a client at an endpoint of the gateway in front of a server. */
+export interface Scenario {
+  readonly client: Client
+  readonly clientTransport: 'http' | 'sse'
+  readonly server: Server
+  readonly serverTransport: Transport
+  readonly sessionMode: SessionMode
+  /** All servers under prefixed names, or a group of one server with bare names. */
+  readonly view: 'all' | 'group'
+  readonly serverMode: 'development' | 'enterprise'
+}
+
+/** The servers that every client meets: one of both eras, one of the legacy era. */
+const met = [
+  { name: 'python-2', transport: 'http' },
+  { name: 'python-1', transport: 'stdio' }
+] as const
+
+/** The clients that every server meets, one of each era. */
+const meeting = ['python-1', 'python-2']
+
+/** Every client in front of few servers, every server behind few clients, and every client with a token. */
+export function plan(): Scenario[] {
+  const rows = new Map<string, Scenario>()
+  const add = (scenario: Scenario) => rows.set(describe(scenario), scenario)
+  for (const client of clients) for (const scenario of rowsOf(client)) add(scenario)
+  for (const server of servers) for (const scenario of rowsBefore(server)) add(scenario)
+  for (const client of clients) for (const scenario of rowsWithToken(client)) add(scenario)
+  return [...rows.values()]
+}
+
+const isEndpoint = (transport: Transport) => transport !== 'stdio'
+
+function rowsOf(client: Client): Scenario[] {
+  return met.flatMap(({ name, transport }) =>
+    client.transports.filter(isEndpoint).flatMap((clientTransport) =>
+      sessionModes.map((sessionMode) => ({
+        client,
+        clientTransport,
+        server: find(servers, name),
+        serverTransport: transport,
+        sessionMode,
+        // both views of each endpoint, in turn
+        view: (clientTransport === 'http') === (sessionMode === 'stateful') ? ('all' as const) : ('group' as const),
+        serverMode: 'development' as const
+      }))
+    )
+  )
+}
+
+function rowsBefore(server: Server): Scenario[] {
+  return meeting.flatMap((name) =>
+    server.transports.flatMap((serverTransport) =>
+      sessionModes.map((sessionMode) => ({
+        client: find(clients, name),
+        clientTransport: 'http' as const,
+        server,
+        serverTransport,
+        sessionMode,
+        view: 'all' as const,
+        serverMode: 'development' as const
+      }))
+    )
+  )
+}
+
+function rowsWithToken(client: Client): Scenario[] {
+  return client.transports.filter(isEndpoint).map((clientTransport) => ({
+    client,
+    clientTransport,
+    server: find(servers, 'python-2'),
+    serverTransport: 'http',
+    sessionMode: 'stateful',
+    view: 'all',
+    serverMode: 'enterprise'
+  }))
+}
+
+export function find<T extends { readonly name: string }>(all: readonly T[], name: string): T {
+  const found = all.find((one) => one.name === name)
+  if (found === undefined) throw new Error(`${name} is none of ${all.map((one) => one.name).join(', ')}`)
+  return found
+}
+
+export function describe(scenario: Scenario): string {
+  const { client, clientTransport, server, serverTransport, sessionMode, view, serverMode } = scenario
+  const place = serverMode === 'enterprise' ? `${view}, token` : view
+  return `${client.name} ${clientTransport} (${place}) → ${server.name} ${serverTransport} ${sessionMode}`
+}

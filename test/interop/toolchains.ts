@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { start } from '../conformance/processes.ts'
+
+/** What a foreign program needs before it can be started. */
+export const toolchains = ['node', 'python-1', 'python-2'] as const
+export type Toolchain = (typeof toolchains)[number]
+
+export const here = fileURLToPath(new URL('.', import.meta.url))
+const cache = fileURLToPath(new URL('../../node_modules/.cache/interop', import.meta.url))
+
+/** The folder in which a toolchain's packages and programs are built. */
+export const built = (toolchain: Toolchain) => join(cache, toolchain)
+
+/** Installs and builds what is not there yet, from pinned versions. Resolves with the reason where it cannot. */
+export async function prepare(toolchain: Toolchain): Promise<string | undefined> {
+  if (toolchain === 'node') return undefined
+  return prepareFrom(toolchain, [join(here, 'requirements', `${toolchain}.txt`)], installPython)
+}
+
+type Install = (toolchain: Toolchain, folder: string) => Promise<string | undefined>
+
+/** Runs `install` unless the folder was filled from the same sources. */
+async function prepareFrom(toolchain: Toolchain, sources: readonly string[], install: Install) {
+  const folder = built(toolchain)
+  const stamp = join(folder, '.installed-from')
+  const digest = await digestOf(sources)
+  if (existsSync(stamp) && (await readFile(stamp, 'utf8')) === digest) return undefined
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  const failure = await install(toolchain, folder)
+  if (failure === undefined) await writeFile(stamp, digest)
+  return failure
+}
+
+async function digestOf(sources: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const source of sources) {
+    const names = source.endsWith('/') ? (await readdir(source)).sort().map((name) => join(source, name)) : [source]
+    for (const name of names) hash.update(await readFile(name))
+  }
+  return hash.digest('hex')
+}
+
+async function installPython(toolchain: Toolchain, folder: string) {
+  const isThere = (await run('python3', ['-c', 'import sys, venv; sys.exit(sys.version_info < (3, 11))'])) === undefined
+  if (!isThere) return 'needs python3 3.11 or newer with venv'
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r']
+  return (
+    (await run('python3', ['-m', 'venv', folder])) ??
+    run(join(folder, 'bin/python'), [...pip, join(here, 'requirements', `${toolchain}.txt`)])
+  )
+}
+
+/** Resolves with what the command said when it failed. */
+async function run(command: string, args: readonly string[], env: Record<string, string> = {}) {
+  const { exited, output } = start(command, args, env)
+  const code = await exited
+  return code === 0 ? undefined : `${command} ${args.join(' ')}: ${code} ${output().slice(-2000)}`
+}
