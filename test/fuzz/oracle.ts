@@ -26,8 +26,9 @@ export function judgeAnswer(
   if (status < 400 && headers.get('content-type') === 'text/event-stream') return problemOfStream(body)
   if (method === 'HEAD' || (body === '' && !isComplete)) return undefined
   if (status < 400) return isComplete && isJson(headers) && body !== '' ? problemOfJson(body) : undefined
-  if (!isJson(headers)) return `${status} of another type than JSON`
   if (leaks.test(body)) return `${status} that tells too much: ${body}`
+  if (isSignInPage(headers, body)) return undefined
+  if (!isJson(headers)) return `${status} of another type than JSON`
   let value: unknown
   try {
     value = JSON.parse(Buffer.from(body, 'latin1').toString())
@@ -37,6 +38,10 @@ export function judgeAnswer(
   if (isObject(value) && (typeof value.error === 'string' || isRpcError(value))) return undefined
   return `${status} whose body is neither {error} nor a JSON-RPC error: ${body}`
 }
+
+/** The page that ends a sign-in is the only error that a browser gets as HTML. */
+const isSignInPage = (headers: ReadonlyMap<string, string>, body: string) =>
+  headers.get('content-type') === 'text/html; charset=utf-8' && /^<!doctype html>.*<h1>The sign-in was /.test(body)
 
 const isJson = (headers: ReadonlyMap<string, string>) => /^application\/json\b/.test(headers.get('content-type') ?? '')
 

@@ -64,6 +64,9 @@ test('answers are judged by their number, status, type and text', () => {
   assert.match(verdict(answer(200, '{}') + answer(200, '{}'))!, /2 answers to 1/)
   assert.match(verdict(answer(500, '{"error":"x"}'))!, /status 500/)
   assert.match(verdict(answer(404, '{"error":"x"}', 'text/plain'))!, /another type/)
+  const page = '<!doctype html><html lang="en"><body><h1>The sign-in was not completed</h1></body></html>'
+  assert.equal(verdict(answer(400, page, 'text/html; charset=utf-8')), undefined)
+  assert.match(verdict(answer(400, '<h1>Bad Request</h1>', 'text/html; charset=utf-8'))!, /another type/)
   assert.match(verdict(answer(404, '{"message":"x"}'))!, /neither/)
   assert.match(verdict(answer(404, '{"error":'))!, /no JSON/)
   assert.match(verdict(answer(200, '{"a":"\\q"}'))!, /no JSON/)
