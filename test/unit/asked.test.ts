@@ -66,3 +66,16 @@ test('requests with one id count as many, also when they are withdrawn', () => {
   assert.equal(handlers, 3)
   assert.equal(replies.length, 8)
 })
+
+test('SR-H2 a handler that fails at once gives its place back', async () => {
+  const { asked, replies } = open(2)
+  const handle = () => {
+    throw new Error('broken')
+  }
+  for (let i = 0; i < 5; i++) await asked.take(String(i), 'roots/list', '{}', handle)
+  assert.deepEqual(
+    replies.map((reply) => reply.slice(2)),
+    Array(5).fill('error {"code":-32603,"message":"Internal error"}'),
+    'each is answered, none is refused'
+  )
+})

@@ -16,6 +16,15 @@ const pong: Answer = { kind: 'result', body: Payload.of('{}') }
 const internalError = errorAnswer(-32603, 'Internal error')
 const tooMany = errorAnswer(-32603, 'Too many requests at a time')
 
+/** Never rejects, whichever way the handler fails. */
+async function handled(handle: RequestHandler, ...request: Parameters<RequestHandler>): Promise<Answer> {
+  try {
+    return await handle(...request)
+  } catch {
+    return internalError
+  }
+}
+
 /** The requests of an upstream that still want an answer, on one stream or pipe. */
 export class Asked {
   /** By the JSON text of their ids. */
@@ -40,7 +49,7 @@ export class Asked {
     this.#running++
     const asking: Asking = { onWithdraw: null }
     this.#open.set(id, asking)
-    const answer = await handle(method, params, asking).catch(() => internalError)
+    const answer = await handled(handle, method, params, asking)
     this.#running--
     this.#pending.give(bytes)
     if (this.#open.get(id) !== asking) return
