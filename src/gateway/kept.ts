@@ -18,12 +18,20 @@ export interface Kept<T> {
   /** False where it is too large to be kept. */
   set(owner: string, holder: string, key: string, value: T): boolean
   /** What was set last under that key, of those that fit. */
-  newest(key: string, of: { readonly owner?: string; readonly holder?: string }): Found<T> | undefined
+  newest(key: string, of: Wanted): Found<T> | undefined
+  /** What has been there for longest under that key, of those that fit; what is set again keeps its place. */
+  first(key: string, of: Wanted): Found<T> | undefined
   delete(owner: string, holder: string, key: string): void
   /** Looks at every entry. */
   deleteWhere(matches: (value: T) => boolean): void
   readonly size: number
   readonly bytes: number
+}
+
+/** Absent members fit all. */
+export interface Wanted {
+  readonly owner?: string
+  readonly holder?: string
 }
 
 export interface Found<T> {
@@ -40,6 +48,8 @@ interface Entry<T> {
   readonly value: T
   /** Counts up with each `set`. */
   readonly order: number
+  /** Its `order` when it was set first. */
+  readonly since: number
 }
 
 type Holder<T> = LRUCache<string, Entry<T>>
@@ -108,28 +118,31 @@ export function createKept<T>({ maxBytes, maxBytesPerOwner, maxAgeMs }: KeptOpti
     holders.set(name, holder)
     return holder
   }
+  const pick = (key: string, { owner, holder }: Wanted, isBetter: (a: Entry<T>, b: Entry<T>) => boolean) => {
+    let found: (Found<T> & Entry<T>) | undefined
+    for (const [ownerName, { holders }] of some(owners, owner)) {
+      for (const [holderName, entries] of some(holders, holder)) {
+        const entry = entries.peek(key)
+        if (entry && (!found || isBetter(entry, found))) found = { ...entry, owner: ownerName, holder: holderName }
+      }
+    }
+    return found
+  }
   return {
     set(ownerName, holderName, key, value) {
       const size = ENTRY_BYTES + 2 * key.length
       if (size > Math.min(maxBytesPerOwner, maxBytes)) return false
       const owner = ownerOf(ownerName)
       const holder = holderOf(owner, holderName)
-      change(ownerName, owner, holderName, holder, () => holder.set(key, { value, order: ++order }, { size }))
+      const since = holder.peek(key)?.since ?? ++order
+      change(ownerName, owner, holderName, holder, () => holder.set(key, { value, order: ++order, since }, { size }))
       makeRoomIn(ownerName, owner, maxBytesPerOwner)
       makeRoom()
       sweeper ??= setInterval(sweep, maxAgeMs / SWEEPS_PER_AGE).unref()
       return true
     },
-    newest(key, { owner, holder }) {
-      let found: (Found<T> & { readonly order: number }) | undefined
-      for (const [ownerName, { holders }] of some(owners, owner)) {
-        for (const [holderName, entries] of some(holders, holder)) {
-          const entry = entries.peek(key)
-          if (entry && (!found || entry.order > found.order)) found = { ...entry, owner: ownerName, holder: holderName }
-        }
-      }
-      return found
-    },
+    newest: (key, of) => pick(key, of, (a, b) => a.order > b.order),
+    first: (key, of) => pick(key, of, (a, b) => a.since < b.since),
     delete(ownerName, holderName, key) {
       const owner = owners.get(ownerName)
       const holder = owner?.holders.get(holderName)

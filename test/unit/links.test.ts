@@ -34,13 +34,16 @@ test('a link is known only to the principal that got it', () => {
 
 const link = (...uris: string[]) => json({ content: uris.map((uri) => ({ type: 'resource_link', uri })) })
 
-test('the last server that sent a URI counts', () => {
+test('SR-M6 of servers that sent the same URI the first is asked for it: none takes it from another', () => {
   const links = createLinks()
   links.note('ann', 'alpha', link('a://1'))
   links.note('ann', 'beta', link('a://1'))
-  assert.equal(links.find('ann', 'a://1'), 'beta')
+  assert.equal(links.find('ann', 'a://1'), 'alpha', 'the first one')
   links.note('ann', 'alpha', link('a://1'))
-  assert.equal(links.find('ann', 'a://1'), 'alpha')
+  links.note('ann', 'beta', link('a://1'))
+  assert.equal(links.find('ann', 'a://1'), 'alpha', 'it stays the first when it sends it again')
+  links.note('bob', 'beta', link('a://1'))
+  assert.equal(links.find('bob', 'a://1'), 'beta', 'each principal has its own')
 })
 
 test('SR-H3 of too many links of a server those of the principal with most are forgotten, the oldest first', () => {

@@ -9,7 +9,10 @@ import type { Payload } from '../payload.ts'
 export interface Links {
   /** Notes the links in a result. `body` is its JSON text. */
   note(principal: string, server: string, body: Payload): void
-  /** Name of the server that sent the URI. */
+  /**
+   * Name of the server that sent the URI. Of several the first keeps it: another one that names it later, by accident or to
+   * be asked in its place, does not get its reads.
+   */
   find(principal: string, uri: string): string | undefined
 }
 
@@ -63,6 +66,6 @@ export function createLinks(): Links {
         if (--left === 0) return
       }
     },
-    find: (principal, uri) => kept.newest(uri, { holder: principal })?.owner
+    find: (principal, uri) => kept.first(uri, { holder: principal })?.owner
   }
 }
