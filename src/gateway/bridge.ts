@@ -94,7 +94,7 @@ function toLegacy(result: Payload, { method }: Adaptation): Payload {
 export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   const { from, to, method } = adaptation
   if (from === 'legacy' && to === 'legacy' && !required[method]) return result
-  return read(() => {
+  return readAnswer(() => {
     const resultType = from === 'modern' ? result.valueOf('resultType') : undefined
     if (isQuestion(resultType, adaptation)) {
       return result.changed(stamped, stampedMeta(result.valueOf('_meta'), adaptation))
@@ -105,7 +105,8 @@ export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   })
 }
 
-function read<T>(work: () => T): T {
+/** Throws UpstreamFailure `bad_response` where a part of an upstream's answer that nobody has read yet cannot be. */
+export function readAnswer<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
@@ -142,7 +143,7 @@ export interface AdaptedError {
 
 /** Code, message and data pass unchanged but for what the caller's era reserves. Throws UpstreamFailure. */
 export function adaptError(body: Payload, to: Era): AdaptedError {
-  const error = read(() => readError(body))
+  const error = readAnswer(() => readError(body))
   if (typeof error?.code !== 'number' || typeof error.message !== 'string') {
     throw badResponse('the upstream sent a malformed error')
   }

@@ -1,9 +1,18 @@
 import { escaped } from '../domain/text.ts'
 import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-characters.ts'
-import { checkJson, JsonError, MAX_DEPTH, readKey, skipSpace, skipString, type JsonLimits } from './json.ts'
+import {
+  checkJson,
+  JsonError,
+  MAX_DEPTH,
+  MAX_MEMBERS,
+  readKey,
+  skipSpace,
+  skipString,
+  type JsonLimits
+} from './json.ts'
 import type { Problem } from './left-out.ts'
 
-const strict: JsonLimits = { depth: MAX_DEPTH, elements: Infinity, checksStrings: true }
+const strict: JsonLimits = { depth: MAX_DEPTH, elements: MAX_MEMBERS, checksStrings: true }
 
 const malformed = (reason: string): Problem => ({ code: 'malformed', reason })
 
@@ -13,6 +22,9 @@ function jsonProblem(text: string): Problem | undefined {
     return undefined
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
+    if (error.problem === 'elements') {
+      return { code: 'too_large', reason: `it holds more than ${MAX_MEMBERS} members and elements` }
+    }
     if (error.problem !== 'depth') return malformed(`it is ${error.message}`)
     return { code: 'too_deep', reason: `it is nested deeper than ${MAX_DEPTH} levels` }
   }

@@ -14,7 +14,7 @@ import {
   UPPER_E,
   ZERO
 } from './json-characters.ts'
-import { type JsonLimits, JsonError, readKey, syntax, unbounded, type Member } from './json.ts'
+import { addBounded, type JsonLimits, JsonError, readKey, syntax, unbounded, type Member } from './json.ts'
 
 /** Calling `indexOf` costs as much as looking at some hundred bytes; text full of escapes is better looked at. */
 const WINDOW = 256
@@ -143,7 +143,7 @@ export function membersOfBytes(bytes: Buffer, at = 0, limits: JsonLimits = unbou
     const keyEnd = skipString(bytes, i)
     const start = skipColon(bytes, keyEnd)
     const end = skipValueBytes(bytes, start, limits)
-    found.push({ key: readKey(bytes.toString('latin1', keyStart, keyEnd)), keyStart, start, end })
+    addBounded(found, { key: readKey(bytes.toString('latin1', keyStart, keyEnd)), keyStart, start, end })
     i = skipSpaceBytes(bytes, end)
     if (bytes[i] === CLOSE_OBJECT) return found
     if (bytes[i] !== COMMA) throw syntax(i)

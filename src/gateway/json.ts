@@ -64,6 +64,8 @@ export class JsonError extends Error {
 
 /** Nesting that no text may pass, ours or an upstream's (decisions "Limits"). */
 export const MAX_DEPTH = 64
+/** Members of one object, or elements of one array, that are listed: each takes memory, and comes from anybody. */
+export const MAX_MEMBERS = 100_000
 export const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 
 export const syntax = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
@@ -160,9 +162,16 @@ const reading = (limits: JsonLimits, path = noPath): Reading => ({
   end: 0
 })
 
+const tooMany = (max: number) => new JsonError('elements', `JSON holds more than ${max} elements`)
+
 function spend(state: Reading): void {
-  if (++state.elements <= state.limits.elements) return
-  throw new JsonError('elements', `JSON holds more than ${state.limits.elements} elements`)
+  if (++state.elements > state.limits.elements) throw tooMany(state.limits.elements)
+}
+
+/** Adds to a list of members or elements. Throws JsonError. */
+export function addBounded<T>(list: T[], entry: T): void {
+  if (list.length === MAX_MEMBERS) throw tooMany(MAX_MEMBERS)
+  list.push(entry)
 }
 
 const tooDeep = ({ limits }: Reading) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
@@ -312,7 +321,7 @@ function readMembers(text: string, at: number, state: Reading, level: number): M
       own = readMembers(text, start, state, level + 1)
     }
     const end = own ? state.end : skip(text, start, state, depth)
-    found.push({ key, keyStart, start, end, members: own })
+    addBounded(found, { key, keyStart, start, end, members: own })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_OBJECT) {
       state.end = i + 1
@@ -351,7 +360,7 @@ export function elements(text: string, at = 0): Span[] {
   if (text.charCodeAt(i) === CLOSE_ARRAY) return found
   for (;;) {
     const end = skipValue(text, i)
-    found.push({ start: i, end })
+    addBounded(found, { start: i, end })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_ARRAY) return found
     if (text.charCodeAt(i) !== COMMA) throw syntax(i)

@@ -28,6 +28,14 @@ test('SR-C1 a definition is one JSON object with each member once, and nothing e
   for (const text of bad) assert.ok(definitionProblem(text), text)
 })
 
+test('SR-H3 a definition of more than a hundred thousand members and elements is left out, whatever holds them', () => {
+  const numbers = Array.from({ length: 100_002 }, (_, i) => i)
+  const object = `{${numbers.map((i) => `"${i}":0`).join(',')}}`
+  for (const text of [object, `{"execution":${object}}`, `{"inputSchema":{"enum":[${numbers.join(',')}]}}`]) {
+    assert.equal(definitionProblem(text)?.code, 'too_large', text.slice(0, 40))
+  }
+})
+
 test('SR-C1 halves of surrogate pairs become U+FFFD, everything else stays byte for byte', () => {
   const cases = [
     ['"\\ud83d\\ude00"', '"\\ud83d\\ude00"'],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { JsonError, MAX_DEPTH, skipValue } from '../../src/gateway/json.ts'
+import { JsonError, MAX_DEPTH, MAX_MEMBERS, elements, members, skipValue } from '../../src/gateway/json.ts'
 import { quickResult } from '../../src/gateway/upstream/http-message.ts'
-import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
+import { membersOfBytes, skipValueBytes } from '../../src/gateway/json-bytes.ts'
 
 const limits = { depth: MAX_DEPTH, elements: Infinity }
 const outcome = (run: () => number) => {
@@ -79,4 +79,22 @@ test('a large result is found in both layouts, and only where nothing else stand
   ]
   for (const text of other) assert.equal(quickResult(Buffer.from(text), '7'), null, text.slice(-40))
   assert.throws(() => quickResult(Buffer.from(good[0]!.slice(0, -5)), '7'), JsonError)
+})
+
+test('SR-H3 an object with more members, or an array with more elements, than may be is refused where they are listed', () => {
+  const object = (count: number) => `{${Array.from({ length: count }, (_, i) => `"${i}":0`).join(',')}}`
+  const array = (count: number) => `[${Array.from({ length: count }, () => '0').join(',')}]`
+  const readers: [string, (count: number) => number][] = [
+    ['members', (count) => members(object(count)).length],
+    ['members of bytes', (count) => membersOfBytes(Buffer.from(object(count))).length],
+    ['elements', (count) => elements(array(count)).length]
+  ]
+  for (const [name, read] of readers) {
+    assert.equal(read(MAX_MEMBERS), MAX_MEMBERS, name)
+    assert.equal(
+      outcome(() => read(MAX_MEMBERS + 1)),
+      'elements',
+      name
+    )
+  }
 })

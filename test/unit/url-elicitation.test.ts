@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { labelledRequired } from '../../src/gateway/downstream/url-elicitation.ts'
+import { labelledRequired, readElicitations } from '../../src/gateway/downstream/url-elicitation.ts'
 import { Payload } from '../../src/gateway/payload.ts'
 
 const answer = (error: object) => ({ kind: 'error' as const, body: Payload.of(JSON.stringify(error)) })
@@ -23,4 +23,16 @@ test('SR-M7 an error that names no page to visit is passed on as it came', () =>
     const given = answer(error)
     assert.equal(labelledRequired(given, 'alpha'), given.body)
   }
+})
+
+test('SR-H3 of the pages in an error -32042 the first hundred count, however many there are', () => {
+  const elicitations = Array.from({ length: 100_000 }, (_, i) => ({
+    elicitationId: String(i),
+    message: 'm',
+    url: 'x://'
+  }))
+  const given = answer({ code: -32042, message: 'visit', data: { elicitations, more: 1 } })
+  assert.equal(readElicitations(given)?.length, 100, 'remembered')
+  const shown = read(labelledRequired(given, 'alpha')) as { data: { elicitations: object[]; more: number } }
+  assert.deepEqual([shown.data.elicitations.length, shown.data.more], [100, 1], 'passed on')
 })

@@ -1,5 +1,5 @@
 import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
-import { adaptError, adaptResult, errorMessage } from '../bridge.ts'
+import { adaptError, adaptResult, errorMessage, readAnswer } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { valueOf } from '../json.ts'
 import type { Payload } from '../payload.ts'
@@ -102,8 +102,8 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
   if (linking.has(method)) edge.links.note(caller.key, server.name, answer.body)
   // asked of the answer as it came, which has been read: the adapted one would be read anew
   const isAsked = era === 'modern' && needsLabel(scope) && asksForInput(answer.body)
-  const asked = isAsked ? labelledResult(result, server.name) : result
-  reply.answer(message.id, { kind: 'result', body: rewrite ? rewrite(asked) : asked })
+  const asked = isAsked ? readAnswer(() => labelledResult(result, server.name)) : result
+  reply.answer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(asked)) : asked })
 }
 
 /** Last change to a result before it goes out. */

@@ -11,25 +11,38 @@ import { needsLabel } from './label.ts'
 /** A legacy upstream wants the user to visit a page first; the modern era has no such error (proxy page 5.2). */
 const URL_ELICITATION_REQUIRED = -32042
 
-/** Undefined where there is none: an error that names no page to visit is an error. */
-export function readElicitations({ kind, body }: Answer): Record<string, unknown>[] | undefined {
-  if (kind !== 'error') return undefined
+/** Pages that one error may name, more than a person would visit for one call. */
+const MAX_PAGES = 100
+
+/** An error that names pages to visit, no more than may be. */
+function readRequired({ kind, body }: Answer) {
+  if (kind !== 'error' || !body.includes(String(URL_ELICITATION_REQUIRED))) return undefined
   const error: unknown = JSON.parse(body.toString())
   if (!isObject(error) || error['code'] !== URL_ELICITATION_REQUIRED || !isObject(error['data'])) return undefined
-  const { elicitations } = error['data']
-  const asked = Array.isArray(elicitations) ? elicitations.filter(isObject) : []
+  const { data } = error
+  const elicitations = Array.isArray(data['elicitations']) ? data['elicitations'].slice(0, MAX_PAGES) : []
+  return { error, data, elicitations }
+}
+
+/** The first hundred; undefined where there is none: an error that names no page to visit is an error. */
+export function readElicitations(answer: Answer): Record<string, unknown>[] | undefined {
+  const asked = readRequired(answer)?.elicitations.filter(isObject) ?? []
   return asked.length > 0 ? asked : undefined
 }
 
 const withLabel = (params: Record<string, unknown>, server: string) =>
   typeof params['message'] === 'string' ? { ...params, message: labelledText(params['message'], server) } : params
 
-/** The error with the server's name before each question that a person reads; as it is where it names no page to visit. */
+/**
+ * The error with the server's name before each question that a person reads, the first hundred; as it is where it names no
+ * page to visit.
+ */
 export function labelledRequired(answer: Answer, server: string): Payload {
-  if (!readElicitations(answer)) return answer.body
-  const error = JSON.parse(answer.body.toString()) as { data: { elicitations: unknown[] } }
-  const elicitations = error.data.elicitations.map((each) => (isObject(each) ? withLabel(each, server) : each))
-  return Payload.of(JSON.stringify({ ...error, data: { ...error.data, elicitations } }))
+  const required = readRequired(answer)
+  if (!required?.elicitations.some(isObject)) return answer.body
+  const { error, data } = required
+  const elicitations = required.elicitations.map((each) => (isObject(each) ? withLabel(each, server) : each))
+  return Payload.of(JSON.stringify({ ...error, data: { ...data, elicitations } }))
 }
 
 /**

@@ -222,6 +222,7 @@ export function toFailure(error: unknown): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error
   if (!(error instanceof JsonError)) return bad('answered with something that cannot be read')
   if (error.problem === 'depth') return bad(`answered with JSON nested deeper than ${MAX_DEPTH} levels`)
+  if (error.problem === 'elements') return bad(`answered with ${error.message}`)
   if (error.problem === 'duplicate') return bad('answered with JSON that repeats a member')
   return bad('answered with malformed JSON')
 }
