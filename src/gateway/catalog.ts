@@ -13,6 +13,7 @@ import type {
 import type { Bounded } from './bounded.ts'
 import type { Caller } from './gateway.ts'
 import { valueOf, withMembers, members } from './json.ts'
+import { unlistedMembers } from './item-shape.ts'
 import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
 import { leftOutOf, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
@@ -126,17 +127,21 @@ function withoutTaskSupport(definition: string): string | null | undefined {
   return rest === '{}' ? null : rest
 }
 
-/** The entry of an MCP list: the upstream's definition, the name apart where it is qualified (proxy page 3.6, 6.4). */
+/** The entry of an MCP list: the upstream's definition, but for the name and members that clients refuse (proxy page 3.6, 6.4). */
 export function listedText({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
-  if (kind === 'resource' || kind === 'template') return stored.definition
+  if (kind === 'resource' || kind === 'template') return listedWith(kind, stored.definition, {})
   // where there are no headers, an annotation that cannot be honoured says nothing
   const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
   const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
   const keepsName = isBare && alias === own
   const name = keepsName ? {} : { name: JSON.stringify(isBare ? alias : publicName) }
   const execution = kind === 'tool' ? withoutTaskSupport(definition) : undefined
-  if (execution !== undefined) return withMembers(definition, { ...name, execution })
-  return keepsName ? definition : withMembers(definition, name)
+  return listedWith(kind, definition, execution === undefined ? name : { ...name, execution })
+}
+
+function listedWith(kind: ItemKind, definition: string, changes: Readonly<Record<string, string | null>>): string {
+  const all = { ...unlistedMembers(kind, definition), ...changes }
+  return Object.keys(all).length === 0 ? definition : withMembers(definition, all)
 }
 
 const kinds: readonly ItemKind[] = ['tool', 'prompt', 'resource', 'template']

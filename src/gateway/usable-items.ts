@@ -1,5 +1,6 @@
 import type { ItemKind, StoredItem, StoredServer } from '../registry/model.ts'
 import { definitionProblem } from './definition.ts'
+import { shapeProblem } from './item-shape.ts'
 import type { Problem } from './left-out.ts'
 import { withoutLoneSurrogates } from './surrogates.ts'
 
@@ -10,7 +11,7 @@ export interface UnusableItem {
   readonly problem: Problem
 }
 
-/** A server whose items all hold text that may go to clients. */
+/** A server whose items all hold text that may go to clients, in the shape that MCP demands. */
 export interface UsableServer {
   readonly stored: StoredServer
   /** The other items. */
@@ -20,7 +21,7 @@ export interface UsableServer {
 /** The item with text that may go to clients, or why there is none. */
 function usableItem(item: StoredItem): StoredItem | UnusableItem {
   const { kind, name } = item
-  const problem = definitionProblem(item.definition)
+  const problem = definitionProblem(item.definition) ?? shapeProblem(kind, item.definition)
   if (problem !== undefined) return { kind, name, problem }
   const definition = withoutLoneSurrogates(item.definition)
   // an accepted text that cannot be shown still differs from the present one

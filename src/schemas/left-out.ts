@@ -10,7 +10,8 @@ const codes = [
   'too_large',
   'too_deep',
   'too_many',
-  'parameters'
+  'parameters',
+  'shape'
 ] as const
 
 /** An item that an upstream lists and the gateway does not serve. */

@@ -70,7 +70,7 @@ test(
     let description = '"good"'
     const onRequest = ({ id, method, params }: Message, response: import('node:http').ServerResponse) => {
       if (method !== 'tools/list' && method !== 'tools/call') return false
-      const tools = `{"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"b","description":${description},"inputSchema":{}}]}`
+      const tools = `{"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"b","description":${description},"inputSchema":{"type":"object"}}]}`
       const result = method === 'tools/list' ? tools : JSON.stringify(textResult(params!.name!))
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)

@@ -400,7 +400,9 @@ test('what a tool says in JSON is shown as it came, numbers beyond a double incl
       const tool = `{"name":"pick","inputSchema":${schema()},"outputSchema":null,"annotations":{"weight":0.10}}`
       response
         .writeHead(200, { 'content-type': 'application/json' })
-        .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":[${tool},{"name":"bare"}]}}`)
+        .end(
+          `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":[${tool},{"name":"bare","inputSchema":{"type":"object"}}]}}`
+        )
       return true
     }
   })

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { FastifyInstance } from 'fastify'
 import type { Check } from '../../src/schemas/dashboard/diagnostics.ts'
 import type { LeftOutItem } from '../../src/schemas/left-out.ts'
@@ -22,12 +26,14 @@ const long = (key: string) => JSON.stringify({ [key]: 'l'.repeat(3_000) })
 const large = (key: string) => JSON.stringify({ [key]: 'large', description: 'd'.repeat(70_000) })
 const both = (key: string) => [`{"${key}":"good"}`, long(key), '{"title":"nameless"}', large(key), `{"${key}":"good"}`]
 
+const named = (text: string) => (text.includes('nameless') ? text : text.replace('{', '{"name":"n",'))
+
 /** Each list holds one good item and four that cannot be taken. */
 const mixed: Offered = {
   tools: both('name').map((text) => text.replace('{', '{"inputSchema":{"type":"object"},')),
   prompts: both('name'),
-  resources: both('uri'),
-  templates: both('uriTemplate')
+  resources: both('uri').map(named),
+  templates: both('uriTemplate').map(named)
 }
 
 const kinds = ['tool', 'prompt', 'resource', 'template'] as const
@@ -159,3 +165,92 @@ test('SR-C1 the dashboard shows left-out items on the page of their server, in a
   await send(app, '/api/v0/servers/a/refresh')
   assert.deepEqual(await check(), ['warn', 'The server a lists 1 item that is not served'])
 })
+
+const schema = '"inputSchema":{"type":"object"}'
+/** Items of the wrong shape in valid JSON, with the reason that is told of each. */
+const misshapen: Readonly<Record<(typeof kinds)[number], readonly (readonly [definition: string, reason: string])[]>> =
+  {
+    tool: [
+      ['{"name":"t1"}', 'it has no "inputSchema"'],
+      ['{"name":"t2","inputSchema":{}}', 'it has no "inputSchema.type"'],
+      ['{"name":"t3","inputSchema":{"type":"array"}}', 'its "inputSchema.type"'],
+      ['{"name":"t4","inputSchema":{"type":"object","properties":{"a":true}}}', 'its "inputSchema.properties.a"'],
+      [`{"name":"t5",${schema},"description":5}`, 'its "description"'],
+      [`{"name":"t6",${schema},"annotations":{"title":{}}}`, 'its "annotations.title"'],
+      [`{"name":"t7",${schema},"icons":[{}]}`, 'it has no "icons.0.src"'],
+      [`{"name":"t8",${schema},"_meta":"x"}`, 'its "_meta"']
+    ],
+    prompt: [
+      ['{"name":"p1","arguments":[{}]}', 'it has no "arguments.0.name"'],
+      ['{"name":"p2","arguments":{}}', 'its "arguments"'],
+      ['{"name":"p3","title":[]}', 'its "title"']
+    ],
+    resource: [
+      ['{"uri":"x://1"}', 'it has no "name"'],
+      ['{"uri":"x://2","name":"n","size":"5"}', 'its "size"'],
+      ['{"uri":"x://3","name":"n","annotations":{"lastModified":"yesterday"}}', 'its "annotations.lastModified"']
+    ],
+    template: [
+      ['{"uriTemplate":"x://{a}"}', 'it has no "name"'],
+      ['{"uriTemplate":"x://{b}","name":"n","mimeType":1}', 'its "mimeType"']
+    ]
+  }
+const shaped: Offered = {
+  tools: [`{"name":"good",${schema},"title":null,"outputSchema":{"type":"array"}}`],
+  prompts: ['{"name":"good","arguments":null}'],
+  resources: ['{"uri":"x://good","name":"n","mimeType":null}'],
+  templates: ['{"uriTemplate":"x://{good}","name":"n","annotations":null}']
+}
+
+for (const transport of listedTransports) {
+  test(`SR-C1 items that no client takes are left out, and the SDKs' clients list all others: ${transport}`, async (t) => {
+    const app = await startApp(t)
+    const url = new URL(`${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`)
+    const texts = (kind: (typeof kinds)[number]) => misshapen[kind].map(([text]) => text)
+    const listed = await startListed(t, transport, {
+      tools: [...texts('tool'), ...shaped.tools],
+      prompts: [...texts('prompt'), ...shaped.prompts],
+      resources: [...texts('resource'), ...shaped.resources],
+      templates: [...texts('template'), ...shaped.templates]
+    })
+    await register(app, { name: 'a', ...listed.registration })
+    await register(app, { name: 'b', ...(await startListed(t, 'streamable_http', shaped)).registration })
+
+    const [v1, legacy, modern] = [
+      new ClientV1({ name: 'test', version: '1' }),
+      new ClientV2({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'legacy' } }),
+      new ClientV2({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+    ]
+    // the SDK's own transport does not satisfy its interface under exactOptionalPropertyTypes
+    await v1.connect(new TransportV1(url) as Transport)
+    await legacy.connect(new TransportV2(url))
+    await modern.connect(new TransportV2(url))
+    for (const client of [v1, legacy, modern]) {
+      later(t, () => client.close())
+      const { tools } = await client.listTools()
+      const { prompts } = await client.listPrompts()
+      const { resources } = await client.listResources()
+      const { resourceTemplates } = await client.listResourceTemplates()
+      assert.deepEqual(
+        [tools, prompts].map((items) => items.map(({ name }) => name)),
+        [
+          ['a__good', 'b__good'],
+          ['a__good', 'b__good']
+        ],
+        'tools and prompts'
+      )
+      assert.equal(resources[0]?.uri, 'x://good', 'resources')
+      assert.equal(resourceTemplates[0]?.uriTemplate, 'x://{good}', 'templates')
+    }
+
+    const { left_out = [] } = await get<Shown>(app, '/api/v0/servers/a')
+    const told = kinds.flatMap((kind) => misshapen[kind].map(([, reason]) => [kind, 'shape', reason] as const))
+    assert.deepEqual(
+      left_out.map(({ kind, code, reason }, i) => [kind, code, reason.slice(0, told[i]?.[2].length)]),
+      told,
+      'each with its reason'
+    )
+    const b = await get<Shown>(app, '/api/v0/servers/b')
+    assert.equal(b.left_out, undefined, 'the other server lost nothing')
+  })
+}

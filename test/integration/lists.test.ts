@@ -197,11 +197,18 @@ const listMethods: Record<string, string> = {
   template: 'resources/templates/list'
 }
 const keyOf = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' } as const
+const demanded = {
+  tool: ',"inputSchema":{"type":"object"}',
+  prompt: '',
+  resource: ',"name":"n"',
+  template: ',"name":"n"'
+} as const
 const kinds = ['tool', 'prompt', 'resource', 'template'] as const
 
 for (const [what, value, reason] of unusable) {
   test(`SR-C1 of each list only the item with ${what} is left out, in any member`, async (t) => {
-    const good = (kind: (typeof kinds)[number], name: string, more = '') => `{"${keyOf[kind]}":"${name}"${more}}`
+    const good = (kind: (typeof kinds)[number], name: string, more = '') =>
+      `{"${keyOf[kind]}":"${name}"${demanded[kind]}${more}}`
     const { items, warnings } = await read(t, ({ method }) => {
       const kind = kinds.find((each) => listMethods[each] === method)!
       const bad = good(kind, 'b', `,"description":${value}`)

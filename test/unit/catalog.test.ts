@@ -20,11 +20,11 @@ test('a name splits at the first two underscores', () => {
 
 test('a definition is listed as it was sent but for its name', () => {
   const definition =
-    '{ "description":"ü\\u00e9", "na\\u006de" : "a/b",\n "inputSchema": {"oneOf":[{"a":1.0}],"name":"x"}, "n":12345678901234567890,' +
+    '{ "description":"ü\\u00e9", "na\\u006de" : "a/b",\n "inputSchema": {"type":"object","oneOf":[{"a":1.0}],"name":"x"}, "n":12345678901234567890,' +
     '"_meta":{"name":"y"},"icons":[ ],"future":{"x":null} }'
   assert.equal(
     listed(tool('a/b', { definition })),
-    '{"description":"ü\\u00e9","na\\u006de" : "one__a/b","inputSchema": {"oneOf":[{"a":1.0}],"name":"x"},' +
+    '{"description":"ü\\u00e9","na\\u006de" : "one__a/b","inputSchema": {"type":"object","oneOf":[{"a":1.0}],"name":"x"},' +
       '"n":12345678901234567890,"_meta":{"name":"y"},"icons":[ ],"future":{"x":null}}'
   )
   assert.equal(
@@ -37,11 +37,13 @@ test('a definition is listed as it was sent but for its name', () => {
 })
 
 test('task support is not listed, the rest of execution is', () => {
-  const execution = (text: string) => listed(tool('t', { definition: `{"name":"t","execution":${text},"x":1}` }))
+  const execution = (text: string) => {
+    const definition = `{"name":"t","execution":${text},"inputSchema":{"type":"object"}}`
+    return listed(tool('t', { definition })).replace(',"inputSchema":{"type":"object"}', ',"x":1')
+  }
   assert.equal(execution('{"taskSupport":"optional"}'), '{"name":"one__t","x":1}')
   assert.equal(execution('{"taskSupport":"required","a": 1.0}'), '{"name":"one__t","execution":{"a": 1.0},"x":1}')
   assert.equal(execution('{"a":1}'), '{"name":"one__t","execution":{"a":1},"x":1}')
-  assert.equal(execution('"odd"'), '{"name":"one__t","execution":"odd","x":1}')
   assert.equal(execution('{}'), '{"name":"one__t","execution":{},"x":1}')
 })
 

@@ -24,7 +24,7 @@ const listed = (catalog: Catalog, kind: ItemKind, group = 'g') =>
     .listings(kind)
     .flatMap(({ bytes }) => JSON.parse(`[${bytes.toString()}]`) as Record<string, string>[])
 const names = (catalog: Catalog, kind: ItemKind, group?: string) =>
-  listed(catalog, kind, group).map(({ name, uri, uriTemplate }) => name ?? uri ?? uriTemplate)
+  listed(catalog, kind, group).map(({ name, uri, uriTemplate }) => uri ?? uriTemplate ?? name)
 
 test('a group of picked tools lists and finds these alone, in order of server and upstream, and nothing of another kind', () => {
   const { catalog, scope } = withGroup({ included_tools: ['c__x', 'a__y', 'a__x', 'a__z', 'a__gone', 'nobody__x'] })
@@ -101,11 +101,14 @@ test('a bare group lists and finds its server’s own names; qualified ones are 
 })
 
 test('definitions of a bare group are those of the upstream, byte for byte, but for what is never listed', () => {
-  const definition = '{ "na\\u006de" : "x", "n":12345678901234567890, "inputSchema": {} }'
-  const tasks = '{"name":"t","execution":{"taskSupport":"optional"}}'
+  const definition = '{ "na\\u006de" : "x", "n":12345678901234567890, "inputSchema": {"type":"object"} }'
+  const tasks = '{"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}'
   const items = [tool('x', { definition }), tool('t', { definition: tasks }), prompt('p', { definition })]
   const { scope } = withGroup(bare(), [storedServer('a', items)])
-  assert.equal(Buffer.concat(scope.listings('tool').map(({ bytes }) => bytes)).toString(), `${definition},{"name":"t"}`)
+  assert.equal(
+    Buffer.concat(scope.listings('tool').map(({ bytes }) => bytes)).toString(),
+    `${definition},{"name":"t","inputSchema":{"type":"object"}}`
+  )
   assert.equal(scope.listings('prompt')[0]!.bytes.toString(), definition)
 })
 
@@ -156,7 +159,9 @@ test('what did not change keeps its listing from catalog to catalog, also with a
 
 test('100 groups over 2,000 tools hold no more bytes than the cache may', () => {
   const many: StoredItem[] = Array.from({ length: 2_000 }, (_, i) =>
-    tool(`t${i}`, { definition: JSON.stringify({ name: `t${i}`, description: 'd'.repeat(400) }) })
+    tool(`t${i}`, {
+      definition: JSON.stringify({ name: `t${i}`, description: 'd'.repeat(400), inputSchema: { type: 'object' } })
+    })
   )
   const groups = Array.from({ length: 100 }, (_, i) =>
     storedGroup(`g${String(i).padStart(3, '0')}`, { included_servers: ['a'], excluded_tools: [`a__t${i}`] })

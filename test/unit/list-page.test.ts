@@ -10,7 +10,7 @@ import { catalogOf, prompt, storedGroup, storedServer, tool } from './stored.ts'
 /** With a character of two bytes in each definition: pages are counted in tools and cut in bytes. */
 const tools = (count: number) =>
   Array.from({ length: count }, (_, i) =>
-    tool(`t${i}`, { definition: JSON.stringify({ name: `t${i}`, description: 'ü' }) })
+    tool(`t${i}`, { definition: JSON.stringify({ name: `t${i}`, description: 'ü', inputSchema: { type: 'object' } }) })
   )
 const namesOf = (bytes: Buffer) => (JSON.parse(`[${bytes.toString()}]`) as { name: string }[]).map(({ name }) => name)
 
@@ -97,7 +97,8 @@ test('a page is made once for all who see the same, of each kind and place, and 
 
 test('pages that many groups make of many tools are held within bounds', () => {
   const count = 1_000
-  const large = tool('large', { definition: JSON.stringify({ name: 'large', description: 'd'.repeat(1_000_000) }) })
+  const definition = { name: 'large', description: 'd'.repeat(1_000_000), inputSchema: { type: 'object' } }
+  const large = tool('large', { definition: JSON.stringify(definition) })
   const servers = [storedServer('a', [large]), storedServer('b', tools(count))]
   const groups = Array.from({ length: 100 }, (_, i) =>
     storedGroup(`g${i}`, { included_servers: ['a', 'b'], excluded_tools: [`b__t${i}`] })

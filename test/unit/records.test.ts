@@ -12,11 +12,11 @@ const recordOf = (item: StoredItem, more: { enabled?: boolean } = {}) => {
 
 test('a tool record is the definition, complete and byte for byte, in the names of REST', () => {
   const definition =
-    '{"na\\u006de":"a","title":"T","inputSchema": {"oneOf":[ ],"inputSchema":1.0},"outputSchema":{"n":12345678901234567890},' +
+    '{"na\\u006de":"a","title":"T","inputSchema": {"type":"object","oneOf":[ ],"inputSchema":1.0},"outputSchema":{"n":12345678901234567890},' +
     '"icons":[],"enabled":"theirs","_meta":{"x":1},"execution":{"taskSupport":"required"},"future":null}'
   assert.equal(
     recordOf(tool('a', { definition })),
-    '{"name":"one__a","enabled":true,"title":"T","input_schema":{"oneOf":[ ],"inputSchema":1.0},' +
+    '{"name":"one__a","enabled":true,"title":"T","input_schema":{"type":"object","oneOf":[ ],"inputSchema":1.0},' +
       '"output_schema":{"n":12345678901234567890},"icons":[],"_meta":{"x":1},"execution":{"taskSupport":"required"},"future":null}'
   )
 })
@@ -37,8 +37,8 @@ test('prompts, resources and templates are shown in the same way', () => {
 })
 
 test('a record is valid JSON without repeated members, whatever an upstream calls its own', () => {
-  const text = recordOf(tool('a', { definition: '{"name":"a","input_schema":1,"inputSchema":{}}' }))
-  assert.equal(text, '{"name":"one__a","enabled":true,"input_schema":{}}')
+  const text = recordOf(tool('a', { definition: '{"name":"a","input_schema":1,"inputSchema":{"type":"object"}}' }))
+  assert.equal(text, '{"name":"one__a","enabled":true,"input_schema":{"type":"object"}}')
 })
 
 test('a list holds the records of one server, or of all that are enabled, and is made once for a catalog', () => {

@@ -23,11 +23,16 @@ export const legacyVerdict: Verdict = {
   checkedAt: '2026-01-01T00:00:00.000Z'
 }
 
-const keys: Record<ItemKind, string> = { tool: 'name', prompt: 'name', resource: 'uri', template: 'uriTemplate' }
+const minimal: Record<ItemKind, (name: string) => object> = {
+  tool: (name) => ({ name, inputSchema: { type: 'object' } }),
+  prompt: (name) => ({ name }),
+  resource: (uri) => ({ uri, name: 'n' }),
+  template: (uriTemplate) => ({ uriTemplate, name: 'n' })
+}
 
 /** An item as the registry hands it out; `definition` takes the place of a minimal one. */
 export function storedItem(kind: ItemKind, name: string, more: Partial<StoredItem> = {}): StoredItem {
-  const definition = JSON.stringify({ [keys[kind]]: name })
+  const definition = JSON.stringify(minimal[kind](name))
   const changedAt = '2026-01-01T00:00:00.000Z'
   return { kind, name, definition, enabled: true, fingerprint: 'f', changedAt, accepted: null, ...more }
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { ItemKind, LeftOut, OfferedItem } from '../../registry/model.ts'
+import { shapeProblem } from '../item-shape.ts'
 import { createLeftOut, type LeftOutList, type Problem } from '../left-out.ts'
 import { JsonError, members, skipSpace, skipValue, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
@@ -146,7 +147,7 @@ function createCollection(list: ListKind, warn: (text: string) => void, left: Le
     }
     if (items.has(name)) return leaveOut(name, listedTwice(list.kind))
     const definition = withoutLoneSurrogates(text)
-    const problem = brokenBound(name, definition, list.kind)
+    const problem = brokenBound(name, definition, list.kind) ?? shapeProblem(list.kind, definition)
     if (problem !== undefined) return leaveOut(name, problem)
     if (items.size === MAX_ITEMS) return leaveOut(name, tooMany)
     items.set(name, { kind: list.kind, name, definition })

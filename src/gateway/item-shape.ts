@@ -1,0 +1,54 @@
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { escaped } from '../domain/text.ts'
+import type { ItemKind } from '../registry/model.ts'
+import { LegacyOutputSchema, ListedItems, optionalMembers } from '../schemas/listed-items.ts'
+import { members } from './json.ts'
+import type { Problem } from './left-out.ts'
+
+type Check = ReturnType<typeof TypeCompiler.Compile>
+
+/** Compiling takes milliseconds, so each is compiled when it is first needed. */
+const later = (schema: Parameters<typeof TypeCompiler.Compile>[0]): (() => Check) => {
+  let check: Check | undefined
+  return () => (check ??= TypeCompiler.Compile(schema))
+}
+const checks: Readonly<Record<ItemKind, () => Check>> = {
+  tool: later(ListedItems.tool),
+  prompt: later(ListedItems.prompt),
+  resource: later(ListedItems.resource),
+  template: later(ListedItems.template)
+}
+const outputSchema = later(LegacyOutputSchema)
+
+/** Null for an optional member says that there is none: programs in Go and Python write it so. */
+const mayBeNull = (kind: ItemKind, key: string) => Object.hasOwn(optionalMembers[kind], key)
+
+/**
+ * Members of a definition that lists go without: optional ones that are null, and an output schema that clients of 2025-11-25
+ * and older cannot take. Changes for `withMembers`. `definition` has passed `shapeProblem`.
+ */
+export function unlistedMembers(kind: ItemKind, definition: string): Record<string, null> {
+  const found: Record<string, null> = {}
+  for (const { key, start, end } of members(definition)) {
+    const json = definition.slice(start, end)
+    const isNull = json === 'null' && mayBeNull(kind, key)
+    const isOutput = kind === 'tool' && key === 'outputSchema'
+    if (isNull || (isOutput && !outputSchema().Check(JSON.parse(json)))) found[key] = null
+  }
+  return found
+}
+
+/**
+ * The rule of MCP that a definition breaks, undefined where it breaks none. Clients refuse a whole list for one such item.
+ * `definition` has been checked as JSON.
+ */
+export function shapeProblem(kind: ItemKind, definition: string): Problem | undefined {
+  const item = JSON.parse(definition) as Record<string, unknown>
+  for (const [key, value] of Object.entries(item)) if (value === null && mayBeNull(kind, key)) delete item[key]
+  const check = checks[kind]()
+  if (check.Check(item)) return undefined
+  const { path, value } = check.Errors(item).First()!
+  const member = escaped(path.slice(1).replaceAll('/', '.'), 80)
+  const reason = value === undefined ? `it has no "${member}"` : `its "${member}" is not what MCP allows there`
+  return { code: 'shape', reason }
+}
