@@ -15,14 +15,14 @@ export interface Scenario {
   readonly serverMode: 'development' | 'enterprise'
 }
 
-/** The servers that every client meets: one of both eras, one of the legacy era. */
+/** What every client meets: a server of both eras and one of the legacy era, each once in each session mode. */
 const met = [
-  { name: 'python-2', transport: 'http' },
-  { name: 'python-1', transport: 'stdio' }
+  { name: 'go-sdk', transport: 'http', modes: { http: 'stateful', sse: 'stateless' } },
+  { name: 'typescript-1', transport: 'stdio', modes: { http: 'stateless', sse: 'stateful' } }
 ] as const
 
 /** The clients that every server meets, one of each era. */
-const meeting = ['python-1', 'python-2']
+const meeting = ['go-sdk-legacy', 'python-2']
 
 /** Every client in front of few servers, every server behind few clients, and every client with a token. */
 export function plan(): Scenario[] {
@@ -37,19 +37,17 @@ export function plan(): Scenario[] {
 const isEndpoint = (transport: Transport) => transport !== 'stdio'
 
 function rowsOf(client: Client): Scenario[] {
-  return met.flatMap(({ name, transport }) =>
-    client.transports.filter(isEndpoint).flatMap((clientTransport) =>
-      sessionModes.map((sessionMode) => ({
-        client,
-        clientTransport,
-        server: find(servers, name),
-        serverTransport: transport,
-        sessionMode,
-        // both views of each endpoint, in turn
-        view: (clientTransport === 'http') === (sessionMode === 'stateful') ? ('all' as const) : ('group' as const),
-        serverMode: 'development' as const
-      }))
-    )
+  return met.flatMap(({ name, transport, modes }) =>
+    client.transports.filter(isEndpoint).map((clientTransport) => ({
+      client,
+      clientTransport,
+      server: find(servers, name),
+      serverTransport: transport,
+      sessionMode: modes[clientTransport],
+      // both views of each endpoint, in turn
+      view: (clientTransport === 'http') === (modes[clientTransport] === 'stateful') ? 'all' : 'group',
+      serverMode: 'development'
+    }))
   )
 }
 
@@ -73,7 +71,7 @@ function rowsWithToken(client: Client): Scenario[] {
   return client.transports.filter(isEndpoint).map((clientTransport) => ({
     client,
     clientTransport,
-    server: find(servers, 'python-2'),
+    server: find(servers, 'go-sdk'),
     serverTransport: 'http',
     sessionMode: 'stateful',
     view: 'all',

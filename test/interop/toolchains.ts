@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { start } from '../conformance/processes.ts'
 
 /** What a foreign program needs before it can be started. */
-export const toolchains = ['node', 'python-1', 'python-2'] as const
+export const toolchains = ['node', 'python-1', 'python-2', 'go'] as const
 export type Toolchain = (typeof toolchains)[number]
 
 export const here = fileURLToPath(new URL('.', import.meta.url))
@@ -18,10 +18,24 @@ export const built = (toolchain: Toolchain) => join(cache, toolchain)
 /** Installs and builds what is not there yet, from pinned versions. Resolves with the reason where it cannot. */
 export async function prepare(toolchain: Toolchain): Promise<string | undefined> {
   if (toolchain === 'node') return undefined
-  return prepareFrom(toolchain, [join(here, 'requirements', `${toolchain}.txt`)], installPython)
+  const { sources, install } = recipes[toolchain === 'go' ? toolchain : 'python']
+  return prepareFrom(toolchain, sources(toolchain), install)
 }
 
 type Install = (toolchain: Toolchain, folder: string) => Promise<string | undefined>
+
+interface Recipe {
+  /** Files, and folders that end in a slash. */
+  readonly sources: (toolchain: Toolchain) => readonly string[]
+  readonly install: Install
+}
+
+const offer = join(here, 'offer.json')
+
+const recipes = {
+  python: { sources: (toolchain) => [join(here, 'requirements', `${toolchain}.txt`)], install: installPython },
+  go: { sources: () => [join(here, 'go/'), offer], install: buildGo }
+} satisfies Record<string, Recipe>
 
 /** Runs `install` unless the folder was filled from the same sources. */
 async function prepareFrom(toolchain: Toolchain, sources: readonly string[], install: Install) {
@@ -53,6 +67,14 @@ async function installPython(toolchain: Toolchain, folder: string) {
     (await run('python3', ['-m', 'venv', folder])) ??
     run(join(folder, 'bin/python'), [...pip, join(here, 'requirements', `${toolchain}.txt`)])
   )
+}
+
+async function buildGo(_toolchain: Toolchain, folder: string) {
+  if ((await run('go', ['version'])) !== undefined) return 'needs go 1.25 or newer'
+  const sources = join(folder, 'sources')
+  await cp(join(here, 'go'), sources, { recursive: true })
+  await cp(offer, join(sources, 'offer.json'))
+  return run('go', ['-C', sources, 'build', '-mod=readonly', '-o', join(folder, 'interop'), '.'])
 }
 
 /** Resolves with what the command said when it failed. */
