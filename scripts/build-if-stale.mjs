@@ -1,4 +1,4 @@
-// The first half of `npm start`: builds where a build is missing or older than what it is made of. Plain JavaScript, for
+// First part of `npm start`: builds where a build is missing or older than what it is made of. Plain JavaScript, for
 // nothing is built yet.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'

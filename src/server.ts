@@ -69,12 +69,17 @@ function checkFolders({ stdio: { cwd } }: Config): void {
   throw new StartRefusal(`TOWPATH_STDIO_CWD is not a folder: ${JSON.stringify(cwd)}`)
 }
 
+/** npm passes a signal on that a terminal has sent to both of them. */
+const ECHO_MS = 1_000
+
 /** First signal: finish what is under way and end with 0. Second signal: end at once. */
 function stopOnSignals(app: FastifyInstance, drainMs: number): void {
-  let stopping = false
+  let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
   const stop = (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(1)
-    stopping = true
+    const now = performance.now()
+    if (first?.signal === signal && now - first.at < ECHO_MS) return
+    if (first) process.exit(1)
+    first = { signal, at: now }
     app.log.info({ signal }, 'stopping')
     setTimeout(() => process.exit(1), drainMs + CLOSE_MS).unref()
     app.close().then(
@@ -85,8 +90,7 @@ function stopOnSignals(app: FastifyInstance, drainMs: number): void {
       }
     )
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
 }
 
 /** A fault that nobody caught leaves an unknown state: say so and end, children and all, instead of going on. */

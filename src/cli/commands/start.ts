@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander'
 import { ConfigError, readConfig, type Config, type Environment, type StartFlags } from '../../config.ts'
 import { PRODUCT } from '../../domain/product.ts'
+import { endWithNpm } from '../npm-parent.ts'
 import { createLogOutput } from '../readable-log.ts'
 
 /** The outside world, handed in so that a test needs no process. */
@@ -47,7 +48,8 @@ export function addStart(program: Command, world: StartWorld): void {
     })
 }
 
-async function serve(config: Config, warnings: readonly string[], { out }: StartWorld): Promise<void> {
+async function serve(config: Config, warnings: readonly string[], { env, out }: StartWorld): Promise<void> {
+  endWithNpm(env)
   // nothing of the server is loaded for `--help`, or for a command that talks to one
   const { startServer } = await import('../../server.ts')
   await startServer(config, warnings, { out, log: createLogOutput(process.stderr) })
