@@ -96,7 +96,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   /** Without authentication all callers are one principal. */
   const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
   const deadlines = createDeadlines()
-  const children = createChildren(createWatchdog())
+  const children = createChildren(createWatchdog)
   const slots: Slots = createSlots(stdio.maxProcesses, stdio.maxQueue, {
     reclaim: (mayEnd) => upstreams.reclaim(slots, mayEnd),
     share: shareOf(stdio.processesPerPrincipal)

@@ -44,3 +44,7 @@ export function descendants(pid: number): Descendant[] {
 }
 
 export const isAlive = (pid: number) => processes().some((one) => one.pid === pid && one.state !== 'Z')
+
+/** Living processes whose command line holds this text. */
+export const running = (text: string) =>
+  processes().filter(({ command, state }) => state !== 'Z' && command.includes(text))

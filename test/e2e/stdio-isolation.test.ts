@@ -36,7 +36,7 @@ test('SE-10 a server sees of the environment a few harmless names and what was d
   )
   await gateway.register(stdio('alpha', 'good.mjs', { env: { SETTING: 'for alpha' } }))
   const seen = await callJson<Record<string, string>>(gateway, 'alpha__env')
-  const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|SETTING)$/
+  const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|SETTING|TOWPATH_STDIO_SESSION)$/
   assert.deepEqual(
     Object.keys(seen).filter((name) => !allowed.test(name)),
     []
@@ -90,7 +90,7 @@ test(
     const told = async (name: string) => ((await invoke(name)).body as { content: { text: string }[] }).content[0]!.text
 
     const seen = JSON.parse(await told('alpha__env')) as Record<string, string>
-    const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|API_KEY)$/
+    const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|API_KEY|TOWPATH_STDIO_SESSION)$/
     assert.deepEqual(
       Object.keys(seen).filter((name) => !allowed.test(name)),
       []

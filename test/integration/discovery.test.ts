@@ -133,7 +133,7 @@ const stdioFixtures = new URL('../fixtures/stdio/', import.meta.url).pathname
 
 /** A stdio client that counts how many of its processes run at a time. */
 function startStdio(t: TestContext, args: string[], env: Record<string, string> = {}) {
-  const children = createChildren(createWatchdog())
+  const children = createChildren(createWatchdog)
   const client = createStdioClient({
     server: 'x',
     version: '1',

@@ -40,7 +40,7 @@ interface LogLine {
 
 /** Everything that the gateway has one of; all processes are gone when the test is over. */
 const startGateway = (t: TestContext) => {
-  const children = createChildren(createWatchdog())
+  const children = createChildren(createWatchdog)
   const logged: LogLine[] = []
   const lives: Record<string, unknown>[] = []
   const log: Log = {
@@ -207,7 +207,7 @@ test('SE-10 a child sees the seven names, LC_* and what was declared, nothing el
   const { client } = startGateway(t)
   const connection = await client('good.mjs', { env: { API_KEY: 'for this server', HOME: '/nowhere' } }).open(legacy())
   const env = await readJson(connection, 'env')
-  const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|API_KEY)$/
+  const allowed = /^(HOME|PATH|SHELL|TERM|USER|LOGNAME|LANG|LC_\w+|API_KEY|TOWPATH_STDIO_SESSION)$/
   assert.deepEqual(
     Object.keys(env).filter((name) => !allowed.test(name)),
     []
@@ -588,7 +588,7 @@ const gatewayScript = (count: number) => `
   import { createStderrTail } from '${new URL('../../src/gateway/upstream/stdio-tail.ts', import.meta.url)}'
   import { createWatchdog } from '${new URL('../../src/gateway/upstream/stdio-watchdog.ts', import.meta.url)}'
   import { createStdioClient } from '${new URL('../../src/gateway/upstream/stdio.ts', import.meta.url)}'
-  const children = createChildren(createWatchdog())
+  const children = createChildren(createWatchdog)
   const client = (file) => createStdioClient({
     server: 'x', version: '1', command: '/bin/sh', args: ['${fixtures}' + file], env: { NODE: process.execPath },
     gatewayEnv: process.env, cwd: '/', uid: undefined, gid: undefined, limits: { maxLineBytes: 1e6 },
@@ -641,7 +641,7 @@ test('LC-04 when the gateway is killed, the watchdog ends every tree within seco
 })
 
 test('the watchdog survives the signals of a terminal and spares a group that it was told is gone', async (t) => {
-  const watchdog = createWatchdog()
+  const watchdog = createWatchdog('TOWPATH_STDIO_SESSION=none.')
   const before = childrenOf(process.pid)
   watchdog.ready()
   const [shell] = childrenOf(process.pid).filter((pid) => !before.includes(pid))
@@ -663,7 +663,7 @@ test('the watchdog survives the signals of a terminal and spares a group that it
 })
 
 test('a watchdog that was killed is started again with the groups that it had', async (t) => {
-  const watchdog = createWatchdog()
+  const watchdog = createWatchdog('TOWPATH_STDIO_SESSION=none.')
   const before = childrenOf(process.pid)
   const findShell = () => childrenOf(process.pid).find((pid) => !before.includes(pid) && pid !== sleeper.pid)
   const sleeper = spawn('sleep', ['100'], { detached: true, stdio: 'ignore' })
@@ -679,7 +679,7 @@ test('a watchdog that was killed is started again with the groups that it had', 
 })
 
 test('LC-04 the watchdog goes when there have been no children for a while, and comes with the next', async (t) => {
-  const watchdog = createWatchdog(50)
+  const watchdog = createWatchdog('TOWPATH_STDIO_SESSION=none.', 50)
   const before = childrenOf(process.pid)
   const sleeper = spawn('sleep', ['100'], { detached: true, stdio: 'ignore' })
   t.after(() => sleeper.kill('SIGKILL'))

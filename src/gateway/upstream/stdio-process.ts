@@ -9,7 +9,7 @@ import { clipped } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
 import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
 import type { StartedBy } from './stages.ts'
-import type { Children } from './stdio-children.ts'
+import { MARK, type Children, type Tree } from './stdio-children.ts'
 import {
   asIdentity,
   childEnvironment,
@@ -128,7 +128,7 @@ function logLife(child: ChildProcess, settings: ProcessSettings): void {
   })
 }
 
-async function spawnChild(settings: ProcessSettings, cwd: string): Promise<ChildProcessWithoutNullStreams> {
+async function spawnChild(settings: ProcessSettings, cwd: string) {
   const env = childEnvironment(settings.gatewayEnv, settings.env)
   const isFolder = await stat(cwd)
     .then((entry) => entry.isDirectory())
@@ -136,10 +136,11 @@ async function spawnChild(settings: ProcessSettings, cwd: string): Promise<Child
   if (!isFolder) throw notStarted('the working folder does not exist')
   const found = await findExecutable(settings.command, env.PATH ?? '', cwd)
   const { file, args, ...identity } = await asIdentity(found, settings.args, settings)
-  settings.children.prepare()
-  const start = () => spawn(file, args, { ...identity, cwd, env, shell: false, detached: true, stdio: 'pipe' })
+  const mark = settings.children.prepare()
+  const marked = { ...env, [MARK]: mark }
+  const start = () => spawn(file, args, { ...identity, cwd, env: marked, shell: false, detached: true, stdio: 'pipe' })
   const child = withUmask(start)
-  if (child.pid !== undefined) return child
+  if (child.pid !== undefined) return { child, mark }
   const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.once('error', resolve))
   throw error
 }
@@ -157,8 +158,9 @@ export async function startProcess(settings: ProcessSettings, events: ProcessEve
     if (folder !== undefined) await removeFolder(folder, settings)
   }
   try {
-    const child = await spawnChild(settings, folder ?? settings.cwd!)
-    return watch(child, settings, events, cleanUp)
+    const { child, mark } = await spawnChild(settings, folder ?? settings.cwd!)
+    const tree = settings.children.adopt(child, mark, settings.uid, cleanUp)
+    return watch(child, settings, events, tree)
   } catch (error) {
     await cleanUp()
     throw startError(settings.command, error)
@@ -169,9 +171,8 @@ function watch(
   child: ChildProcessWithoutNullStreams,
   settings: ProcessSettings,
   { onLine, onEnd }: ProcessEvents,
-  cleanUp: () => Promise<void>
+  tree: Tree
 ): StdioProcess {
-  const tree = settings.children.adopt(child, cleanUp)
   logLife(child, settings)
   const redact = createRedactor([...Object.values(settings.env), ...secretsOfArguments(settings.args)])
   const junk = createJunkLog(settings, redact)

@@ -1,10 +1,15 @@
 import type { ChildProcess } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readTableNow, signalEntry, treeOf } from './process-table.ts'
+import type { Belongings, ProcessEntry, ReadTable } from './process-table.ts'
 
 /** Each step of the ending: after the end of stdin, and after TERM (security page 7.3). */
 const GRACE_MS = 2_000
+/** After KILL. */
+const KILLED_MS = 1_000
 const POLL_MS = 50
+/** For what starts others faster than they are ended. */
+const MAX_ROUNDS = 20
 
 /** Signals a whole process group; false where nothing of it is left. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
@@ -17,84 +22,23 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
 
 const hasExited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
 
-/** The living processes by session; null where there is no /proc: then group signals are all there is. */
-export type ReadSessions = () => Promise<ReadonlyMap<number, readonly number[]> | null>
-
-/** A group of nothing but zombies takes signals too, and stays where no init reaps orphans; hence the second look. */
-async function isGone(child: ChildProcess, read: ReadSessions): Promise<boolean> {
-  if (!hasExited(child)) return false
-  return !signalGroup(child.pid!, 0) || (await read())?.has(child.pid!) === false
-}
-
-async function isGoneWithin(child: ChildProcess, ms: number, read: ReadSessions): Promise<boolean> {
+async function isWithin(ms: number, child: ChildProcess, isDone: () => Promise<boolean>): Promise<boolean> {
   const end = performance.now() + ms
   const exited = new Promise((resolve) => child.once('exit', resolve))
-  while (!(await isGone(child, read))) {
+  while (!(await isDone())) {
     if (performance.now() > end) return false
     await (hasExited(child) ? delay(POLL_MS) : Promise.race([exited, delay(POLL_MS)]))
   }
   return true
 }
 
-/** Session of a living process; a zombie counts as gone, since nobody can end it. */
-function sessionOf(pid: string): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // the name, in parentheses, may hold any character
-    const [state, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return state === 'Z' || state === 'X' ? undefined : Number(session)
-  } catch {
-    return undefined
-  }
-}
-
-function listProcesses(): string[] | null {
-  try {
-    return readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  } catch {
-    return null
-  }
-}
-
-/** Files of /proc need no disk: read asynchronously they cost ten times the CPU (22 ms against 2 for 76 processes). */
-const PROCESSES_PER_TURN = 50
-
-/** One look at the whole process table. */
-export const readSessions: ReadSessions = async () => {
-  const pids = listProcesses()
-  if (pids === null) return null
-  const sessions = new Map<number, number[]>()
-  for (const [i, pid] of pids.entries()) {
-    if (i % PROCESSES_PER_TURN === PROCESSES_PER_TURN - 1) await nextTurn()
-    const session = sessionOf(pid)
-    if (session !== undefined) sessions.set(session, [...(sessions.get(session) ?? []), Number(pid)])
-  }
-  return sessions
-}
-
-const kill = (pid: number) => {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // it went by itself
-  }
-}
-
-/** Kills every process of these sessions at once, without waiting for anything: for the moment before our own exit. */
-export function killSessionsNow(sessions: ReadonlySet<number>): void {
-  for (const session of sessions) signalGroup(session, 'SIGKILL')
-  for (const pid of listProcesses() ?? []) {
-    const session = sessionOf(pid)
-    if (session !== undefined && sessions.has(session)) kill(Number(pid))
-  }
-}
-
-/** Kills what left the group but not the session. `read` is shared by all that end at the same moment. */
-async function sweep(session: number, read: ReadSessions): Promise<void> {
-  for (let round = 0; round < 20; round++) {
-    const left = (await read())?.get(session)
-    if (!left) return
-    left.forEach(kill)
+/** Kills all that these children have started, without waiting for anything: for the moment before our own exit. */
+export function killTreesNow(trees: Iterable<Belongings>): void {
+  const table = readTableNow()
+  for (const child of trees) {
+    const members = treeOf(table, child, [])
+    signalGroup(child.pid, 'SIGKILL')
+    for (const member of members) signalEntry(member, 'SIGKILL')
   }
 }
 
@@ -105,18 +49,49 @@ function endInput({ stdin }: ChildProcess): void {
 }
 
 /**
- * Ends a child and all of its session; resolves when nothing of it is left, at the latest some six seconds later.
- * `isPatient` false: KILL at once.
+ * Ends a child and all that it has started, also what left its group and its session; resolves when nothing of it is left,
+ * at the latest some six seconds later. `isPatient` false: KILL at once. `read` is shared by all that end at the same moment.
  */
-export async function endTree(child: ChildProcess, isPatient: boolean, read: ReadSessions): Promise<void> {
-  const group = child.pid!
-  const hasEnded = () => isGoneWithin(child, GRACE_MS, read)
-  endInput(child)
-  if (!isPatient || !((await hasEnded()) || (signalGroup(group, 'SIGTERM') && (await hasEnded())))) {
-    signalGroup(group, 'SIGKILL')
-    await isGoneWithin(child, 1_000, read)
+export async function endTree(
+  child: ChildProcess,
+  belongings: Belongings,
+  isPatient: boolean,
+  read: ReadTable
+): Promise<void> {
+  const group = belongings.pid
+  let members: readonly ProcessEntry[] = []
+  /** False where there is no /proc. */
+  const look = async () => {
+    const table = await read()
+    if (table) members = treeOf(table, belongings, members)
+    return table !== null
   }
-  await sweep(group, read)
+  // A group of nothing but zombies takes signals too, and stays where no init reaps orphans; hence the second look.
+  const isGroupGone = async () => {
+    if (!hasExited(child)) return false
+    return !signalGroup(group, 0) || ((await look()) && members.length === 0)
+  }
+  const isAllGone = async () => (await isGroupGone()) && (!(await look()) || members.length === 0)
+  const signal = (name: NodeJS.Signals) => {
+    signalGroup(group, name)
+    for (const member of members) signalEntry(member, name)
+  }
+
+  // before the first of them ends: an orphan no longer tells who started it
+  await look()
+  endInput(child)
+  if (isPatient) {
+    // only the group is waited for: those that left it have hardly an input that ends
+    await isWithin(GRACE_MS, child, isGroupGone)
+    if (!(await isAllGone())) {
+      signal('SIGTERM')
+      await isWithin(GRACE_MS, child, isAllGone)
+    }
+  }
+  for (let round = 0; round < MAX_ROUNDS && !(await isAllGone()); round++) {
+    signal('SIGKILL')
+    await isWithin(round === 0 ? KILLED_MS : POLL_MS, child, isAllGone)
+  }
   child.stdout?.destroy()
   child.stderr?.destroy()
 }

@@ -12,8 +12,12 @@ export interface Watchdog {
 }
 
 /**
- * Reads `+ group` and `- group` lines. When the pipe ends, however the gateway died, it ends the groups that are left:
- * TERM, a second, KILL. Its own session keeps a terminal's Ctrl-C away, the trap any signal meant for the gateway.
+ * Reads `+ group` and `- group` lines. When the pipe ends, however the gateway died, it ends the groups that are left and
+ * all that they have started: TERM, a second, KILL. Its own session keeps a terminal's Ctrl-C away, the trap any signal
+ * meant for the gateway. `$1` begins the mark that the gateway's children have in their environment.
+ *
+ * `find` adds to `found` the members of the sessions, those that bear the mark, and their descendants, while their parents
+ * live. Where there is no /proc, the groups are all there is.
  */
 const script = `
 trap '' HUP INT QUIT TERM
@@ -25,19 +29,53 @@ while read -r sign group; do
   esac
 done
 [ "$groups" = ' ' ] && exit 0
+found=' '
+add() {
+  case "$found" in *" $1 "*) ;; *) found="$found$1 "; more=yes ;; esac
+}
+find() {
+  all=
+  for file in /proc/[0-9]*/stat; do
+    { read -r line < "$file"; } 2>/dev/null || continue
+    set -- "\${file#/proc/}" \${line##*) }
+    case "$2" in Z | X) continue ;; esac
+    all="$all \${1%/stat}:$3:$5"
+  done
+  for file in $(grep -lF "$mark" /proc/[0-9]*/environ 2>/dev/null); do
+    file="\${file#/proc/}"
+    add "\${file%/environ}"
+  done
+  more=yes
+  while [ "$more" ]; do
+    more=
+    for entry in $all; do
+      rest="\${entry#*:}"
+      case "$groups" in *" \${rest#*:} "*) add "\${entry%%:*}" ;; esac
+      case "$found" in *" \${rest%:*} "*) add "\${entry%%:*}" ;; esac
+    done
+  done
+}
+mark="$1"
+find
 for group in $groups; do kill -TERM "-$group"; done
+for pid in $found; do kill -TERM "$pid"; done
 sleep 1
+before="$found"
+found=' '
+for pid in $before; do [ -d "/proc/$pid" ] && found="$found$pid "; done
+find
 for group in $groups; do kill -KILL "-$group"; done
+for pid in $found; do kill -KILL "$pid"; done
 `
 
 /** It has nothing to do while there are no children; busy `stateless` servers need not start it for each call. */
 const IDLE_MS = 60_000
 
 /**
- * One small shell per gateway while there are children, and for a minute after the last. Started again should somebody
+ * One small shell per gateway, whose children bear `mark`, while there are children, and for a minute after the last. Started again should somebody
  * kill it.
  */
-export function createWatchdog(idleMs = IDLE_MS): Watchdog {
+export function createWatchdog(mark: string, idleMs = IDLE_MS): Watchdog {
   const groups = new Set<number>()
   let shell: ChildProcess | null = null
   let idle: NodeJS.Timeout | undefined
@@ -45,7 +83,7 @@ export function createWatchdog(idleMs = IDLE_MS): Watchdog {
   const tell = (line: string) => shell?.stdin?.write(line)
 
   const start = () => {
-    const started = spawn('/bin/sh', ['-c', script], {
+    const started = spawn('/bin/sh', ['-c', script, 'sh', mark], {
       detached: true,
       env: { PATH: '/usr/bin:/bin' },
       cwd: '/',

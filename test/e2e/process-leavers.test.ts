@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { later } from '../store.ts'
+import { until } from '../until.ts'
+import { root, startGateway, type Gateway } from './harness.ts'
+import { running } from './process-tree.ts'
+
+const file = (name: string) => join(root, 'test/fixtures/stdio', name)
+
+/** How many processes there are of each way to leave. */
+const ways = { setsid: 2, detached: 3, daemon: 2, 'no environment': 2 }
+type Way = keyof typeof ways
+
+const nameOf = (way: Way) => way.replaceAll(' ', '-')
+
+function leaving(way: Way, token: string, session_mode: 'stateless' | 'stateful') {
+  const args = [file('leaving.mjs'), way, token]
+  const outside = ['-c', 'exec setsid -w "$@"', 'sh', process.execPath, ...args]
+  const started = way === 'setsid' ? { command: 'sh', args: outside } : { command: process.execPath, args }
+  return { name: nameOf(way), transport: 'stdio', session_mode, ...started }
+}
+
+/** A name for processes that are killed when the test ends, should they be left. */
+function freshToken(t: TestContext): string {
+  const token = randomUUID()
+  later(t, () => {
+    for (const { pid } of running(token)) process.kill(pid, 'SIGKILL')
+  })
+  return token
+}
+
+/** A process of somebody else: it has left its session too, and has a mark of another gateway. */
+function startBystander(t: TestContext): string {
+  const token = freshToken(t)
+  const env = { ...process.env, TOWPATH_STDIO_SESSION: `${randomUUID()}.0` }
+  spawn('sh', [file('lingering.sh'), token], { detached: true, stdio: 'ignore', env })
+  return token
+}
+
+const call = async (gateway: Gateway, way: Way) => {
+  const { status, text } = await gateway.post('/api/v0/tools/invoke', { name: `${nameOf(way)}__pid` })
+  assert.equal(status, 200, text)
+}
+const gone = (token: string, when: string) => until(`the end of all ${when}`, () => running(token).length === 0)
+const there = (way: Way, token: string) => until(`all of "${way}"`, () => running(token).length >= ways[way])
+
+for (const way of Object.keys(ways) as Way[]) {
+  test(`CR-A6: what a stdio server starts outside its session ends with it: ${way}`, async (t) => {
+    const gateway = await startGateway(t, { env: { TOWPATH_SPARE_SESSIONS: '0' } })
+    const [token, bystander] = [freshToken(t), startBystander(t)]
+    await gateway.register(leaving(way, token, 'stateless'))
+    await gone(token, 'after the registration')
+    await call(gateway, way)
+    await gone(token, 'after a call')
+    assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
+
+    await gateway.register(leaving(way, token, 'stateful'))
+    await call(gateway, way)
+    await there(way, token)
+    assert.equal((await gateway.remove(`/api/v0/servers/${nameOf(way)}`)).status, 204)
+    await gone(token, 'after the removal')
+    assert.equal(running(bystander).length, 1, "another's process is left alone")
+  })
+}
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  test(`CR-A6: what stdio servers have started outside their sessions does not outlive a gateway that got ${signal}`, async (t) => {
+    const gateway = await startGateway(t)
+    const bystander = startBystander(t)
+    const tokens = new Map((Object.keys(ways) as Way[]).map((way) => [way, freshToken(t)]))
+    for (const [way, token] of tokens) {
+      await gateway.register(leaving(way, token, 'stateful'))
+      await call(gateway, way)
+      await there(way, token)
+    }
+    const code = await gateway.stop(signal)
+    if (signal === 'SIGTERM') {
+      assert.equal(code, 0, 'a clean end')
+      for (const [way, token] of tokens) assert.deepEqual(running(token), [], `nothing is left of "${way}" at its end`)
+    }
+    for (const [way, token] of tokens) await gone(token, `of "${way}"`)
+    assert.equal(running(bystander).length, 1, "another's process is left alone")
+  })
+}
