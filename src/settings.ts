@@ -309,7 +309,7 @@ export const settings = {
   refreshIntervalMs: {
     variable: `${ENV_PREFIX}REFRESH_INTERVAL_MS`,
     fallback: '300000',
-    about: "Interval of re-reading the upstreams' lists; 0 = off.",
+    about: "Interval of re-reading the upstreams' lists, which also happens after a start; 0 = off, then too.",
     parse: integer(0, 86_400_000)
   },
   auditRetentionDays: {

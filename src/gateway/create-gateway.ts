@@ -192,7 +192,10 @@ export function createGateway(options: GatewayOptions): RunningGateway {
           const uri = method === 'notifications/resources/updated' ? readUri(params) : undefined
           if (uri !== undefined) subscriptions.updated(stored.name, uri)
         },
-        onOpen: (isFirst) => (isFirst && !isOutdated(stored) ? undefined : refresher.request(stored.id)),
+        onOpen: (isFirst) => {
+          if (!isFirst || isOutdated(stored)) refresher.request(stored.id)
+          else refresher.used(stored.id)
+        },
         onFailure: (err) => log.warn({ err, server: stored.name }, 'the changes of a server cannot be watched')
       }),
     listenedTo: () => watch.servers(),
@@ -208,7 +211,10 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     },
     met: (endpoint, client) => (hasDashboard ? visitors.met(endpoint, client) : null),
     allows: (caller, server) => allows(allowedTo(catalog, caller), server),
-    forward: (server, call, origin) => upstreams.of(server).call(call, origin),
+    forward(server, call, origin) {
+      refresher.used(server.stored.id)
+      return upstreams.of(server).call(call, origin)
+    },
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
     refusals: createMcpRefusals(() => catalog, registry.recordRefusal)
   }

@@ -2,7 +2,7 @@ import type { Offer, StoredServer } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
 
 export interface RefresherOptions {
-  /** Milliseconds between two re-reads of each enabled server's lists; 0 = never. */
+  /** Milliseconds between two re-reads of each enabled server's lists; 0 = never, also not after the start. */
   readonly intervalMs: number
   catalog(): Catalog
   /** False where somebody, here or in another replica, has begun to read the lists within so many milliseconds. */
@@ -18,7 +18,10 @@ export interface RefresherOptions {
 
 /** Keeps the lists of upstreams fresh in the background (decisions "Servers"). */
 export interface Refresher {
+  /** Begins with what may have changed while no gateway ran: all servers, but those that are processes (`used`). */
   start(): void
+  /** A process of this server runs or is about to: its lists are read if they are from before the start. */
+  used(id: string): void
   /** Re-reads one server soon, because it said that its lists changed. Requests in quick succession are one. */
   request(id: string): void
   /**
@@ -46,6 +49,11 @@ const MIN_TTL_MS = 10_000
 const LONGEST_TIMER = 2 ** 31 - 1
 const FIRST_QUIET_MS = 1_000
 const LONGEST_QUIET_MS = 60_000
+/** The first re-read comes after what a start has to do, and not in all replicas at the same moment. */
+const START_DELAY_MS = 250
+/** Each server widens the time in which the first re-read begins. */
+const SPREAD_MS = 20
+const MAX_SPREAD_MS = 5_000
 /** A read that another replica began a little before its time counts. */
 const isDueAfter = (ms: number) => ms * 0.9
 
@@ -58,6 +66,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const outdating = new Map<string, NodeJS.Timeout>()
   /** How long to wait after a suggestion, where the last one meant nothing. */
   const quiet = new Map<string, number>()
+  /** Processes whose lists are from before the start. */
+  const unread = new Set<string>()
+  let startedAt = 0
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
 
@@ -67,6 +78,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const { id, name } = stored
     if (running.has(id)) return undefined
     running.add(id)
+    unread.delete(id)
     try {
       if (!(await claim(stored, withinMs)) || isClosed) return undefined
       const offer = await read(stored)
@@ -82,22 +94,35 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }
   }
 
-  /** A slow upstream holds up one of the workers, not the round. */
-  const round = async () => {
-    const queue = catalog()
-      .servers.filter((server) => server.enabled)
-      .map(({ stored }) => stored.id)
+  const enabled = () => catalog().servers.flatMap((server) => (server.enabled ? [server.stored] : []))
+  /** A slow upstream holds up one of the workers, not the others. */
+  const readAll = async (servers: readonly StoredServer[], withinMs: () => number) => {
+    const queue = servers.map(({ id }) => id)
     const work = async () => {
       for (let id = queue.shift(); id !== undefined && !isClosed; id = queue.shift()) {
         const stored = current(id)
-        if (stored) await refresh(stored, isDueAfter(intervalMs))
+        if (stored) await refresh(stored, withinMs())
       }
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, work))
   }
+  const round = () => readAll(enabled(), () => isDueAfter(intervalMs))
   const schedule = () => {
     timer = setTimeout(() => void round().finally(schedule), intervalMs).unref()
     if (isClosed) clearTimeout(timer)
+  }
+  /** What a replica that runs already, or starts with this one, has begun to read since counts. */
+  const firstRound = () =>
+    readAll(
+      enabled().filter(({ transport }) => transport !== 'stdio'),
+      () => performance.now() - startedAt
+    )
+  const begin = () => {
+    startedAt = performance.now()
+    const servers = enabled()
+    for (const { id, transport } of servers) if (transport === 'stdio') unread.add(id)
+    const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers.length)
+    timer = setTimeout(() => void firstRound().finally(schedule), START_DELAY_MS + spread).unref()
   }
 
   const outdated = (id: string, afterMs: number) => {
@@ -119,7 +144,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       clearTimeout(pending)
       outdating.delete(id)
     }
-    for (const state of [ttls, quiet]) for (const id of state.keys()) if (!known.has(id)) state.delete(id)
+    for (const state of [ttls, quiet, unread]) for (const id of state.keys()) if (!known.has(id)) state.delete(id)
     for (const stored of known.values()) expectEnd(stored)
   }
 
@@ -150,8 +175,11 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
   return {
     start() {
-      if (intervalMs > 0) schedule()
+      if (intervalMs > 0) begin()
       review()
+    },
+    used(id) {
+      if (unread.delete(id)) plan(id, true, DELAY_MS, startedAt)
     },
     request: (id) => plan(id, true, DELAY_MS),
     suggest: (id) => plan(id, false, quiet.get(id) ?? DELAY_MS),

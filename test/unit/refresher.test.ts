@@ -226,3 +226,72 @@ test('what another replica has begun to read since is left to it, and told of al
   assert.deepEqual([read, answered], [[], ['a']])
   assert.ok(asked.length === 1 && asked[0]! >= 0 && asked[0]! < 5_000, String(asked))
 })
+
+/** A claim as the database keeps it: for all replicas, by its own clock. */
+function createClaims() {
+  const begun = new Map<string, number>()
+  return async ({ id }: { readonly id: string }, withinMs: number) => {
+    const now = performance.now()
+    if ((begun.get(id) ?? -Infinity) > now - withinMs) return false
+    begun.set(id, now)
+    return true
+  }
+}
+
+test('CR-A5: after the start every server is read once, by one of the replicas that start together, few at a time', async (t) => {
+  const claim = createClaims()
+  const read: string[] = []
+  let running = 0
+  let most = 0
+  const replica = () =>
+    open(t, {
+      intervalMs: 3_600_000,
+      claim,
+      async read({ name }) {
+        read.push(name)
+        most = Math.max(most, ++running)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        running--
+        return offer
+      }
+    })
+  const replicas = [replica(), replica(), replica()]
+  for (const { refresher } of replicas) refresher.start()
+  await until('all are read', () => replicas.flatMap(({ stored }) => stored).length >= names.length)
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  assert.deepEqual(read.toSorted(), names, 'each once')
+  assert.ok(most <= 3 * 4, `${most} at a time`)
+})
+
+test('CR-A5: a replica that starts later reads again, since what was read before may be from before a change', async (t) => {
+  const claim = createClaims()
+  const [first, second] = [open(t, { intervalMs: 3_600_000, claim }), open(t, { intervalMs: 3_600_000, claim })]
+  first.refresher.start()
+  await until('the first has read', () => first.stored.length === names.length)
+  second.refresher.start()
+  await until('the second has read', () => second.stored.length === names.length)
+})
+
+test('CR-A5: a server that is a process is read when it is used for the first time after the start, and not again', async (t) => {
+  const servers = ['process', 'later'].map((name) => storedServer(name, [], { transport: 'stdio' }))
+  let catalog = catalogOf([servers[0]!, storedServer('http', [])])
+  const { refresher, read, stored } = open(t, { intervalMs: 3_600_000 }, () => catalog)
+  refresher.start()
+  await until('the other is stored', () => stored.length === 1)
+  assert.deepEqual(read, ['http'], 'no process is started for it')
+  catalog = catalogOf([...catalog.servers.map((server) => server.stored), servers[1]!])
+  refresher.review()
+  for (let i = 0; i < 5; i++) for (const id of ['id-process', 'id-http', 'id-later']) refresher.used(id)
+  await until('it is stored', () => stored.length === 2)
+  refresher.used('id-process')
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  assert.deepEqual(read, ['http', 'process'], 'what was registered since has been read then')
+})
+
+test('CR-A5: without an interval nothing is read after the start', async (t) => {
+  const { refresher, read } = open(t)
+  refresher.start()
+  refresher.used('id-a')
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  assert.deepEqual(read, [])
+})
