@@ -170,8 +170,10 @@ export default fp<GuardPluginOptions>(
       if (origin !== undefined && !(guarded ? origins.changes(origin, host) : origins.may(origin, host))) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
       }
-      if (origin !== undefined && origins.reads(origin)) setCorsHeaders(reply, origin)
-      if (guarded && origin === undefined && site !== 'same-origin' && site !== 'none') {
+      // a page of our own host with another scheme is not ours: the browser says so
+      const isListed = origin !== undefined && origins.reads(origin)
+      if (isListed) setCorsHeaders(reply, origin)
+      if (guarded && !isListed && site !== 'same-origin' && site !== 'none') {
         throw forbidden('requests from other sites are not allowed')
       }
     }

@@ -5,6 +5,7 @@ import { errorsReference } from '../../src/reference/errors.ts'
 import { httpReference, type Document as HttpDocument } from '../../src/reference/http.ts'
 import { limitsReference } from '../../src/reference/limits.ts'
 import { startApp } from '../app.ts'
+import { routesOf } from '../routes.ts'
 
 interface Document {
   readonly openapi: string
@@ -53,22 +54,3 @@ test('every REST route is in the document, with a summary and what it answers', 
     for (const status of [...named, ...switched]) assert.ok(statuses.includes(status), `${method} ${url} ${status}`)
   }
 })
-
-/** Fastify prints a tree: `├── api/v0/ (GET)` with the children's parts indented below their parent's. */
-function routesOf(tree: string): { method: string; url: string }[] {
-  const routes: { method: string; url: string }[] = []
-  const parents: string[] = []
-  for (const line of tree.split('\n')) {
-    const match = /^((?:│ {3}| {4})*)(?:├── |└── )(\S*)(?: \(([A-Z, ]+)\))?/.exec(line)
-    if (!match) continue
-    const [, indent = '', part = '', methods] = match
-    const depth = indent.length / 4
-    const url = `${parents[depth - 1] ?? ''}${part}`
-    parents[depth] = url
-    for (const method of methods?.split(', ') ?? []) {
-      if (method !== 'HEAD' && method !== 'OPTIONS') routes.push({ method: method.toLowerCase(), url })
-    }
-  }
-  assert.ok(routes.length > 40, 'the tree could not be read')
-  return routes
-}
