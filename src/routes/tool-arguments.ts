@@ -19,3 +19,20 @@ export function toolArguments(text: string, takesArguments: () => boolean): stri
   }
   return `{${others.map(({ keyStart, end }) => text.slice(keyStart, end)).join(',')}}`
 }
+
+/**
+ * The same where the caller says that they are in the object `arguments`: nothing of the tool's schema is taken into
+ * account, so that any tool can be called, also one with parameters called `name` and `arguments`.
+ */
+export function wrappedArguments(text: string): string {
+  const all = members(text)
+  const given = all.filter(({ key }) => key === 'arguments')
+  if (all.length - given.length > 1) {
+    throw invalid('with "arguments=object" the body holds "name" and "arguments", each once, and nothing else')
+  }
+  const [only] = given
+  if (!only) return '{}'
+  if (given.length > 1) throw invalid('"arguments" is given more than once')
+  if (!isObject(text, only)) throw invalid('"arguments" must be an object')
+  return text.slice(only.start, only.end)
+}

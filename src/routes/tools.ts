@@ -3,10 +3,10 @@ import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { textOf } from '../plugins/json-body.ts'
 import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
-import { Tool, ToolCall, ToolResult } from '../schemas/tool.ts'
+import { Tool, ToolCall, ToolCallQuery, ToolResult } from '../schemas/tool.ts'
 import { departureOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
-import { toolArguments } from './tool-arguments.ts'
+import { toolArguments, wrappedArguments } from './tool-arguments.ts'
 
 const tags = ['tools']
 const config = { access: 'user' } as const
@@ -52,13 +52,18 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Call a tool',
         description: 'A tool that fails by its own logic is 200 with `isError`.',
+        querystring: ToolCallQuery,
         body: ref(ToolCall),
         response: { 200: ref(ToolResult), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
       }
     },
     async (request, reply) => {
       const { name } = request.body
-      const args = toolArguments(textOf(request), () => gateway.hasToolProperty(name, 'arguments'))
+      const text = textOf(request)
+      const args =
+        request.query.arguments === 'object'
+          ? wrappedArguments(text)
+          : toolArguments(text, () => gateway.hasToolProperty(name, 'arguments'))
       return sendJson(reply, await gateway.invoke(callerOf(request), name, args, departureOf(reply)))
     }
   )

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { OpenObject, Text } from './shared.ts'
+import { OpenObject, StringEnum, Text } from './shared.ts'
 
 /** Contract 2.3; the upstream's definition is complete, so members that are not listed here can be there too. */
 export const Tool = Type.Object(
@@ -24,10 +24,21 @@ export const ToolCall = Type.Object(
     $id: 'ToolCall',
     additionalProperties: true,
     description:
-      "The tool's arguments are the other members. If the only other member is an object called `arguments`, and the tool has no parameter of that name, that object holds the arguments: so a tool with a parameter called `name` can be called."
+      "The tool's arguments are the other members. If the only other member is an object called `arguments`, and the tool has no parameter of that name, that object holds the arguments: so a tool with a parameter called `name` can be called. With `?arguments=object` they are in `arguments`, whatever the tool's parameters are called."
   }
 )
 export type ToolCall = Static<typeof ToolCall>
+
+/** For tools with parameters called both `name` and `arguments`, and for callers that do not want to look. */
+export const ToolCallQuery = Type.Object({
+  arguments: Type.Optional(
+    StringEnum(['beside', 'object'] as const, {
+      default: 'beside',
+      description:
+        "Place of the tool's arguments in the body: `beside` the name, or in the `object` called `arguments`, beside which there is only the name then"
+    })
+  )
+})
 
 /** Contract 2.4. */
 export const ToolResult = Type.Object(

@@ -5,7 +5,7 @@ import { type JsonObject, parseJson } from '../../dashboard/src/form/json.ts'
 import { promptSchema } from '../../dashboard/src/prompts/prompt-schema.ts'
 import { expandTemplate, templateVariables } from '../../dashboard/src/resources/template.ts'
 import { annotationsOf } from '../../dashboard/src/tools/annotations.ts'
-import { asCli, asCurl, asJsonRpc, invokeBody } from '../../dashboard/src/tools/copies.ts'
+import { asCli, asCurl, asJsonRpc, invokeRequest } from '../../dashboard/src/tools/copies.ts'
 import { definitionText, diffLines, hunksOf } from '../../dashboard/src/tools/diff.ts'
 import { everything, filterFrom, filterQuery } from '../../dashboard/src/tools/filter.ts'
 import { chosenOf, entriesOf, listItems, summary, toggledAll } from '../../dashboard/src/tools/list.ts'
@@ -109,14 +109,15 @@ test('hints are told as they were given, and a read-only tool is neither destruc
   ])
 })
 
-const call = (args: string, schema: unknown = {}) => ({ name: 's__t', args: parseJson(args) as JsonObject, schema })
+const call = (args: string) => ({ name: 's__t', args: parseJson(args) as JsonObject })
 
 test('arguments lie beside the name, and in "arguments" where they would be taken for something else', () => {
-  assert.deepEqual(invokeBody(call('{"a":1}')), { name: 's__t', a: 1 })
-  assert.deepEqual(invokeBody(call('{"name":"x","a":1}')), { name: 's__t', arguments: { name: 'x', a: 1 } })
-  assert.deepEqual(invokeBody(call('{"arguments":{"a":1}}')), { name: 's__t', arguments: { arguments: { a: 1 } } })
-  const own = { properties: { arguments: { type: 'object' } } }
-  assert.deepEqual(invokeBody(call('{"arguments":{"a":1}}', own)), { name: 's__t', arguments: { a: 1 } })
+  const path = '/api/v0/tools/invoke'
+  assert.deepEqual(invokeRequest(call('{"a":1}')), { path, body: { name: 's__t', a: 1 } })
+  for (const text of ['{"name":"x","a":1}', '{"arguments":{"a":1}}', '{"name":"x","arguments":{}}']) {
+    const body = { name: 's__t', arguments: parseJson(text) }
+    assert.deepEqual(invokeRequest(call(text)), { path: `${path}?arguments=object`, body }, text)
+  }
 })
 
 test('a copied command is one that a shell reads as it was meant', () => {

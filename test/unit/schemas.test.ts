@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { AppError } from '../../src/errors.ts'
 import { toServerConfig } from '../../src/routes/server-config.ts'
-import { toolArguments } from '../../src/routes/tool-arguments.ts'
+import { toolArguments, wrappedArguments } from '../../src/routes/tool-arguments.ts'
 import { namedSchemas } from '../../src/schemas/named.ts'
 import type { ServerInput } from '../../src/schemas/server.ts'
 import { cpuMs } from '../cpu.ts'
@@ -108,6 +108,22 @@ test('arguments that are no object, or that are not alone, are arguments like an
 test('a name that is given twice is refused, however it is written', () => {
   for (const text of ['{"name":"a","name":"b"}', '{"name":"a","n\\u0061me":"b"}']) {
     assert.throws(() => toolArguments(text, never), { statusCode: 400 })
+  }
+})
+
+test('CR-F12: arguments that are said to be in an object are that object, byte for byte, whatever the parameters are called', () => {
+  const args = '{ "name":1e400, "arguments" : {"name":"x"}}'
+  assert.equal(wrappedArguments(`{"arguments":${args}, "name":"x__y"}`), args)
+  assert.equal(wrappedArguments('{"name":"x__y"}'), '{}')
+  for (const text of [
+    '{"name":"x","arguments":[1]}',
+    '{"name":"x","arguments":null}',
+    '{"name":"x","a":1}',
+    '{"name":"x","arguments":{},"a":1}',
+    '{"name":"x","name":"y","arguments":{}}',
+    '{"name":"x","arguments":{},"arg\\u0075ments":{}}'
+  ]) {
+    assert.throws(() => wrappedArguments(text), { statusCode: 400 }, text)
   }
 })
 

@@ -1,23 +1,26 @@
-import { isJsonObject, printJson, type Json, type JsonObject } from '../form/json.ts'
-import { keywordsOf } from '../form/schema.ts'
+import { printJson, type Json, type JsonObject } from '../form/json.ts'
 
 /** What is called with what. */
 export interface Call {
   /** Qualified. */
   readonly name: string
   readonly args: JsonObject
-  readonly schema: unknown
 }
 
-/**
- * Body of `POST /api/v0/tools/invoke`: arguments lie beside `name`, or in `arguments` where they would be taken for
- * something else (decisions "Tools").
- */
-export function invokeBody({ name, args, schema }: Call): JsonObject {
-  const hasOwnArguments = Object.hasOwn(keywordsOf(keywordsOf(schema).properties), 'arguments')
-  const isAlone = Object.keys(args).length === 1 && isJsonObject(args.arguments)
-  const isWrapped = Object.hasOwn(args, 'name') || (isAlone && !hasOwnArguments)
-  return isWrapped ? { name, arguments: args } : { name, ...args }
+interface Request {
+  /** With the query. */
+  readonly path: string
+  readonly body: JsonObject
+}
+
+const INVOKE = '/api/v0/tools/invoke'
+
+/** Arguments lie beside `name`, or in `arguments` where they would be taken for something else (decisions "Tools"). */
+export function invokeRequest({ name, args }: Call): Request {
+  const isWrapped = Object.hasOwn(args, 'name') || Object.hasOwn(args, 'arguments')
+  return isWrapped
+    ? { path: `${INVOKE}?arguments=object`, body: { name, arguments: args } }
+    : { path: INVOKE, body: { name, ...args } }
 }
 
 /** One word for a POSIX shell. */
@@ -32,7 +35,10 @@ export const postCurl = (path: string, body: Json, origin: string): string =>
     `-d ${shellWord(printJson(body, 0))}`
   ].join(' \\\n  ')
 
-export const asCurl = (call: Call, origin: string): string => postCurl('/api/v0/tools/invoke', invokeBody(call), origin)
+export function asCurl(call: Call, origin: string): string {
+  const { path, body } = invokeRequest(call)
+  return postCurl(path, body, origin)
+}
 
 export const asCli = ({ name, args }: Call, program: string): string =>
   `${program} invoke ${shellWord(name)} --input ${shellWord(printJson(args, 0))}`

@@ -12,7 +12,7 @@ import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { annotationsOf } from './annotations.ts'
 import { ItemNotices } from './change-notice.tsx'
-import { asCli, asCurl, asJsonRpc, invokeBody } from './copies.ts'
+import { asCli, asCurl, asJsonRpc, invokeRequest } from './copies.ts'
 import { ItemHead } from './item-head.tsx'
 import { ItemTags } from './item-tags.tsx'
 import { RecentCalls } from './recent-calls.tsx'
@@ -98,7 +98,7 @@ function ToolFacts({ tool }: { tool: ToolView }) {
 
 function TryIt({ tool }: { tool: ToolView }) {
   const { canonical_name: name, input_schema: schema } = tool
-  const call = (args: JsonObject) => ({ name, args, schema })
+  const call = (args: JsonObject) => ({ name, args })
   const isDestructive = annotationsOf(tool.annotations).includes('destructive')
   return (
     <Runner
@@ -107,7 +107,10 @@ function TryIt({ tool }: { tool: ToolView }) {
       schema={schema}
       action="Call tool"
       failed="The tool was not called."
-      run={(args, signal) => ask('/api/v0/tools/invoke', invokeBody(call(args)), signal)}
+      run={(args, signal) => {
+        const { path, body } = invokeRequest(call(args))
+        return ask(path, body, signal)
+      }}
       copies={{
         'Copy as curl': (args) => asCurl(call(args), location.origin),
         'Copy as CLI': (args) => asCli(call(args), PRODUCT),

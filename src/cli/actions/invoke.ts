@@ -74,9 +74,8 @@ export const invoke: Action<Flags> = async (cli, [name = ''], flags) => {
     ...(flags.input === undefined ? {} : await fromInput(cli, flags.input)),
     ...(flags.arg === undefined ? {} : await fromArgs(cli, name, flags.arg))
   }
-  // the arguments are members beside `name`; one that is called so needs the other form
-  const body = 'name' in args ? { name, arguments: args } : { ...args, name }
-  const sent = cli.api.send<Static<typeof ToolResult>>('POST', '/api/v0/tools/invoke', body, { timeoutMs })
+  const path = withQuery('/api/v0/tools/invoke', { arguments: 'object' })
+  const sent = cli.api.send<Static<typeof ToolResult>>('POST', path, { name, arguments: args }, { timeoutMs })
   const answer = await suggesting(cli, 'tool', name, sent)
   const text = await asText(cli, answer.body.content, flags.save)
   await cli.show(answer, { table: () => text, names: () => [name] })
