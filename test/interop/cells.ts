@@ -1,9 +1,9 @@
 import type { Launch } from '../conformance/servers.ts'
 import type { Gateway } from './gateway.ts'
 import { type Difference, explanationOf } from './known.ts'
-import { type Feature, type Outcomes, features, startServer, tryFeatures } from './outcomes.ts'
-import type { Client, Server, Transport } from './programs.ts'
-import type { Scenario } from './scenarios.ts'
+import { type Feature, type Outcomes, features, readOutcomes, startServer, tryFeatures } from './outcomes.ts'
+import { type Client, type Server, type Transport, servers } from './programs.ts'
+import { type Scenario, find } from './scenarios.ts'
 
 export const verdicts = {
   same: 'the same as direct',
@@ -29,7 +29,8 @@ export interface Row {
 /** Remembers what each client does without a gateway, for each server and transport. */
 export function createDirect(launch: Launch) {
   const known = new Map<string, Promise<Outcomes>>()
-  return ({ client, clientTransport, server, serverTransport }: Scenario): Promise<Outcomes> => {
+  return ({ client, clientTransport, server: behind, serverTransport }: Scenario): Promise<Outcomes> => {
+    const server = behind.withoutOAuth === undefined ? behind : find(servers, behind.withoutOAuth)
     const transport = directTransport(client, clientTransport, server, serverTransport)
     const key = [client.name, server.name, transport].join(' ')
     const found = known.get(key) ?? tryDirect(launch, client, server, transport)
@@ -60,12 +61,13 @@ async function tryDirect(launch: Launch, client: Client, server: Server, transpo
 async function tryThrough(launch: Launch, gateway: Gateway, scenario: Scenario): Promise<Outcomes> {
   const target = await startServer(launch, scenario.server, scenario.serverTransport)
   try {
-    const { url, args, remove } = await gateway.register(scenario, target)
+    const { url, args } = await gateway.register(scenario, target)
     const through = { transport: scenario.clientTransport, url, ledger: target.ledger }
-    const outcomes = await tryFeatures(launch, scenario.client, through, args)
-    await remove()
-    return outcomes
+    return await tryFeatures(launch, scenario.client, through, args)
+  } catch (error) {
+    return readOutcomes('', error instanceof Error ? error.message : String(error))
   } finally {
+    await gateway.clear(scenario)
     await target.stop()
   }
 }

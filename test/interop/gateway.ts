@@ -10,15 +10,11 @@ import { here } from './toolchains.ts'
 
 /** A gateway of the build, in one mode, with a second server in scope. */
 export interface Gateway {
-  /** Registers the server of a scenario. Resolves with what its client needs, and what takes it away again. */
-  readonly register: (scenario: Scenario, target: Target) => Promise<Registered>
+  /** Registers the server of a scenario, and signs in to it where it needs that. Resolves with what its client needs. */
+  readonly register: (scenario: Scenario, target: Target) => Promise<{ url: string; args: readonly string[] }>
+  /** Takes away what was registered. */
+  readonly clear: (scenario: Scenario) => Promise<void>
   readonly stop: () => Promise<void>
-}
-
-export interface Registered {
-  readonly url: string
-  readonly args: readonly string[]
-  readonly remove: () => Promise<void>
 }
 
 const name = 'up'
@@ -38,23 +34,26 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
   })
   await ready(started, async () => (await fetch(`${origin}/ready`)).status < 500)
   const tokens = mode === 'enterprise' ? await initialise(origin) : undefined
-  const send = (method: string, path: string, body?: object) => request(origin + path, method, body, tokens?.admin)
+  const send: Send = (method, path, body) => request(origin + path, method, body, tokens?.admin)
   const side = { name: 'side', transport: 'streamable_http', url: await startFixture(launch, 'http') }
   await send('POST', '/api/v0/servers', side)
   return {
     register: async (scenario, target) => {
-      await send('POST', '/api/v0/servers', registration(scenario, target))
+      const answer = await send('POST', '/api/v0/servers', registration(scenario, target))
+      if (answer?.authorization_required) await signIn(send, answer.authorization_required)
       const isGroup = scenario.view === 'group'
       if (isGroup) await send('POST', '/api/v0/tool-groups', { name, included_servers: [name], tool_names: 'bare' })
       const base = isGroup ? `${origin}/v0/groups/${name}` : origin
       return {
         url: `${base}/${scenario.clientTransport === 'sse' ? 'sse' : 'mcp'}`,
-        args: [...(isGroup ? [] : ['--prefix', `${name}__`]), ...(tokens ? ['--token', tokens.client] : [])],
-        remove: async () => {
-          if (isGroup) await send('DELETE', `/api/v0/tool-groups/${name}`)
-          await send('DELETE', `/api/v0/servers/${name}`)
-        }
+        args: [...(isGroup ? [] : ['--prefix', `${name}__`]), ...(tokens ? ['--token', tokens.client] : [])]
       }
+    },
+    clear: async ({ view }) => {
+      // what was not registered cannot be taken away
+      const remove = (path: string) => send('DELETE', path).catch(() => undefined)
+      if (view === 'group') await remove(`/api/v0/tool-groups/${name}`)
+      await remove(`/api/v0/servers/${name}`)
     },
     stop: async () => {
       await started.stop()
@@ -63,8 +62,30 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
   }
 }
 
-function registration({ sessionMode, serverTransport }: Scenario, { url, ledger }: Target): object {
-  const server = { name, session_mode: sessionMode }
+type Send = (method: string, path: string, body?: object) => Promise<Answer | undefined>
+
+interface Answer {
+  readonly admin_access_token: string
+  readonly access_token: string
+  readonly authorization_required?: { readonly session_id: string; readonly authorization_url: string }
+}
+
+/** Does what the browser of a user would: an authorization server of a test asks nobody. */
+async function signIn(send: Send, wanted: NonNullable<Answer['authorization_required']>) {
+  const response = await fetch(wanted.authorization_url, { redirect: 'manual' })
+  const back = new URL(response.headers.get('location') ?? '', redirectUri).searchParams
+  const code = back.get('code')
+  if (code === null) throw new Error(`authorization: ${response.status} ${String(back)}`)
+  const iss = back.get('iss')
+  const body = { code, state: back.get('state'), ...(iss !== null && { iss }) }
+  await send('POST', `/api/v0/upstream_oauth/sessions/${wanted.session_id}/complete`, body)
+}
+
+const redirectUri = 'http://127.0.0.1:1/callback'
+
+function registration({ server: { withoutOAuth }, sessionMode, serverTransport }: Scenario, { url, ledger }: Target) {
+  const oauth = withoutOAuth === undefined ? {} : { oauth_redirect_uri: redirectUri }
+  const server = { name, session_mode: sessionMode, ...oauth }
   if (serverTransport !== 'stdio')
     return { ...server, transport: serverTransport === 'sse' ? 'sse' : 'streamable_http', url }
   const [command, ...args] = JSON.parse(url) as string[]
@@ -72,13 +93,14 @@ function registration({ sessionMode, serverTransport }: Scenario, { url, ledger 
 }
 
 async function initialise(origin: string) {
-  const { admin_access_token: admin } = (await request(`${origin}/init`, 'POST')) as { admin_access_token: string }
+  const admin = (await request(`${origin}/init`, 'POST'))?.admin_access_token
   const body = { name: 'interop', allowed_servers: ['*'] }
-  const made = (await request(`${origin}/api/v0/clients`, 'POST', body, admin)) as { access_token: string }
+  const made = await request(`${origin}/api/v0/clients`, 'POST', body, admin)
+  if (admin === undefined || made === undefined) throw new Error('the gateway gave no tokens')
   return { admin, client: made.access_token }
 }
 
-async function request(url: string, method: string, body?: object, token?: string): Promise<unknown> {
+async function request(url: string, method: string, body?: object, token?: string): Promise<Answer | undefined> {
   const response = await fetch(url, {
     method,
     headers: {
@@ -89,5 +111,5 @@ async function request(url: string, method: string, body?: object, token?: strin
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`${method} ${new URL(url).pathname}: ${response.status} ${text}`)
-  return text === '' ? undefined : JSON.parse(text)
+  return text === '' ? undefined : (JSON.parse(text) as Answer)
 }

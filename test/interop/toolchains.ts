@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { start } from '../conformance/processes.ts'
 
 /** What a foreign program needs before it can be started. */
-export const toolchains = ['node', 'python-1', 'python-2', 'go'] as const
+export const toolchains = ['node', 'python-1', 'python-2', 'fastmcp-3', 'fastmcp-4', 'go', 'java'] as const
 export type Toolchain = (typeof toolchains)[number]
 
 export const here = fileURLToPath(new URL('.', import.meta.url))
@@ -18,7 +18,7 @@ export const built = (toolchain: Toolchain) => join(cache, toolchain)
 /** Installs and builds what is not there yet, from pinned versions. Resolves with the reason where it cannot. */
 export async function prepare(toolchain: Toolchain): Promise<string | undefined> {
   if (toolchain === 'node') return undefined
-  const { sources, install } = recipes[toolchain === 'go' ? toolchain : 'python']
+  const { sources, install } = recipes[toolchain === 'go' || toolchain === 'java' ? toolchain : 'python']
   return prepareFrom(toolchain, sources(toolchain), install)
 }
 
@@ -30,11 +30,13 @@ interface Recipe {
   readonly install: Install
 }
 
-const offer = join(here, 'offer.json')
+export const offer = join(here, 'offer.json')
+const javaSources = 'src/main/java/towpath/interop'
 
 const recipes = {
   python: { sources: (toolchain) => [join(here, 'requirements', `${toolchain}.txt`)], install: installPython },
-  go: { sources: () => [join(here, 'go/'), offer], install: buildGo }
+  go: { sources: () => [join(here, 'go/'), offer], install: buildGo },
+  java: { sources: () => [join(here, 'java/pom.xml'), join(here, `java/${javaSources}/`)], install: buildJava }
 } satisfies Record<string, Recipe>
 
 /** Runs `install` unless the folder was filled from the same sources. */
@@ -75,6 +77,12 @@ async function buildGo(_toolchain: Toolchain, folder: string) {
   await cp(join(here, 'go'), sources, { recursive: true })
   await cp(offer, join(sources, 'offer.json'))
   return run('go', ['-C', sources, 'build', '-mod=readonly', '-o', join(folder, 'interop'), '.'])
+}
+
+async function buildJava(_toolchain: Toolchain, folder: string) {
+  if ((await run('mvn', ['-version'])) !== undefined) return 'needs Java 17 or newer and Maven 3.8 or newer'
+  await cp(join(here, 'java'), folder, { recursive: true })
+  return run('mvn', ['-q', '-B', '-f', join(folder, 'pom.xml'), 'package'])
 }
 
 /** Resolves with what the command said when it failed. */
