@@ -74,3 +74,23 @@ test('while calls wait for their callers the next go on beside them, four in all
   for (const turn of turns) (await turn).done()
   assert.equal((await exclusive.take('a', newCall())).lane, 0)
 })
+
+test('CR-F1: the clock of a call that waits stands while each lane waits for its caller, and only then', async () => {
+  const exclusive = createExclusive()
+  const askers = Array.from({ length: 4 }, newCall)
+  const turns = []
+  for (const call of askers) {
+    turns.push(await exclusive.take('a', call))
+    call.hold()
+  }
+  const waiting = newCall()
+  const turn = exclusive.take('a', waiting)
+  assert.equal(waiting.isHeld, true, 'all lanes wait for their callers')
+  askers[2]!.resume()
+  assert.equal(waiting.isHeld, false, 'one goes on')
+  askers[2]!.hold()
+  assert.equal(waiting.isHeld, true, 'it asks again')
+  turns[1]!.done()
+  assert.equal((await turn).lane, 1, 'the free lane is taken')
+  assert.equal(waiting.isHeld, false, 'it has its turn')
+})

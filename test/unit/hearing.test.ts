@@ -131,15 +131,46 @@ test('streams that are always late are asked for and waited for only a moment, b
 
 const atHome = async (): Promise<Answer> => ({ kind: 'result', body: Payload.of('{"of":"home"}') })
 
-test('what belongs to no call goes home', async () => {
+test('CR-F1: what is asked goes home, call or no call, and what is said where no call is under way', async () => {
   const { hearing, streams, broadcasts, ask } = open(false, { home: atHome })
   const { call, heard } = newCall('a')
   await hearing.add(call)
-  assert.equal(await ask(), '{"of":"a"}')
+  assert.equal(await ask(), '{"of":"home"}')
   hearing.delete(call)
   assert.equal(await ask(), '{"of":"home"}')
   for (const method of ['notifications/message', 'notifications/progress']) streams[0]!.sink.notify(method, '{}')
   assert.deepEqual([broadcasts, heard], [['notifications/message'], []])
+})
+
+test('CR-F1: while the session asks, the clock of each call stands, also of one that begins, until the answer', async () => {
+  let answer: (value: Answer) => void = () => {}
+  const underway: number[] = []
+  const { hearing, ask } = open(false, {
+    home(_method, _params, _asking, calls) {
+      underway.push(calls.length)
+      return new Promise((resolve) => (answer = resolve))
+    }
+  })
+  const [early, late, brief] = [newCall('early').call, newCall('late').call, newCall('brief').call]
+  await hearing.add(early)
+  const asked = ask()
+  await hearing.add(late)
+  await hearing.add(brief)
+  hearing.delete(brief)
+  assert.deepEqual([early.isHeld, late.isHeld, brief.isHeld, underway], [true, true, false, [1]], 'before the answer')
+  answer(await atHome())
+  await asked
+  assert.deepEqual([early.isHeld, late.isHeld], [false, false], 'after it')
+})
+
+test('that a session asks while calls are under way is remembered for the others of its server', async () => {
+  const known = unknownStreams()
+  const { hearing, ask } = open(true, { known })
+  await ask()
+  assert.equal(known.hasAsked, false, 'it could not be of a call')
+  await hearing.add(newCall('a').call)
+  await ask()
+  assert.equal(known.hasAsked, true, 'it may be of the call')
 })
 
 test('a stream that broke is opened again without a call where somebody is at home, each time later', async (t) => {

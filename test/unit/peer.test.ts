@@ -230,6 +230,35 @@ test('a request of the upstream without a call goes to the connection, else it i
   assert.deepEqual(listing.written, ['{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}'])
 })
 
+test('CR-F1: where somebody is at home each question goes there, and the end of a call takes none back', async () => {
+  const answers: ((value: Answer) => void)[] = []
+  const withdrawn: number[] = []
+  const { peer, receive, written } = startPeer({
+    onRequest: () => (_method, _params, asking, underway) => {
+      asking.onWithdraw = () => void withdrawn.push(underway.length)
+      return new Promise((resolve) => void answers.push(resolve))
+    }
+  })
+  const [first, second] = [new Call(echo, silentSink), new Call(echo, silentSink)]
+  void peer.send(first)
+  const other = peer.send(second)
+  for (const id of [7, 8]) receive(`{"jsonrpc":"2.0","id":${id},"method":"roots/list"}`)
+  assert.deepEqual([first.isHeld, second.isHeld], [true, true], 'the clocks of all calls stand')
+  receive('{"jsonrpc":"2.0","id":1,"result":{}}')
+  answers[0]!({ kind: 'result', body: Payload.of('{"of":7}') })
+  await settled()
+  assert.equal(second.isHeld, true, 'one is still open')
+  answers[1]!({ kind: 'result', body: Payload.of('{"of":8}') })
+  await settled()
+  assert.deepEqual([first.isHeld, second.isHeld, withdrawn], [false, false, []], 'none is open')
+  assert.deepEqual(written.slice(2), [
+    '{"jsonrpc":"2.0","id":7,"result":{"of":7}}',
+    '{"jsonrpc":"2.0","id":8,"result":{"of":8}}'
+  ])
+  peer.fail(new UpstreamFailure('unreachable', 'over'))
+  await assert.rejects(other)
+})
+
 test('a caller that fails to answer costs the upstream an error, not the conversation', async () => {
   const { peer, receive, written } = startPeer()
   const { sink } = recordingSink({ request: () => Promise.reject(new Error('stream is gone')) })

@@ -9,9 +9,14 @@ import { labelled, needsLabel } from './label.ts'
 import { listenerOf } from './listen.ts'
 import { logMessage } from './log-message.ts'
 import { createPushes, type Push } from './push.ts'
+import type { Responder } from './responder.ts'
 import type { Session } from './session.ts'
+import { CallSink } from './sink.ts'
 
-/** Questions outside of calls that one client may have open, and those of one server among them; more are refused. */
+/**
+ * Questions that one client may have open besides one for each of its calls, and those of one server among them; more are
+ * refused.
+ */
 const MAX_OPEN = 100
 const MAX_OPEN_PER_SERVER = 25
 
@@ -19,6 +24,14 @@ const tooMany = errorAnswer(-32603, 'Too many requests at a time')
 
 /** Whom the upstream sessions of an MCP session belong to. */
 export const ownerOf = ({ id }: Session) => `session:${id}`
+
+/** A client may have no other stream than those of its calls: of them the oldest that is open. */
+function streamOf(underway: readonly Call[]): Responder | null {
+  for (const { sink } of underway) {
+    if (sink instanceof CallSink && !sink.stream.isEnded) return sink.stream
+  }
+  return null
+}
 
 /** What belongs to no call goes on the session's newest stream (proxy page 2.7), of servers that its client may see. */
 function createHome({ edge, caller, endpoint }: Exchange, session: Session): Home {
@@ -39,14 +52,16 @@ function createHome({ edge, caller, endpoint }: Exchange, session: Session): Hom
         if (logged !== undefined) listenerOf(session)?.message(logged)
       }
     },
-    async request(server, method, params, asking) {
+    async request(server, method, params, asking, underway = []) {
       const scope = scopeWith(server)
       if (!scope || !mayAsk(session.capabilities, method, params)) return methodNotFound
       const ofServer = [...open.values()].filter((from) => from === server).length
-      if (open.size >= MAX_OPEN || ofServer >= MAX_OPEN_PER_SERVER) return tooMany
-      edge.elicitations.note(server, params, { session, reply: null })
+      if (open.size >= MAX_OPEN + session.calls.size || ofServer >= MAX_OPEN_PER_SERVER + underway.length)
+        return tooMany
+      const stream = () => streamOf(underway)
+      edge.elicitations.note(server, params, { session, reply: stream() })
       session.pushes ??= createPushes(session)
-      const push = session.pushes.ask(null, method, needsLabel(scope) ? labelled(method, params, server) : params)
+      const push = session.pushes.ask(stream, method, needsLabel(scope) ? labelled(method, params, server) : params)
       open.set(push, server)
       asking.onWithdraw = push.cancel
       try {

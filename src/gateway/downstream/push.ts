@@ -26,8 +26,8 @@ export interface Push {
 
 /** Requests of upstreams to the client of one session, under ids of our own (proxy page 5). */
 export interface Pushes {
-  /** `stream` is the call's own, if it belongs to one; where it is gone the session's newest takes its place. */
-  ask(stream: Responder | null, method: string, params: string): Push
+  /** `own` gives the stream of the call that it belongs to, if it does; where it is gone the session's newest takes its place. */
+  ask(own: () => Responder | null, method: string, params: string): Push
   /** A response that the client posted; false where nothing waits for it. */
   settle(message: Message): boolean
   /** The session is over. */
@@ -65,9 +65,10 @@ export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
     waiting.resolve(answer)
     return true
   }
-  const openStream = async (own: Responder | null, id: string): Promise<Responder | undefined> => {
+  const openStream = async (own: () => Responder | null, id: string): Promise<Responder | undefined> => {
     for (let left = STREAM_WAIT_MS; left > 0 && pending.has(id); left -= POLL_MS) {
-      if (own && !own.isEnded) return own
+      const stream = own()
+      if (stream && !stream.isEnded) return stream
       const newest = [...streams].at(-1)
       if (newest) return newest
       await delay(POLL_MS, undefined, { ref: false })

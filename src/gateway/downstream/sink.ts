@@ -7,6 +7,7 @@ import type { Exchange } from './exchange.ts'
 import { labelled, needsLabel } from './label.ts'
 import { logMessage, notification } from './log-message.ts'
 import { createPushes, type Push } from './push.ts'
+import type { Responder } from './responder.ts'
 
 const LOG_LEVEL = `${META}logLevel`
 
@@ -49,6 +50,11 @@ export class CallSink implements Sink {
     this.#exchange = exchange
     this.#server = server
     this.#token = token
+  }
+
+  /** Where the caller hears what belongs to the call. */
+  get stream(): Responder {
+    return this.#exchange.reply
   }
 
   /** The caller has been asked and will come back: what comes until then is kept for it, within bounds. */
@@ -122,7 +128,7 @@ export class CallSink implements Sink {
     if (!session) return this.asker?.ask(method, params, asking) ?? Promise.resolve(methodNotFound)
     edge.elicitations.note(this.#server.name, params, { session, reply })
     session.pushes ??= createPushes(session)
-    const push = session.pushes.ask(reply, method, params)
+    const push = session.pushes.ask(() => this.stream, method, params)
     const pushes = (this.#pushes ??= new Set())
     pushes.add(push)
     asking.onWithdraw = push.cancel

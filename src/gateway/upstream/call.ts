@@ -87,7 +87,7 @@ export class Call implements Held {
   /** Milliseconds that each progress adds. */
   idleMs = Infinity
   stopped: UpstreamFailure | null = null
-  /** Called when the clock is stopped. */
+  /** Called when the clock is stopped and when it goes on. */
   onHold: (() => void) | null = null
   #holds = 0
   #totalLeft = 0
@@ -128,6 +128,7 @@ export class Call implements Held {
     this.observation?.resume(now)
     this.idleDeadline = now + this.idleMs
     this.totalDeadline = now + this.#totalLeft
+    this.onHold?.()
   }
 
   /** Progress counts as life (proxy page 3.9); the total limit stays. */

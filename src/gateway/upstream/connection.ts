@@ -1,8 +1,13 @@
-import type { RequestHandler } from './asked.ts'
-import type { Answer, Call } from './call.ts'
+import type { Answer, Asking, Call } from './call.ts'
 import type { Opening } from './stages.ts'
 
 export type Era = 'legacy' | 'modern'
+
+/**
+ * Answers a request of an upstream that does not say which call it belongs to; both texts are JSON. `underway`: the calls
+ * of the connection, the oldest first.
+ */
+export type HomeHandler = (method: string, params: string, asking: Asking, underway: readonly Call[]) => Promise<Answer>
 
 /** What an opened connection told about its other side. */
 export interface Greeting {
@@ -35,8 +40,11 @@ export interface Connection {
   onClose: (() => void) | null
   /** Notifications that belong to no call, `notifications/tools/list_changed` for example. */
   onNotification: ((method: string, params: string) => void) | null
-  /** Answers requests of the upstream that belong to no call, where the transport can carry such; null: -32601. */
-  onRequest?: RequestHandler | null
+  /**
+   * Answers requests of the upstream that do not say which call they belong to, where the transport can carry such. Null:
+   * they are of the oldest call, and without one answered with -32601.
+   */
+  onRequest?: HomeHandler | null
   /**
    * From now on what the upstream asks outside of its calls' streams goes to the call under way that it must belong to;
    * `isMixed`: calls may be of several clients. Absent where there are no such streams.
@@ -68,6 +76,8 @@ export interface TransportClient {
    * basis is not for a new call. Undefined: nothing, or it is about to change.
    */
   readonly basis?: string | undefined
+  /** Whether the server has asked something without saying for which call, where it can say so. */
+  readonly hasAskedAside?: boolean
   /** Closes pools and whatever is still open, in the background. */
   close(): void
 }

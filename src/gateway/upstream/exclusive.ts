@@ -10,17 +10,25 @@ export interface Turn {
 
 /**
  * Calls that share something by key: one at a time, the others in order. While one waits for its caller, which may take
- * minutes, the next goes on in a lane of its own.
+ * minutes, the next goes on in a lane of its own. Where each lane waits for its caller the clocks of the others stand.
  */
 export interface Exclusive {
   /** Waits for the turn, but no longer than the call lives: then rejects with what stopped it. */
   take(key: string, call: Call): Promise<Turn>
 }
 
+/** A call that waits for its turn. */
+interface Waiting {
+  readonly call: Call
+  readonly go: (lane: number) => void
+  /** Its clock stands. */
+  isHeld: boolean
+}
+
 interface Lanes {
   /** Calls that have their turn, by lane. */
   readonly calls: (Call | undefined)[]
-  readonly queue: ((lane: number) => void)[]
+  readonly queue: Waiting[]
 }
 
 /** Each may be a process. */
@@ -36,12 +44,24 @@ function freeLane({ calls }: Lanes): number | undefined {
   return undefined
 }
 
+function setHeld(waiting: Waiting, isHeld: boolean): void {
+  if (waiting.isHeld === isHeld) return
+  waiting.isHeld = isHeld
+  if (isHeld) waiting.call.hold()
+  else waiting.call.resume()
+}
+
 function pump(lanes: Lanes): void {
-  while (lanes.queue.length > 0) {
+  const { calls, queue } = lanes
+  while (queue.length > 0) {
     const lane = freeLane(lanes)
-    if (lane === undefined) return
-    lanes.queue.shift()!(lane)
+    if (lane === undefined) break
+    const next = queue.shift()!
+    setHeld(next, false)
+    next.go(lane)
   }
+  const areAllAsked = calls.every((call) => call?.isHeld)
+  for (const waiting of queue) setHeld(waiting, areAllAsked)
 }
 
 export function createExclusive(): Exclusive {
@@ -55,9 +75,11 @@ export function createExclusive(): Exclusive {
         lanes.calls[lane] = call
         resolve(lane)
       }
-      lanes.queue.push(go)
+      const waiting: Waiting = { call, go, isHeld: false }
+      lanes.queue.push(waiting)
       call.onStop = (failure) => {
-        lanes.queue.splice(lanes.queue.indexOf(go), 1)
+        lanes.queue.splice(lanes.queue.indexOf(waiting), 1)
+        setHeld(waiting, false)
         reject(failure)
       }
       pump(lanes)

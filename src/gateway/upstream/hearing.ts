@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isBroadcast } from './asked.ts'
 import { methodNotFound, type Call, type Sink } from './call.ts'
+import { CommonClock } from './common-clock.ts'
 import type { HttpConnection } from './http-connection.ts'
 
 /** Some servers send the head of a stream with its first event only: they are waited for so long, */
@@ -15,11 +16,13 @@ const PROBE_EVERY = 16
 export interface Streams {
   /** The upstream has none (405). */
   isAbsent: boolean
+  /** Something was asked on one while calls were under way: nothing says by which. */
+  hasAsked: boolean
   /** How many in a row were not open in time. */
   late: number
 }
 
-export const unknownStreams = (): Streams => ({ isAbsent: false, late: 0 })
+export const unknownStreams = (): Streams => ({ isAbsent: false, hasAsked: false, late: 0 })
 
 const waitMs = ({ late }: Streams) => (late >= LATE_TIMES && late % PROBE_EVERY !== 0 ? LATE_MS : OPEN_MS)
 const FIRST_PAUSE_MS = 1_000
@@ -36,10 +39,12 @@ export interface Hearing {
 
 /**
  * Many servers ask on the session's own stream, not on the call's (the SDKs' `elicitInput`, `createMessage`, `listRoots`).
- * It belongs to the oldest call under way; `isMixed`, where calls may be of several clients, to a call that is alone.
+ * A question goes home where somebody is; else it belongs to the oldest call under way, and `isMixed`, where calls may be of
+ * several clients, to a call that is alone.
  */
 export function createHearing(connection: HttpConnection, isMixed: boolean, streams: Streams): Hearing {
   const calls = new Set<Call>()
+  const clock = new CommonClock(() => calls)
   let opening: Promise<void> | null = null
   let wasOpen = false
   let pauseMs = FIRST_PAUSE_MS
@@ -54,8 +59,12 @@ export function createHearing(connection: HttpConnection, isMixed: boolean, stre
       if (call) call.sink.notify(method, params)
       else connection.onNotification?.(method, params)
     },
-    request: async (method, params, asking = { onWithdraw: null }) =>
-      owner()?.sink.request(method, params, asking) ?? connection.onRequest?.(method, params, asking) ?? methodNotFound
+    async request(method, params, asking = { onWithdraw: null }) {
+      if (calls.size > 0) streams.hasAsked = true
+      const home = connection.onRequest
+      if (home) return clock.during(home(method, params, asking, [...calls]))
+      return owner()?.sink.request(method, params, asking) ?? methodNotFound
+    }
   }
   const reopen = () => {
     if (!connection.closed) opening ??= open()
@@ -88,8 +97,12 @@ export function createHearing(connection: HttpConnection, isMixed: boolean, stre
   return {
     add(call) {
       calls.add(call)
+      clock.begin(call)
       return streams.isAbsent ? undefined : (opening ??= open())
     },
-    delete: (call) => calls.delete(call)
+    delete(call) {
+      calls.delete(call)
+      clock.end(call)
+    }
   }
 }

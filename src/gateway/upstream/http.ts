@@ -194,6 +194,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (open.opening) open.opening.greetedAt = performance.now()
       return connect(shared, { era: 'legacy', ...(await handshake(shared, open, readOnce)) })
     },
+    get hasAskedAside() {
+      return shared.streams.hasAsked
+    },
     close() {
       for (const connection of connections) connection.close()
       pool.close()

@@ -2,6 +2,8 @@ import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, withMembers } from '../json.ts'
 import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call } from './call.ts'
+import { CommonClock } from './common-clock.ts'
+import type { HomeHandler } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import {
   addressOf,
@@ -29,8 +31,8 @@ export interface PeerOptions {
   readonly modernClientInfo?: string
   /** Notifications that belong to no call. `params` is JSON text, `{}` where there were none. */
   readonly onNotification: (method: string, params: string) => void
-  /** Requests that come while no call is under way; undefined: they are answered with -32601. */
-  readonly onRequest: () => RequestHandler | null
+  /** Answers requests, none of which says which call it belongs to; null: the oldest call does, without one -32601. */
+  readonly onRequest: () => HomeHandler | null
   /** Looks for secrets in each message that comes. Default: nothing is searched. */
   readonly screen?: Screen | null | undefined
 }
@@ -92,10 +94,14 @@ export function createPeer(options: PeerOptions): Peer {
     options.held
   )
 
+  const underway = () => [...pending.values()].map(({ call }) => call)
+  const clock = new CommonClock(underway)
+
   const settle = (id: number): Waiting | undefined => {
     const entry = pending.get(id)
     if (!entry) return undefined
     pending.delete(id)
+    clock.end(entry.call)
     entry.call.onStop = null
     return entry
   }
@@ -144,9 +150,9 @@ export function createPeer(options: PeerOptions): Peer {
   }
 
   const ask: RequestHandler = async (method, params, asking) => {
-    const call = oldestCall()
-    if (call) return call.sink.request(method, params, asking)
-    return onRequest()?.(method, params, asking) ?? methodNotFound
+    const home = onRequest()
+    if (home) return clock.during(home(method, params, asking, underway()))
+    return oldestCall()?.sink.request(method, params, asking) ?? methodNotFound
   }
 
   const take = (message: Message) => {
@@ -183,6 +189,7 @@ export function createPeer(options: PeerOptions): Peer {
       const id = ++lastId
       return new Promise<Answer>((resolve, reject) => {
         pending.set(id, { call, resolve, reject })
+        clock.begin(call)
         call.onStop = (failure) => stop(id, failure)
         write(requestText(id, call), (failure) => settle(id)?.reject(failure))
       })

@@ -1,6 +1,5 @@
 import { PRODUCT } from '../../domain/product.ts'
-import type { RequestHandler } from './asked.ts'
-import type { Connection, OpenOptions, TransportClient } from './connection.ts'
+import type { Connection, HomeHandler, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { statusFailure } from './http-failure.ts'
 import { type HttpPool, type Posted, createHttpPool } from './http-pool.ts'
@@ -11,8 +10,7 @@ import { type Peer, createPeer } from './peer.ts'
 import { type SseStream, openSseStream } from './sse-stream.ts'
 
 export interface SseConnection extends Connection {
-  /** Answers requests of the upstream that come while no call is under way; null: -32601. */
-  onRequest: RequestHandler | null
+  onRequest: HomeHandler | null
 }
 
 export interface SseClient extends TransportClient {

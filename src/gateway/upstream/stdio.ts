@@ -1,5 +1,4 @@
-import type { RequestHandler } from './asked.ts'
-import type { Connection, OpenOptions, TransportClient } from './connection.ts'
+import type { Connection, HomeHandler, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { clientInfo, discover, initialize } from './peer-opening.ts'
 import { createPeer } from './peer.ts'
@@ -19,7 +18,7 @@ export interface StdioOptions extends ProcessSettings {
 export interface StdioConnection extends Connection {
   readonly pid: number
   /** Answers requests of the server that come while no call is under way; null: -32601. */
-  onRequest: RequestHandler | null
+  onRequest: HomeHandler | null
   /** Resolves when nothing of the process tree is left, some six seconds after `close` at the latest. */
   readonly ended: Promise<void>
 }

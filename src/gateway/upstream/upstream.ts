@@ -76,15 +76,16 @@ export function chooseEra(
 const canBeAsked = (capabilities: string) => /"(sampling|elicitation|roots)"/.test(capabilities)
 
 /**
- * A modern caller's questions belong to one call, but a pipe or event stream does not say to which: where several calls of
- * callers who can be asked would share a session, they go one at a time (proxy page 5). Who has been asked may take minutes
- * to answer: until then the next call has another session.
+ * A modern caller's questions belong to one call, but a pipe or event stream does not say to which, nor does the session's
+ * own stream over HTTP, where a server has asked there: where several calls of callers who can be asked would share a session,
+ * they go one at a time (proxy page 5). Who has been asked may take minutes to answer: until then the next call has another
+ * session.
  */
-const goesAlone = ({ transport, session_mode }: UpstreamOptions['server'], caller: Era, need: Need) =>
+const goesAlone = ({ server, client, verdict }: UpstreamOptions, caller: Era, need: Need) =>
   caller === 'modern' &&
   need.era === 'legacy' &&
-  session_mode === 'stateful' &&
-  transport !== 'streamable_http' &&
+  server.session_mode === 'stateful' &&
+  (server.transport !== 'streamable_http' || (verdict.hasSessions && client.hasAskedAside === true)) &&
   canBeAsked(need.capabilities)
 
 const LEVEL_MS = 5_000
@@ -202,7 +203,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       let turn: Turn | undefined
       begin(call)
       try {
-        if (goesAlone(server, origin.era, need)) {
+        if (goesAlone(options, origin.era, need)) {
           turn = await exclusive.take(`${origin.owner} ${carried(need.capabilities)}`, call)
           need = { ...need, lane: turn.lane }
         }
