@@ -9,6 +9,11 @@ export const groupEndpoint = (name: string) => `${groupPath(name)}/mcp`
 
 export const groupSse = (name: string) => `${groupPath(name)}${SSE_ENDPOINT}`
 
+const slashed = /^((?:\/v0\/groups\/[^/?]+)?\/(?:mcp|sse|message))\/(?=\?|$)/
+
+/** A request's path as it is known here: one slash behind that of an MCP endpoint means nothing. */
+export const knownPath = (url: string): string => url.replace(slashed, '$1')
+
 /** Where clients post whose stream is at this endpoint. */
 export const messagePath = (sse: string) => sse.replace(/sse$/, 'message')
 

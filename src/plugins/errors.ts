@@ -35,6 +35,9 @@ const texts: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long'
 }
 
+/** Nobody would read the body: that the path or the method is not known says more. */
+const unreadable = new Set(['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'])
+
 function bodyOf(error: Failure, status: number): ErrorBody {
   if (error instanceof AppError) return { error: error.message, ...(error.code ? { code: error.code } : {}) }
   if (status >= 500) return { error: 'internal server error' }
@@ -136,9 +139,7 @@ export default fp(
       routes.set(url, known)
     })
 
-    app.setErrorHandler<FastifyError | AppError>((error, request, reply) => sendError(error, request, reply))
-
-    app.setNotFoundHandler((request, reply) => {
+    const refuseUnknown = (request: FastifyRequest, reply: FastifyReply) => {
       const path = split(request.url.split('?', 1)[0]!)
       const methods = [...routes.values()].filter(({ segments }) => fits(segments, path)).flatMap((r) => [...r.methods])
       if (methods.length === 0) return sendError(app.httpErrors.notFound('no such route'), request, reply)
@@ -151,6 +152,13 @@ export default fp(
         request,
         reply
       )
+    }
+    app.setNotFoundHandler(refuseUnknown)
+
+    app.setErrorHandler<FastifyError | AppError>((error, request, reply) => {
+      if (!request.is404 || !unreadable.has(error.code ?? '')) return sendError(error, request, reply)
+      void reply.header('connection', 'close')
+      return refuseUnknown(request, reply)
     })
 
     app.server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {

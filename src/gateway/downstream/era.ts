@@ -30,7 +30,8 @@ export const mismatch = (id: string, name: string, given: string | undefined, bo
     data: { mismatch: { header: given ?? '(missing)', body } }
   })
 
-const VERSION_KEY = `${META}protocolVersion`
+/** Member of `_meta` in which a modern request names its revision. */
+export const VERSION_KEY = `${META}protocolVersion`
 
 const hasCapabilities = (message: Message) => message.metaText(CLIENT_CAPABILITIES)?.startsWith('{') === true
 

@@ -51,9 +51,10 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
     if (policy !== 'all' && isBaggage(key)) continue
     fragment = joinMembers(fragment, text.slice(keyStart, end))
   }
+  const token = valueOf(text, found, 'progressToken')
   return {
     fragment,
-    progressToken: valueOf(text, found, 'progressToken'),
+    progressToken: token === 'null' ? undefined : token,
     trace: isTraced ? traceContext(message.meta('traceparent'), message.meta('tracestate')) : undefined
   }
 }

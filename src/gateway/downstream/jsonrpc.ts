@@ -120,6 +120,14 @@ export class Message {
   }
 }
 
+/** Members of `params` that a client may leave out: `null` says the same, in many clients' words. */
+const optional = new Set(['arguments', 'cursor', 'context', 'requestState', 'inputResponses', '_meta'])
+
+/** No other value of JSON begins with this letter. */
+const isNull = (text: string, { start }: Member) => text[start] === 'n'
+
+const isGiven = (text: string, member: Member) => !isNull(text, member) || !optional.has(member.key)
+
 /** What is read of a message beside its own members. */
 const toMeta = ['params', '_meta']
 
@@ -233,10 +241,12 @@ function toMessage(text: string, found: readonly Member[], limits: MessageLimits
   if (typeof method !== 'string') throw invalid('Invalid request: "method" must be a string', id)
   if (given !== undefined && !isId(given)) throw invalid('Invalid request: "id" must be a string or a number')
   const params = found.find(({ key }) => key === 'params')
-  if (params && !params.members) throw invalid('Invalid request: "params" must be an object', id)
-  const paramMembers = params?.members ?? noMembers
-  structure(() => checkUnique(paramMembers), { id })
-  refuseLookalikes(paramMembers, id)
+  if (params && !params.members && !isNull(text, params))
+    throw invalid('Invalid request: "params" must be an object', id)
+  const all = params?.members ?? noMembers
+  structure(() => checkUnique(all), { id })
+  refuseLookalikes(all, id)
+  const paramMembers = all.some((member) => isNull(text, member)) ? all.filter((member) => isGiven(text, member)) : all
   return new Message(given === undefined ? 'notification' : 'request', text, id, method, paramMembers)
 }
 

@@ -56,7 +56,11 @@ const list =
     // a cursor is good at its own endpoint only: the same index elsewhere is another item
     const place = `${kind} ${endpoint}`
     const index =
-      cursor === undefined ? 0 : typeof cursor === 'string' ? edge.cursors.decode(cursor, place, version) : undefined
+      cursor === undefined || cursor === ''
+        ? 0
+        : typeof cursor === 'string'
+          ? edge.cursors.decode(cursor, place, version)
+          : undefined
     if (index === undefined) throw refuse(exchange, 'Invalid cursor')
     const { bytes, next } = listPage(scope, kind, index)
     const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(place, version, next)}",`

@@ -1,6 +1,7 @@
+import { LEGACY_VERSIONS } from '../../domain/protocol.ts'
 import { joined } from '../pieces.ts'
 import { readBatch } from './batch.ts'
-import { classify } from './era.ts'
+import { classify, VERSION_KEY } from './era.ts'
 import type { Edge, Exchange, HttpExchange } from './exchange.ts'
 import { codes, decode, isBatch, ProtocolError, readMessage, type Message } from './jsonrpc.ts'
 import { checkLengths } from './lengths.ts'
@@ -31,11 +32,17 @@ function sessionOf(edge: Edge, { caller, endpoint }: HttpExchange, id: string | 
   return session
 }
 
-function readOne(edge: Edge, { headers }: HttpExchange, text: string): Message {
-  const message = readMessage(text, edge.limits)
-  if (classify(headers, message) === 'legacy') return message
-  throw new ProtocolError(codes.invalidRequest, 'Invalid Request: this revision is not spoken over HTTP+SSE', {
-    id: message.id
+/**
+ * Refuses what is not of this transport's revisions, on the stream: clients that find out what is spoken take a refused POST
+ * for the end of the connection. The probe is answered as servers answer that have never heard of it.
+ */
+function checkEra({ headers }: HttpExchange, message: Message): void {
+  const { id, method } = message
+  if (method === 'server/discover') throw new ProtocolError(codes.methodNotFound, 'Method not found', { id })
+  if (message.kind !== 'request' || classify(headers, message) === 'legacy') return
+  throw new ProtocolError(codes.unsupportedVersion, 'Unsupported protocol version: not spoken over HTTP+SSE', {
+    id,
+    data: { supported: LEGACY_VERSIONS, requested: message.meta(VERSION_KEY) }
   })
 }
 
@@ -53,7 +60,7 @@ const channelOf = ({ heartbeat }: Edge, { streams }: Session): Channel => {
   }
 }
 
-/** Takes what a client posts: malformed messages are refused here, all answers travel on the session's stream. */
+/** Takes what a client posts: what is no message is refused here, all answers travel on the session's stream. */
 export function postToSse(
   edge: Edge,
   http: HttpExchange,
@@ -64,7 +71,7 @@ export function postToSse(
   const session = sessionOf(edge, http, posted.sessionId)
   const text = decode(posted.body)
   const { version } = session
-  const messages = isBatch(text) ? readBatch(text, version || undefined, edge) : [readOne(edge, http, text)]
+  const messages = isBatch(text) ? readBatch(text, version || undefined, edge) : [readMessage(text, edge.limits)]
   reply.whole(Buffer.from('Accepted'), 202, { 'content-type': 'text/plain' })
   const { headers, caller, endpoint, requestId, address } = http
   const channel = channelOf(edge, session)
@@ -72,6 +79,7 @@ export function postToSse(
     const part = new Part(channel, message.id)
     run(requestId, part, () => {
       checkLengths(message, edge.limits.identifierBytes)
+      checkEra(http, message)
       const scope = edge.core.scope(caller, endpoint)
       const { capabilities } = session
       const exchange: Exchange = {
