@@ -41,7 +41,7 @@ export interface LeftOutRecord {
   readonly left_out?: readonly LeftOutItem[]
 }
 
-/** A server as REST shows it (contract 2.1 plus `enabled`); in lists without `left_out`. */
+/** A server as REST shows it (contract 2.1 plus `enabled` and `notes`); in lists without `left_out`. */
 export interface ServerRecord extends LeftOutRecord {
   readonly name: string
   readonly transport: string
@@ -51,6 +51,7 @@ export interface ServerRecord extends LeftOutRecord {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly session_mode: string
+  readonly notes?: readonly string[]
   readonly enabled: boolean
 }
 

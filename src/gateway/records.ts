@@ -64,9 +64,17 @@ export function itemRecords(catalog: Catalog, kind: ItemKind, only?: ServerBlock
 const masked = (env: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.keys(env).map((name) => [name, '***']))
 
+/** Given with a server that cannot have what its session mode promises. */
+const WITHOUT_SESSIONS =
+  'session_mode "stateful" changes nothing here: the server gives no session ids, so each of its requests stands alone'
+
+const lacksSessions = ({ transport, session_mode, verdict }: Shown['stored']) =>
+  session_mode === 'stateful' && transport === 'streamable_http' && verdict?.hasSessions === false
+
 /** What of a server its record is made of. */
 interface Shown {
-  readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'>
+  readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
+    Partial<Pick<StoredServer, 'verdict'>>
 }
 
 /** A server as REST lists it (contract 2.1): without secrets, `env` values only for those who may see them. */
@@ -81,7 +89,8 @@ export function serverRecord({ stored }: Shown, secrets: ServerSecrets, caller: 
     ...(isStdio ? { command: settings.command ?? '', args: settings.args ?? [] } : { url: settings.url ?? '' }),
     ...(isStdio && Object.keys(env).length > 0 ? { env: caller.kind === 'user' ? masked(env) : env } : {}),
     session_mode,
-    enabled
+    enabled,
+    ...(lacksSessions(stored) ? { notes: [WITHOUT_SESSIONS] } : {})
   }
 }
 

@@ -34,6 +34,11 @@ export const Server = Type.Object(
     env: Type.Optional(Type.Unsafe<Readonly<Record<string, string>>>(Type.Record(Type.String(), Type.String()))),
     session_mode: Type.Unsafe<string>(SessionMode),
     enabled: Type.Boolean(),
+    notes: Type.Optional(
+      Type.Unsafe<readonly string[]>(
+        Type.Array(Type.String(), { description: 'Where its configuration does not do what it says; absent mostly' })
+      )
+    ),
     ...leftOut
   },
   { $id: 'Server' }

@@ -50,7 +50,7 @@ test('what is no message of JSON-RPC 2.0 is refused by its kind of fault, with i
   assert.deepEqual(refusal('{"jsonrpc":"2.0","id":3}'), invalid('3'))
   assert.deepEqual(refusal('{"jsonrpc":"2.0","id":3,"method":5}'), invalid('3'))
   assert.deepEqual(refusal('{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}'), invalid('3'))
-  assert.deepEqual(refusal('{"jsonrpc":"2.0","id":3,"method":"ping","params":null}'), invalid('3'))
+  assert.deepEqual(refusal('{"jsonrpc":"2.0","id":3,"method":"ping","params":0}'), invalid('3'))
 })
 
 test('an envelope that says something twice is refused, so that no upstream reads another name than was allowed', () => {

@@ -49,7 +49,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
 const started = (recorder: Recorder, count = 1) =>
   until('the call arrives', () => recorder.calls('tools/call').length === count)
 
-test('the wire is that of the caller where the upstream has both, but sessions exist on the legacy one alone', () => {
+test('CR-F8: the wire is that of the caller where the upstream has both, but sessions exist on the legacy one alone', () => {
   const stateless = { transport: 'streamable_http', session_mode: 'stateless' } as const
   const stateful = { ...stateless, session_mode: 'stateful' } as const
   const modern = { ...dualVerdict, legacy: null }
@@ -57,6 +57,8 @@ test('the wire is that of the caller where the upstream has both, but sessions e
     [dualVerdict, stateless, 'legacy', 'legacy'],
     [dualVerdict, stateless, 'modern', 'modern'],
     [dualVerdict, stateful, 'modern', 'legacy'],
+    [{ ...dualVerdict, hasSessions: false }, stateful, 'modern', 'modern'],
+    [{ ...dualVerdict, hasSessions: false }, stateful, 'legacy', 'legacy'],
     [modern, stateful, 'legacy', 'modern'],
     [modern, stateless, 'legacy', 'modern'],
     [legacyVerdict, stateless, 'modern', 'legacy']

@@ -62,15 +62,18 @@ const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'limited', 'ca
 /** The connection broke; whether the upstream took the request is not known. */
 const broken: ReadonlySet<Reason> = new Set<Reason>(['unreachable', 'crashed'])
 
-/** The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). */
+/**
+ * The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). Where it is to
+ * have a session it is the era that has sessions.
+ */
 export function chooseEra(
-  { modern, legacy }: Verdict,
+  { modern, legacy, hasSessions }: Verdict,
   { session_mode }: Pick<StoredServer, 'session_mode'>,
   caller: Era
 ): Era {
   if (modern === null) return 'legacy'
   if (legacy === null) return 'modern'
-  return session_mode === 'stateful' ? 'legacy' : caller
+  return session_mode === 'stateful' && hasSessions ? 'legacy' : caller
 }
 
 const canBeAsked = (capabilities: string) => /"(sampling|elicitation|roots)"/.test(capabilities)
