@@ -19,7 +19,9 @@ function parts(template: string): { literals: string[]; operators: string[] } | 
     if (close < 0) return undefined
     literals.push(template.slice(at, open))
     const first = template[open + 1]!
-    operators.push('+#/?&;.'.includes(first) ? first : '')
+    // `{path*}` is how FastMCP, and what copies it, writes several parts of a path
+    const isExploded = template[close - 1] === '*'
+    operators.push('+#/?&;.'.includes(first) ? first : isExploded ? '+' : '')
     at = close + 1
   }
 }

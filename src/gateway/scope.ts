@@ -35,8 +35,8 @@ export interface Scope {
   serves(item: Item): boolean
   /** A tool or prompt by the name under which it is listed here. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
-  /** Proxy page 8, "Resolving". */
-  resolve(uri: string): ResourceTarget | undefined
+  /** Proxy page 8, "Resolving". `guesses` (the default): what nobody lists goes to the only server that can be meant. */
+  resolve(uri: string, guesses?: boolean): ResourceTarget | undefined
   /** A URI that is known to lead to this server, listed there or not; undefined where the server must not be asked for it. */
   resolveAt(server: string, uri: string): ResourceTarget | undefined
   /** A template by the string under which it is listed here, alias or not. */
@@ -91,14 +91,17 @@ const sharesAuthority = (server: ServerBlock, uri: string) => {
   return wanted !== undefined && (server.items('resource').some(same) || server.items('template').some(same))
 }
 
-/** Steps 3 and 5 of "Resolving": a template's expansion, else the only server that can be meant. */
-function guess(ordered: readonly ServerBlock[], uri: string): ServerBlock | undefined {
-  const open = ordered.filter((server) => hasResources(server) && !isDisabled(server, uri))
-  const byTemplate = open.find((server) => matches(server, uri))
-  if (byTemplate) return byTemplate
+/** An entry or a template says whose it is, were they disabled or out of scope. */
+const isExplained = ({ servers }: Catalog, uri: string) =>
+  servers.some((server) => server.find('resource', uri) || matches(server, uri) || matches(server, uri, false))
+
+/** Step 5 of "Resolving": the only server that can be meant. Never for what is known to be of another one. */
+function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): ServerBlock | undefined {
+  if (isExplained(catalog, uri)) return undefined
+  const open = ordered.filter(hasResources)
   const related = open.filter((server) => sharesAuthority(server, uri))
   if (related.length === 1) return related[0]
-  return open.length === 1 && ordered.filter(hasResources).length === 1 ? open[0] : undefined
+  return open.length === 1 ? open[0] : undefined
 }
 
 const nothing: GroupParts = { isBare: false, parts: new Map(), content: 'nothing' }
@@ -155,10 +158,13 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
         )
       )
     },
-    resolve(uri: string): ResourceTarget | undefined {
+    resolve(uri: string, guesses: boolean): ResourceTarget | undefined {
       const aliased = readAlias(uri)
       if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
-      const server = ownerOf('resource', uri)?.server ?? guess(byAge, uri)
+      const server =
+        ownerOf('resource', uri)?.server ??
+        byAge.find((each) => !isDisabled(each, uri) && matches(each, uri)) ??
+        (guesses ? guess(catalog, byAge, uri) : undefined)
       return server && { server, uri, isAlias: false }
     },
     resolveTemplate(template: string): ResourceTarget | undefined {
@@ -208,7 +214,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
       const item = lookUp(kind, listedName)
       return item && serves(item) ? item : undefined
     },
-    resolve: (uri) => uris().resolve(uri),
+    resolve: (uri, guesses = true) => uris().resolve(uri, guesses),
     resolveAt(name, uri) {
       const server = wholeServers.find((each) => each.name === name)
       return server && !isDisabled(server, uri) ? { server, uri, isAlias: false } : undefined

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog } from '../../src/gateway/catalog.ts'
-import { anyByUri, aliasOf, globalScope } from '../../src/gateway/scope.ts'
+import { readAllowList } from '../../src/domain/allow-list.ts'
+import { anyByUri, aliasOf, globalScope, scopeFor } from '../../src/gateway/scope.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 
@@ -146,6 +147,40 @@ test('an unlisted URI goes to a template that it expands, else to the only serve
   const only = catalogOf([storedServer('a', [resource('x://1')]), storedServer('b', [tool('t')])])
   assert.deepEqual(resolved(only, 'z://anything'), ['a', 'z://anything', false])
   assert.deepEqual(resolved(only, 'no uri at all'), ['a', 'no uri at all', false])
+})
+
+test('CR-A7: a URI that another server explains is not guessed to be of one that does not, in scope or not', () => {
+  const alpha = storedServer('alpha', [resource('test://alpha/note'), template('test://alpha/items/{id}')])
+  const beta = [resource('test://beta/note'), template('test://beta/items/{id}'), resource('b://1', { enabled: false })]
+  const explained = ['test://beta/note', 'test://beta/items/5', 'b://1']
+  const allowed = readAllowList(['alpha'])
+  for (const more of [{}, { enabled: false }]) {
+    const catalog = catalogOf([alpha, storedServer('beta', beta, more)])
+    const scope = scopeFor(catalog, undefined, allowed)
+    for (const uri of explained) assert.equal(scope.resolve(uri), undefined, uri)
+    for (const uri of ['test://alpha/other', 'file:///unlisted'])
+      assert.equal(scope.resolve(uri)?.server.name, 'alpha', `nobody explains ${uri}`)
+    assert.equal(scope.resolve('test://alpha/items/7')?.server.name, 'alpha', 'its own template')
+  }
+  const off = catalogOf([alpha, storedServer('beta', beta, { enabled: false })])
+  for (const uri of explained) assert.equal(resolved(off, uri), undefined, `${uri}, its server is disabled`)
+})
+
+test('CR-A7: what is asked for without a guess leads to what is listed alone', () => {
+  const items = [resource('x://1'), template('x://items/{id}')]
+  const scope = globalScope(catalogOf([storedServer('a', items)]))
+  assert.equal(scope.resolve('x://1', false)?.server.name, 'a', 'a resource')
+  assert.equal(scope.resolve('x://items/5', false)?.server.name, 'a', 'what a template describes')
+  assert.equal(scope.resolve('towpath://a/x://2', false)?.server.name, 'a', 'the server is named')
+  for (const uri of ['x://2', 'y://1']) assert.equal(scope.resolve(uri, false), undefined, uri)
+})
+
+test('CR-F7: a wildcard template is found among several servers, and a closer one that is older comes first', () => {
+  const wild = storedServer('wild', [template('path://{p*}')], late)
+  const other = storedServer('other', [resource('x://1'), template('path://one/{id}')], early)
+  const catalog = catalogOf([wild, other])
+  assert.deepEqual(resolved(catalog, 'path://a/b/c'), ['wild', 'path://a/b/c', false])
+  assert.deepEqual(resolved(catalog, 'path://one/2'), ['other', 'path://one/2', false])
 })
 
 test('two servers of the same scheme and authority are not guessed between', () => {

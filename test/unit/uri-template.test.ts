@@ -41,6 +41,18 @@ test('a reserved expression takes slashes as well', () => {
   ])
 })
 
+test('CR-F7: a simple expression that explodes takes slashes as well, as the SDKs that write it mean it', () => {
+  check([
+    ['path://{p*}', 'path://a/b/c', true],
+    ['path://{p*}', 'path://a', true],
+    ['path://{p*}', 'other://a/b', false],
+    ['path://{p*}/raw', 'path://a/b/raw', true],
+    ['path://{p*}/raw', 'path://a/b', false],
+    ['path://{id}/{p*}', 'path://1/a/b', true],
+    ['path://{id}', 'path://a/b', false]
+  ])
+})
+
 test('the other operators take nothing, or what begins with their own character', () => {
   check([
     ['x://data{?q,limit}', 'x://data', true],
@@ -68,5 +80,6 @@ test('a hostile template costs no more than its length', () => {
   const before = process.cpuUsage()
   assert.equal(matchesTemplate('{a}x'.repeat(5_000), 'x'.repeat(4_999)), false)
   assert.equal(matchesTemplate('{+a}x'.repeat(500), `${'x'.repeat(100_000)}y`), false)
+  assert.equal(matchesTemplate('{a*}x'.repeat(500), `${'x'.repeat(100_000)}y`), false)
   assert.ok(process.cpuUsage(before).user < 3_000_000)
 })
