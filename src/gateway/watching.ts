@@ -1,5 +1,6 @@
 import type { StoredServer, Verdict } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
+import { hasMethod } from './tried-methods.ts'
 import type { WatchSession } from './upstream/watch-session.ts'
 import { configurationOf } from './upstreams.ts'
 
@@ -41,8 +42,10 @@ const MAX_SPREAD_MS = 5_000
 const hasMember = (value: unknown, name: string) =>
   typeof value === 'object' && value !== null && (value as Record<string, unknown>)[name] === true
 
-/** Whether an upstream takes subscriptions to its resources. */
-export const canFollow = (verdict: Verdict | null) => hasMember(verdict?.capabilities.resources, 'subscribe')
+/** Whether an upstream takes subscriptions to its resources, as it says or as it turned out. */
+export const canFollow = (verdict: Verdict | null) =>
+  hasMember(verdict?.capabilities.resources, 'subscribe') ||
+  (verdict !== null && hasMethod(verdict, 'resources/subscribe') === true)
 
 /** Whether an upstream has said that it tells anything by itself. */
 const canTell = (verdict: Verdict | null) =>
@@ -55,9 +58,13 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
   let soon: NodeJS.Timeout | null = null
   let isClosed = false
 
+  /** What is followed may have turned out to be so without the server's word. */
+  const mayTell = ({ name, enabled, verdict }: StoredServer) => enabled && (canTell(verdict) || followed(name).size > 0)
+
   /** A process is worth its price only to somebody; one without state has nothing to tell but of what is followed. */
-  const isWanted = ({ name, enabled, transport, session_mode, verdict }: StoredServer, heard: ReadonlySet<string>) => {
-    if (!enabled || !canTell(verdict)) return false
+  const isWanted = (stored: StoredServer, heard: ReadonlySet<string>) => {
+    const { name, transport, session_mode } = stored
+    if (!mayTell(stored)) return false
     if (transport !== 'stdio' || followed(name).size > 0) return true
     return session_mode === 'stateful' && heard.has(name)
   }
@@ -68,7 +75,7 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
   }
   const keep = (name: string, entry: Entry, stored: StoredServer | undefined, heard: ReadonlySet<string>) => {
     const isSame = entry.stored === stored || (stored && entry.configuration === configurationOf(stored))
-    if (!stored?.enabled || !isSame || !canTell(stored.verdict)) return end(name, entry)
+    if (!stored || !isSame || !mayTell(stored)) return end(name, entry)
     if (isWanted(stored, heard)) {
       if (entry.closing) clearTimeout(entry.closing)
       entry.closing = null

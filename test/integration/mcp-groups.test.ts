@@ -158,7 +158,7 @@ test('an unknown group is a 404 of the HTTP layer for every method, and other me
   }
   const foreign = await fetch(g1.url, { method: 'OPTIONS', headers: { origin: 'https://elsewhere.test' } })
   assert.equal(foreign.status, 403)
-  assert.equal((await fetch(`${g1.url}/`, { method: 'POST', headers: json, body: '{}' })).status, 404)
+  assert.equal((await fetch(`${g1.url}//`, { method: 'POST', headers: json, body: '{}' })).status, 404)
   assert.deepEqual((await g1.legacy('ping')).body, { jsonrpc: '2.0', id: 7, result: {} })
 })
 

@@ -52,7 +52,7 @@ const text = ({ body }: Answer): string => body.result.content[0].text
 test('a state that nobody signed is refused where the upstream could not have given it', async (t) => {
   const mcp = await startMcp(t)
   const scripted = await addScripted(t, mcp)
-  for (const requestState of ['forged', '', null, 7]) {
+  for (const requestState of ['forged', '', 7]) {
     const answer = await call(mcp, { requestState, inputResponses: {} })
     const { code, data } = answer.body.error!
     assert.deepEqual([answer.status, code, data], [200, -32602, { reason: 'invalid_request_state' }])

@@ -119,7 +119,7 @@ test('a listener whose group is removed while the upstream is still asked ends w
 
 test('what cannot be subscribed to is refused with the code of its reason', async (t) => {
   const mcp = await startMcp(t)
-  await addRecorder(t, mcp, 'quiet')
+  await addRecorder(t, mcp, 'quiet', { lacks: ['resources/subscribe'] })
   await addRecorder(t, mcp, 'other')
   const { send } = await open(t, mcp)
   assert.equal((await send('subscribe', note)).error?.code, -32601)

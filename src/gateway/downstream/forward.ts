@@ -13,7 +13,7 @@ import {
   type TraceContext,
   type TracePolicy
 } from '../tracing.ts'
-import { Call, countedBytes, type Outgoing } from '../upstream/call.ts'
+import { Call, countedBytes, type Answer, type Outgoing } from '../upstream/call.ts'
 import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
 import { withdrawn } from '../withdrawal.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
@@ -85,11 +85,12 @@ function replyFailure(exchange: Exchange, server: ServerBlock, failure: Upstream
 /** Methods whose results may link to resources. */
 const linking = new Set(['tools/call', 'prompts/get'])
 
-function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forwarded, rewrite?: Rewrite): void {
+function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forwarded, ending?: Ending): void {
   const { reply, message, era, edge, scope, caller, session } = exchange
   const { answer } = forwarded
   if (answer.kind === 'error') {
     exchange.observation?.end('failed', errorMessage(answer))
+    if (ending?.onError?.(answer)) return
     if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, server.name, answer)) return
     if (session) edge.elicitations.noteRequired(server.name, answer, { session, reply })
     const shown = needsLabel(scope) ? labelledRequired(answer, server.name) : answer.body
@@ -104,11 +105,17 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
   // asked of the answer as it came, which has been read: the adapted one would be read anew
   const isAsked = era === 'modern' && needsLabel(scope) && asksForInput(answer.body)
   const asked = isAsked ? readAnswer(() => labelledResult(result, server.name)) : result
+  const rewrite = ending?.rewrite
   reply.answer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(asked)) : asked })
 }
 
-/** Last change to a result before it goes out. */
-export type Rewrite = (result: Payload) => Payload
+/** What a method makes of the upstream's answer. */
+export interface Ending {
+  /** Last change to a result before it goes out. */
+  readonly rewrite?: (result: Payload) => Payload
+  /** Answers in place of an error; false: the error goes out. */
+  readonly onError?: (answer: Answer) => boolean
+}
 
 /** JSON text of the caller's progress token, where it gave one. */
 type Token = string | undefined
@@ -156,17 +163,17 @@ function refuseToAsk({ flow }: Parked<Flow>, reason: Reason, message: string): n
 }
 
 /** Waits for the answer of a modern caller's call, or for the first question of its upstream. */
-async function converse(exchange: Exchange, server: ServerBlock, flow: Flow, round: number, rewrite?: Rewrite) {
+async function converse(exchange: Exchange, server: ServerBlock, flow: Flow, round: number, ending?: Ending) {
   const { reply, edge } = exchange
   edge.heartbeat.add(reply)
   reply.onLeave = () => flow.call.stop(callerLeft())
   const { forwarded, questions } = await flow.next()
-  if (forwarded) replyAnswer(exchange, server, forwarded, rewrite)
+  if (forwarded) replyAnswer(exchange, server, forwarded, ending)
   else if (questions) ask(exchange, { flow, server: server.name, round, questions })
 }
 
 /** The caller is back with answers; where some are missing it is asked the same again. */
-function resume(exchange: Exchange, server: ServerBlock, state: string, rewrite?: Rewrite): Promise<void> | void {
+function resume(exchange: Exchange, server: ServerBlock, state: string, ending?: Ending): Promise<void> | void {
   const parked = exchange.edge.parks.take(exchange, state)
   const answers = readResponses(exchange.message, parked.questions)
   if (!answers) return ask(exchange, parked)
@@ -174,7 +181,7 @@ function resume(exchange: Exchange, server: ServerBlock, state: string, rewrite?
   exchange.observation = flow.observation
   flow.sink.attach(exchange, readMeta(exchange.message).progressToken)
   questions.forEach(({ answer }, i) => answer(answers[i]!))
-  return converse(exchange, server, flow, round + 1, rewrite)
+  return converse(exchange, server, flow, round + 1, ending)
 }
 
 /** A legacy caller's call goes on when its stream is dropped, for as long as there is a session to ask again. */
@@ -183,7 +190,7 @@ async function forwardLegacy(
   server: ServerBlock,
   request: Outgoing,
   token: Token,
-  rewrite?: Rewrite
+  ending?: Ending
 ) {
   const { message, reply, session, edge } = exchange
   const { call, sink } = createCall(exchange, server, request, token)
@@ -202,7 +209,7 @@ async function forwardLegacy(
     const first = await send(exchange, server, call)
     const last = active && first.era === 'modern' ? await answerRounds(first, sink, request, again) : first
     sink.close()
-    replyAnswer(exchange, server, last, rewrite)
+    replyAnswer(exchange, server, last, ending)
   } finally {
     if (active) session.calls.delete(active)
     sink.close()
@@ -210,14 +217,14 @@ async function forwardLegacy(
 }
 
 /** The modern form: what its upstream asks, the caller is asked in a result. */
-function forwardModern(exchange: Exchange, server: ServerBlock, request: Outgoing, token: Token, rewrite?: Rewrite) {
+function forwardModern(exchange: Exchange, server: ServerBlock, request: Outgoing, token: Token, ending?: Ending) {
   const requestState = exchange.message.param('requestState')
-  if (exchange.edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, rewrite)
+  if (exchange.edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, ending)
   const { call, sink } = createCall(exchange, server, request, token)
   const flow = new Flow(call, sink, exchange.observation)
   if (askable.has(request.method)) sink.asker = flow
   flow.start(send(exchange, server, call))
-  return converse(exchange, server, flow, 0, rewrite)
+  return converse(exchange, server, flow, 0, ending)
 }
 
 /**
@@ -228,7 +235,7 @@ export async function forward(
   exchange: Exchange,
   server: ServerBlock,
   { members, name, headers }: Pick<Outgoing, 'members' | 'name' | 'headers'>,
-  rewrite?: Rewrite
+  ending?: Ending
 ): Promise<void> {
   const { message, era } = exchange
   const { tracer, traceContext: policy } = exchange.edge.observer
@@ -241,7 +248,7 @@ export async function forward(
   const request: Outgoing = { method: message.method, members, meta: fragment, name, headers, trace }
   if (exchange.observation) exchange.observation.params = members
   try {
-    await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, rewrite)
+    await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, ending)
   } catch (error) {
     exchange.observation?.failed(error)
     if (error instanceof InputRefused) return exchange.reply.error(message.id, error.code, error.message)

@@ -1,5 +1,6 @@
+import type { ServerBlock } from '../catalog.ts'
 import { readUri } from '../subscriptions.ts'
-import { Call, errorAnswer, methodNotFound, type Sink } from '../upstream/call.ts'
+import { Call, errorAnswer, methodNotFound, type Answer, type Sink } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
 import { givesSessions } from '../upstream/sessions.ts'
 import { mayAsk } from './capabilities.ts'
@@ -83,28 +84,41 @@ export const homeOf = (exchange: Exchange, session: Session): Home => (session.h
 /** Subscribes in the client's own session with a stateful upstream, which may tell no other session. */
 export function ownSessions(exchange: Exchange, session: Session): TellUpstream {
   const { edge, caller, endpoint } = exchange
-  const home = homeOf(exchange, session)
   return async (server, method, uri) => {
     const block = edge.core.scope(caller, endpoint).servers.find(({ name }) => name === server)
     if (!block || !givesSessions(block.stored)) return false
-    const sink: Sink = {
-      capabilities: session.capabilities,
-      wantsProgress: false,
-      logLevel: session.logLevel,
-      notify: (said, params) => home.notify(server, said, params),
-      request: (asked, params, asking = { onWithdraw: null }) => home.request(server, asked, params, asking)
-    }
-    const call = new Call({ method, members: `"uri":${JSON.stringify(uri)}`, meta: '' }, sink)
-    const told = edge.core.forward(block, call, {
-      era: 'legacy',
-      principal: method === 'resources/unsubscribe' ? caller.key : null,
-      holder: caller.key,
-      owner: ownerOf(session),
-      home
-    })
-    return told.then(
-      ({ answer }) => answer.kind === 'result',
+    return askFor(exchange, session, block, method, uri).then(
+      ({ kind }) => kind === 'result',
       () => false
     )
   }
+}
+
+/** Asks a server about a resource in the name of a session, in its own session there if it has one. Rejects as calls do. */
+export async function askFor(
+  exchange: Exchange,
+  session: Session,
+  block: ServerBlock,
+  method: 'resources/subscribe' | 'resources/unsubscribe',
+  uri: string
+): Promise<Answer> {
+  const { edge, caller } = exchange
+  const { name: server } = block
+  const home = homeOf(exchange, session)
+  const sink: Sink = {
+    capabilities: session.capabilities,
+    wantsProgress: false,
+    logLevel: session.logLevel,
+    notify: (said, params) => home.notify(server, said, params),
+    request: (asked, params, asking = { onWithdraw: null }) => home.request(server, asked, params, asking)
+  }
+  const call = new Call({ method, members: `"uri":${JSON.stringify(uri)}`, meta: '' }, sink)
+  const { answer } = await edge.core.forward(block, call, {
+    era: 'legacy',
+    principal: method === 'resources/unsubscribe' ? caller.key : null,
+    holder: caller.key,
+    owner: ownerOf(session),
+    home
+  })
+  return answer
 }

@@ -1,12 +1,16 @@
 import { META } from '../../domain/protocol.ts'
-import type { ItemKind } from '../../registry/model.ts'
+import type { ItemKind, Verdict } from '../../registry/model.ts'
 import { members, valueOf, withMembers } from '../json.ts'
 import { aliasedContents } from '../aliased-contents.ts'
+import { errorCode } from '../bridge.ts'
 import type { Item, ServerBlock } from '../catalog.ts'
 import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../param-headers.ts'
 import { Observation, type CallKind } from '../observation.ts'
+import type { Payload } from '../payload.ts'
 import type { ResourceTarget } from '../scope.ts'
+import { hasMethod, noteMethod, type TriedMethod } from '../tried-methods.ts'
+import type { Answer } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
 import { decodeHeader, mismatch } from './era.ts'
 import { forward } from './forward.ts'
@@ -158,8 +162,13 @@ const readResource: Method = (exchange) => {
     members: paramsFragment(message, { uri: JSON.stringify(uri), ...roundOf(exchange, server) }),
     name: uri
   }
-  return forward(exchange, server, params, isAlias ? (result) => aliasedContents(result, target) : undefined)
+  const rewrite = (result: Payload) => aliasedContents(result, target)
+  return forward(exchange, server, params, isAlias ? { rewrite } : undefined)
 }
+
+/** Whether a method that the server does not declare is worth a try: on the legacy wire, where it has not been refused. */
+const mayTry = ({ era }: Exchange, { stored }: ServerBlock, verdict: Verdict, method: TriedMethod) =>
+  chooseEra(verdict, stored, era) === 'legacy' && hasMethod(verdict, method) !== false
 
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
@@ -179,7 +188,8 @@ function findReference(exchange: Exchange): Reference {
     return { server: item.server, key: 'name', value: item.name }
   }
   if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
-    const target = exchange.scope.resolveTemplate(ref.uri) ?? exchange.scope.resolve(ref.uri)
+    // values of a server that was only guessed would look right
+    const target = exchange.scope.resolveTemplate(ref.uri) ?? exchange.scope.resolve(ref.uri, false)
     if (!target) throw unknown(exchange, 'resource', ref.uri, { uri: ref.uri })
     return { server: target.server, key: 'uri', value: target.uri }
   }
@@ -192,9 +202,18 @@ const complete: Method = (exchange) => {
   const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
   refuseLookalikes(members(ref), message.id)
   exchange.observation?.aims(server.name, value)
-  if (server.stored.verdict?.capabilities['completions'] === undefined) return sendResult(exchange, noCompletion)
+  const { verdict } = server.stored
+  const isDeclared = verdict?.capabilities['completions'] !== undefined
+  if (!verdict || !(isDeclared || mayTry(exchange, server, verdict, 'completion/complete')))
+    return sendResult(exchange, noCompletion)
+  const onError = (answer: Answer) => {
+    if (isDeclared || errorCode(answer) !== codes.methodNotFound) return false
+    noteMethod(verdict, 'completion/complete', false)
+    sendResult(exchange, noCompletion)
+    return true
+  }
   const changed = withMembers(ref, { [key]: JSON.stringify(value) })
-  return forward(exchange, server, { members: paramsFragment(message, { ref: changed }) })
+  return forward(exchange, server, { members: paramsFragment(message, { ref: changed }) }, { onError })
 }
 
 /** What both eras ask for in the same words. */

@@ -1,7 +1,13 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
+import type { Verdict } from '../../registry/model.ts'
+import { errorCode } from '../bridge.ts'
+import type { ResourceTarget } from '../scope.ts'
+import { hasMethod, noteMethod } from '../tried-methods.ts'
+import type { Answer } from '../upstream/call.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
 import type { Exchange } from './exchange.ts'
 import { canBeFollowed, createFollowing, MAX_FOLLOWED, type Following } from './following.ts'
-import { ownSessions } from './home.ts'
+import { askFor, ownSessions } from './home.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
 import { listenerOf } from './listen.ts'
 import { sendResult, type Method } from './methods.ts'
@@ -34,6 +40,30 @@ const followingOf = (exchange: Exchange, session: Session): Following =>
     ownSessions(exchange, session)
   ))
 
+const cannotFollow = (exchange: Exchange) =>
+  refuse(exchange, codes.methodNotFound, 'The resource cannot be subscribed to')
+
+/** A server that does not declare subscriptions may take them all the same, on the legacy wire. */
+const mayTry = (verdict: Verdict | null): boolean =>
+  typeof verdict?.legacy === 'string' && hasMethod(verdict, 'resources/subscribe') !== false
+
+/** Finds out by subscribing. The answer is an error of the server's for that resource; throws where it has no such method. */
+async function tryToFollow(
+  exchange: Exchange,
+  session: Session,
+  { server, uri }: ResourceTarget,
+  verdict: Verdict
+): Promise<Answer | undefined> {
+  const answer = await askFor(exchange, session, server, 'resources/subscribe', uri).catch((error: unknown) => {
+    if (error instanceof UpstreamFailure) throw refuse(exchange, codes.internal, error.message)
+    throw error
+  })
+  const has = answer.kind === 'result' || errorCode(answer) !== codes.methodNotFound
+  noteMethod(verdict, 'resources/subscribe', has)
+  if (!has) throw cannotFollow(exchange)
+  return answer.kind === 'error' ? answer : undefined
+}
+
 const subscribe: Method = async (exchange) => {
   const session = sessionOf(exchange)
   const asked = uriOf(exchange)
@@ -42,14 +72,18 @@ const subscribe: Method = async (exchange) => {
     exchange.edge.core.refusals.outOfScope(exchange, 'resource', asked)
     throw refuse(exchange, codes.legacyResourceNotFound, `Resource not found: ${asked}`, { uri: asked })
   }
-  if (!canBeFollowed(target)) throw refuse(exchange, codes.methodNotFound, 'The resource cannot be subscribed to')
+  const { verdict } = target.server.stored
+  if (!canBeFollowed(target) && !mayTry(verdict)) throw cannotFollow(exchange)
   const following = followingOf(exchange, session)
   if (following.size >= MAX_FOLLOWED) throw refuse(exchange, codes.internal, 'Too many subscriptions')
   let isWithin = true
+  let refused: Answer | undefined
   const isTaken = await asCall(exchange, async () => {
-    isWithin = await following.add(asked, target)
+    if (!canBeFollowed(target)) refused = await tryToFollow(exchange, session, target, verdict!)
+    if (!refused) isWithin = await following.add(asked, target)
   })
   if (!isTaken) return
+  if (refused) return exchange.reply.answer(exchange.message.id, refused)
   if (isWithin) sendResult(exchange, '')
   else refuseMore(exchange.edge, exchange, exchange.reply, 'subscriptions')
 }

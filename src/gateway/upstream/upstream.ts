@@ -3,12 +3,14 @@ import type { Deadlines } from '../deadlines.ts'
 import type { Forwarded, Origin } from '../downstream/exchange.ts'
 import { Payload } from '../payload.ts'
 import type { Shares } from '../shares.ts'
+import { hasMethod, noteMethod } from '../tried-methods.ts'
 import type { Answer, Call } from './call.ts'
 import { createBreaker, type BreakerState } from './breaker.ts'
 import { createCarried } from './carried.ts'
 import type { Connection, Era } from './connection.ts'
 import { createExclusive, type Turn } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
+import { readError } from './http-message.ts'
 import { ask } from './lists.ts'
 import { noteFailure } from './opener.ts'
 import {
@@ -92,6 +94,7 @@ const goesAlone = ({ server, client, verdict }: UpstreamOptions, caller: Era, ne
   canBeAsked(need.capabilities)
 
 const LEVEL_MS = 5_000
+const METHOD_NOT_FOUND = -32601
 
 /** Its end was seen before the call was sent on it. */
 const lost = () => new UpstreamFailure('unreachable', 'the session has ended', { taken: false })
@@ -144,12 +147,15 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
   /** The level that each session was last told, which only a session of its caller's can be. */
   const levels = new WeakMap<Connection, string>()
-  const hasLevels = verdict.hasSessions && verdict.capabilities.logging !== undefined
+  const isLogging = verdict.capabilities.logging !== undefined
+  const hasLevels = () => verdict.hasSessions && (isLogging || hasMethod(verdict, 'logging/setLevel') !== false)
   /** What the upstream makes of it is no concern of the call. */
   const setLevel = async (connection: Connection, level: string) => {
     levels.set(connection, level)
     const deadline = performance.now() + LEVEL_MS
-    await ask(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => {})
+    const answer = await ask(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => null)
+    if (answer?.kind !== 'error' || isLogging || readError(answer).code !== METHOD_NOT_FOUND) return
+    noteMethod(verdict, 'logging/setLevel', false)
   }
 
   /** What goes wrong under a call, without secrets. */
@@ -215,7 +221,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
           try {
             const acquired = acquireFor(call, sessions, need)
             connection = acquired instanceof Promise ? await acquired : acquired
-            const level = hasLevels && connection.era === 'legacy' ? call.sink.logLevel : undefined
+            const level = connection.era === 'legacy' && hasLevels() ? call.sink.logLevel : undefined
             if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
             if (call.stopped) throw call.stopped
             if (mode === 'stateless' && connection.closed) throw lost()
