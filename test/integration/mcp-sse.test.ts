@@ -5,15 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { later } from '../store.ts'
-import {
-  addRecorder,
-  legacyBody,
-  readAnswer,
-  startMcp,
-  type Answer,
-  type Mcp,
-  type RpcAnswer
-} from './mcp-helpers.ts'
+import { addRecorder, legacyBody, readAnswer, startMcp, type Answer, type Mcp, type RpcAnswer } from './mcp-helpers.ts'
 import { until } from '../until.ts'
 
 interface Message extends RpcAnswer {
