@@ -2,6 +2,7 @@ import { allows } from '../domain/allow-list.ts'
 import { PRODUCT } from '../domain/product.ts'
 import type { Config } from '../config.ts'
 import type { StoredServer } from '../registry/model.ts'
+import { readAnnouncement } from '../registry/session-ends.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createAttempts } from './attempts.ts'
 import { emptyCatalog, type Catalog } from './catalog.ts'
@@ -333,12 +334,16 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     endRetired: () => upstreams.endRetired(),
     async start() {
       process.on('exit', connections.kill)
-      const loadEnds = async () => edge.sessions.allEndedElsewhere(await registry.sessionEnds.load())
+      const loadEnds = async () => edge.sessions.endedElsewhere(await registry.sessionEnds.load())
       const loadMissed = () =>
         void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ends of sessions could not be read'))
       // before anything is served, and again wherever announcements may have been lost
       await loadEnds()
-      await registry.follow(applier.apply, edge.sessions.endedElsewhere, loadMissed)
+      const hear = (announcement: string) => {
+        const end = readAnnouncement(announcement)
+        if (end) edge.sessions.endedElsewhere([end])
+      }
+      await registry.follow(applier.apply, hear, loadMissed)
       refresher.start()
       signIns.start()
     },

@@ -42,7 +42,7 @@ test('who follows hears from then on of sessions that another replica has ended'
     )
     const mark = Buffer.alloc(32, round).toString('base64url')
     await a.sessionEnds.add({ mark, principal: 'a', expiresAt: Date.now() + 60_000 })
-    await until('the announcement', () => heard.includes(mark), 10_000)
+    await until('the announcement', () => heard.includes(`${mark} a`), 10_000)
   }
 })
 

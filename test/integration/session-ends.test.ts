@@ -86,10 +86,17 @@ for (const engine of engines) {
     await ends.add({ mark: mark('old'), principal: 'a', expiresAt: Date.now() - 1_000 })
     await ends.add({ mark: mark('new'), principal: 'a', expiresAt: Date.now() + 3_600_000 })
     await ends.add({ mark: mark('new'), principal: 'a', expiresAt: Date.now() + 3_600_000 })
-    assert.deepEqual(await ends.load(), [mark('new')])
+    assert.deepEqual(await ends.load(), [{ mark: mark('new'), principal: 'a' }])
     await sql`
       insert into session_ends select sha256(n::text::bytea), 'b', now() + n * interval '1 second', now() + interval '1 hour'
       from generate_series(1, 10500) n`.execute(store.db)
+    await sql`
+      insert into session_ends select sha256(('c' || n)::bytea), 'c', now() + n * interval '1 second', now() + interval '1 hour'
+      from generate_series(1, 100500) n`.execute(store.db)
+    const loaded = await ends.load()
+    assert.equal(loaded.length, 100_000, 'no more are loaded')
+    assert.equal(loaded[0]!.principal, 'a', 'of whoever has most the oldest are not')
+    await sql`delete from session_ends where principal = 'c'`.execute(store.db)
     assert.equal(await expire(store.db, sessionEndExpiry), 501)
     const { rows } = await sql<{ principal: string; count: string }>`
       select principal, count(*) from session_ends group by principal order by principal`.execute(store.db)
@@ -118,10 +125,11 @@ test('SR-L2 every replica knows of the end, those too that did not hear of it', 
   const client = new pg.Client({ connectionString: config.databaseUrl })
   await client.connect()
   later(t, () => client.end())
-  const mark = other['mcp-session-id'].split('.')[1]!
+  const [claims, mark] = other['mcp-session-id'].split('.') as [string, string]
+  const { p: principal } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { p: string }
   await client.query(
-    "insert into session_ends (mark, principal, expires_at) values ($1, 'x', now() + interval '1 hour')",
-    [Buffer.from(mark, 'base64url')]
+    "insert into session_ends (mark, principal, expires_at) values ($1, $2, now() + interval '1 hour')",
+    [Buffer.from(mark, 'base64url'), principal]
   )
   assert.equal(await ping(two, '/mcp', other), 200)
   await client.query(

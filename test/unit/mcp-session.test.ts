@@ -115,7 +115,7 @@ test('a session that was ended stays ended', (t) => {
 
 test('sessions that expire are over here, and no other replica is told', (t) => {
   const told: string[] = []
-  const { sessions, ended, create } = open(t, { announce: (mark) => void told.push(mark) })
+  const { sessions, ended, create } = open(t, { announce: ({ mark }) => void told.push(mark) })
   const [ann, bob] = [create('client:ann'), create('client:bob')]
   for (const session of sessions.where(({ principal }) => principal === 'client:ann')) sessions.expire(session)
   assert.deepEqual([ended, told], [[ann], []])
@@ -199,13 +199,25 @@ test('closing ends every session once', (t) => {
 
 test('ending a session is announced, expiring is not; an announced end counts here too', async (t) => {
   const announced: string[] = []
-  const { sessions, ended, create } = open(t, { announce: (mark) => void announced.push(mark) })
+  const { sessions, ended, create } = open(t, { announce: ({ mark }) => void announced.push(mark) })
   const [mine, theirs] = [create(), create()]
   sessions.end(mine)
   assert.equal(announced.length, 1)
   assert.ok(mine.id.endsWith(announced[0]!))
-  sessions.endedElsewhere(theirs.id.slice(theirs.id.indexOf('.') + 1))
+  sessions.endedElsewhere([{ mark: theirs.id.slice(theirs.id.indexOf('.') + 1), principal: 'ann' }])
   assert.equal(announced.length, 1)
   assert.deepEqual(ended, [mine, theirs])
   assert.equal(sessions.find(theirs.id, 'ann', '/mcp'), undefined)
+})
+
+test('SR-L2 a principal that ends ever so many sessions makes the gateway forget its own ends, not those of others', (t) => {
+  const { sessions, create } = open(t)
+  const ann = create('ann')
+  const bob = create('bob')
+  sessions.end(ann)
+  sessions.end(bob)
+  const many = Array.from({ length: 150_000 }, (_, i) => ({ mark: `${i}`.padStart(43, '.'), principal: 'bob' }))
+  sessions.endedElsewhere(many)
+  assert.equal(sessions.find(ann.id, 'ann', '/mcp'), undefined, 'ann ended hers')
+  assert.notEqual(sessions.find(bob.id, 'bob', '/mcp'), undefined, 'that of bob is the oldest of his')
 })

@@ -55,7 +55,7 @@ export function createEdge(options: EdgeOptions): Edge {
     maxSessions: limits.sessions,
     shares: quotas.shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
-    announce(_mark, end) {
+    announce(end) {
       storeEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
     },
     onEnd(session) {

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createBag, type Bag, type Held } from '../bag.ts'
-import type { SessionEnd } from '../../registry/session-ends.ts'
+import type { EndedSession, SessionEnd } from '../../registry/session-ends.ts'
+import { createKept } from '../kept.ts'
 import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
@@ -73,8 +74,8 @@ export interface SessionOptions {
   readonly idleMs: number
   /** Called when a session has ended: deleted, idle for too long, or pushed out. */
   readonly onEnd: (session: Session) => void
-  /** Tells other replicas that the session with this mark is over: its id must not be taken anywhere. */
-  readonly announce: (mark: string, end: SessionEnd) => void
+  /** Tells other replicas that the session is over: its id must not be taken anywhere. */
+  readonly announce: (end: SessionEnd) => void
 }
 
 /** Why there is no place for one more session where none can give way: the principal has its share, or all are taken. */
@@ -90,10 +91,8 @@ export interface Sessions {
   end(session: Session): void
   /** What is to be stored of its end; undefined where its id is good on this replica alone. */
   endOf(session: Session): SessionEnd | undefined
-  /** Another replica has ended the session with this mark. */
-  endedElsewhere(mark: string): void
-  /** The same for many, which may be known. */
-  allEndedElsewhere(marks: readonly string[]): void
+  /** Other replicas have ended these sessions; some may be known. */
+  endedElsewhere(ends: readonly EndedSession[]): void
   /** Sessions with an open stream. */
   listening(): Iterable<Session>
   /** On this replica alone: every other comes to it by itself. */
@@ -109,8 +108,8 @@ export interface Sessions {
 const MAX_AGE_S = 24 * 3600
 const SWEEP_MS = 30_000
 const REORDER_MS = 1_000
-/** Remembered ends of sessions; past it the oldest is forgotten. */
-const MAX_ENDED = 100_000
+/** Of ends of sessions that are remembered, some 100,000; past it the principal with most loses its oldest. */
+const MAX_ENDED_BYTES = 33_554_432
 
 const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
 /** Sessions of the oldest transport live and die with their stream, and carry no signature. */
@@ -120,7 +119,12 @@ const nowSeconds = () => Math.floor(Date.now() / 1000)
 export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announce }: SessionOptions): Sessions {
   // in order of last use, to within a second
   const known = new Map<string, Session>()
-  const ended = new Map<string, number>()
+  /** By principal, which may make the gateway remember as many as it likes: of its own it forgets. */
+  const ended = createKept<true>({
+    maxBytes: MAX_ENDED_BYTES,
+    maxBytesPerOwner: MAX_ENDED_BYTES,
+    maxAgeMs: MAX_AGE_S * 1000
+  })
 
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
   const remember = (id: string, { p, e, r, c }: Pick<Claims, 'p' | 'e' | 'r' | 'c'>): Session => {
@@ -175,18 +179,16 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims
   }
+  const isEnded = ({ mark, principal }: EndedSession) => ended.newest(mark, { owner: principal }) !== undefined
   const revive = (id: string, principal: string, endpoint: string): Session | undefined => {
-    if (ended.has(signatureOf(id))) return undefined
+    if (isEnded({ mark: signatureOf(id), principal })) return undefined
     const claims = verify(id)
     if (claims?.p !== principal || claims.e !== endpoint) return undefined
     return nowSeconds() - claims.t > MAX_AGE_S || takePlace(principal) ? undefined : remember(id, claims)
   }
-  const bury = (mark: string) => {
-    ended.set(mark, performance.now())
-    if (ended.size > MAX_ENDED) ended.delete(ended.keys().next().value!)
-  }
+  const bury = ({ mark, principal }: EndedSession) => ended.set(principal, '', mark, true)
   const expire = (session: Session) => {
-    if (isSigned(session)) bury(signatureOf(session.id))
+    if (isSigned(session)) bury({ mark: signatureOf(session.id), principal: session.principal })
     drop(session)
   }
   const endOf = (session: Session): SessionEnd | undefined => {
@@ -197,13 +199,14 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
   const end = (session: Session) => {
     expire(session)
     const over = endOf(session)
-    if (over) announce(over.mark, over)
+    if (over) announce(over)
   }
-  const allEndedElsewhere = (marks: readonly string[]) => {
-    const unheard = new Set(marks.filter((mark) => !ended.has(mark)))
-    for (const mark of unheard) bury(mark)
-    if (unheard.size === 0) return
-    for (const session of known.values()) if (isSigned(session) && unheard.has(signatureOf(session.id))) drop(session)
+  const endedElsewhere = (ends: readonly EndedSession[]) => {
+    const unheard = ends.filter((end) => !isEnded(end))
+    for (const end of unheard) bury(end)
+    const marks = new Set(unheard.map(({ mark }) => mark))
+    if (marks.size === 0) return
+    for (const session of known.values()) if (isSigned(session) && marks.has(signatureOf(session.id))) drop(session)
   }
   const sweep = () => {
     const now = performance.now()
@@ -211,7 +214,6 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
       if (session.streams.size > 0 || session.calls.size > 0) session.lastUsed = now
       else if (now - session.lastUsed > idleMs) expire(session)
     }
-    for (const [id, at] of ended) if (now - at > MAX_AGE_S * 1000) ended.delete(id)
   }
   const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
 
@@ -251,8 +253,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     end,
     endOf,
     expire,
-    endedElsewhere: (mark) => allEndedElsewhere([mark]),
-    allEndedElsewhere,
+    endedElsewhere,
     *listening() {
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
