@@ -127,9 +127,8 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   })
   app.addHook('onClose', async () => bounded.close())
   await app.register(errors)
-  await app.register(inTurn, limits)
+  await app.register(inTurn, { ...limits, requestBodyMs: timeouts.requestBodyMs })
   await app.register(jsonBody, { limits })
-  await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION })
   const load = watchLoad({
     ...limits,
     onChange: (reason) => tellLoad(app.log, reason),
@@ -140,6 +139,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   })
   app.addHook('onReady', async () => load.start())
   app.addHook('onClose', async () => load.close())
+  await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION, load })
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth, { mode, limits })
   await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs })

@@ -81,14 +81,17 @@ export const sendFrameworkError = (error: FastifyError, request: FastifyRequest,
   void sendError(error, request, reply)
 }
 
+const TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
+
 const socketErrors: Readonly<Record<string, readonly [number, string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long to arrive'],
+  [TIMEOUT]: [408, 'the request took too long to arrive'],
   HPE_HEADER_OVERFLOW: [431, 'the request headers are too large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions are too large']
 }
 
 interface HttpSocket extends Socket {
-  readonly _httpMessage?: { readonly headersSent: boolean } | null
+  /** The response whose turn it is. */
+  readonly _httpMessage?: { readonly headersSent: boolean; readonly req: unknown } | null
   readonly parser?: { readonly incoming?: { readonly complete: boolean } | null } | null
 }
 
@@ -99,9 +102,15 @@ function isAnswered({ _httpMessage: response, parser }: HttpSocket): boolean {
   return parser?.incoming?.complete === false
 }
 
+/** Whether the request that is being read stands behind another: its body is not read before its turn, however late. */
+const waitsForItsTurn = ({ _httpMessage: response, parser }: HttpSocket) =>
+  response != null && parser?.incoming?.complete === false && response.req !== parser.incoming
+
 /** For `clientErrorHandler`: what Node's parser refuses. Answers on the socket and closes it. */
 export function answerClientError(error: { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
+  // its time begins with its turn, see `in-turn`
+  if (error.code === TIMEOUT && waitsForItsTurn(socket)) return
   const [status, message] = socketErrors[error.code ?? ''] ?? [400, 'the request is not valid HTTP']
   const body = JSON.stringify({ error: message })
   if (socket.writable && !isAnswered(socket)) {
@@ -111,6 +120,15 @@ export function answerClientError(error: { readonly code?: string }, socket: Soc
     )
   }
   socket.destroySoon()
+}
+
+/** Answers 408 where the rest of a request does not arrive in time. */
+export function limitArrival(request: IncomingMessage, ms: number): void {
+  if (request.complete) return
+  const timer = setTimeout(() => {
+    if (!request.complete) answerClientError({ code: TIMEOUT }, request.socket)
+  }, ms).unref()
+  request.once('close', () => clearTimeout(timer))
 }
 
 interface KnownRoute {

@@ -3,6 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Observer } from '../gateway/observation.ts'
 import { createMetrics, type Metrics } from './otel/metrics.ts'
+import type { Load } from './load.ts'
+import { shareText } from './otel/shared-text.ts'
 import { createTraces } from './otel/traces.ts'
 
 declare module 'fastify' {
@@ -15,7 +17,7 @@ export interface AppMetrics {
   /** What the gateway tells goes here: nothing while both metrics and traces are off. */
   readonly observers: readonly Partial<Observer>[]
   /** What `GET /metrics` answers; undefined while metrics are off. */
-  readonly text: (() => Promise<string>) | undefined
+  readonly text: (() => Promise<Buffer>) | undefined
   /** Somebody had no valid access token. */
   failedAuthentication(): void
 }
@@ -53,13 +55,13 @@ async function startTraces(app: FastifyInstance, version: string): Promise<Parti
 }
 
 /** Metrics and traces of this process. Of what is off nothing is loaded and nothing is measured. */
-export default fp<Pick<Config, 'otel' | 'traces'> & { version: string }>(
-  async (app, { otel, traces, version }) => {
+export default fp<Pick<Config, 'otel' | 'traces'> & { version: string; load: Pick<Load, 'isHigh'> }>(
+  async (app, { otel, traces, version, load }) => {
     const metrics = otel ? startMetrics(app) : undefined
     const tracing = traces ? await startTraces(app, version) : undefined
     app.decorate('metrics', {
       observers: [...(metrics ? [metrics.observer] : []), ...(tracing ? [tracing] : [])],
-      text: metrics?.text,
+      text: metrics && shareText(() => metrics.text(), load),
       failedAuthentication: () => metrics?.failedAuthentication()
     })
   },

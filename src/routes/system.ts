@@ -42,7 +42,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
 
   const metrics = {
     description: 'In the text format of Prometheus',
-    content: { 'text/plain': { schema: Type.String() } }
+    content: { 'text/plain': { schema: Type.Unsafe<Buffer>(Type.String()) } }
   }
   app.get(
     '/metrics',

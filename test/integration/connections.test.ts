@@ -8,7 +8,8 @@ import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.ts'
 import type { Environment } from '../../src/config.ts'
-import { freshConfig } from '../app.ts'
+import { freshConfig, register } from '../app.ts'
+import { startRecorder } from '../fixtures/http/recorder.ts'
 import { later, tempDir } from '../store.ts'
 import { until } from '../until.ts'
 
@@ -197,4 +198,27 @@ test('SR-H1 past the bytes that may be unsent in all the longest unread connecti
   const left = sockets.filter(({ destroyed }) => !destroyed).length
   assert.ok(left > 0 && left < 8, `${left} connections are left`)
   assert.equal(await status(open), 200)
+})
+
+test('SR-H1 a large body behind a slow call is not late: its time begins with its turn', async (t) => {
+  const recorder = await startRecorder(null)
+  later(t, recorder.close)
+  const { app, open } = await listen(t, { TOWPATH_REQUEST_BODY_TIMEOUT_MS: '1000' })
+  await register(app, { name: 'alpha', transport: 'streamable_http', url: recorder.url })
+  const post = (payload: object, more = '') => {
+    const body = JSON.stringify(payload)
+    const head = `POST /api/v0/tools/invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${more}`
+    return `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  }
+  const pipelined = await open()
+  const large = { name: 'alpha__echo', text: 'x'.repeat(900_000) }
+  // Node looks for late requests every two seconds
+  pipelined.write(post({ name: 'alpha__slow', ms: 6_000 }) + post(large, 'Connection: close\r\n'))
+  const statuses = [...(await text(pipelined)).matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, code]) => Number(code))
+  assert.deepEqual(statuses, [200, 200], 'both are answered')
+
+  const unfinished = await open()
+  unfinished.write(`${post({ name: 'alpha__slow', ms: 3_000 })}${post(large).slice(0, 200_000)}`)
+  const late = [...(await text(unfinished)).matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, code]) => Number(code))
+  assert.deepEqual(late, [200, 408], 'a body that never comes whole does not wait for ever')
 })

@@ -20,7 +20,7 @@ function collectGarbage(): void {
 
 test('with a full heap new work is refused, health and what is under way go on; then all goes on', async (t) => {
   const lines: string[] = []
-  const env = { TOWPATH_HEAP_PERCENT: String(percentInUse() + 3) }
+  const env = { TOWPATH_HEAP_PERCENT: String(percentInUse() + 3), OTEL_ENABLED: 'on' }
   const mcp = await startMcp(t, env, { log: { write: (line) => lines.push(line) } })
   const upstream = await addRecorder(t, mcp, 'alpha')
   const status = async (url: string) => (await mcp.app.inject(url)).statusCode
@@ -31,6 +31,10 @@ test('with a full heap new work is refused, health and what is under way go on; 
   const ballast = [new Array<number>(elements(5)).fill(0.5)]
   await until('too much', () => lines.some((line) => line.includes('new work is refused')))
   assert.deepEqual([await status('/health'), await status('/metadata'), await status('/ready')], [200, 200, 503])
+  const metrics = await Promise.all(Array.from({ length: 20 }, async () => (await mcp.app.inject('/metrics')).body))
+  for (let i = 0; i < 5; i++) metrics.push((await mcp.app.inject('/metrics')).body)
+  assert.match(metrics[0]!, /towpath_/, 'there are metrics')
+  assert.equal(new Set(metrics).size, 1, 'SR-H2: they are made once for all who ask')
   const refused = await mcp.app.inject('/api/v0/tools')
   assert.deepEqual(
     [refused.statusCode, refused.headers['retry-after'], refused.json()],
