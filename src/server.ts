@@ -11,6 +11,7 @@ import { VERSION } from './domain/version.ts'
 import { closeInherited } from './inherited-descriptors.ts'
 import { ifThere } from './plugins/late.ts'
 import { StartRefusal } from './registry/refusal.ts'
+import { checkSecretFiles } from './secret-files.ts'
 
 const OLDEST_SUPPORTED_NODE = 22
 /** What closing may take beyond draining: children end, the database is let go. */
@@ -158,6 +159,7 @@ export async function startServer(config: Config, warnings: readonly string[], {
   let app: FastifyInstance | undefined
   try {
     checkFolders(config)
+    checkSecretFiles(config)
     out(`${TITLE} ${VERSION} is starting`)
     const onFailure = (error: unknown) => endLate(app, error, config)
     app = await buildApp(config, { log, tell: out, onFailure })

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { chmod, chown, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
+import type { Config } from '../../src/config.ts'
+import { checkSecretFiles } from '../../src/secret-files.ts'
 import { cleanEnv, freePort, root, run, startGateway, towpathCommand, type Running } from '../e2e/harness.ts'
 import { until } from '../until.ts'
 import { freshPlace, tempDir } from '../store.ts'
@@ -128,3 +131,48 @@ test('a free port is asked for with 0 and told', async (t) => {
   const url = /listens on (\S+)/.exec(process.output())![1]!
   assert.equal((await fetch(`${url}/ready`)).status, 200)
 })
+
+test(
+  'SR-M9 a start is refused where the user of stdio servers can read a secret file, however it comes to that',
+  { skip: process.getuid?.() !== 0 && 'needs root' },
+  async (t) => {
+    const folder = await tempDir(t)
+    const path = join(folder, 'token')
+    await writeFile(path, 'administrator-0123456789')
+    const [uid, gid] = [10_001, 10_002]
+    const environment = { TOWPATH_ADMIN_TOKEN_FILE: path }
+    const stdio = { enabled: true, uid, gid, environment } as unknown as Config['stdio']
+    const check = (changes: object = {}) => checkSecretFiles({ stdio: { ...stdio, ...changes } })
+    /** [mode of the folder, mode of the file, its user, its group, whether servers can read it] */
+    const cases = [
+      [0o711, 0o644, 0, 0, true],
+      [0o711, 0o640, 0, gid, true],
+      [0o711, 0o604, 0, 0, true],
+      [0o711, 0o400, uid, 0, true],
+      [0o711, 0o000, uid, 0, true],
+      [0o711, 0o640, 0, 0, false],
+      [0o711, 0o604, 0, gid, false],
+      [0o711, 0o400, 0, 0, false],
+      [0o700, 0o644, 0, 0, false]
+    ] as const
+    for (const [folderMode, mode, user, group, isOpen] of cases) {
+      await chmod(folder, folderMode)
+      await chown(path, user, group)
+      await chmod(path, mode)
+      const what = `${folderMode.toString(8)} ${mode.toString(8)} ${user}:${group}`
+      if (isOpen) assert.throws(() => check(), /can read .*token \(TOWPATH_ADMIN_TOKEN_FILE\)/, what)
+      else assert.doesNotThrow(() => check(), what)
+      assert.doesNotThrow(() => check({ enabled: false }), `${what}, no stdio servers`)
+      assert.doesNotThrow(() => check({ uid: undefined }), `${what}, no user of their own`)
+    }
+
+    await chmod(folder, 0o711)
+    await chmod(path, 0o644)
+    const started = start(t, ['start', '--enterprise', '--data-dir', folder], {
+      ...environment,
+      TOWPATH_STDIO_UID: String(uid)
+    })
+    assert.equal(await started.exited, 2, started.output())
+    assert.match(started.output(), /cannot start: stdio servers run as user 10001 \(TOWPATH_STDIO_UID\) and can read /)
+  }
+)

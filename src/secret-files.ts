@@ -1,0 +1,55 @@
+import { realpathSync, statSync, type Stats } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Config, Environment } from './config.ts'
+import { StartRefusal } from './registry/refusal.ts'
+import { settings, type Setting } from './settings.ts'
+
+interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
+const READ = 4
+const SEARCH = 1
+
+/** Whether the permissions of a file or folder let a user do that. Groups beside the first are none of a server's. */
+function permits({ mode, uid, gid }: Stats, user: User, bit: number): boolean {
+  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0
+  return ((mode >> shift) & bit) !== 0
+}
+
+/** Whether a user can come to a file and read it, or give itself the permission. */
+function canRead(path: string, user: User): boolean {
+  const file = realpathSync(path)
+  for (let at = file; at !== dirname(at);) {
+    at = dirname(at)
+    if (!permits(statSync(at), user, SEARCH)) return false
+  }
+  const stats = statSync(file)
+  return stats.uid === user.uid || permits(stats, user, READ)
+}
+
+/** Files that settings name, with the variables that name them. */
+const namedFiles = (env: Environment) =>
+  Object.values<Setting>(settings).flatMap(({ variable, file }) => {
+    const name = `${variable}_FILE`
+    const path = file ? env[name] : undefined
+    return path ? [{ name, path }] : []
+  })
+
+/**
+ * Refuses a start at which stdio servers, although they have a user of their own, could read the gateway's secrets: files of
+ * Compose and of bind mounts have the permissions of the host, often for everybody. Throws StartRefusal.
+ */
+export function checkSecretFiles({ stdio }: Pick<Config, 'stdio'>): void {
+  const { enabled, uid, gid, environment } = stdio
+  if (!enabled || uid === undefined) return
+  const user = { uid, gid: gid ?? uid }
+  const open = namedFiles(environment).filter(({ path }) => canRead(path, user))
+  if (open.length === 0) return
+  const files = open.map(({ name, path }) => `${path} (${name})`).join(', ')
+  throw new StartRefusal(
+    `stdio servers run as user ${uid} (TOWPATH_STDIO_UID) and can read ${files}: ` +
+      'let the user of the gateway own it, with mode 0400'
+  )
+}
