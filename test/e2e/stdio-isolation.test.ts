@@ -60,7 +60,7 @@ test('SE-12 a server inherits its three pipes and no other descriptor of the gat
   )
 })
 
-test('SR-L8 descriptors that the gateway inherited do not go on to servers', async (t) => {
+test('SR-L8 CR-A9 descriptors that the gateway inherited do not go on to servers', async (t) => {
   // far apart: Node itself looks at those in a row from 0 on
   const script = 'exec 9</etc/passwd 40>/dev/full 251</etc/passwd; exec "$@"'
   const gateway = await startGateway(t, { launcher: ['bash', '-c', script, 'bash'] })

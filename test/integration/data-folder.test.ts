@@ -151,7 +151,7 @@ test('SR-L7 a start right after the process that had the folder was killed waits
   }
 })
 
-test('SR-L7 a process that has ended and whose parent has not noticed holds no folder', async (t) => {
+test('SR-L7 CR-A3 a process that has ended and whose parent has not noticed holds no folder', async (t) => {
   const dataDir = await freshDataDir(t)
   // the shell starts a child and becomes `sleep`, which never asks how it ended
   const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })

@@ -103,7 +103,7 @@ const withoutBody: InjectOptions[] = [
   { method: 'GET', url: '/api/dashboard/events' }
 ]
 
-test('SR-L4 pages of other loopback origins change nothing in development mode', async (t) => {
+test('SR-L4 CR-A10 pages of other loopback origins change nothing in development mode', async (t) => {
   const app = await startApp(t)
   await register(app, stdioServer('alpha'))
   const before = (await app.inject('/api/v0/servers')).body

@@ -147,7 +147,7 @@ const echo = (name: string) => ({ name: `${name}__echo`, text: 'hello' })
 
 for (const engine of engines) {
   for (const mode of ['development', 'enterprise']) {
-    test(`SR-M1 secrets in URLs and arguments are used, and shown and stored nowhere but in server_configs (${mode}, ${engine})`, async (t) => {
+    test(`SR-M1 CR-A1 secrets in URLs and arguments are used, and shown and stored nowhere but in server_configs (${mode}, ${engine})`, async (t) => {
       const upstreams = await startUpstreams(t)
       const file = join(await tempDir(t), 'arguments')
       const servers = serversAt(upstreams, file)
