@@ -61,7 +61,10 @@ export function printNotes(rows: readonly Row[]) {
   console.log(`\n${rows.length} rows: ${counts.join(', ')}`)
 }
 
+/** Features with the same note are named together. */
 function notesOf({ scenario, cells }: Row, verdict: Verdict): string[] {
-  const found = features.filter((feature) => cells[feature].verdict === verdict)
-  return found.map((feature) => `${describe(scenario)}: ${feature}: ${cells[feature].note}`)
+  const byNote = new Map<string, Feature[]>()
+  for (const feature of features.filter((one) => cells[one].verdict === verdict))
+    byNote.set(cells[feature].note, [...(byNote.get(cells[feature].note) ?? []), feature])
+  return [...byNote].map(([note, found]) => `${describe(scenario)}: ${found.join(', ')}: ${note}`)
 }

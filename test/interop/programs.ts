@@ -56,7 +56,10 @@ export const clients: readonly Client[] = [
   { name: 'go-sdk-legacy', ...go('client', 'go-sdk', '--mode', 'legacy'), transports: everywhere },
   { name: 'mcp-go', ...go('client', 'mcp-go'), transports: everywhere },
   { name: 'mcp-go-legacy', ...go('client', 'mcp-go', '--mode', 'legacy'), transports: everywhere },
-  { name: 'java', ...java('Client'), transports: everywhere }
+  { name: 'java', ...java('Client'), transports: everywhere },
+  { name: 'typescript-1', ...node('client.mjs', '--sdk', '1'), transports: everywhere },
+  { name: 'typescript-2', ...node('client.mjs', '--sdk', '2', '--mode', 'auto'), transports: everywhere },
+  { name: 'typescript-2-legacy', ...node('client.mjs', '--sdk', '2'), transports: everywhere }
 ]
 
 export const servers: readonly Server[] = [

@@ -22,7 +22,7 @@ const met = [
 ] as const
 
 /** The clients that every server meets, one of each era. */
-const meeting = ['go-sdk-legacy', 'python-2']
+const meeting = ['go-sdk-legacy', 'typescript-2']
 
 /** Every client in front of few servers, every server behind few clients, and every client with a token. */
 export function plan(): Scenario[] {

@@ -59,7 +59,7 @@ func connectMCPGo(ctx context.Context, o options, h *heard) (session, error) {
 		fields := notification.Params.AdditionalFields
 		switch notification.Method {
 		case "notifications/message":
-			h.add(&h.logs, fmt.Sprint(fields["data"]))
+			h.addLog(fields["data"])
 		case "notifications/resources/updated":
 			h.add(&h.updated, fmt.Sprint(fields["uri"]))
 		case "notifications/tools/list_changed":

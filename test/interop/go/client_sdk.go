@@ -46,7 +46,7 @@ func connectSDK(ctx context.Context, o options, h *heard) (session, error) {
 			h.add(&h.updated, request.Params.URI)
 		},
 		LoggingMessageHandler: func(_ context.Context, request *mcp.LoggingMessageRequest) {
-			h.add(&h.logs, fmt.Sprint(request.Params.Data))
+			h.addLog(request.Params.Data)
 		},
 		ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) {
 			if on, isWanted := progress.Load(fmt.Sprint(request.Params.ProgressToken)); isWanted {

@@ -54,6 +54,9 @@ func (h *heard) add(list *[]string, value string) {
 	*list = append(*list, value)
 }
 
+// addLog adds the part of a message that is the tool's own; some servers put it into an object.
+func (h *heard) addLog(data any) { h.add(&h.logs, logged.FindString(fmt.Sprint(data))) }
+
 func (h *heard) has(list *[]string, from int, value string) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -62,6 +65,7 @@ func (h *heard) has(list *[]string, from int, value string) bool {
 
 var (
 	label    = regexp.MustCompile(`^\[[^\]]+\] `)
+	logged   = regexp.MustCompile(`log-\d`)
 	question = regexp.MustCompile(`^ask-(\d+)$`)
 )
 

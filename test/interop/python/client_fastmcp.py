@@ -20,7 +20,7 @@ class FastMCP(Adapter):
         return {"answer": await self.answer_text(message)}
 
     async def log_handler(self, message):
-        self.logs.append(message.data["msg"] if isinstance(message.data, dict) else message.data)
+        self.note_log(message.data)
 
     async def message_handler(self, message):
         notification = getattr(message, "root", message)

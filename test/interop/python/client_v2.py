@@ -33,7 +33,7 @@ class V2(Adapter):
         return types.ListRootsResult(roots=[types.Root(uri=ROOT)])
 
     async def logging_callback(self, params):
-        self.logs.append(params.data)
+        self.note_log(params.data)
 
     async def message_handler(self, message):
         if isinstance(message, types.ResourceUpdatedNotification):

@@ -2,6 +2,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
@@ -27,8 +28,10 @@ const calls = {
   fail: () => said('failed on purpose', { isError: true }),
   progress: async (_, { _meta, sendNotification }) => {
     const { progressToken } = _meta ?? {}
-    for (let progress = 1; progress <= 4 && progressToken !== undefined; progress++)
+    for (let progress = 1; progress <= 4 && progressToken !== undefined; progress++) {
       await sendNotification({ method: 'notifications/progress', params: { progressToken, progress, total: 4 } })
+      await delay(30)
+    }
     return said('done')
   },
   slow: async ({ token }, { signal }) => {
