@@ -37,7 +37,7 @@ import { tools } from './routes/tools.ts'
 import { upstreamOAuth } from './routes/upstream-oauth.ts'
 import { namedSchemas } from './schemas/named.ts'
 import { serializeLater, validateLater } from './compilers.ts'
-import { buildValidator, formatFindings, refuseRepeatedQuery } from './validation.ts'
+import { buildValidator, formatFindings, refuseRepeatedQuery, refuseUnknownQuery } from './validation.ts'
 
 export interface BuildOptions {
   /** Takes one JSON line per event; absent: nothing is logged. */
@@ -142,7 +142,7 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(telemetry, { otel: config.otel, traces: config.traces, version: VERSION, load })
   await app.register(guard, { load, mode, host, publicUrl, allowedHosts, allowedOrigins })
   await app.register(auth, { mode, limits })
-  await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs })
+  await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs, mode, publicUrl })
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
     ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
@@ -159,6 +159,10 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(init, { mode, initSecret })
   await app.register(
     async (api) => {
+      api.addHook('preValidation', ({ query, routeOptions: { schema } }, _reply, done) => {
+        refuseUnknownQuery(query, schema?.querystring)
+        done()
+      })
       for (const routes of [servers, upstreamOAuth, tools, prompts, resources, calls, auditLog, keys])
         await api.register(routes)
       await api.register(principals, { mode })

@@ -13,7 +13,7 @@ import { configurationReference } from './reference/configuration.ts'
 /** Writes what is generated and committed: openapi.json and the pages of docs/reference. */
 async function main(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'towpath-openapi-'))
-  const { config } = readConfig({}, { dataDir }, () => '')
+  const { config } = readConfig({ SERVER_MODE: 'enterprise' }, { dataDir }, () => '')
   const app = await buildApp(config)
   try {
     const document = (await app.inject('/openapi.json')).json<Document>()

@@ -4,20 +4,80 @@ import { isMoment, isStorable } from './domain/text.ts'
 import { isToken, TOKEN_RULE } from './domain/tokens.ts'
 import { invalid } from './errors.ts'
 
-/** Formats of our schemas; the rule is what the caller is told. */
-const formats: Readonly<Record<string, { validate: (text: string) => boolean; rule: string }>> = {
-  text: { validate: isStorable, rule: 'must not hold NUL characters or lone surrogates' },
-  name: { validate: isName, rule: NAME_RULE },
-  token: { validate: isToken, rule: TOKEN_RULE },
-  'server-name': { validate: isServerName, rule: SERVER_NAME_RULE },
-  moment: { validate: isMoment, rule: 'must be an ISO 8601 date, or date and time with zone' },
-  'row-id': { validate: (text) => /^\d{1,18}$/.test(text), rule: 'must be the id of a row' }
+interface Format {
+  readonly validate: (text: string) => boolean
+  /** Told to callers. */
+  readonly rule: string
+  /** The same in JSON Schema, as the OpenAPI document says it. */
+  readonly pattern: { readonly pattern: string; readonly minLength?: number; readonly maxLength?: number }
 }
+
+/** Formats of our schemas. */
+const formats: Readonly<Record<string, Format>> = {
+  text: {
+    validate: isStorable,
+    rule: 'must not hold NUL characters or lone surrogates',
+    pattern: { pattern: '^[^\\u0000\\ud800-\\udfff]*$' }
+  },
+  name: { validate: isName, rule: NAME_RULE, pattern: { pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$' } },
+  token: { validate: isToken, rule: TOKEN_RULE, pattern: { pattern: '^[\\x21-\\x7e]{16,1024}$' } },
+  'server-name': {
+    validate: isServerName,
+    rule: SERVER_NAME_RULE,
+    pattern: { pattern: '^[A-Za-z0-9](_?[A-Za-z0-9-])*$', maxLength: 64 }
+  },
+  moment: {
+    validate: isMoment,
+    rule: 'must be an ISO 8601 date, or date and time with zone',
+    pattern: {
+      pattern:
+        '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +
+        '(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?$'
+    }
+  },
+  'row-id': {
+    validate: (text) => /^\d{1,18}$/.test(text),
+    rule: 'must be the id of a row',
+    pattern: { pattern: '^[0-9]{1,18}$' }
+  }
+}
+
+/** JSON Schema of one of our formats; undefined: it is none of ours. */
+export const patternOf = (format: string): Format['pattern'] | undefined => formats[format]?.pattern
 
 const checks = Object.fromEntries(Object.entries(formats).map(([name, { validate }]) => [name, validate]))
 
 /** Schemas are not held against their own schema: compiling that one costs more than all the rest of a validator. */
 const options = { removeAdditional: false, validateSchema: false, formats: checks } as const
+
+/** What the compiler makes. */
+interface ValidateFunction {
+  (value: unknown): boolean
+  readonly errors?: readonly Finding[] | null | undefined
+}
+
+/** What Ajv found, in the shape that Fastify hands on. */
+interface Finding {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly message?: string | undefined
+}
+
+/** Ajv takes the text `Infinity` of a query for a number, and then holds it to no limit. */
+function refuseInfinite(validate: ValidateFunction): ValidateFunction {
+  const check = (value: unknown): boolean => {
+    const isValid = validate(value)
+    const infinite = Object.entries(value as object).find(([, one]) => one === Infinity || one === -Infinity)
+    check.errors =
+      isValid && infinite
+        ? [{ keyword: 'type', instancePath: `/${infinite[0]}`, params: { type: 'number' } }]
+        : validate.errors
+    return isValid && !infinite
+  }
+  check.errors = undefined as ValidateFunction['errors']
+  return check
+}
 
 /** Query strings and paths carry only text, so they are coerced; JSON bodies say what they mean, so they are not. */
 export const buildValidator: AjvCompiler.BuildCompilerFromPool = (shared, { plugins = [] } = {}) => {
@@ -27,22 +87,9 @@ export const buildValidator: AjvCompiler.BuildCompilerFromPool = (shared, { plug
   let rest: ReturnType<typeof compiler> | undefined
   return (route) => {
     if ((route as { httpPart?: string }).httpPart === 'body') return (body ??= compiler(false))(route)
-    return (rest ??= compiler(true))(route)
+    const validate = (rest ??= compiler(true))(route)
+    return refuseInfinite(validate as unknown as ValidateFunction) as unknown as typeof validate
   }
-}
-
-/** What the compiler makes. */
-interface ValidateFunction {
-  (value: unknown): boolean
-  readonly errors?: readonly Finding[] | null
-}
-
-/** What Ajv found, in the shape that Fastify hands on. */
-interface Finding {
-  readonly keyword: string
-  readonly instancePath: string
-  readonly params: Readonly<Record<string, unknown>>
-  readonly message?: string | undefined
 }
 
 const quote = (name: unknown) => JSON.stringify(String(name).slice(0, 64))
@@ -81,6 +128,14 @@ export function formatFindings(findings: readonly Finding[], part: string): Erro
 export function refuseRepeatedQuery(query: unknown): void {
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (Array.isArray(value)) throw invalid(`query parameter ${quote(name)} is given more than once`)
+  }
+}
+
+/** A query parameter that the route does not have is refused, as an unknown member of a body is: it may be misspelled. */
+export function refuseUnknownQuery(query: unknown, schema: unknown): void {
+  const { properties = {} } = (schema ?? {}) as { properties?: object }
+  for (const name of Object.keys(query as object)) {
+    if (!Object.hasOwn(properties, name)) throw invalid(`unknown query parameter ${quote(name)}`)
   }
 }
 

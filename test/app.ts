@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, InjectOptions } from 'fastify'
 import { buildApp, type BuildOptions } from '../src/app.ts'
 import type { Observer } from '../src/gateway/observation.ts'
 import { readConfig, type Config, type Environment } from '../src/config.ts'
+import { checkDocumented } from './documented.ts'
 import { anyEngine, freshPlace, later, type Engine } from './store.ts'
 import { until } from './until.ts'
 
@@ -30,12 +31,26 @@ export async function freshConfig(t: TestContext, env: Environment = {}, engine:
   return readConfig({ ...place, ...env }, {}, () => '').config
 }
 
+/** The same, and answers must have a status that openapi.json names. */
+function documented(app: FastifyInstance): FastifyInstance {
+  const inject = app.inject.bind(app)
+  const checked = async (asked: InjectOptions | string) => {
+    const answer = await inject(asked)
+    const { method = 'GET', url = '' } = typeof asked === 'string' ? { url: asked } : asked
+    if (typeof url === 'string') checkDocumented(method, url, answer.statusCode)
+    return answer
+  }
+  return Object.assign(app, {
+    inject: ((asked?: InjectOptions | string) => (asked === undefined ? inject() : checked(asked))) as typeof inject
+  })
+}
+
 /** The gateway on a store that is open: a start goes on without one that takes longer than seconds. */
 export async function openApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
   const app = await buildApp(config, options)
   await app.ready()
   await until('the store to be open', () => app.registry.ping)
-  return app
+  return documented(app)
 }
 
 /** The gateway on an empty store, without a socket; closed after the test. */

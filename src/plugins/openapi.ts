@@ -3,7 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from '@sinclair/typebox'
 import type { Config } from '../config.ts'
 import { sendDocument } from './documents.ts'
-import type { Description, DescribedRoute } from './openapi/description.ts'
+import type { Description } from './openapi/description.ts'
+import type { DescribedRoute } from './openapi/document.ts'
+
+export interface OpenapiOptions extends Pick<Config, 'docs' | 'mode' | 'publicUrl'> {
+  readonly version: string
+  readonly schemas: readonly TSchema[]
+}
 
 const isShown = ({ method }: DescribedRoute) => method !== 'HEAD'
 
@@ -11,8 +17,8 @@ const isShown = ({ method }: DescribedRoute) => method !== 'HEAD'
  * The OpenAPI document at `/openapi.json`, made from the routes' schemas, and its reader at `/docs`. Made at the first
  * request and then kept: the code that makes them takes a sixth of the time that a start may take.
  */
-export default fp<{ version: string; schemas: readonly TSchema[]; docs: Config['docs'] }>(
-  async (app, { version, schemas, docs }) => {
+export default fp<OpenapiOptions>(
+  async (app, { version, schemas, docs, mode, publicUrl }) => {
     for (const schema of schemas) app.addSchema(schema)
     const routes: DescribedRoute[] = []
     app.addHook('onRoute', (route) => {
@@ -23,7 +29,7 @@ export default fp<{ version: string; schemas: readonly TSchema[]; docs: Config['
     const describe = () => (described ??= load())
     const load = async () => {
       const { describeRoutes } = await import('./openapi/description.ts')
-      return describeRoutes({ version, schemas, routes })
+      return describeRoutes({ version, schemas, routes, mode, publicUrl })
     }
     const send = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
       const document = (await describe()).get(path)

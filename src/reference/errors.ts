@@ -50,8 +50,8 @@ This page is generated from the source.
 |---|---|
 ${Object.entries(meanings).map(statusRow).join('\n')}
 
-Also 405 (\`Allow\` lists the methods), 408 (the request took too long to arrive), 417, 429 (too much at once, with
-\`Retry-After\`), 431 (the headers are too large) and 500 (a bug). 401 carries \`WWW-Authenticate: Bearer\`.
+Also 417 (an expectation other than \`100-continue\`). 401 carries \`WWW-Authenticate: Bearer\`. The 4xx and 5xx that each
+operation can answer are in the [HTTP interface](http.md).
 
 A tool that fails by its own logic is no error: 200, and the result has \`"isError": true\`.
 

@@ -1,9 +1,10 @@
 /** As far as it is read here. */
 interface Schema {
   readonly $ref?: string
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly items?: Schema
   readonly enum?: readonly string[]
+  readonly anyOf?: readonly Schema[]
   readonly default?: string | number | boolean
   readonly description?: string
   readonly properties?: Readonly<Record<string, Schema>>
@@ -43,12 +44,13 @@ const capital = (text: string) => text[0]!.toUpperCase() + text.slice(1)
 const nameOf = (ref: string) => ref.split('/').at(-1)!
 const link = (ref: string) => `[${nameOf(ref)}](#${nameOf(ref).toLowerCase()})`
 
-function typeOf({ $ref, type, items, enum: values, additionalProperties }: Schema): string {
+function typeOf({ $ref, type, items, enum: values, anyOf, additionalProperties }: Schema): string {
   if ($ref) return link($ref)
+  if (anyOf) return anyOf.map((schema) => typeOf(schema)).join(' or ')
   if (values) return values.map((value) => code(value)).join(', ')
   if (type === 'array') return `array of ${items ? typeOf(items) : 'anything'}`
   if (type === 'object' && typeof additionalProperties === 'object') return 'map to strings'
-  return type ?? 'anything'
+  return [type ?? 'anything'].flat().join(' or ')
 }
 
 const bodyOf = ({ content }: Content): string | undefined => {
@@ -112,9 +114,9 @@ export function httpReference({ paths, components }: Document): string {
 Every path, as it stands in \`openapi.json\`, from which this page is generated. A running gateway serves the document at
 \`/openapi.json\` and a page to try it out at \`/docs\`. Bodies are JSON; members that are not listed are refused.
 
-In enterprise mode a request needs \`Authorization: Bearer <token>\` of a user or administrator ([who may
-what](../how-to/users-and-clients.md)). Errors: [statuses and codes](errors.md). The MCP endpoints \`/mcp\`, \`/sse\`,
-\`/message\` and those of groups speak MCP and are not in the document.
+In enterprise mode a request needs \`Authorization: Bearer <token>\` of a user or administrator, at the MCP endpoints that of
+an MCP client ([who may what](../how-to/users-and-clients.md)); the document of a development gateway asks for none. A query
+parameter that an operation under \`/api/v0\` does not have is refused. Errors: [statuses and codes](errors.md).
 
 ${parts.join('\n\n')}
 

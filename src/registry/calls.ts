@@ -76,7 +76,7 @@ function filtered(db: Db, piece: Piece, query: CallFilter) {
   if (cause !== undefined) rows = rows.where('outcome', 'in', failedOutcomes)
   if (caller !== undefined) rows = rows.where('caller', '=', caller)
   if (endpoint !== undefined) rows = rows.where('endpoint', '=', endpoint)
-  if (least !== undefined) rows = rows.where('total_ms', '>=', least)
+  if (least !== undefined) rows = rows.where(sql<boolean>`total_ms >= ${least}::double precision`)
   let fitting = inOrder(db, rows).select(listed)
   // there is an index of times, which finds too many
   if (from !== undefined) fitting = fitting.where('at', '>=', new Date(from))

@@ -19,9 +19,10 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'listCalls',
         summary: 'Who called what, and how it went',
         querystring: CallFilter,
-        response: { 200: ref(CallPage), ...failures(400, 503) }
+        response: { 200: ref(CallPage) }
       }
     },
     async (request) => {
@@ -38,9 +39,10 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'listCallCauses',
         summary: 'Why calls fail: the newest 1,000 that did, by server and cause',
         querystring: CausesQuery,
-        response: { 200: ref(CallCauses), ...failures(400, 503) }
+        response: { 200: ref(CallCauses) }
       }
     },
     async (request) => ({ causes: await app.registry.calls.causes(request.query) })
@@ -52,9 +54,10 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'getCall',
         summary: 'One call, with arguments and result where they are kept',
         params: Type.Object({ id: Text({ minLength: 1 }) }),
-        response: { 200: ref(Call), ...failures(404, 503) }
+        response: { 200: ref(Call), ...failures(404) }
       }
     },
     async ({ params: { id } }) => {
@@ -70,9 +73,10 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'getStats',
         summary: 'Counts and percentiles of calls, for charts',
         querystring: StatsQuery,
-        response: { 200: ref(Stats), ...failures(400, 503) }
+        response: { 200: ref(Stats) }
       }
     },
     async (request) => {

@@ -19,7 +19,12 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
     '/clients',
     {
       config,
-      schema: { tags, summary: 'List MCP clients', response: { 200: Type.Array(ref(Client)), ...failures(401, 403) } }
+      schema: {
+        tags,
+        operationId: 'listClients',
+        summary: 'List MCP clients',
+        response: { 200: Type.Array(ref(Client)) }
+      }
     },
     (request) => gateway.clients(callerOf(request))
   )
@@ -30,9 +35,10 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'getClient',
         summary: 'One MCP client',
         params,
-        response: { 200: ref(Client), ...failures(400, 401, 403, 404, 414) }
+        response: { 200: ref(Client), ...failures(404) }
       }
     },
     (request) => gateway.client(callerOf(request), request.params.name)
@@ -44,9 +50,10 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'createClient',
         summary: 'Create an MCP client',
         body: ref(ClientInput),
-        response: { 201: ref(IssuedClient), ...failures(400, 401, 403, 409, 413, 415, 503) }
+        response: { 201: ref(IssuedClient), ...failures(409) }
       }
     },
     async (request, reply) => {
@@ -62,11 +69,12 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'updateClient',
         summary: 'Change an MCP client',
         description: 'Members that are absent stay as they are. Takes effect on open sessions too.',
         params,
         body: ref(ClientPatch),
-        response: { 200: ref(Client), ...failures(400, 401, 403, 404, 409, 413, 414, 415, 503) }
+        response: { 200: ref(Client), ...failures(404, 409) }
       }
     },
     (request) => {
@@ -87,10 +95,11 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'deleteClient',
         summary: 'Remove an MCP client',
         description: 'Its sessions and streams end.',
         params,
-        response: { 204: Type.Null(), ...failures(400, 401, 403, 404, 414, 503) }
+        response: { 204: Type.Null(), ...failures(404) }
       }
     },
     async (request, reply) => {

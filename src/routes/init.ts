@@ -17,10 +17,12 @@ export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, 
       config: { access: 'public' },
       schema: {
         tags: ['system'],
+        operationId: 'initializeGateway',
         summary: 'Initialise enterprise mode',
+        security: [{}, { token: [] }],
         description:
           'Makes the first administrator; works once. Needs TOWPATH_INIT_SECRET as the Bearer token where that is set.',
-        response: { 200: ref(Initialized), ...failures(401, 409, 415, 503) }
+        response: { 200: ref(Initialized), ...failures(401, 409) }
       }
     },
     async (request, reply) => {

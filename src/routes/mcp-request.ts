@@ -3,8 +3,9 @@ import { notFound } from '../errors.ts'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { refuseEncoding } from '../plugins/json-body.ts'
 
-/** Bodies stay bytes; for plugins of MCP routes, whose own scope this changes. */
+/** Bodies stay bytes, and schemas only describe; for plugins of MCP routes, whose own scope this changes. */
 export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
+  app.setValidatorCompiler(() => () => true)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) =>
     done(refuseEncoding(request), body)

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../gateway/endpoint.ts'
+import { endSession, openStream, sendMessage } from '../schemas/mcp.ts'
 import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface McpOptions {
@@ -27,15 +28,21 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
   ] as const) {
     app.post<{ Body: Buffer | undefined }>(
       url,
-      { config: { ...config, readsFirst: true }, bodyLimit, ...hooks, preHandler: refuseNewWork(app) },
+      {
+        config: { ...config, readsFirst: true },
+        schema: sendMessage(url),
+        bodyLimit,
+        ...hooks,
+        preHandler: refuseNewWork(app)
+      },
       (request, reply) => {
         app.gateway.mcp.post(exchangeOf(request, reply), takeBody(request))
       }
     )
-    app.get(url, { config, exposeHeadRoute: false, ...hooks }, (request, reply) => {
+    app.get(url, { config, schema: openStream(url), exposeHeadRoute: false, ...hooks }, (request, reply) => {
       app.gateway.mcp.get(exchangeOf(request, reply))
     })
-    app.delete(url, { config, ...hooks }, (request, reply) => {
+    app.delete(url, { config, schema: endSession(url), ...hooks }, (request, reply) => {
       app.gateway.mcp.delete(exchangeOf(request, reply))
     })
   }

@@ -20,9 +20,10 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'listPrompts',
         summary: 'List the prompts of enabled servers',
         querystring: ServerQuery,
-        response: { 200: Type.Array(ref(Prompt)), ...failures(400, 404) }
+        response: { 200: Type.Array(ref(Prompt)), ...failures(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'prompt', request.query.server))
@@ -34,9 +35,10 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'getPrompt',
         summary: 'One prompt',
         querystring: NameQuery,
-        response: { 200: ref(Prompt), ...failures(400, 404) }
+        response: { 200: ref(Prompt), ...failures(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'prompt', request.query.name))
@@ -48,9 +50,10 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'renderPrompt',
         summary: 'Render a prompt',
         body: ref(PromptCall),
-        response: { 200: ref(PromptResult), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
+        response: { 200: ref(PromptResult), ...failures(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {

@@ -15,19 +15,32 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(switches, { kind: 'resource', plural: 'resources' })
 
   const lists = [
-    { url: '/resources', kind: 'resource', item: Resource, summary: 'List the resources of enabled servers' },
-    { url: '/resource_templates', kind: 'template', item: ResourceTemplate, summary: 'List the resource templates' }
+    {
+      url: '/resources',
+      kind: 'resource',
+      item: Resource,
+      operationId: 'listResources',
+      summary: 'List the resources of enabled servers'
+    },
+    {
+      url: '/resource_templates',
+      kind: 'template',
+      item: ResourceTemplate,
+      operationId: 'listResourceTemplates',
+      summary: 'List the resource templates'
+    }
   ] as const
-  for (const { url, kind, item, summary } of lists) {
+  for (const { url, kind, item, operationId, summary } of lists) {
     app.get(
       url,
       {
         config,
         schema: {
           tags,
+          operationId,
           summary,
           querystring: ServerQuery,
-          response: { 200: Type.Array(ref(item)), ...failures(400, 404) }
+          response: { 200: Type.Array(ref(item)), ...failures(404) }
         }
       },
       async (request, reply) => sendJson(reply, gateway.list(callerOf(request), kind, request.query.server))
@@ -40,9 +53,10 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'getResource',
         summary: 'One resource',
         querystring: UriQuery,
-        response: { 200: ref(Resource), ...failures(400, 404) }
+        response: { 200: ref(Resource), ...failures(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'resource', request.query.uri))
@@ -54,9 +68,10 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'readResource',
         summary: 'Read a resource',
         body: ref(ResourceRead),
-        response: { 200: ref(ResourceContents), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
+        response: { 200: ref(ResourceContents), ...failures(404, 409, 502, 504) }
       }
     },
     async (request, reply) =>

@@ -28,7 +28,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get(
     '/servers',
-    { config: user, schema: { tags, summary: 'List servers', response: { 200: Type.Array(ref(Server)) } } },
+    {
+      config: user,
+      schema: { tags, operationId: 'listServers', summary: 'List servers', response: { 200: Type.Array(ref(Server)) } }
+    },
     (request) => gateway.servers(callerOf(request))
   )
 
@@ -36,7 +39,13 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
     '/servers/:name',
     {
       config: user,
-      schema: { tags, summary: 'One server', params, response: { 200: ref(Server), ...failures(400, 404, 414) } }
+      schema: {
+        tags,
+        operationId: 'getServer',
+        summary: 'One server',
+        params,
+        response: { 200: ref(Server), ...failures(404) }
+      }
     },
     (request) => gateway.server(callerOf(request), request.params.name)
   )
@@ -47,11 +56,12 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       config: admin,
       schema: {
         tags,
+        operationId: 'registerServer',
         summary: 'Register a server',
         description: 'It is stored only after it has answered and its lists have been read.',
         querystring: ForceQuery,
         body: ref(ServerInput),
-        response: { 201: ref(Server), 202: signIn, ...failures(400, 409, 413, 415, 502, 503, 504) }
+        response: { 201: ref(Server), 202: signIn, ...failures(409, 502, 504) }
       }
     },
     async (request, reply) => {
@@ -67,11 +77,12 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       config: admin,
       schema: {
         tags,
+        operationId: 'replaceServer',
         summary: 'Replace the configuration of a server',
         description: 'The new configuration must connect first; what was disabled stays disabled.',
         params,
         body: ref(ServerInput),
-        response: { 200: ref(Server), 202: signIn, ...failures(400, 404, 409, 413, 414, 415, 502, 503, 504) }
+        response: { 200: ref(Server), 202: signIn, ...failures(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {
@@ -88,9 +99,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       config: admin,
       schema: {
         tags,
+        operationId: 'deleteServer',
         summary: 'Remove a server',
         params,
-        response: { 204: Type.Null(), ...failures(400, 404, 414, 503) }
+        response: { 204: Type.Null(), ...failures(404) }
       }
     },
     async (request, reply) => {
@@ -106,10 +118,11 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         config: admin,
         schema: {
           tags,
+          operationId: `${verb}Server`,
           summary: enabled ? 'Enable a server' : 'Disable a server',
           description: 'Lists the items whose visibility changed.',
           params,
-          response: { 200: ref(ServerState), ...failures(400, 404, 414, 415, 503) }
+          response: { 200: ref(ServerState), ...failures(404) }
         }
       },
       (request) => gateway.setServerEnabled(callerOf(request), request.params.name, enabled)
@@ -122,10 +135,11 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       config: admin,
       schema: {
         tags,
+        operationId: 'getServerSwitches',
         summary: 'What of a server is enabled',
         description: 'Own switches of the server and of everything that it offers, also while it is disabled.',
         params,
-        response: { 200: ref(ServerSwitches), ...failures(400, 404, 414) }
+        response: { 200: ref(ServerSwitches), ...failures(404) }
       }
     },
     (request) => gateway.switches(callerOf(request), request.params.name)
@@ -137,11 +151,12 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       config: admin,
       schema: {
         tags,
+        operationId: 'updateServerSwitches',
         summary: 'Enable and disable several things of a server at once',
         description: 'All or nothing. What is not named stays as it is; what the server does not offer is a 400.',
         params,
         body: ref(ServerSwitchesPatch),
-        response: { 200: ref(ServerSwitches), ...failures(400, 404, 413, 414, 415, 503) }
+        response: { 200: ref(ServerSwitches), ...failures(404) }
       }
     },
     (request) => gateway.setSwitches(callerOf(request), request.params.name, request.body)
@@ -153,9 +168,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       config: admin,
       schema: {
         tags,
+        operationId: 'refreshServer',
         summary: 'Read the lists of a server again',
         params,
-        response: { 200: ref(Refresh), ...failures(400, 404, 414, 415, 502, 503, 504) }
+        response: { 200: ref(Refresh), ...failures(404, 502, 504) }
       }
     },
     (request) => gateway.refresh(callerOf(request), request.params.name)
@@ -167,9 +183,10 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       config: admin,
       schema: {
         tags,
+        operationId: 'listServerConfigs',
         summary: 'Configurations with their secrets',
         description: 'Each item can be posted back unchanged.',
-        response: { 200: Type.Array(ref(ServerInput)), ...failures(503) }
+        response: { 200: Type.Array(ref(ServerInput)) }
       }
     },
     (request) => registry.configs(changeBy(callerOf(request), 'server_configs.read', '*'))

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
 import { groupSse, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
+import { openSse, sendToSse } from '../schemas/mcp.ts'
 import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
 
 export interface SseOptions {
@@ -23,14 +24,20 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
   takeBytes(app, bodyLimit)
 
   for (const url of [SSE_ENDPOINT, groupSse(':name')]) {
-    app.get(url, { config, exposeHeadRoute: false, onRequest }, (request, reply) => {
+    app.get(url, { config, schema: openSse(url), exposeHeadRoute: false, onRequest }, (request, reply) => {
       const { mcp } = app.gateway
       const http = exchangeOf(request, reply)
       mcp.openSse(http, `${prefix}${messagePath(http.endpoint)}`)
     })
     app.post<{ Body: Buffer | undefined; Querystring: { sessionId?: string } }>(
       messagePath(url),
-      { config: { ...config, readsFirst: true }, bodyLimit, onRequest, preHandler: refuseNewWork(app) },
+      {
+        config: { ...config, readsFirst: true },
+        schema: sendToSse(url),
+        bodyLimit,
+        onRequest,
+        preHandler: refuseNewWork(app)
+      },
       (request, reply) => {
         const { sessionId } = request.query
         app.gateway.mcp.postToSse(exchangeOf(request, reply), { sessionId, body: takeBody(request) })

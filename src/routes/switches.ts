@@ -15,9 +15,10 @@ export const switches: FastifyPluginAsyncTypebox<{ kind: ItemKind; plural: strin
         config: { access: 'admin' },
         schema: {
           tags: [plural],
+          operationId: `${verb}${plural[0]!.toUpperCase()}${plural.slice(1)}`,
           summary: `${enabled ? 'Enable' : 'Disable'} one of the ${plural}, or all of a server`,
           querystring: EntityQuery,
-          response: { 200: Names, ...failures(400, 404, 415, 503) }
+          response: { 200: Names, ...failures(404) }
         }
       },
       (request) => app.gateway.setItemsEnabled(callerOf(request), kind, request.query.entity, enabled)

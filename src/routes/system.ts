@@ -19,19 +19,33 @@ export interface SystemOptions {
 export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { version, metricsToken }) => {
   app.get(
     '/health',
-    { config: vital, schema: { tags, summary: 'Is it alive', response: { 200: ref(Health) } } },
+    {
+      config: vital,
+      schema: { tags, operationId: 'getHealth', summary: 'Is it alive', response: { 200: ref(Health) } }
+    },
     () => ({ status: 'ok' })
   )
 
   app.get(
     '/metadata',
-    { config: vital, schema: { tags, summary: 'Version of the gateway', response: { 200: ref(Metadata) } } },
+    {
+      config: vital,
+      schema: { tags, operationId: 'getMetadata', summary: 'Version of the gateway', response: { 200: ref(Metadata) } }
+    },
     () => ({ version })
   )
 
   app.get(
     '/ready',
-    { config, schema: { tags, summary: 'Does it serve', response: { 200: ref(Health), ...failures(503) } } },
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'getReadiness',
+        summary: 'Does it serve',
+        response: { 200: ref(Health) }
+      }
+    },
     () => {
       const { ready, problem } = app.gateway
       if (!ready) throw unavailable('the catalog is not loaded yet')
@@ -51,7 +65,9 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
       exposeHeadRoute: false,
       schema: {
         tags,
+        operationId: 'getMetrics',
         summary: 'Metrics of this process',
+        security: [{}, { token: [] }],
         description: 'Needs TOWPATH_METRICS_TOKEN as the Bearer token where that is set.',
         response: { 200: metrics, ...failures(401, 404) }
       }

@@ -31,7 +31,15 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
 
   app.get(
     '/tool-groups',
-    { config, schema: { tags, summary: 'List tool groups', response: { 200: Type.Array(ref(ToolGroup)) } } },
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'listToolGroups',
+        summary: 'List tool groups',
+        response: { 200: Type.Array(ref(ToolGroup)) }
+      }
+    },
     (request) => gateway.groups(callerOf(request))
   )
 
@@ -41,11 +49,12 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       config,
       schema: {
         tags,
+        operationId: 'createToolGroup',
         summary: 'Create a tool group',
         description:
           'A group is an MCP endpoint of its own with the tools that it names. Nothing included: it is empty.',
         body: ref(ToolGroupInput),
-        response: { 201: ref(ToolGroupDetails), ...failures(400, 409, 413, 415, 503) }
+        response: { 201: ref(ToolGroupDetails), ...failures(409) }
       }
     },
     async (request, reply) => {
@@ -60,9 +69,10 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       config,
       schema: {
         tags,
+        operationId: 'getToolGroup',
         summary: 'One tool group',
         params,
-        response: { 200: ref(ToolGroupDetails), ...failures(400, 404, 414) }
+        response: { 200: ref(ToolGroupDetails), ...failures(404) }
       }
     },
     (request) => details(request, gateway.group(callerOf(request), request.params.name))
@@ -74,9 +84,10 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       config,
       schema: {
         tags,
+        operationId: 'listEffectiveTools',
         summary: 'Tools that a group serves now',
         params,
-        response: { 200: ref(EffectiveTools), ...failures(400, 404, 414) }
+        response: { 200: ref(EffectiveTools), ...failures(404) }
       }
     },
     (request) => ({ tools: gateway.effectiveTools(callerOf(request), request.params.name) })
@@ -88,11 +99,12 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       config,
       schema: {
         tags,
+        operationId: 'replaceToolGroup',
         summary: 'Replace the configuration of a tool group',
         description: 'Open sessions have the new tools at once. Names that the group held before may be missing.',
         params,
         body: ref(ToolGroupReplacement),
-        response: { 200: ref(ToolGroupDetails), ...failures(400, 404, 413, 414, 415, 503) }
+        response: { 200: ref(ToolGroupDetails), ...failures(404) }
       }
     },
     async (request) => {
@@ -107,10 +119,11 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       config,
       schema: {
         tags,
+        operationId: 'deleteToolGroup',
         summary: 'Remove a tool group',
         description: 'Its open sessions end.',
         params,
-        response: { 204: Type.Null(), ...failures(400, 404, 414, 503) }
+        response: { 204: Type.Null(), ...failures(404) }
       }
     },
     async (request, reply) => {

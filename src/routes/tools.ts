@@ -22,9 +22,10 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'listTools',
         summary: 'List the tools of enabled servers',
         querystring: ServerQuery,
-        response: { 200: Type.Array(ref(Tool)), ...failures(400, 404) }
+        response: { 200: Type.Array(ref(Tool)), ...failures(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'tool', request.query.server))
@@ -36,9 +37,10 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'getTool',
         summary: 'One tool',
         querystring: NameQuery,
-        response: { 200: ref(Tool), ...failures(400, 404) }
+        response: { 200: ref(Tool), ...failures(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'tool', request.query.name))
@@ -50,11 +52,12 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'invokeTool',
         summary: 'Call a tool',
         description: 'A tool that fails by its own logic is 200 with `isError`.',
         querystring: ToolCallQuery,
         body: ref(ToolCall),
-        response: { 200: ref(ToolResult), ...failures(400, 404, 409, 413, 415, 502, 503, 504) }
+        response: { 200: ref(ToolResult), ...failures(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {

@@ -16,9 +16,10 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'getAuthorizationSession',
         summary: 'How a sign-in stands',
         params,
-        response: { 200: ref(AuthorizationSession), ...failures(400, 404, 414, 503) }
+        response: { 200: ref(AuthorizationSession), ...failures(404) }
       }
     },
     (request) => app.gateway.authorizationSession(callerOf(request), request.params.id)
@@ -30,11 +31,12 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'completeAuthorization',
         summary: 'Complete a sign-in',
         description: 'Goes on with the registration or replacement that asked for it.',
         params,
         body: ref(AuthorizationAnswer),
-        response: { 201: ref(Server), ...failures(400, 404, 409, 413, 414, 415, 502, 503, 504) }
+        response: { 201: ref(Server), ...failures(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {

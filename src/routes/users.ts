@@ -16,7 +16,12 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
     '/users',
     {
       config,
-      schema: { tags, summary: 'List users', response: { 200: Type.Array(ref(User)), ...failures(401, 403) } }
+      schema: {
+        tags,
+        operationId: 'listUsers',
+        summary: 'List users',
+        response: { 200: Type.Array(ref(User)) }
+      }
     },
     (request) => gateway.users(callerOf(request))
   )
@@ -25,7 +30,12 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
     '/users/whoami',
     {
       config: { access: 'user' },
-      schema: { tags, summary: 'Who is asking', response: { 200: ref(User), ...failures(401, 403) } }
+      schema: {
+        tags,
+        operationId: 'getCurrentUser',
+        summary: 'Who is asking',
+        response: { 200: ref(User) }
+      }
     },
     (request) => {
       const { name, kind } = callerOf(request)
@@ -39,9 +49,10 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'createUser',
         summary: 'Create a user',
         body: ref(UserInput),
-        response: { 201: ref(IssuedUser), ...failures(400, 401, 403, 409, 413, 415, 503) }
+        response: { 201: ref(IssuedUser), ...failures(409) }
       }
     },
     async (request, reply) => {
@@ -56,11 +67,12 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'rotateUserToken',
         summary: 'Rotate the token of a user',
         description: 'The token before is good for nothing any more.',
         params,
         body: ref(TokenInput),
-        response: { 200: ref(IssuedUser), ...failures(400, 401, 403, 404, 409, 413, 414, 415, 503) }
+        response: { 200: ref(IssuedUser), ...failures(404, 409) }
       }
     },
     (request) => gateway.rotateUser(callerOf(request), request.params.name, request.body.access_token)
@@ -72,10 +84,11 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         tags,
+        operationId: 'deleteUser',
         summary: 'Remove a user',
         description: 'The last administrator stays.',
         params,
-        response: { 204: Type.Null(), ...failures(400, 401, 403, 404, 409, 414, 503) }
+        response: { 204: Type.Null(), ...failures(404, 409) }
       }
     },
     async (request, reply) => {

@@ -83,7 +83,13 @@ export const CallFilter = Type.Object({
   ),
   caller: Type.Optional(Text({ minLength: 1, description: 'Name of a principal' })),
   endpoint: Type.Optional(Text({ minLength: 1 })),
-  min_ms: Type.Optional(Type.Number({ minimum: 0, description: 'Calls that took so many milliseconds, or more' })),
+  min_ms: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Calls that took so many milliseconds, or more'
+    })
+  ),
   from: Type.Optional(Type.String({ format: 'moment', description: 'Calls of this moment and later, ISO 8601' })),
   to: Type.Optional(Type.String({ format: 'moment', description: 'Calls before this moment, ISO 8601' })),
   before: Type.Optional(Type.String({ format: 'row-id', description: 'Calls older than the one with this id' })),

@@ -13,6 +13,7 @@ import {
   User,
   UserInput
 } from './principal.ts'
+import { JsonRpcError, JsonRpcMessage } from './mcp.ts'
 import { LeftOutItem } from './left-out.ts'
 import { Prompt, PromptCall, PromptResult } from './prompt.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from './resource.ts'
@@ -78,5 +79,7 @@ export const namedSchemas: readonly TSchema[] = [
   Client,
   ClientInput,
   ClientPatch,
-  IssuedClient
+  IssuedClient,
+  JsonRpcMessage,
+  JsonRpcError
 ]

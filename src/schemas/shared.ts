@@ -52,17 +52,23 @@ export const ErrorBody = Type.Object(
 export const meanings = {
   400: 'The input is not valid',
   401: 'No valid access token',
-  403: 'Not allowed',
+  403: 'The Host or Origin is not allowed, or the gateway is not initialised',
   404: 'It does not exist',
+  405: 'The method is not possible here; Allow lists those that are',
+  406: 'The Accept header names none of the types that the answer can have',
+  408: 'The request took too long to arrive',
   409: 'It conflicts with what exists',
   413: 'The body is too large',
   414: 'The name in the path is too long',
   415: 'The content type is not JSON',
+  429: 'Too many requests at once, or with wrong access tokens; see Retry-After',
+  431: 'The headers are too large',
+  500: 'A fault of the gateway',
   502: 'The upstream failed, or cannot be reached',
-  503: 'Overloaded, or the registry cannot be reached; see Retry-After',
+  503: 'Stopping, overloaded, or the registry cannot be reached; see Retry-After',
   504: 'The upstream did not answer in time'
 } as const
-type Failure = keyof typeof meanings
+export type Failure = keyof typeof meanings
 
 /** Responses of a route besides its success, by status. */
 export const failures = <const S extends readonly Failure[]>(...statuses: S) =>

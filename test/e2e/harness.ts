@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { anyEngine, freshPlace, later, type Place } from '../store.ts'
+import { checkDocumented } from '../documented.ts'
 import { until } from '../until.ts'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -183,6 +184,7 @@ export async function request(
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) })
   })
+  checkDocumented(method, url, response.status)
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json') ?? false
   return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined }

@@ -1,0 +1,41 @@
+export const about = `Management API and MCP endpoints of the gateway. Every answer of the management API that is not 2xx is \`{error}\`, with \`code\` where a machine should tell cases apart. A method that a path does not have is 405.
+
+In development mode nothing asks for a token. In enterprise mode the management API takes the token of a user or administrator, the MCP endpoints take that of an MCP client.`
+
+/** Groups of operations, in the order of the page. */
+export const tags = [
+  { name: 'system', description: 'State of the gateway, and its initialisation' },
+  { name: 'servers', description: 'Upstream MCP servers: registration, switches, sign-ins' },
+  { name: 'tools', description: 'Tools of the registered servers: list, call, enable and disable' },
+  { name: 'prompts', description: 'Prompts of the registered servers: list, render, enable and disable' },
+  { name: 'resources', description: 'Resources of the registered servers: list, read, enable and disable' },
+  { name: 'tool groups', description: 'Chosen tools behind an MCP endpoint of their own' },
+  { name: 'users', description: 'Users and administrators of the management API, in enterprise mode' },
+  { name: 'clients', description: 'MCP clients and the servers that each may use, in enterprise mode' },
+  { name: 'calls', description: 'Log and statistics of calls' },
+  { name: 'audit', description: 'Log of changes and refusals' },
+  { name: 'keys', description: 'Encryption of stored secrets' },
+  {
+    name: 'mcp',
+    description: 'Endpoints of the Model Context Protocol, for MCP clients',
+    externalDocs: { description: 'Specification of the protocol', url: 'https://modelcontextprotocol.io/specification' }
+  }
+] as const
+
+export const securitySchemes = {
+  token: { type: 'http', scheme: 'bearer', description: 'Access token of a user or administrator' },
+  clientToken: { type: 'http', scheme: 'bearer', description: 'Access token of an MCP client' }
+} as const
+
+/** What `routes/server-config.ts` demands by transport, with texts of its own. */
+export const serverRules = {
+  if: { properties: { transport: { const: 'stdio' } } },
+  then: { required: ['command'], properties: { command: { minLength: 1 } } },
+  else: {
+    required: ['url'],
+    properties: {
+      url: { pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' },
+      bearer_token: { pattern: '^[\\x21-\\x7e]*$' }
+    }
+  }
+} as const

@@ -1,0 +1,133 @@
+import { Type } from '@sinclair/typebox'
+import { ErrorBody, meanings, OpenObject, ref, type Failure } from './shared.ts'
+
+const Id = Type.Unsafe<string | number>({ type: ['string', 'integer'] })
+
+/** MCP is specified elsewhere; here is what all its messages have in common. */
+export const JsonRpcMessage = Type.Object(
+  {
+    jsonrpc: Type.Unsafe<'2.0'>({ type: 'string', enum: ['2.0'] }),
+    id: Type.Optional(Id),
+    method: Type.Optional(Type.String({ description: 'Of requests and notifications' })),
+    params: Type.Optional(OpenObject()),
+    result: Type.Optional(OpenObject('Of answers')),
+    error: Type.Optional(
+      Type.Object(
+        { code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) },
+        { description: 'Of answers that are errors' }
+      )
+    )
+  },
+  { $id: 'JsonRpcMessage', description: 'A request, notification or answer as JSON-RPC 2.0 has it' }
+)
+
+/** What an MCP endpoint answers where HTTP alone cannot say it. */
+export const JsonRpcError = Type.Object(
+  {
+    jsonrpc: Type.Unsafe<'2.0'>({ type: 'string', enum: ['2.0'] }),
+    id: Type.Unsafe<string | number | null>({ type: ['string', 'integer', 'null'] }),
+    error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) })
+  },
+  { $id: 'JsonRpcError' }
+)
+
+const tags = ['mcp']
+const json = (schema: object) => ({ 'application/json': { schema } })
+const stream = { 'text/event-stream': { schema: Type.String() } }
+
+const message = ref(JsonRpcMessage)
+const messages = Type.Unsafe<unknown>({
+  anyOf: [message, Type.Array(message, { description: 'A batch (2025-03-26)' })]
+})
+
+/** Failures of HTTP and of the protocol: `{error}`, or a JSON-RPC error. */
+const refusals = (...statuses: readonly Failure[]) =>
+  Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      { description: meanings[status], content: json(Type.Unsafe({ anyOf: [ref(ErrorBody), ref(JsonRpcError)] })) }
+    ])
+  )
+
+const group = (url: string) => (url.includes(':name') ? 'Group' : '')
+const ofGroup = (url: string) => (url.includes(':name') ? ' of a tool group' : '')
+const params = (url: string) => (url.includes(':name') ? { params: Type.Object({ name: Type.String() }) } : {})
+
+const sessionHeader = Type.Optional(Type.String({ description: 'Of the answer to `initialize`, up to 2025-11-25' }))
+const versionHeader = Type.Optional(Type.String({ description: 'Revision of the protocol, for example 2025-11-25' }))
+
+/** `POST /mcp`. `url`: of the endpoint, global or of a group; also below. */
+export const sendMessage = (url: string) => ({
+  tags,
+  operationId: `send${group(url)}McpMessage`,
+  summary: `Send a message to the MCP endpoint${ofGroup(url)}`,
+  description:
+    'The streamable HTTP transport, of the revisions with and without sessions. A client accepts both `application/json` and `text/event-stream`.',
+  ...params(url),
+  headers: Type.Object({ 'Mcp-Session-Id': sessionHeader, 'MCP-Protocol-Version': versionHeader }),
+  body: messages,
+  response: {
+    200: { description: 'The answer, or a stream that ends with it', content: { ...json(messages), ...stream } },
+    202: Type.Null({ description: 'A notification or answer was taken' }),
+    ...refusals(400, 404, 406, 429, 500, 503)
+  }
+})
+
+/** `GET /mcp`. */
+export const openStream = (url: string) => ({
+  tags,
+  operationId: `open${group(url)}McpStream`,
+  summary: `Listen to what a session is told at the MCP endpoint${ofGroup(url)}`,
+  ...params(url),
+  headers: Type.Object({
+    'Mcp-Session-Id': sessionHeader,
+    'MCP-Protocol-Version': versionHeader,
+    'Last-Event-ID': Type.Optional(Type.String({ description: 'Goes on behind this event' }))
+  }),
+  response: {
+    200: { description: 'Messages, until either side ends it', content: stream },
+    ...refusals(400, 404, 405, 406, 429, 500, 503)
+  }
+})
+
+/** `DELETE /mcp`. */
+export const endSession = (url: string) => ({
+  tags,
+  operationId: `end${group(url)}McpSession`,
+  summary: `End a session of the MCP endpoint${ofGroup(url)}`,
+  ...params(url),
+  headers: Type.Object({ 'Mcp-Session-Id': sessionHeader }),
+  response: {
+    200: Type.Null({ description: 'The session has ended' }),
+    ...refusals(400, 404, 405, 429, 500, 503)
+  }
+})
+
+/** `GET /sse`. */
+export const openSse = (url: string) => ({
+  tags,
+  operationId: `open${group(url)}SseStream`,
+  summary: `Open a session of the HTTP+SSE transport${ofGroup(url)}`,
+  description: 'The transport of 2024-11-05. The first event names the address to which messages are posted.',
+  ...params(url),
+  response: {
+    200: { description: 'Messages, until either side ends it', content: stream },
+    ...refusals(400, 404, 406, 429, 500, 503)
+  }
+})
+
+/** `POST /message`. */
+export const sendToSse = (url: string) => ({
+  tags,
+  operationId: `send${group(url)}SseMessage`,
+  summary: `Send a message to a session of the HTTP+SSE transport${ofGroup(url)}`,
+  ...params(url),
+  querystring: Type.Object({
+    sessionId: Type.Optional(Type.String({ description: 'As the first event of the stream gives it' }))
+  }),
+  body: messages,
+  response: {
+    202: { description: 'Taken; the answer comes on the stream', content: { 'text/plain': { schema: Type.String() } } },
+    ...refusals(400, 404, 429, 500, 503)
+  }
+})

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { responses: Readonly<Record<string, unknown>> }>>>>
+}
+
+const { paths } = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Document
+
+/** The path itself before a pattern that it fits too. */
+const patterns = Object.keys(paths)
+  .toSorted((a, b) => a.split('{').length - b.split('{').length)
+  .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+
+/** Path of the operation that a request asks for; undefined: there is none. */
+export function operationOf(method: string, url: string) {
+  const { pathname } = new URL(url, 'http://gateway.test')
+  const known = patterns.find(({ pattern }) => pattern.test(pathname))
+  const operation = known && paths[known.path]?.[method.toLowerCase()]
+  return operation && { path: known.path, responses: operation.responses }
+}
+
+/** Throws where an answer has a status that openapi.json does not name for its operation. */
+export function checkDocumented(method: string, url: string, status: number): void {
+  const operation = operationOf(method, url)
+  if (!operation || String(status) in operation.responses) return
+  throw new Error(`openapi.json does not say that ${method} ${operation.path} can answer ${status}`)
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { register, startApp, stdioServer } from '../app.ts'
+import { engines } from '../store.ts'
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly schema: { readonly type?: string; readonly minimum?: number; readonly maximum?: number }
+}
+interface Document {
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly parameters?: readonly Parameter[]; readonly tags: string[] }>>>
+  >
+}
+
+/** Every operation under `/api/v0` that may be called here without harm, with its query parameters. */
+async function operations(app: FastifyInstance) {
+  const { paths } = (await app.inject('/openapi.json')).json<Document>()
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { parameters = [], tags }]) => {
+      if (!path.startsWith('/api/v0') || tags.includes('users') || tags.includes('clients')) return []
+      const names = parameters.filter((one) => one.in === 'query')
+      return [{ method: method as 'GET', url: path.replaceAll(/\{\w+\}/g, 'absent'), parameters: names }]
+    })
+  )
+}
+
+const numbers = [
+  ...['0', '-1', '-0', '1e39', '1e-39', '1e-50', '1e308', '1e309', '-1e39', '1e400', 'NaN', 'Infinity', '-Infinity'],
+  ...['9007199254740993', '9223372036854775808', '99999999999999999999', '0.5', '1e2', '0x10', '1_000', '', ' 1 ']
+]
+const texts = [
+  '%00',
+  '%ED%A0%80',
+  "'",
+  '%25',
+  '1970-01-01',
+  '0000-01-01',
+  '9999-12-31T23:59:59.999999999%2B23:59',
+  'null'
+]
+
+for (const engine of engines) {
+  test(`CR-F11: no value of a query parameter is a fault of the gateway (${engine})`, async (t) => {
+    const app = await startApp(t, { engine })
+    let asked = 0
+    for (const { method, url, parameters } of await operations(app)) {
+      for (const { name, schema } of parameters) {
+        const others = parameters.filter((one) => one.required && one.name !== name).map((one) => `&${one.name}=x`)
+        for (const value of [...numbers.map(encodeURIComponent), ...texts]) {
+          const path = `${url}?${name}=${value}${others.join('')}`
+          const { statusCode, body } = await app.inject({ method, url: path })
+          assert.ok(statusCode < 500, `${method} ${path}: ${statusCode} ${body}`)
+          const { type = '', minimum = 0, maximum = 0 } = schema
+          const isRefused = !(Number(decodeURIComponent(value)) >= minimum && Number(value) <= maximum)
+          if (/number|integer/.test(type) && isRefused) assert.equal(statusCode, 400, `${method} ${path} is taken`)
+          asked++
+        }
+      }
+    }
+    assert.ok(asked > 500, `only ${asked} requests were made`)
+  })
+}
+
+test('CR-A11: a query parameter that an operation does not have is refused, wherever it is', async (t) => {
+  const app = await startApp(t)
+  await register(app, stdioServer('alpha'))
+  const all = await operations(app)
+  assert.ok(all.length > 30, `there are only ${all.length} operations`)
+  for (const { method, url, parameters } of all) {
+    const needed = parameters.filter(({ required }) => required).map(({ name }) => `${name}=x&`)
+    for (const unknown of ['Server', 'server[]', 'serve', '__proto__', 'constructor', '']) {
+      const path = `${url}?${needed.join('')}${encodeURIComponent(unknown)}=alpha`
+      const answer = await app.inject({ method, url: path, ...(/^(post|put|patch)$/i.test(method) && { payload: {} }) })
+      assert.equal(answer.statusCode, 400, `${method} ${path}: ${answer.statusCode} ${answer.body}`)
+    }
+  }
+  const answer = await app.inject('/api/v0/tools?Server=alpha')
+  assert.deepEqual(answer.json(), { error: 'unknown query parameter "Server"' }, 'the refusal does not name it')
+})
