@@ -1,8 +1,10 @@
 import { BACKSLASH, LOWER_U, SPACE } from './json-characters.ts'
+import { FOUND_DOUBT, FOUND_WHITE } from './json-scan-code.ts'
+import { scanText } from './json-scan.ts'
 import { syntax } from './json.ts'
 
 /** Flags of `checkText`: line breaks or tabs, in which only white space between values is allowed; halves of surrogate pairs. */
-export const SPACED = 1
+export const SPACED = FOUND_WHITE
 export const HALVES = 2
 
 const CONTROL = 1
@@ -106,13 +108,19 @@ function checkEscapes(bytes: Buffer, first: number): boolean {
   return hasHalves
 }
 
+/** As `checkText`, character by character: names the place of what is wrong, and takes halves of surrogate pairs. */
+export function checkClosely(bytes: Buffer): number {
+  const spaced = checkControls(bytes) ? SPACED : 0
+  const escape = bytes.indexOf(BACKSLASH)
+  return escape >= 0 && checkEscapes(bytes, escape) ? spaced | HALVES : spaced
+}
+
 /**
  * Checks what may stand in the strings of a JSON text without reading its structure: no control character but white space,
  * and only escapes that JSON has. Returns `SPACED` where there are control characters that are white space outside of
  * strings, `HALVES` where an escape is half of a surrogate pair; 0 for most messages. Throws JsonError.
  */
 export function checkText(bytes: Buffer): number {
-  const spaced = checkControls(bytes) ? SPACED : 0
-  const escape = bytes.indexOf(BACKSLASH)
-  return escape >= 0 && checkEscapes(bytes, escape) ? spaced | HALVES : spaced
+  const found = scanText(bytes)
+  return (found & FOUND_DOUBT) === 0 ? found : checkClosely(bytes)
 }

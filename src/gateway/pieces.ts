@@ -1,3 +1,5 @@
+import { scanRoom } from './json-scan.ts'
+
 /** Bytes that came in several buffers and stay there: put together, a large answer costs more than to relay it. */
 export type Pieces = readonly Buffer[]
 
@@ -77,24 +79,18 @@ export class Arrivals {
   }
 }
 
-/** The bytes side by side for as long as it takes to read them: what it gave before is overwritten. */
-export type Gather = (pieces: Pieces) => Buffer
-
-const MAX_KEPT_BYTES = 4_194_304
-
-/** New buffers of this size would cost a page fault for each 4 kB, and the garbage collector its time. */
-export function createGather(): Gather {
-  let kept: Buffer = Buffer.alloc(0)
-  return (pieces) => {
-    if (pieces.length === 1) return pieces[0]!
-    const length = lengthOf(pieces)
-    if (length > MAX_KEPT_BYTES) return Buffer.concat(pieces)
-    if (kept.length < length) kept = Buffer.allocUnsafeSlow(Math.min(2 * length, MAX_KEPT_BYTES))
-    let at = 0
-    for (const piece of pieces) {
-      kept.set(piece, at)
-      at += piece.length
-    }
-    return kept.subarray(0, length)
+/**
+ * The bytes side by side for as long as it takes to read them: what it gave before is overwritten. New buffers of this size
+ * would cost a page fault for each 4 kB, and the garbage collector its time.
+ */
+export function gather(pieces: Pieces): Buffer {
+  if (pieces.length === 1) return pieces[0]!
+  const length = lengthOf(pieces)
+  if (length > scanRoom.length) return Buffer.concat(pieces)
+  let at = 0
+  for (const piece of pieces) {
+    scanRoom.set(piece, at)
+    at += piece.length
   }
+  return scanRoom.subarray(0, length)
 }

@@ -4,7 +4,6 @@ import { searchableSecrets } from '../domain/known-secrets.ts'
 import { loadsCode } from '../domain/loading-variables.ts'
 import type { Later } from './later.ts'
 import type { StartedBy } from './upstream/stages.ts'
-import { createGather } from './pieces.ts'
 import type { Shares } from './shares.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
@@ -166,7 +165,6 @@ export function createTransports(options: TransportOptions): Transports {
   const { later, version, connector, maxResponseBytes, pending, stdio, children, log } = options
   const screens = createScreens(options)
   const tails = new Map<string, StderrTail>()
-  const gather = createGather()
   const tail = (name: string) => {
     const known = tails.get(name) ?? createStderrTail()
     tails.set(name, known)
@@ -181,7 +179,6 @@ export function createTransports(options: TransportOptions): Transports {
       connector,
       maxResponseBytes,
       pending: pendingOf(pending, target.name),
-      gather,
       later,
       verdict,
       authorization,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Payload } from '../../src/gateway/payload.ts'
-import { Arrivals, createGather, cutPieces, includesText } from '../../src/gateway/pieces.ts'
+import { Arrivals, gather, cutPieces, includesText } from '../../src/gateway/pieces.ts'
 import { holds } from './property.ts'
 
 /** Few letters, so that what is looked for begins often. */
@@ -33,7 +33,6 @@ holds(
   [lengths, lengths],
   (first, second) => {
     const arrivals = new Arrivals()
-    const gather = createGather()
     let next = 0
     for (const all of [first, second]) {
       const chunks = all.map((length) => Buffer.alloc(length, (next = (next + 1) % 251)))

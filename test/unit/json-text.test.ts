@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkText } from '../../src/gateway/json-text.ts'
+import { checkClosely, checkText } from '../../src/gateway/json-text.ts'
 
 test('short text is checked at every place in its memory, to the last byte of it', () => {
   for (let before = 0; before < 9; before++) {
     for (let after = 0; after < 3; after++) {
       for (let length = 0; length < 20; length++) {
         const memory = Buffer.from(new ArrayBuffer(before + length + after)).fill('7')
-        assert.equal(checkText(memory.subarray(before, before + length)), 0, `${length} bytes at ${before}`)
+        const text = memory.subarray(before, before + length)
+        assert.deepEqual([checkText(text), checkClosely(text)], [0, 0], `${length} bytes at ${before}`)
       }
     }
   }
@@ -21,7 +22,9 @@ test('a control character is found at every place', () => {
           .fill('7')
           .subarray(before)
         text[at] = 1
-        assert.throws(() => checkText(text), /position/, `byte ${at} of ${length} at ${before}`)
+        const where = new RegExp(`position ${at}$`)
+        assert.throws(() => checkText(text), where, `byte ${at} of ${length} at ${before}`)
+        assert.throws(() => checkClosely(text), where, `byte ${at} of ${length} at ${before}, character by character`)
       }
     }
   }

@@ -5,7 +5,6 @@ import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { createHearing, type Hearing, type Streams } from './hearing.ts'
 import type { Later } from '../later.ts'
-import type { Gather } from '../pieces.ts'
 import type { HttpPool } from './http-pool.ts'
 import type { Pending } from './pending.ts'
 import type { Screen } from './result-secrets.ts'
@@ -39,7 +38,6 @@ export interface Shared {
   readonly hasCredential: boolean
   readonly maxBytes: number
   readonly pending: Pending
-  readonly gather: Gather
   readonly screen: Screen | null
   /** A message was malformed and is not passed on. */
   readonly dropped: (why: string) => void
@@ -62,7 +60,7 @@ export interface ConnectOptions {
 
 /** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
 export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, pending, gather, screen, dropped, later } = shared
+  const { pool, hasCredential, maxBytes, pending, screen, dropped, later } = shared
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
@@ -99,7 +97,6 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     hasCredential,
     maxBytes,
     pending,
-    gather,
     screen,
     dropped,
     later,

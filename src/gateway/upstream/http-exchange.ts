@@ -6,7 +6,7 @@ import { Asked, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { type Reason, UpstreamFailure } from './failure.ts'
-import { Arrivals, type Gather } from '../pieces.ts'
+import { Arrivals, gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { Holding, type Pending, TOO_MUCH } from './pending.ts'
 import {
@@ -33,7 +33,6 @@ export interface ExchangeHost {
   readonly maxBytes: number
   /** What the server's answers and questions hold. */
   readonly pending: Pending
-  readonly gather: Gather
   /** Looks for secrets in each message; null: nothing is searched. */
   readonly screen: Screen | null
   readonly later: Later
@@ -311,7 +310,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   #answer(pieces: Buffer[]): Answer {
-    const bytes = this.#host.gather(pieces)
+    const bytes = gather(pieces)
     const { limits, isRepaired } = this.#isList ? uncheckedList : checkMessage(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')

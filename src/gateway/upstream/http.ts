@@ -4,7 +4,6 @@ import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../do
 import { PRODUCT } from '../../domain/product.ts'
 import type { Verdict } from '../../registry/model.ts'
 import { createLater, type Later } from '../later.ts'
-import { createGather, type Gather } from '../pieces.ts'
 import type { Authorization } from './authorization.ts'
 import { type Answer, Call, silentSink } from './call.ts'
 import type { Greeting, OpenOptions, TransportClient } from './connection.ts'
@@ -30,8 +29,6 @@ export interface HttpClientOptions {
   readonly maxResponseBytes: number
   /** What the server's answers and questions hold. Default: not counted. */
   readonly pending?: Pending
-  /** Shared by clients whose answers are read one at a time. Default: one of its own. */
-  readonly gather?: Gather
   /** Looks for secrets in each message. Default: nothing is searched. */
   readonly screen?: Screen | null
   /** Told of messages that are malformed and not passed on. */
@@ -93,7 +90,7 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, pending, gather, screen, dropped, later } = shared
+  const { pool, hasCredential, maxBytes, pending, screen, dropped, later } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -101,7 +98,6 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
       hasCredential,
       maxBytes,
       pending,
-      gather,
       screen,
       dropped,
       later,
@@ -173,7 +169,6 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
     maxBytes: options.maxResponseBytes,
     pending: options.pending ?? uncounted,
-    gather: options.gather ?? createGather(),
     screen: options.screen ?? null,
     dropped: options.onDropped ?? (() => {}),
     later: options.later ?? createLater(),

@@ -1,0 +1,233 @@
+import { BACKSLASH, QUOTE, SPACE } from './json-characters.ts'
+import {
+  block,
+  br,
+  type Code,
+  func,
+  giveBack,
+  globalGet,
+  globalSet,
+  i32,
+  i64,
+  i8x16,
+  type Local,
+  loop,
+  moduleOf,
+  type Type,
+  v128,
+  when
+} from './wasm-assembler.ts'
+
+/** Bits of what `check` finds: white space that is a control character. */
+export const FOUND_WHITE = 1
+/** Something that is not JSON, or half of a surrogate pair. */
+export const FOUND_DOUBT = 2
+/** An escape, or a surrogate pair, that goes on behind the end. */
+export const FOUND_OPEN = 4
+
+/** Bytes that are looked at together: as many as a 64-bit number has bits. */
+export const BLOCK = 64
+
+const code = (character: string) => character.charCodeAt(0)
+
+/** Sums of a group of bits: a byte is in the set if the bits of its low half and of its high half have one in common. */
+const lowHalves = Array<number>(16).fill(0)
+const highHalves = Array<number>(16).fill(0)
+for (const [bit, [high, ...lows]] of [
+  [2, ...'"/'],
+  [5, '\\'],
+  [6, ...'bfn'],
+  [7, ...'rtu']
+].entries()) {
+  highHalves[high as number] = 1 << bit
+  for (const low of lows as string[]) lowHalves[code(low) & 15]! |= 1 << bit
+}
+
+/** What may follow a backslash. */
+const mayBeEscaped = (bytes: Code) =>
+  v128.and(
+    i8x16.swizzle(v128.const(lowHalves), v128.and(bytes, v128.splat(15))),
+    i8x16.swizzle(v128.const(highHalves), i8x16.shrU(bytes, i32.const(4)))
+  )
+
+const isBetween = (bytes: Code, first: string, last: string) =>
+  i8x16.ltU(i8x16.sub(bytes, v128.splat(code(first))), v128.splat(code(last) - code(first) + 1))
+const lowerCase = (bytes: Code) => v128.or(bytes, v128.splat(32))
+const isHex = (bytes: Code) => v128.or(isBetween(bytes, '0', '9'), isBetween(lowerCase(bytes), 'a', 'f'))
+/** Second digits of the first and of the second half of a surrogate pair; the first digit of both is `d`. */
+const is8ToB = (bytes: Code) => v128.or(isBetween(bytes, '8', '9'), isBetween(lowerCase(bytes), 'a', 'b'))
+const isCToF = (bytes: Code) => isBetween(lowerCase(bytes), 'c', 'f')
+const isByte = (bytes: Code, byte: number) => i8x16.eq(bytes, v128.splat(byte))
+
+/** A bit for each byte of a block that the test holds for. */
+const maskOf = (vectors: readonly Local[], test: (bytes: Code) => Code): Code =>
+  vectors
+    .map(({ get }, index) => i64.shl(i64.extendU(i8x16.bitmask(test(get))), i64.const(BigInt(16 * index))))
+    .reduce((all, part) => i64.or(all, part))
+
+const EVEN = 0x5555_5555_5555_5555n
+const shl = (bits: Code, by: number) => i64.shl(bits, i64.const(BigInt(by)))
+const shr = (bits: Code, by: number) => i64.shrU(bits, i64.const(BigInt(by)))
+const not = (bits: Code) => i64.xor(bits, i64.const(-1n))
+const isSome = (bits: Code) => i64.ne(bits, i64.const(0n))
+const or = (...all: readonly Code[]) => all.reduce((some, one) => i64.or(some, one))
+
+/**
+ * Which bytes follow a run of backslashes of odd length (G. Langdale, D. Lemire: Parsing Gigabytes of JSON per Second,
+ * 2019): adding the first bit of a run to it carries into the byte behind it, whose place then tells its length. `slashes`
+ * loses its first bit where the block before has taken it; `carry` becomes 1 where the first byte of the next is escaped.
+ */
+const findEscaped = (slashes: Local, carry: Local, escaped: Local, starts: Local): Code[] => {
+  const behind = (parity: bigint) =>
+    i64.and(i64.and(i64.add(slashes.get, i64.and(starts.get, i64.const(parity))), not(slashes.get)), i64.const(~parity))
+  return [
+    slashes.set(i64.and(slashes.get, not(carry.get))),
+    starts.set(i64.and(slashes.get, not(shl(slashes.get, 1)))),
+    escaped.set(or(behind(EVEN), behind(~EVEN), carry.get)),
+    carry.set(i64.and(i64.clz(not(slashes.get)), i64.const(1n)))
+  ]
+}
+
+/** What goes on from one block to the next, as bits of its first bytes; kept in globals from one part of a text to the next. */
+const carriedNames = ['escape', 'hex', 'second', 'low'] as const
+type Carried = Readonly<Record<(typeof carriedNames)[number], Local>>
+const escapeNames = ['escaped', 'starts', 'units', 'wanted', 'digits', 'seconds', 'lows'] as const
+type Escapes = Readonly<Record<(typeof escapeNames)[number], Local>>
+
+const locals = <const T extends string>(names: readonly T[], local: (type: Type) => Local) =>
+  Object.fromEntries(names.map((name) => [name, local('i64')])) as Record<T, Local>
+
+const doubt = giveBack(i32.const(FOUND_DOUBT))
+const mask = (vectors: readonly Local[], test: (bytes: Code) => Code, among: Code) =>
+  i64.and(among, maskOf(vectors, test))
+
+/** The digits of `\uXXXX`, and that halves of surrogate pairs follow each other: six bytes lie between their second digits. */
+const checkUnits = (vectors: readonly Local[], carried: Carried, own: Escapes): Code[] => {
+  const { units, wanted, digits, seconds, lows } = own
+  return [
+    wanted.set(or(carried.hex.get, ...[1, 2, 3, 4].map((by) => shl(units.get, by)))),
+    when(isSome(mask(vectors, (bytes) => v128.not(isHex(bytes)), wanted.get)), doubt),
+    // bit 3 of the digits carried over: the first byte is the first of four
+    digits.set(
+      mask(vectors, (bytes) => isByte(lowerCase(bytes), code('d')), or(shl(units.get, 1), shr(carried.hex.get, 3)))
+    ),
+    when(
+      isSome(or(digits.get, carried.second.get, carried.low.get)),
+      seconds.set(or(shl(digits.get, 1), carried.second.get)),
+      lows.set(mask(vectors, isCToF, seconds.get)),
+      seconds.set(mask(vectors, is8ToB, seconds.get)),
+      when(i64.ne(or(shl(seconds.get, 6), carried.low.get), lows.get), doubt),
+      carried.second.set(shr(digits.get, 63)),
+      carried.low.set(shr(seconds.get, 58))
+    ),
+    carried.hex.set(or(...[60, 61, 62, 63].map((by) => shr(units.get, by))))
+  ]
+}
+
+/** The escapes of a block whose backslashes are known. */
+const checkEscapes = (vectors: readonly Local[], slashes: Local, carried: Carried, own: Escapes): Code[] => {
+  const { escaped, starts, units } = own
+  return [
+    ...findEscaped(slashes, carried.escape, escaped, starts),
+    when(isSome(mask(vectors, (bytes) => isByte(mayBeEscaped(bytes), 0), escaped.get)), doubt),
+    units.set(mask(vectors, (bytes) => isByte(bytes, code('u')), escaped.get)),
+    when(isSome(or(units.get, carried.hex.get, carried.low.get)), ...checkUnits(vectors, carried, own))
+  ]
+}
+
+const offsets = [0, 16, 32, 48]
+const load = (vectors: readonly Local[], at: Local): Code[] =>
+  vectors.map(({ set }, index) => set(v128.load(at.get, offsets[index]!)))
+
+const isControl = (bytes: Code) => i8x16.ltU(bytes, v128.splat(SPACE))
+const isWhite = (bytes: Code) => [9, 10, 13].map((byte) => isByte(bytes, byte)).reduce((a, b) => v128.or(a, b))
+const anyOf = (vectors: readonly Local[], test: (bytes: Code) => Code) =>
+  v128.anyTrue(vectors.map(({ get }) => test(get)).reduce((a, b) => v128.or(a, b)))
+
+/**
+ * `check(at, end)` looks at the text from `at` up to `end` and returns what it has found. It overwrites the 64 bytes behind.
+ * A text may come in parts whose lengths are multiples of 64, but for the last one: what goes on is kept in globals.
+ */
+const check = func('check', 2, ([at, end], local) => {
+  const vectors = [local('v128'), local('v128'), local('v128'), local('v128')]
+  const [slashes, found] = [local('i64'), local('i32')]
+  const carried: Carried = locals(carriedNames, local)
+  const own: Escapes = locals(escapeNames, local)
+  return [
+    ...offsets.map((offset) => v128.store(end!.get, v128.splat(SPACE), offset)),
+    ...carriedNames.map((name, index) => carried[name].set(globalGet(index))),
+    block(
+      loop(
+        when(i32.geU(at!.get, end!.get), br(2)),
+        ...load(vectors, at!),
+        when(
+          v128.anyTrue(isControl(vectors.map(({ get }) => get).reduce((a, b) => i8x16.minU(a, b)))),
+          when(
+            anyOf(vectors, (bytes) => v128.andnot(isControl(bytes), isWhite(bytes))),
+            doubt
+          ),
+          found.set(i32.const(FOUND_WHITE))
+        ),
+        slashes.set(i64.const(0n)),
+        // cheaper than the mask, which most blocks of plain text do not need
+        when(
+          anyOf(vectors, (bytes) => isByte(bytes, BACKSLASH)),
+          slashes.set(maskOf(vectors, (bytes) => isByte(bytes, BACKSLASH)))
+        ),
+        when(
+          isSome(or(slashes.get, carried.escape.get, carried.hex.get, carried.low.get)),
+          ...checkEscapes(vectors, slashes, carried, own)
+        ),
+        at!.set(i32.add(at!.get, i32.const(BLOCK))),
+        br(0)
+      )
+    ),
+    ...carriedNames.map((name, index) => globalSet(index, carried[name].get)),
+    when(
+      isSome(or(carried.escape.get, carried.hex.get, carried.low.get)),
+      found.set(i32.or(found.get, i32.const(FOUND_OPEN)))
+    ),
+    found.get
+  ]
+})
+
+/** `begin()`: what is checked next is the beginning of a text. */
+const begin = func('begin', 0, () => [...carriedNames.map((_, index) => globalSet(index, i64.const(0n))), i32.const(0)])
+
+/** `endOfString(at, end)`: the offset behind the quotation mark that ends the string; -1 where there is none before `end`. */
+const endOfString = func('endOfString', 2, ([at, end], local) => {
+  const vectors = [local('v128'), local('v128'), local('v128'), local('v128')]
+  const [slashes, quotes, carry, next] = [local('i64'), local('i64'), local('i64'), local('i64')]
+  const [escaped, starts] = [local('i64'), local('i64')]
+  return [
+    block(
+      loop(
+        when(i32.geU(at!.get, end!.get), br(2)),
+        ...load(vectors, at!),
+        next.set(i64.const(0n)),
+        when(
+          anyOf(vectors, (bytes) => v128.or(isByte(bytes, QUOTE), isByte(bytes, BACKSLASH))),
+          quotes.set(maskOf(vectors, (bytes) => isByte(bytes, QUOTE))),
+          slashes.set(maskOf(vectors, (bytes) => isByte(bytes, BACKSLASH))),
+          ...findEscaped(slashes, carry, escaped, starts),
+          quotes.set(i64.and(quotes.get, not(escaped.get))),
+          when(
+            isSome(quotes.get),
+            at!.set(i32.add(i32.add(at!.get, i32.wrap(i64.ctz(quotes.get))), i32.const(1))),
+            when(i32.geU(end!.get, at!.get), giveBack(at!.get)),
+            br(3)
+          ),
+          next.set(carry.get)
+        ),
+        carry.set(next.get),
+        at!.set(i32.add(at!.get, i32.const(BLOCK))),
+        br(0)
+      )
+    ),
+    i32.const(-1)
+  ]
+})
+
+/** A module with these functions and a memory of `pages` × 64 KiB. */
+export const scanModule = (pages: number): Buffer =>
+  moduleOf([check, begin, endOfString], { pages, globals: carriedNames.length })

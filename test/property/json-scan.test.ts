@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { checkClosely, checkText, HALVES } from '../../src/gateway/json-text.ts'
+import { FOUND_DOUBT } from '../../src/gateway/json-scan-code.ts'
+import { isInScanRoom, scanRoom, scanText } from '../../src/gateway/json-scan.ts'
+import { checkJson, JsonError } from '../../src/gateway/json.ts'
+import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
+import { gather } from '../../src/gateway/pieces.ts'
+import { holds } from './property.ts'
+
+const limits = { depth: 64, elements: Infinity }
+
+/** What the work gives; `problem` where it refuses the text. */
+function outcome<T>(work: () => T): T | string {
+  try {
+    return work()
+  } catch (error) {
+    assert.ok(error instanceof JsonError, String(error))
+    return error.problem
+  }
+}
+
+const parses = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** In `scanRoom`, between two other texts that are not to be looked at. */
+function inRoom(bytes: Buffer, before: number): Buffer {
+  scanRoom.fill('\\u"\u0001', 0, before + bytes.length + 200)
+  scanRoom.set(bytes, before)
+  return scanRoom.subarray(before, before + bytes.length)
+}
+
+const good = [
+  '\\n',
+  '\\"',
+  '\\\\',
+  '\\/',
+  '\\b',
+  '\\u0041',
+  '\\uD7ff',
+  '\\ud83d\\uDE00',
+  'é',
+  '😀',
+  'x',
+  '"\\\\"'.slice(1, 3)
+]
+const bad = ['\\q', '\\x41', '\\u12', '\\u00g0', '\\U0041', '\n', '\t', '\r', '\u0001', '\u001f', '\\', '\\u']
+const halves = ['\\ud83d', '\\ude00', '\\uDBFF\\u0041', '\\ud83d\\ud83d']
+
+/** Text between plain text of lengths around those of blocks and parts, so that escapes stand where they meet. */
+const gap = fc.oneof(
+  { weight: 6, arbitrary: fc.nat(12) },
+  { weight: 3, arbitrary: fc.integer({ min: 40, max: 140 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 980, max: 1_060 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 32_740, max: 32_790 }) }
+)
+const slashes = fc.integer({ min: 1, max: 200 }).map((count) => '\\'.repeat(count))
+const piece = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom(...good) },
+  { weight: 2, arbitrary: slashes },
+  { weight: 1, arbitrary: fc.constantFrom(...bad, ...halves) }
+)
+const content = fc
+  .array(fc.tuple(gap, piece), { maxLength: 12 })
+  .map((parts) => parts.map(([length, text]) => 'x'.repeat(length) + text).join(''))
+const dense = fc.array(fc.constantFrom(...good), { maxLength: 80 }).map((parts) => parts.join(''))
+
+holds(
+  'the scan refuses and allows what JSON.parse does, and leaves to the close look what it cannot decide',
+  [fc.oneof(content, dense), fc.nat(70)],
+  (inside, before) => {
+    const text = `{"key":"${inside}"}`
+    const bytes = Buffer.from(text)
+    const room = inRoom(bytes, before)
+    const found = outcome(() => checkClosely(bytes))
+    const label = JSON.stringify(text.length > 300 ? `${text.length}: ${text.replaceAll(/x{20,}/g, '…')}` : text)
+    assert.equal(
+      outcome(() => checkText(bytes)),
+      found,
+      `elsewhere: ${label}`
+    )
+    assert.equal(
+      outcome(() => checkText(room)),
+      found,
+      `in the room: ${label}`
+    )
+    const hasDoubt = found === 'syntax' || ((found as number) & HALVES) !== 0
+    if (isInScanRoom(room)) {
+      assert.equal((scanText(bytes) & FOUND_DOUBT) !== 0, hasDoubt, `doubt: ${label}`)
+      assert.equal((scanText(room) & FOUND_DOUBT) !== 0, hasDoubt, `doubt in the room: ${label}`)
+    }
+    // white space in strings is told apart by the reader, see `SPACED`
+    const isStrict =
+      found !== 'syntax' && outcome(() => checkJson(text, { ...limits, checksStrings: true })) === undefined
+    assert.equal(isStrict, parses(text), label)
+  },
+  2_000
+)
+
+holds(
+  'a value of bytes ends in the room where it ends elsewhere',
+  [fc.oneof(content, dense), fc.nat(70), fc.nat(200)],
+  (inside, before, cut) => {
+    const text = `{"a":["${inside}",{"${inside}":1}],"b":"${inside}\\\\"}`
+    const whole = Buffer.from(text)
+    for (const bytes of [whole, whole.subarray(0, Math.max(0, whole.length - cut))]) {
+      const expected = outcome(() => skipValueBytes(bytes, 0, limits))
+      assert.equal(
+        outcome(() => skipValueBytes(inRoom(bytes, before), 0, limits)),
+        expected,
+        text.slice(0, 300)
+      )
+    }
+  },
+  1_000
+)
+
+holds(
+  'a text in pieces is checked as the whole',
+  [content, fc.array(fc.nat(400), { maxLength: 6 })],
+  (inside, sizes) => {
+    const bytes = Buffer.from(`["${inside}"]`)
+    const pieces: Buffer[] = []
+    let at = 0
+    for (const size of sizes) pieces.push(bytes.subarray(at, (at = Math.min(at + size, bytes.length))))
+    pieces.push(bytes.subarray(at))
+    const gathered = gather(pieces)
+    assert.ok(gathered.equals(bytes), 'the bytes are side by side')
+    assert.equal(
+      outcome(() => checkText(gathered)),
+      outcome(() => checkClosely(bytes)),
+      inside.slice(0, 300)
+    )
+  },
+  500
+)

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
+import { Reply } from '../../src/gateway/downstream/reply.ts'
+import { Payload } from '../../src/gateway/payload.ts'
+import { type Answer, Call, silentSink } from '../../src/gateway/upstream/call.ts'
+import { Exchange, type ExchangeHost } from '../../src/gateway/upstream/http-exchange.ts'
+import { createPeer } from '../../src/gateway/upstream/peer.ts'
+import { createScreen, type Screen } from '../../src/gateway/upstream/result-secrets.ts'
+import { uncounted } from '../../src/gateway/upstream/pending.ts'
+
+const SIZE = 1_000_000
+/** As large as undici gives them. */
+const CHUNK = 65_536
+const ID = '7'
+
+const texts = {
+  'plain text': 'x'.repeat(SIZE),
+  'text full of escapes': JSON.stringify(Array.from({ length: SIZE / 40 }, (_, i) => ({ i, name: 'a "b"\n' }))),
+  'text beyond ASCII': 'é😀'.repeat(SIZE / 6)
+}
+const screens: Readonly<Record<string, Screen | null>> = {
+  'without a search for secrets': null,
+  'searched for secrets': createScreen({ mode: 'redact', secrets: () => ['s3cret-of-the-server'], onFound: () => {} })
+}
+
+const cut = (bytes: Buffer) =>
+  Array.from({ length: Math.ceil(bytes.length / CHUNK) }, (_, i) =>
+    // a buffer of its own each, as they come from a socket
+    Buffer.from(bytes.subarray(i * CHUNK, (i + 1) * CHUNK))
+  )
+
+/** Bytes of these buffers that do not lie in the memory of the others. */
+const copied = (pieces: readonly Uint8Array[], given: readonly Buffer[]): number => {
+  const memory = new Set(given.map((each) => each.buffer))
+  return pieces.reduce((sum, piece) => sum + (memory.has(piece.buffer as ArrayBuffer) ? 0 : piece.length), 0)
+}
+
+const message = (text: string) =>
+  Buffer.from(`{"jsonrpc":"2.0","id":${ID},"result":${JSON.stringify({ content: [{ type: 'text', text }] })}}`)
+
+const outgoing = { method: 'tools/call', members: '', meta: '' }
+
+/** What an exchange makes of an HTTP answer in these chunks. */
+function exchanged(chunks: readonly Buffer[], screen: Screen | null): Promise<Answer> {
+  const ignore = () => {}
+  const host: ExchangeHost = {
+    isLegacy: true,
+    hasSession: false,
+    hasCredential: false,
+    maxBytes: 2 * SIZE,
+    pending: uncounted,
+    screen,
+    later: (work) => work(),
+    reply: ignore,
+    cancel: ignore,
+    resume: ignore,
+    moved: () => false,
+    again: ignore,
+    dropped: ignore,
+    notification: ignore,
+    sessionLost: ignore,
+    settled: ignore,
+    ended: ignore
+  }
+  return new Promise((resolve, reject) => {
+    const exchange = new Exchange(host, new Call(outgoing, silentSink), ID, resolve, reject)
+    exchange.onConnect(ignore)
+    exchange.onHeaders(200, [Buffer.from('content-type'), Buffer.from('application/json')])
+    for (const chunk of chunks) exchange.onData(chunk)
+    exchange.onComplete()
+  })
+}
+
+for (const [kind, text] of Object.entries(texts)) {
+  for (const [how, screen] of Object.entries(screens)) {
+    test(`a large result over HTTP is the memory that it came in: ${kind}, ${how}`, async () => {
+      const chunks = cut(message(text))
+      const { body } = await exchanged(chunks, screen)
+      assert.equal(body.isLarge, true, 'the result is large')
+      assert.equal(copied(body.pieces, chunks), 0, 'bytes that were copied')
+      // what the gateway says behind a result does not copy it either
+      const told = body.changed({}, '"_meta":{"a":1}')
+      assert.ok(copied(told.pieces, chunks) < 100, `${copied(told.pieces, chunks)} bytes were copied`)
+      assert.deepEqual(JSON.parse(told.toString()).content[0].text.length, text.length, 'the text is whole')
+    })
+
+    test(`a large result in a line is the memory of the line: ${kind}, ${how}`, async () => {
+      const line = message(text)
+      const peer = createPeer({ write() {}, onNotification() {}, onRequest: () => null, screen })
+      for (let id = 1; id < Number(ID); id++) void peer.send(new Call(outgoing, silentSink))
+      const answer = peer.send(new Call(outgoing, silentSink))
+      assert.equal(peer.receive(line), true, 'the line is a message')
+      assert.equal(copied((await answer).body.pieces, [line]), 0, 'bytes that were copied')
+    })
+  }
+}
+
+test('a large result is written to the caller from the memory that it came in', async (t) => {
+  const chunks = cut(Buffer.from(JSON.stringify({ content: texts['text full of escapes'] })))
+  const written: Uint8Array[] = []
+  const heartbeat = createHeartbeat()
+  const server = createServer((_, response) => {
+    const write = response.write.bind(response) as (chunk: unknown) => boolean
+    response.write = (chunk: unknown) => {
+      written.push(typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array))
+      return write(chunk)
+    }
+    const reply = new Reply(response, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 10 * SIZE })
+    reply.answer(ID, { kind: 'result', body: Payload.ofPieces(chunks) })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    heartbeat.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  const [response] = await once(get({ port: (server.address() as AddressInfo).port }), 'response')
+  const given = await buffer(response)
+  assert.ok(given.includes(Buffer.concat(chunks)), 'the result is whole')
+  assert.ok(copied(written, chunks) < 100, `${copied(written, chunks)} bytes were copied`)
+})
