@@ -11,7 +11,8 @@ import { start, type Started } from './processes.ts'
 import { ask, type Headers } from './requests.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const built = here('../dist/src/cli/main.js')
+const builtIn = (checkout: string) => join(checkout, 'dist/src/cli/main.js')
+const ownCheckout = here('..')
 /** For profiles: `--cpu-prof` is not allowed in NODE_OPTIONS. */
 const nodeArgs = process.env.BENCH_NODE_ARGS?.split(' ') ?? []
 const withCompiler = ['--import', import.meta.resolve('tsx')]
@@ -41,6 +42,8 @@ export interface GatewayOptions {
   /** Default: an empty one, on PostgreSQL where there is one. */
   readonly place?: Place
   readonly adminHeaders?: Headers
+  /** Folder of the sources, built, that it is started from. Default: these. */
+  readonly checkout?: string
 }
 
 /** What a row works with; everything that it starts ends with the row. */
@@ -93,8 +96,8 @@ const gatewayEnv = (port: number, { databaseUrl, dataDir }: Place): NodeJS.Proce
 })
 
 /** Starts the built gateway; does not wait for it. */
-export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv = {}): Started {
-  return start([...nodeArgs, built, 'start'], {
+export function startGateway(port: number, place: Place, env: NodeJS.ProcessEnv = {}, checkout = ownCheckout): Started {
+  return start([...nodeArgs, builtIn(checkout), 'start'], {
     isTested: true,
     env: { ...gatewayEnv(port, place), ...env },
     cwd: place.dataDir
@@ -158,9 +161,9 @@ export async function withBench<T>(
       later(running.stop)
       return served(running, `http://127.0.0.1:${port}`, '/health')
     },
-    async gateway({ env, place: given, adminHeaders = {} } = {}) {
+    async gateway({ env, place: given, adminHeaders = {}, checkout } = {}) {
       const port = await freePort()
-      const running = startGateway(port, given ?? (await place()), env)
+      const running = startGateway(port, given ?? (await place()), env, checkout)
       later(running.stop)
       const serving = await served(running, `http://127.0.0.1:${port}`, '/ready')
       const admin: Gateway['admin'] = (method, path, body) =>

@@ -15,6 +15,8 @@ export interface CompareOptions {
   readonly ms?: number
   /** A steady rate in place of as many as can be. */
   readonly perSecond?: number
+  /** Requests of a round; `ms` is then the time after which it ends in any case. */
+  readonly requests?: number
 }
 
 /** What the rounds of a candidate gave, in their order. */
@@ -29,7 +31,7 @@ export interface Measured {
   readonly sample: string
 }
 
-/** CPU time counts in ticks of 10 ms: a round of a second is right to one in a hundred. */
+/** Where CPU time counts in ticks of 10 ms, a round of a second is right to one in a hundred. */
 const ROUND_MS = 1_000
 const QUICK_MS = 400
 const ROUNDS = 7
@@ -64,13 +66,14 @@ export async function compare(
   candidates: readonly Candidate[],
   options: CompareOptions = {}
 ): Promise<Measured[]> {
-  const { rounds = ROUNDS, ms = ROUND_MS, perSecond } = options
+  const { rounds = ROUNDS, ms = ROUND_MS, perSecond, requests } = options
   const load = await bench.load()
   const results = new Map<string, Kept[]>(candidates.map(({ name }) => [name, []]))
   const measure = async ({ name, pid, target }: Candidate, times = 1): Promise<Kept> => {
     const before = cpuMs(pid)
     const roundMs = times * (bench.isQuick ? Math.min(ms, perSecond ? 2_000 : QUICK_MS) : ms)
-    const round = await load({ key: name, target, ms: roundMs, ...(perSecond && { perSecond }) })
+    const most = requests && times * requests
+    const round = await load({ key: name, target, ms: roundMs, ...(perSecond && { perSecond }), ...(most && { most }) })
     return { ...round, cpuUs: ((cpuMs(pid) - before) * 1_000) / round.requests }
   }
   const warmUp: Round[] = []

@@ -19,6 +19,8 @@ export interface Order {
   readonly ms: number
   /** Requests under way at a time; with `perSecond` those are sent at a steady rate however long answers take. */
   readonly perSecond?: number
+  /** The round ends after so many requests, if not by its time: the same work for all, however busy the machine is. */
+  readonly most?: number
 }
 
 export interface Round {
@@ -45,12 +47,13 @@ function connectionsOf({ key, target }: Order): Connection[] {
 /** Each connection asks the next as soon as it has its answer. */
 async function closedLoop(
   all: readonly Connection[],
-  ms: number,
+  { ms, most = Infinity }: Order,
   ask: (one: Connection, from: number) => Promise<void>
 ) {
   const end = performance.now() + ms
+  let sent = 0
   const work = async (one: Connection) => {
-    while (performance.now() < end) await ask(one, performance.now())
+    while (performance.now() < end && sent++ < most) await ask(one, performance.now())
   }
   await Promise.all(all.map(work))
 }
@@ -86,7 +89,7 @@ async function run(order: Order): Promise<Round> {
   }
   const all = connectionsOf(order)
   const begun = performance.now()
-  await (order.perSecond ? steadyRate(all, order.ms, order.perSecond, ask) : closedLoop(all, order.ms, ask))
+  await (order.perSecond ? steadyRate(all, order.ms, order.perSecond, ask) : closedLoop(all, order, ask))
   const elapsedMs = performance.now() - begun
   const [p50, p99, maxMs] = [50, 99, 100].map((percent) => percentile(latencies, percent)) as [number, number, number]
   return { requests: latencies.length, errors, sample, elapsedMs, p50, p99, maxMs }

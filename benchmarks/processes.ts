@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
 /** Of Linux on every architecture that Node.js runs on. */
@@ -75,8 +75,21 @@ export function start(args: readonly string[], { isTested = false, ...options }:
   }
 }
 
+/** Of all threads, to the nanosecond; undefined where the kernel does not count so. */
+function scheduledMs(pid: number): number | undefined {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`)
+    const times = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]))
+    return times.reduce((sum, ns) => sum + ns / 1e6, 0)
+  } catch {
+    return undefined
+  }
+}
+
 /** CPU time that the process has used until now, user and system, in milliseconds; not of its children. */
 export function cpuMs(pid: number): number {
+  const exact = scheduledMs(pid)
+  if (exact !== undefined) return exact
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // the name in parentheses may hold anything; after it come the fields from the third on: 14 and 15 are the times
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

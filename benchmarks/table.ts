@@ -43,8 +43,9 @@ const line = (texts: readonly string[]) =>
     )
     .join(' | ')} |`
 
+export const markdown = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
+
 /** As a table in Markdown, a line per outcome, in the order of the rows. */
-export function table(outcomes: readonly Outcome[]): string {
-  const rows = outcomes.toSorted((a, b) => a.row - b.row).map(cells)
-  return [line(columns), `|${'---|'.repeat(columns.length)}`, ...rows.map(line)].join('\n')
-}
+export const table = (outcomes: readonly Outcome[]): string =>
+  markdown(columns, outcomes.toSorted((a, b) => a.row - b.row).map(cells))

@@ -1,4 +1,7 @@
 // A server over stdio that costs as little as it can. Plain JavaScript: one runs for each caller, each without a compiler.
+// With a folder as its argument it answers with the file in it that `text` and `size` of a call name.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 const results = {
@@ -11,12 +14,17 @@ const results = {
   'tools/call': { content: [{ type: 'text', text: 'x'.repeat(200) }], isError: false },
   ping: {}
 }
+const folder = process.argv[2]
+const files = new Map(
+  (folder ? readdirSync(folder) : []).map((name) => [name, readFileSync(join(folder, name), 'utf8')])
+)
 const texts = new Map(Object.entries(results).map(([method, result]) => [method, JSON.stringify(result)]))
 
 createInterface({ input: process.stdin }).on('line', (line) => {
-  const { id, method } = JSON.parse(line)
+  const { id, method, params } = JSON.parse(line)
   if (id === undefined) return
-  const result = texts.get(method)
+  const { text, size } = params?.arguments ?? {}
+  const result = (method === 'tools/call' && files.get(`${text}-${size}`)) || texts.get(method)
   const rest = result === undefined ? '"error":{"code":-32601,"message":"Method not found"}' : `"result":${result}`
   process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${rest}}\n`)
 })

@@ -1,9 +1,9 @@
-// A server over HTTP that costs as little as it can. `/mcp` speaks both eras and has no sessions; `/session/mcp` is legacy
-// and demands its session id; `/events/mcp` answers by event stream, with progress where a token asks for it. `?tools=20`
+// A server over HTTP that costs as little as it can. `/mcp` speaks both eras and has no sessions; `/legacy/mcp` is legacy;
+// `/session/mcp` is too, and demands its session id; `/events/mcp` answers by event stream, with progress where a token asks for it. `?tools=20`
 // says how many tools are listed.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { echoResult, tools } from './tools.ts'
+import { echoResult, type Text, tools } from './tools.ts'
 import { listen } from './listen.ts'
 
 interface Message {
@@ -11,7 +11,7 @@ interface Message {
   readonly method: string
   readonly params?: {
     readonly protocolVersion?: string
-    readonly arguments?: { readonly size?: number }
+    readonly arguments?: { readonly size?: number; readonly text?: Text }
     readonly _meta?: { readonly progressToken?: number | string; readonly [key: string]: unknown }
   }
 }
@@ -22,7 +22,7 @@ const serverInfo = { name: 'bench', version: '1.0.0' }
 const capabilities = { tools: {} }
 const cacheable = { resultType: 'complete', ttlMs: 60_000, cacheScope: 'public' }
 
-const results = new Map<number, string>()
+const results = new Map<string, string>()
 const lists = new Map<string, string>()
 const sessions = new Set<string>()
 
@@ -32,11 +32,11 @@ function cached<K>(known: Map<K, string>, key: K, make: () => string): string {
   return text
 }
 
-function resultOf({ method, params = {} }: Message, url: URL, isSession: boolean): string | undefined {
+function resultOf({ method, params = {} }: Message, url: URL, isLegacy: boolean): string | undefined {
   const isModern = params._meta?.['io.modelcontextprotocol/protocolVersion'] !== undefined
   if (method === 'tools/call') {
-    const size = params.arguments?.size ?? SMALL
-    return cached(results, size, () => echoResult(size))
+    const { size = SMALL, text = 'plain' } = params.arguments ?? {}
+    return cached(results, `${size} ${text}`, () => echoResult(size, text))
   }
   if (method === 'tools/list') {
     const count = Number(url.searchParams.get('tools') ?? 10)
@@ -45,7 +45,7 @@ function resultOf({ method, params = {} }: Message, url: URL, isSession: boolean
     )
   }
   if (method === 'initialize') return JSON.stringify({ protocolVersion: '2025-11-25', capabilities, serverInfo })
-  if (method === 'server/discover' && !isSession) {
+  if (method === 'server/discover' && !isLegacy) {
     return JSON.stringify({ ...cacheable, supportedVersions: ['2026-07-28', '2025-11-25'], capabilities, serverInfo })
   }
   return method === 'ping' ? '{}' : undefined
@@ -74,7 +74,7 @@ function answer(request: IncomingMessage, response: ServerResponse, message: Mes
   if (isSession && method !== 'initialize' && !sessions.has(request.headers['mcp-session-id'] as string)) {
     return send(response, 404, JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32001, message: 'no session' } }))
   }
-  const result = resultOf(message, url, isSession)
+  const result = resultOf(message, url, isSession || url.pathname.startsWith('/legacy'))
   const rest = result === undefined ? '"error":{"code":-32601,"message":"Method not found"}' : `"result":${result}`
   const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${rest}}`
   const session = isSession && method === 'initialize' ? randomUUID() : undefined

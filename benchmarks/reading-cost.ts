@@ -1,0 +1,113 @@
+import { isUtf8 } from 'node:buffer'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { gather } from '../src/gateway/pieces.ts'
+import { checkMessage, quickResult } from '../src/gateway/upstream/http-message.ts'
+import { createScreen } from '../src/gateway/upstream/result-secrets.ts'
+import { interleaved, percentile } from './statistics.ts'
+
+const ID = '10000000'
+const CHUNK = 65_536
+const ROUNDS = 25
+const ROUND_MS = 10
+const WARM_UP_MS = 400
+
+function cpuUs(work: () => void): number {
+  const begun = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(begun)
+  return user + system
+}
+
+/**
+ * CPU of one run of each, in microseconds, measured in turns: the first quartile of the rounds, since what else runs on the
+ * machine only adds to it.
+ */
+function costs(works: readonly (() => void)[]): number[] {
+  const many = (work: () => void, times: number) => () => {
+    for (let i = 0; i < times; i++) work()
+  }
+  const times = works.map((work) => {
+    let done = 0
+    // enough that it is compiled
+    const until = performance.now() + WARM_UP_MS
+    const spent = cpuUs(() => {
+      for (; done < 200 || performance.now() < until; done++) work()
+    })
+    return Math.max(3, Math.round((done * ROUND_MS * 1_000) / Math.max(spent, 1)))
+  })
+  const rounds = works.map(() => [] as number[])
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const index of interleaved([...works.keys()], round)) {
+      rounds[index]!.push(cpuUs(many(works[index]!, times[index]!)) / times[index]!)
+    }
+  }
+  return rounds.map((all) => percentile(all, 25))
+}
+
+/** Reads an answer that came in these chunks, up to where its result begins and ends. */
+export type Reader = (chunks: Buffer[]) => unknown
+
+const readOwn: Reader = (chunks) => {
+  const bytes = gather(chunks)
+  const { limits } = checkMessage(bytes)
+  return quickResult(bytes, ID, limits, chunks)
+}
+
+interface OldPieces {
+  readonly createGather: () => (chunks: Buffer[]) => Buffer
+}
+
+interface OldMessages {
+  readonly checkUtf8: (bytes: Buffer) => void
+  readonly quickResult: (bytes: Buffer, id: string, limits: undefined, chunks: Buffer[]) => unknown
+}
+
+/** The reader of a checkout from before the checks; undefined where it is not one. */
+export async function oldReader(checkout: string): Promise<Reader | undefined> {
+  const source = async (path: string) =>
+    (await import(pathToFileURL(join(checkout, 'src/gateway', path)).href)) as unknown
+  const { createGather } = (await source('pieces.ts')) as Partial<OldPieces>
+  const old = (await source('upstream/http-message.ts')) as OldMessages
+  if (!createGather || !('checkUtf8' in old)) return undefined
+  const gatherOld = createGather()
+  return (chunks) => {
+    const bytes = gatherOld(chunks)
+    old.checkUtf8(bytes)
+    return old.quickResult(bytes, ID, undefined, chunks)
+  }
+}
+
+/** Microseconds of CPU. */
+export interface ReadingCosts {
+  /** Reading as the other checkout does it; NaN where it is not known how. */
+  readonly before: number
+  readonly now: number
+  /** Of `now`, what the checks of strings take. */
+  readonly checks: number
+  /** Searching the message for so many secrets, that are not in it. */
+  readonly searches: readonly number[]
+}
+
+/** What reading an answer costs by itself, without sockets and without a gateway around it. */
+export function readingCosts(
+  result: string,
+  old: Reader | undefined,
+  secrets: readonly (readonly string[])[]
+): ReadingCosts {
+  const whole = Buffer.from(`{"jsonrpc":"2.0","id":${ID},"result":${result}}`)
+  const chunks = Array.from({ length: Math.ceil(whole.length / CHUNK) }, (_, i) =>
+    // a buffer of its own each, as they come from a socket
+    Buffer.from(whole.subarray(i * CHUNK, (i + 1) * CHUNK))
+  )
+  const bytes = gather(chunks)
+  const screens = secrets.map((all) => createScreen({ mode: 'redact', secrets: () => all, onFound() {} }))
+  const [now, checked, utf8, before, ...searches] = costs([
+    () => void readOwn(chunks),
+    () => void checkMessage(bytes),
+    () => void isUtf8(bytes),
+    () => void old?.(chunks),
+    ...screens.map((screen) => () => void screen(bytes))
+  ]) as [number, number, number, number, ...number[]]
+  return { before: old ? before : Number.NaN, now, checks: Math.max(0, checked - utf8), searches }
+}
