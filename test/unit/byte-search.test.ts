@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cpuMs } from '../cpu.ts'
 import { createByteSearch } from '../../src/domain/byte-search.ts'
 import { createScreen } from '../../src/gateway/upstream/result-secrets.ts'
 
@@ -34,4 +35,16 @@ test('where only the beginning of a secret is found, no character and no escape 
     const cleaned = screen(Buffer.from(`{"a":"${'\\\\'.repeat(2_000)}${end}"}`))!
     assert.doesNotThrow(() => JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(cleaned)), end)
   }
+})
+
+test('SR-M10 a row of backslashes with a secret at each of them is screened in proportion to its length', async () => {
+  const screen = createScreen({ mode: 'redact', secrets: () => ['\\'.repeat(16)], onFound() {} })
+  const cost = (pairs: number) => {
+    const message = Buffer.from(`{"x":"${'\\\\'.repeat(pairs)}"}`)
+    return cpuMs(() => assert.ok(screen(message)!.includes('***'), 'the secret is masked'))
+  }
+  await cost(20_000)
+  // sixteen times the length took two hundred times as long
+  const [short, long] = [await cost(50_000), await cost(800_000)]
+  assert.ok(long < 80 * Math.max(short, 5), `${short} ms, then ${long} ms for sixteen times the length`)
 })

@@ -33,51 +33,74 @@ const WITHHELD = JSON.stringify({
 /** Results that the gateway itself needs: they are redacted, never withheld. */
 const own = new Set(['tools', 'prompts', 'resources', 'resourceTemplates', 'protocolVersion', 'supportedVersions'])
 
-const backslashesBefore = (bytes: Buffer, at: number): number => {
-  let first = at
-  while (bytes[first - 1] === BACKSLASH) first--
-  return at - first
-}
+/**
+ * The strings of one JSON text. Remembers the row of backslashes that was counted last: a text may be nothing but
+ * backslashes, with a secret at each of them.
+ */
+class Strings {
+  readonly #bytes: Buffer
+  /** The row: its first backslash, and the offset behind the last one that was counted. */
+  #first = 0
+  #end = 0
 
-/** Offset of the quotation mark that ends the string whose first one is at `start`; the length where there is none. */
-function endOfString(bytes: Buffer, start: number): number {
-  for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
-    if (backslashesBefore(bytes, at) % 2 === 0) return at
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
   }
-  return bytes.length
-}
 
-/** True in the middle of an escape sequence of a JSON string: behind its backslash, or in the digits of `\uXXXX`. */
-function isInEscape(bytes: Buffer, at: number): boolean {
-  if (backslashesBefore(bytes, at) % 2 === 1) return true
-  for (let u = at - 1; u >= at - 4; u--) {
-    if (bytes[u] === LOWER_U && backslashesBefore(bytes, u) % 2 === 1) return true
+  /** Offset of the quotation mark that ends the string whose first one is at `start`; the length where there is none. */
+  endOf(start: number): number {
+    const bytes = this.#bytes
+    for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
+      if (!this.#isEscaped(at)) return at
+    }
+    return bytes.length
   }
-  return false
-}
 
-/** The end of a place, or of the last character that is whole in it: only the beginning of a secret may have been found. */
-function wholeEnd(bytes: Buffer, { start, end }: Place): number {
-  let at = end
-  while (at > start && ((bytes[at]! & 0xc0) === 0x80 || isInEscape(bytes, at))) at--
-  return at > start ? at : end
+  /** True in the middle of an escape sequence: behind its backslash, or in the digits of `\uXXXX`. */
+  isInEscape(at: number): boolean {
+    if (this.#isEscaped(at)) return true
+    for (let u = at - 1; u >= at - 4; u--) if (this.#bytes[u] === LOWER_U && this.#isEscaped(u)) return true
+    return false
+  }
+
+  /** The end of a place, or of the last character that is whole in it: only the beginning of a secret may have been found. */
+  wholeEnd({ start, end }: Place): number {
+    let at = end
+    while (at > start && ((this.#bytes[at]! & 0xc0) === 0x80 || this.isInEscape(at))) at--
+    return at > start ? at : end
+  }
+
+  /** Whether an odd number of backslashes stands before it. */
+  #isEscaped(at: number): boolean {
+    let first = at
+    while (this.#bytes[first - 1] === BACKSLASH) {
+      if (first > this.#first && first <= this.#end) {
+        this.#end = Math.max(this.#end, at)
+        return (at - this.#first) % 2 === 1
+      }
+      first--
+    }
+    if (first < at) [this.#first, this.#end] = [first, at]
+    return (at - first) % 2 === 1
+  }
 }
 
 /** Takes secrets out of the strings of a JSON text, so that it stays JSON. Null where they hold none. */
 function redactStrings(bytes: Buffer, search: ByteSearch): Buffer | null {
   // one copy, and no object for each place: a message may be nothing but secrets, which are longer than the mask
+  const strings = new Strings(bytes)
   let cleaned: Buffer | null = null
   let length = 0
   let kept = 0
   for (let open = bytes.indexOf(QUOTE); open >= 0;) {
-    const close = endOfString(bytes, open)
+    const close = strings.endOf(open)
     for (let place = search.find(bytes, open + 1, close); place;) {
-      const isWhole = !isInEscape(bytes, place.start)
+      const isWhole = !strings.isInEscape(place.start)
       if (isWhole) {
         cleaned ??= Buffer.allocUnsafeSlow(bytes.length)
         length += bytes.copy(cleaned, length, kept, place.start)
         length += MASK.copy(cleaned, length)
-        kept = wholeEnd(bytes, place)
+        kept = strings.wholeEnd(place)
       }
       place = search.find(bytes, isWhole ? kept : place.start + 1, close)
     }
