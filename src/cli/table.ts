@@ -1,7 +1,15 @@
 import { escaped } from '../domain/text.ts'
 
+/** The lines of a text as one, without the white space at their ends. */
+const joined = (text: string) =>
+  text
+    .split(/[\r\n\t]/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
+
 /** What upstreams say must not move the cursor of a terminal, or forge a line. */
-const cell = (text: string) => escaped(text.replace(/\s*[\r\n\t]+\s*/g, ' ').trim(), 100_000)
+const cell = (text: string) => escaped(joined(text), 100_000)
 
 const clip = (text: string, width: number) =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { cpuMs } from '../cpu.ts'
 import { withQuery } from '../../src/cli/api.ts'
 import { connection, registryUrl } from '../../src/cli/connection.ts'
 import { answerFailure, Failure } from '../../src/cli/failure.ts'
@@ -85,4 +86,12 @@ test('what upstreams say forges no line and moves no cursor', () => {
     ]),
     'x:  a\\u{1b}b'
   )
+})
+
+test('SR-M8 a description of nothing but white space is shown in proportion to its length', async () => {
+  const cost = (length: number) => cpuMs(() => table(['text'], [[`a${' '.repeat(length)}b`]]))
+  await cost(1_000)
+  const [short, long] = [await cost(4_000), await cost(64_000)]
+  assert.ok(long < 80 * Math.max(short, 5), `${short} ms, then ${long} ms for sixteen times the length`)
+  assert.equal(table(['text'], [['  a \n \t b\r\n\r\nc  d ']]), 'TEXT\na b c  d', 'lines become one')
 })
