@@ -6,9 +6,9 @@ import { register, startApp, type AppOptions } from '../app.ts'
 import { startFaulty, type Faulty } from '../fixtures/http/faulty.ts'
 import { startRecorder, type Recorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
 import { later } from '../store.ts'
+import { both, legacyBody, modernBody, modernHeaders, type Params } from './mcp-messages.ts'
 
-export const META = 'io.modelcontextprotocol/'
-export const MODERN = '2026-07-28'
+export { legacyBody, META, MODERN, modernBody, modernHeaders } from './mcp-messages.ts'
 
 /** The body of an answer, in the parts that tests look at. */
 export interface RpcAnswer {
@@ -42,15 +42,6 @@ export interface Mcp {
   initialize(version?: string, capabilities?: object): Promise<Record<string, string>>
 }
 
-interface Params {
-  readonly name?: string
-  readonly uri?: string
-  readonly _meta?: object
-  readonly [member: string]: unknown
-}
-
-const both = 'application/json, text/event-stream'
-
 /** Each event that has data: its type and the data. */
 function readEvents(text: string): { type: string | undefined; data: string }[] {
   return text.split('\n\n').flatMap((frame) => {
@@ -70,22 +61,6 @@ export async function readAnswer(response: Response): Promise<Answer> {
   const body = isStream ? (events.at(-1) ?? {}) : text === '' ? {} : (JSON.parse(text) as RpcAnswer)
   return { status: response.status, headers: response.headers, text, body, events }
 }
-
-export const modernHeaders = (method: string, name?: string): Record<string, string> => ({
-  'content-type': 'application/json',
-  accept: both,
-  'mcp-protocol-version': MODERN,
-  'mcp-method': method,
-  ...(name === undefined ? {} : { 'mcp-name': name })
-})
-
-export const modernBody = (method: string, params: Params = {}, id: unknown = 7) => {
-  const _meta = { [`${META}protocolVersion`]: MODERN, [`${META}clientCapabilities`]: {}, ...params._meta }
-  return JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } })
-}
-
-export const legacyBody = (method: string, params: object = {}, id: unknown = 7) =>
-  JSON.stringify({ jsonrpc: '2.0', id, method, params })
 
 /** Initializes a legacy session; the headers with which its requests go on. */
 export async function openSession(

@@ -148,13 +148,13 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
     mode: { type: 'string', default: 'enterprise' },
-    hostile: { type: 'boolean', default: false }
+    hostile: { type: 'boolean', default: false },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) }
   }
 })
+const [minutes, isEnterprise] = [Number(values.minutes), values.mode === 'enterprise']
 const problems = await standalone((t) =>
-  values.hostile
-    ? soakHostile(t, Number(values.minutes))
-    : soak(t, Number(values.minutes), values.mode === 'enterprise')
+  values.hostile ? soakHostile(t, minutes, isEnterprise, Number(values.seed)) : soak(t, minutes, isEnterprise)
 )
 for (const problem of problems) console.error(`FAILED: ${problem}`)
 process.exit(problems.length === 0 ? 0 : 1)

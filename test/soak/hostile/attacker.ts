@@ -1,24 +1,38 @@
-// One attacker as a process of its own: `attacker.ts client|visitor|nobody <port> [token]`, until it is ended.
+// One attacker as a process of its own: `attacker.ts client|caller|visitor|nobody <port> <seed> [token]`, until it is ended.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ofClient, ofVisitor, type Burst } from './bursts.ts'
+import { createRandom } from '../../fuzz/random.ts'
+import { ofCaller, ofClient } from './client-bursts.ts'
+import { callable } from './hostile-tools.ts'
+import { ofVisitor } from './visitor-bursts.ts'
+import type { Burst } from './wire.ts'
 
-const [, , kind = '', port = '', token] = process.argv
+const [, , kind = '', port = '', seed = '', token] = process.argv
 const PAUSE_MS = 250
+const LONGEST_MS = 6_000
+const CALLER_LANES = 5
 
 /** Takes as much of the CPU as an attacker does, and sends nothing. */
-const nobody: Readonly<Record<string, Burst>> = {
+const ofNobody: Readonly<Record<string, Burst>> = {
   async nothing() {
     for (const end = performance.now() + 400; performance.now() < end;);
   }
 }
-const bursts = { client: ofClient, visitor: ofVisitor, nobody }[kind]
-if (!bursts) throw new Error(`no such attacker: ${kind}`)
+const kinds = { client: ofClient, caller: ofCaller(callable), visitor: ofVisitor, nobody: ofNobody }
+const bursts = Object.entries(kinds[kind as keyof typeof kinds])
+const random = createRandom(Number(seed))
+let left: typeof bursts = []
 
-process.once('disconnect', () => process.exit())
-for (;;) {
-  for (const [name, burst] of Object.entries(bursts)) {
-    await burst({ port: Number(port), token }).catch(() => {})
+/** Makes one attack after the other: each once, in another order at each round. */
+async function lane(): Promise<void> {
+  for (;;) {
+    if (left.length === 0) left = [...bursts]
+    const [[name, burst]] = left.splice(random.below(left.length), 1) as [[string, Burst]]
+    await Promise.race([burst({ port: Number(port), token }).catch(() => {}), delay(LONGEST_MS)])
     process.send?.(name)
     await delay(PAUSE_MS)
   }
 }
+
+process.once('disconnect', () => process.exit())
+// most attacks by calls wait for their time to be over
+await Promise.all(Array.from({ length: kind === 'caller' ? CALLER_LANES : 1 }, lane))

@@ -1,0 +1,32 @@
+import { tools } from './messages.mjs'
+
+/** Tools of single transports, besides those that each has. */
+export const own = {
+  bad: [
+    'endless',
+    'crumbs',
+    'bomb',
+    'redirects',
+    'elsewhere',
+    'headers',
+    'hints',
+    'reset',
+    'resume',
+    'page',
+    'taken',
+    'unauthorized',
+    'trailers'
+  ],
+  newer: ['endless', 'crumbs'],
+  old: ['endless', 'crumbs', 'endpoints', 'ends'],
+  child: ['stderr', 'endless', 'crumbs', 'exits', 'zombies', 'deaf', 'stops', 'mute']
+} as const
+
+/** Names of the hostile servers: over HTTP, of the modern era, over HTTP+SSE, over stdio. */
+export const servers = Object.keys(own) as (keyof typeof own)[]
+
+/** Every tool to call, with its server. `turned` opens badly, whatever it is asked for. */
+export const callable: readonly (readonly [server: string, tool: string])[] = [
+  ...servers.flatMap((server) => [...tools, ...own[server]].map((tool) => [server, tool] as const)),
+  ['turned', 'plain']
+]

@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { legacyBody, modernBody, modernHeaders } from '../../integration/mcp-messages.ts'
+import { hostile, tokens, type Ask, type Deployment } from './deployment.ts'
+import type { Latency } from './latency.ts'
+
+const PAUSE_MS = 100
+const ADMIN_EVERY_MS = 3_000
+
+type Deed = (ask: Ask) => ReturnType<Ask>
+
+const call = { name: 'good__echo', arguments: { text: 'x' } }
+const { admin, client } = tokens
+/** What others do while the gateway is attacked. */
+const others: Readonly<Record<string, Deed>> = {
+  'REST call': (ask) => ask('POST', '/api/v0/tools/invoke', admin, { name: call.name, text: 'x' }),
+  'legacy call': (ask) => ask('POST', '/mcp', client, legacyBody('tools/call', call)),
+  'modern call': (ask) =>
+    ask('POST', '/mcp', client, modernBody('tools/call', call), modernHeaders('tools/call', call.name)),
+  list: (ask) => ask('POST', '/mcp', client, legacyBody('tools/list'))
+}
+
+/** Calls a server that has nothing to do with the attack, again and again. */
+export async function measure({ ask }: Deployment, latency: Latency, stop: AbortSignal): Promise<void> {
+  const caller = async ([kind, work]: [string, Deed]) => {
+    while (!stop.aborted) {
+      const begun = performance.now()
+      try {
+        const { status, text } = await work(ask)
+        if (status === 200 && !text.includes('"error"')) latency.took(kind, performance.now() - begun)
+        else latency.failed(kind, `${status} ${text}`)
+      } catch (error) {
+        latency.failed(kind, `no answer: ${(error as Error).message}`)
+      }
+      await delay(PAUSE_MS)
+    }
+  }
+  await Promise.all(Object.entries(others).map(caller))
+}
+
+const attacker = '/api/v0/clients/attacker'
+const looks: Readonly<Record<string, Deed>> = {
+  'list servers': (ask) => ask('GET', '/api/v0/servers', admin),
+  'list calls': (ask) => ask('GET', '/api/v0/calls', admin)
+}
+const rotations: Readonly<Record<string, Deed>> = {
+  "rotate the attacker's token": (ask) => ask('PUT', attacker, admin, { access_token: tokens.rotated }),
+  'give it back': (ask) => ask('PUT', attacker, admin, { access_token: tokens.attacker })
+}
+const switchTo =
+  (name: string, verb: 'enable' | 'disable'): Deed =>
+  (ask) =>
+    ask('POST', `/api/v0/servers/${name}/${verb}`, admin)
+const switches = Object.fromEntries(
+  hostile.flatMap((name) =>
+    (['disable', 'enable'] as const).map((verb) => [`${verb} ${name}`, switchTo(name, verb)] as const)
+  )
+)
+
+/** An administrator looks, and takes from the attackers what they have: each has to work at any moment. */
+export async function administer(deployment: Deployment, latency: Latency, stop: AbortSignal): Promise<void> {
+  const deeds = { ...looks, ...switches, ...(deployment.isEnterprise && rotations) }
+  while (!stop.aborted) {
+    for (const [deed, work] of Object.entries(deeds)) {
+      if (stop.aborted && !deed.startsWith('enable') && deed !== 'give it back') continue
+      const begun = performance.now()
+      const { status, text } = await work(deployment.ask).catch((error: Error) => ({ status: 0, text: error.message }))
+      if (status >= 200 && status < 300) latency.took(`admin: ${deed}`, performance.now() - begun)
+      else latency.failed(`admin: ${deed}`, `${status} ${text}`)
+      await delay(ADMIN_EVERY_MS / 10, undefined, { signal: stop }).catch(() => {})
+    }
+    await delay(ADMIN_EVERY_MS, undefined, { signal: stop }).catch(() => {})
+  }
+}
+
+/** Switches all hostile servers; throws where one does not let itself be switched. */
+export async function switchHostile({ ask }: Deployment, verb: 'enable' | 'disable'): Promise<void> {
+  for (const name of hostile) {
+    const { status, text } = await switchTo(name, verb)(ask)
+    if (status !== 200) throw new Error(`${verb} ${name}: ${status} ${text}`)
+  }
+}

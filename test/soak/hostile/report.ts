@@ -1,0 +1,81 @@
+import type { Latency } from './latency.ts'
+
+const MOST_TIMES_QUIET = 3
+/** Below it a ratio says more of the machine than of the gateway. */
+const LEAST_QUIET_MS = 5
+
+/** One part of the run: how long others waited, the most memory that was resident, how often each attack was made. */
+export interface Phase {
+  readonly latency: Latency
+  readonly rssMb: number
+  readonly bursts: ReadonlyMap<string, number>
+}
+
+const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN
+/** Of the phases in which there was such a request. */
+const percentiles = (phases: readonly Phase[], kind: string, part: number) =>
+  phases.map(({ latency }) => latency.percentile(kind, part)).filter((ms) => !Number.isNaN(ms))
+const kindsOf = (phases: readonly Phase[]) => [...new Set(phases.flatMap(({ latency }) => latency.kinds()))].sort()
+const failuresOf = (phases: readonly Phase[], kind: string) => phases.flatMap(({ latency }) => latency.failures(kind))
+const rounded = (numbers: readonly number[]) => numbers.map((each) => Math.round(each)).join(' / ')
+
+export function printPhases(quiet: readonly Phase[], attacked: readonly Phase[]): void {
+  const others = kindsOf(attacked).filter((kind) => !kind.startsWith('admin'))
+  const row = (kind: string) => ({
+    'quiet p50': rounded(percentiles(quiet, kind, 50)),
+    'quiet p99': rounded(percentiles(quiet, kind, 99)),
+    'attacked p50': rounded(percentiles(attacked, kind, 50)),
+    'attacked p99': rounded(percentiles(attacked, kind, 99)),
+    answers: attacked.reduce((sum, { latency }) => sum + latency.count(kind), 0),
+    failures: failuresOf(attacked, kind).length
+  })
+  console.table(Object.fromEntries(others.map((kind) => [kind, row(kind)])))
+  const deed = (kind: string) => ({
+    done: attacked.reduce((sum, { latency }) => sum + latency.count(kind), 0),
+    failed: failuresOf(attacked, kind).length,
+    'longest, ms': Math.round(Math.max(...percentiles(attacked, kind, 100)))
+  })
+  const deeds = kindsOf(attacked).filter((kind) => kind.startsWith('admin'))
+  console.table(Object.fromEntries(deeds.map((kind) => [kind, deed(kind)])))
+  const all = deeds.map(deed)
+  const done = all.reduce((sum, each) => sum + each.done, 0)
+  const failed = all.reduce((sum, each) => sum + each.failed, 0)
+  console.log(`actions of an administrator: ${done} of ${done + failed} succeeded`)
+}
+
+const slowness = (kind: string, quiet: readonly Phase[], attacked: readonly Phase[]): string[] => {
+  const before = median(percentiles(quiet, kind, 99))
+  const p99 = median(percentiles(attacked, kind, 99))
+  const allowed = MOST_TIMES_QUIET * Math.max(LEAST_QUIET_MS, before)
+  return p99 <= allowed ? [] : [`${kind}: p99 is ${p99.toFixed(0)} ms, ${allowed.toFixed(0)} ms are allowed`]
+}
+
+/** What was violated, by kind of request. */
+export function violations(quiet: readonly Phase[], attacked: readonly Phase[]): string[] {
+  return kindsOf([...quiet, ...attacked]).flatMap((kind) => {
+    const failures = failuresOf([...quiet, ...attacked], kind)
+    const failed =
+      failures.length > 0 ? [`${kind}: ${failures.length} failed: ${failures.filter(Boolean).join(' | ')}`] : []
+    return kind.startsWith('admin') ? failed : [...failed, ...slowness(kind, quiet, attacked)]
+  })
+}
+
+/** Fewer than these minutes are not enough for each attack. */
+const MINUTES_FOR_ALL = 8
+
+/** Attackers that did nothing, for want of the processor, and in a long run each attack not made: it shows nothing. */
+export function missing(
+  attacked: readonly Phase[],
+  kinds: Readonly<Record<string, object>>,
+  minutes: number
+): string[] {
+  const isMade = (name: string) => attacked.some(({ bursts }) => bursts.has(name))
+  return Object.entries(kinds).flatMap(([kind, bursts]) => {
+    const names = Object.keys(bursts)
+    const left = names.filter((name) => !isMade(name))
+    const text = `${left.length} of ${names.length} attacks of the ${kind} were not made: ${left.join(', ')}`
+    if (left.length === names.length || minutes >= MINUTES_FOR_ALL) return left.length > 0 ? [text] : []
+    if (left.length > 0) console.log(text)
+    return []
+  })
+}
