@@ -35,17 +35,21 @@ export function start(command: string, args: readonly string[], env: Record<stri
   return { pid: child.pid ?? 0, output: () => output, exited, stop }
 }
 
-/** Waits until `check` gives something; throws what the process said when it ends before that, or after a minute. */
-export async function ready<T>({ output, exited }: Started, check: () => T | Promise<T>): Promise<NonNullable<T>> {
+/** Waits until `check` gives something; throws what the process said when it ends before that, or when it is too late. */
+export async function ready<T>(
+  { output, exited }: Started,
+  check: () => T | Promise<T>,
+  limitMs = 60_000
+): Promise<NonNullable<T>> {
   let hasEnded = false
   void exited.then(() => (hasEnded = true))
-  for (const end = performance.now() + 60_000; performance.now() < end && !hasEnded; await delay(25)) {
+  for (const end = performance.now() + limitMs; performance.now() < end && !hasEnded; await delay(25)) {
     const value = await Promise.resolve()
       .then(check)
       .catch(() => undefined)
     if (value) return value
   }
-  throw new Error(`${hasEnded ? 'ended before it was ready' : 'not ready after a minute'}: ${output()}`)
+  throw new Error(`${hasEnded ? 'ended before it was ready' : `not ready after ${limitMs / 1000} s`}: ${output()}`)
 }
 
 export async function freePort(): Promise<number> {

@@ -32,7 +32,7 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
     SERVER_MODE: mode,
     TOWPATH_DATA_DIR: dataDir
   })
-  await ready(started, async () => (await fetch(`${origin}/ready`)).status < 500)
+  await ready(started, async () => (await fetch(`${origin}/ready`)).status < 500, 300_000)
   const tokens = mode === 'enterprise' ? await initialise(origin) : undefined
   const send: Send = (method, path, body) => request(origin + path, method, body, tokens?.admin)
   const side = { name: 'side', transport: 'streamable_http', url: await startFixture(launch, 'http') }

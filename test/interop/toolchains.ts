@@ -45,7 +45,7 @@ async function prepareFrom(toolchain: Toolchain, sources: readonly string[], ins
   const stamp = join(folder, '.installed-from')
   const digest = await digestOf(sources)
   if (existsSync(stamp) && (await readFile(stamp, 'utf8')) === digest) return undefined
-  await rm(folder, { recursive: true, force: true })
+  await rm(stamp, { force: true })
   await mkdir(folder, { recursive: true })
   const failure = await install(toolchain, folder)
   if (failure === undefined) await writeFile(stamp, digest)
@@ -64,6 +64,7 @@ async function digestOf(sources: readonly string[]): Promise<string> {
 async function installPython(toolchain: Toolchain, folder: string) {
   const isThere = (await run('python3', ['-c', 'import sys, venv; sys.exit(sys.version_info < (3, 11))'])) === undefined
   if (!isThere) return 'needs python3 3.11 or newer with venv'
+  await rm(folder, { recursive: true, force: true })
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r']
   return (
     (await run('python3', ['-m', 'venv', folder])) ??
@@ -74,6 +75,7 @@ async function installPython(toolchain: Toolchain, folder: string) {
 async function buildGo(_toolchain: Toolchain, folder: string) {
   if ((await run('go', ['version'])) !== undefined) return 'needs go 1.25 or newer'
   const sources = join(folder, 'sources')
+  await rm(sources, { recursive: true, force: true })
   await cp(join(here, 'go'), sources, { recursive: true })
   await cp(offer, join(sources, 'offer.json'))
   return run('go', ['-C', sources, 'build', '-mod=readonly', '-o', join(folder, 'interop'), '.'])
@@ -81,6 +83,7 @@ async function buildGo(_toolchain: Toolchain, folder: string) {
 
 async function buildJava(_toolchain: Toolchain, folder: string) {
   if ((await run('mvn', ['-version'])) !== undefined) return 'needs Java 17 or newer and Maven 3.8 or newer'
+  await rm(join(folder, 'src'), { recursive: true, force: true })
   await cp(join(here, 'java'), folder, { recursive: true })
   return run('mvn', ['-q', '-B', '-f', join(folder, 'pom.xml'), 'package'])
 }

@@ -74,6 +74,7 @@ func mcpGoTool(s *server.MCPServer, name string) server.ToolHandlerFunc {
 			for step := 1; step <= 4 && request.Params.Meta != nil && request.Params.Meta.ProgressToken != nil; step++ {
 				fields := map[string]any{"progressToken": request.Params.Meta.ProgressToken, "progress": step, "total": 4}
 				_ = s.SendNotificationToClient(ctx, "notifications/progress", fields)
+				time.Sleep(stepTime)
 			}
 			return mcp.NewToolResultText("done"), nil
 		case "slow":

@@ -15,6 +15,9 @@ import (
 
 const question1 = "question"
 
+// stepTime lets clients hear of a step before the next one, or the result, comes.
+const stepTime = 30 * time.Millisecond
+
 func textResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
@@ -98,6 +101,7 @@ func sdkTool(server *mcp.Server, name string) mcp.ToolHandler {
 			for step := 1.0; step <= 4 && request.Params.GetProgressToken() != nil; step++ {
 				params := &mcp.ProgressNotificationParams{ProgressToken: request.Params.GetProgressToken(), Progress: step, Total: 4}
 				_ = s.NotifyProgress(ctx, params)
+				time.Sleep(stepTime)
 			}
 			return textResult("done"), nil
 		case "slow":

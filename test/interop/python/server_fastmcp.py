@@ -65,6 +65,7 @@ def add_tools(server):
     async def progress(ctx: Context) -> str:
         for step in range(1, 5):
             await ctx.report_progress(step, 4)
+            await anyio.sleep(0.03)
         return "done"
 
     @server.tool

@@ -60,6 +60,7 @@ async def call_tool(name, arguments):
             for step in range(1, 5) if context.meta and context.meta.progressToken is not None else ():
                 request = str(context.request_id)
                 await session.send_progress_notification(context.meta.progressToken, step, 4, related_request_id=request)
+                await anyio.sleep(0.03)
             return text("done")
         case "slow":
             note("started", arguments["token"])

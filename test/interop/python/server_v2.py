@@ -91,6 +91,7 @@ async def call_tool(context, params):
         case "progress":
             for step in range(1, 5):
                 await session.report_progress(step, 4)
+                await anyio.sleep(0.03)
             return text("done")
         case "slow":
             await slow(arguments["token"])

@@ -130,8 +130,10 @@ public final class Server {
         return McpSchema.CallToolResult.builder().addTextContent("failed on purpose").isError(true).build();
       case "progress":
         Object token = request.progressToken();
-        for (double step = 1; step <= 4 && token != null; step++)
+        for (double step = 1; step <= 4 && token != null; step++) {
           exchange.progressNotification(new McpSchema.ProgressNotification(token, step, 4.0, null));
+          pause(30);
+        }
         return said("done");
       case "slow":
         return slow((String) arguments.get("token"));
@@ -166,12 +168,18 @@ public final class Server {
 
   private static McpSchema.CallToolResult slow(String token) {
     note("started", token);
-    try {
-      Thread.sleep(60_000);
-    } catch (InterruptedException error) {
-      note("cancelled", token);
-    }
+    if (!pause(60_000)) note("cancelled", token);
     return said("done");
+  }
+
+  /** False where it was interrupted. */
+  private static boolean pause(long millis) {
+    try {
+      Thread.sleep(millis);
+      return true;
+    } catch (InterruptedException error) {
+      return false;
+    }
   }
 
   /** Writes into the ledger, which the client reads too. */
