@@ -5,7 +5,18 @@ import { register } from '../app.ts'
 import { spellings } from '../fixtures/leaky/answers.ts'
 import { startLeaky, startLeakySse } from '../fixtures/leaky/http.ts'
 import { later } from '../store.ts'
-import { legacyBody, startMcp, type Answer, type Mcp } from './mcp-helpers.ts'
+import { until } from '../until.ts'
+import {
+  legacyBody,
+  META,
+  modernBody,
+  modernHeaders,
+  openStream,
+  startMcp,
+  type Answer,
+  type Mcp
+} from './mcp-helpers.ts'
+import { setUp, signIn } from './oauth-helpers.ts'
 
 /** Every character that some encoder of JSON, URLs or base64 writes in another way. */
 const SECRET = 'k3y&/"<v>=+\\-97\'31?xyz~'
@@ -147,6 +158,50 @@ for (const [upstream, add] of Object.entries(upstreams)) {
     }
   })
 
+  test(`SR-M10 over ${upstream}: questions to a client come without the secret, and over HTTP+SSE too`, async (t) => {
+    const mcp = await startMcp(t)
+    await add(t, mcp)
+    const isModern = upstream.includes('modern')
+    const session = await mcp.initialize('2025-11-25', { sampling: {}, elicitation: {} })
+    const args = { spelling: 'plain', member: isModern ? 'ask' : 'push' }
+    const asked = await mcp.modern('tools/call', {
+      name: 'leaky__tell',
+      arguments: args,
+      _meta: { [`${META}clientCapabilities`]: { sampling: {}, elicitation: {} } }
+    })
+    assert.match(asked.text, isModern ? /input_required[^]*\*\*\*|\*\*\*[^]*input_required/ : /\*\*\*/, asked.text)
+    assertNoSecret(asked.text, 'a modern client')
+
+    const url = mcp.url.replace(/\/mcp$/, '/sse')
+    const stream = await openStream(t, url, { headers: { accept: 'text/event-stream' } })
+    await until('the endpoint is told', () => stream.companion() !== undefined)
+    const post = (body: string) => {
+      const headers = { 'content-type': 'application/json' }
+      return fetch(new URL(stream.companion()!, url), { method: 'POST', headers, body })
+    }
+    const clientInfo = { name: 'test', version: '1' }
+    const hello = { protocolVersion: '2025-06-18', capabilities: { sampling: {}, elicitation: {} }, clientInfo }
+    await post(legacyBody('initialize', hello, 1))
+    await until('the session is open', () => stream.heard.some(({ id }) => id === 1))
+    for (const [i, kind] of Object.values(kinds).entries()) {
+      const params = 'uri' in kind.params ? kind.params : { ...kind.params, arguments: {} }
+      await post(legacyBody(kind.method, params, 10 + i))
+      await until(kind.method, () => stream.heard.some(({ id }) => id === 10 + i))
+    }
+    if (!isModern) {
+      const { events } = await mcp.legacy('tools/call', { name: 'leaky__tell', arguments: args }, session)
+      const methods = events.flatMap((event) => ('method' in event ? [event.method] : []))
+      assert.deepEqual(methods.slice(0, 2), ['sampling/createMessage', 'elicitation/create'], 'the client is asked')
+      assertNoSecret(JSON.stringify(events), 'a client over Streamable HTTP')
+      await post(legacyBody('tools/call', { name: 'leaky__tell', arguments: args }, 20))
+      const isAsked = (method: string) => stream.heard.some((each) => 'method' in each && each.method === method)
+      await until('both questions', () => isAsked('sampling/createMessage') && isAsked('elicitation/create'))
+    }
+    const heard = JSON.stringify(stream.heard)
+    assert.match(heard, /\*\*\*/, 'the secret was masked')
+    assertNoSecret(heard, 'a client over HTTP+SSE')
+  })
+
   test(`SR-M10 over ${upstream}: "block" fails the call, and the lists stay usable`, async (t) => {
     const mcp = await startMcp(t, { TOWPATH_RESULT_SECRETS: 'block' })
     await add(t, mcp)
@@ -189,3 +244,41 @@ for (const [upstream, add] of Object.entries(upstreams)) {
     }
   })
 }
+
+test('SR-M10 the access token of an upstream comes back to nobody, in no result or error, before and after it is renewed', async (t) => {
+  const setup = await setUp(t)
+  await signIn(setup)
+  const { app, as, upstream } = setup
+  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+  const ask = {
+    REST: () =>
+      app.inject({ method: 'POST', url: '/api/v0/tools/invoke', payload: { name: 'guarded__echo', text: 'x' } }),
+    'MCP, legacy': () =>
+      app.inject({
+        method: 'POST',
+        url: '/mcp',
+        headers,
+        payload: legacyBody('tools/call', { name: 'guarded__echo', arguments: { text: 'x' } })
+      }),
+    'MCP, modern': () =>
+      app.inject({
+        method: 'POST',
+        url: '/mcp',
+        headers: modernHeaders('tools/call', 'guarded__echo'),
+        payload: modernBody('tools/call', { name: 'guarded__echo', arguments: { text: 'x' } })
+      })
+  }
+  for (const renewed of [false, true]) {
+    if (renewed) as.revoke()
+    for (const quotes of [true, 'result'] as const) {
+      upstream.quotes = quotes
+      for (const [way, call] of Object.entries(ask)) {
+        const { body } = await call()
+        assert.match(body, /you sent/, `${way}: ${body}`)
+        assert.match(body, /\*\*\*/, `${way}: ${body}`)
+        assert.doesNotMatch(body, /access-/, `${way}: ${body}`)
+      }
+    }
+  }
+  assert.ok(as.tokenRequests('refresh_token').length > 0, 'it was renewed')
+})
