@@ -1,6 +1,7 @@
-import { elements, members, valueOf, withMembers } from './json.ts'
+import { elements, members, type Span, valueOf, withMembers } from './json.ts'
 import { Payload } from './payload.ts'
 import { aliasOf, type ResourceTarget } from './scope.ts'
+import { toFailure } from './upstream/http-message.ts'
 
 /** Whether JSON text is that string. What is malformed is not, and passes. */
 function isText(json: string, value: string): boolean {
@@ -9,6 +10,14 @@ function isText(json: string, value: string): boolean {
     return JSON.parse(json) === value
   } catch {
     return false
+  }
+}
+
+function elementsOf(text: string, at: number): Span[] {
+  try {
+    return elements(text, at)
+  } catch (error) {
+    throw toFailure(error)
   }
 }
 
@@ -21,7 +30,7 @@ export function aliasedContents(result: Payload, { server, uri }: Pick<ResourceT
   const list = members(text).findLast(({ key }) => key === 'contents')
   if (!list || text[list.start] !== '[') return result
   const alias = JSON.stringify(aliasOf(server.name, uri))
-  const contents = elements(text, list.start).map(({ start, end }) => {
+  const contents = elementsOf(text, list.start).map(({ start, end }) => {
     const content = text.slice(start, end)
     const own = content.startsWith('{') ? valueOf(content, members(content), 'uri') : undefined
     return own !== undefined && isText(own, uri) ? withMembers(content, { uri: alias }) : content

@@ -162,7 +162,7 @@ const reading = (limits: JsonLimits, path = noPath): Reading => ({
   end: 0
 })
 
-const tooMany = (max: number) => new JsonError('elements', `JSON holds more than ${max} elements`)
+export const tooMany = (max: number) => new JsonError('elements', `JSON holds more than ${max} elements`)
 
 function spend(state: Reading): void {
   if (++state.elements > state.limits.elements) throw tooMany(state.limits.elements)
@@ -351,21 +351,27 @@ export function checkUnique(found: readonly Member[]): void {
   }
 }
 
-/** The elements of the array at `at`. Throws JsonError. */
-export function elements(text: string, at = 0): Span[] {
+/** The elements of the array at `at`, one after the other: there may be hundreds of thousands. Throws JsonError. */
+export function* eachElement(text: string, at = 0): Generator<Span> {
   let i = skipSpace(text, at)
   if (text.charCodeAt(i) !== OPEN_ARRAY) throw syntax(i)
-  const found: Span[] = []
   i = skipSpace(text, i + 1)
-  if (text.charCodeAt(i) === CLOSE_ARRAY) return found
+  if (text.charCodeAt(i) === CLOSE_ARRAY) return
   for (;;) {
     const end = skipValue(text, i)
-    addBounded(found, { start: i, end })
+    yield { start: i, end }
     i = skipSpace(text, end)
-    if (text.charCodeAt(i) === CLOSE_ARRAY) return found
+    if (text.charCodeAt(i) === CLOSE_ARRAY) return
     if (text.charCodeAt(i) !== COMMA) throw syntax(i)
     i = skipSpace(text, i + 1)
   }
+}
+
+/** The elements of the array at `at`, as many as an object may have members. Throws JsonError. */
+export function elements(text: string, at = 0): Span[] {
+  const found: Span[] = []
+  for (const element of eachElement(text, at)) addBounded(found, element)
+  return found
 }
 
 /** The value of JSON text that has been checked, strings included. Most are plain strings and numbers. */
@@ -387,6 +393,17 @@ export function valueOf(text: string, found: readonly Member[], key: string): st
     if (member.key === key) return text.slice(member.start, member.end)
   }
   return undefined
+}
+
+/** A copy of the value of a member that is a text; undefined where it is anything else. Throws JsonError. */
+export function textOf(text: string, found: readonly Member[], key: string): string | undefined {
+  const value = valueOf(text, found, key)
+  if (!value?.startsWith('"')) return undefined
+  try {
+    return JSON.parse(value) as string
+  } catch {
+    throw syntax(0)
+  }
 }
 
 /**

@@ -1,3 +1,5 @@
+import { members, textOf } from './json.ts'
+
 /** One who wants to hear when a resource changes. */
 export interface Subscriber {
   /** `uri` is the upstream's own, of the resource or of a part of it. */
@@ -40,8 +42,7 @@ export const isPartOf = (uri: string, whole: string) =>
 /** The resource that `notifications/resources/updated` tells of; undefined where it is malformed. */
 export function readUri(params: string): string | undefined {
   try {
-    const { uri } = JSON.parse(params) as { uri?: unknown }
-    return typeof uri === 'string' ? uri : undefined
+    return textOf(params, members(params), 'uri')
   } catch {
     return undefined
   }

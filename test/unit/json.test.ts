@@ -4,12 +4,15 @@ import {
   checkJson,
   checkUnique,
   elements,
+  type JsonLimits,
   MAX_DEPTH,
+  MAX_MEMBERS,
   members,
   skipValue,
   valueOf,
   withMembers
 } from '../../src/gateway/json.ts'
+import { membersOfBytes } from '../../src/gateway/json-bytes.ts'
 import { isJson, problemOf } from '../json-outcomes.ts'
 
 const limits = { depth: MAX_DEPTH, elements: 100_000 }
@@ -242,4 +245,23 @@ test('replacing and taking out members leaves the text of all others as it is', 
   assert.equal(withMembers('{"constructor":1,"__proto__":2}', {}), '{"constructor":1,"__proto__":2}')
   assert.equal(withMembers('{"a":1,"na\\u006de":2,"name":3}', { name: '4' }), '{"a":1,"na\\u006de":4,"name":4}')
   assert.equal(withMembers('{}', { a: '1' }), '{}')
+})
+
+test('SR-H3 an object of more members than can be held is refused, as text and as bytes', () => {
+  const wide = (count: number) => `{${'"":0,'.repeat(count - 1)}"":0}`
+  for (const read of [members, (text: string) => membersOfBytes(Buffer.from(text))]) {
+    assert.equal(read(wide(MAX_MEMBERS)).length, MAX_MEMBERS, 'as many as there may be')
+    assert.throws(() => read(wide(MAX_MEMBERS + 1)), { problem: 'elements' }, 'one more')
+  }
+})
+
+test('SR-H3 elements of large answers are counted over all values of the object', () => {
+  const text = `{"a":[${'0,'.repeat(60)}0],"b":{"c":[${'0,'.repeat(38)}0]}}`
+  for (const read of [
+    members,
+    (json: string, at: number, limits: JsonLimits) => membersOfBytes(Buffer.from(json), at, limits)
+  ]) {
+    assert.equal(read(text, 0, { depth: 64, elements: 99 }).length, 2, 'as many as there may be')
+    assert.throws(() => read(text, 0, { depth: 64, elements: 98 }), { problem: 'elements' }, 'one more')
+  }
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cpuMs } from '../cpu.ts'
 import { Payload } from '../../src/gateway/payload.ts'
 import { createLinks } from '../../src/gateway/downstream/links.ts'
 
@@ -91,4 +92,32 @@ test('what is no result, or holds a uri elsewhere, is passed over', () => {
     links.note('ann', 'alpha', Payload.of(body))
   }
   assert.equal(links.find('ann', 'a://1'), undefined)
+})
+
+test('SR-H3 a result of millions of elements is not built to find its links', async () => {
+  const links = createLinks()
+  const result = Payload.of(
+    `{"content":[{"type":"resource_link","uri":"a://first"},${'{},'.repeat(900_000)}{"type":"resource_link","uri":"a://last"}]}`
+  )
+  const small = Payload.of(`{"content":[${'{},'.repeat(9_000)}{"type":"resource_link","uri":"a://small"}]}`)
+  links.note('ann', 'alpha', small)
+  const spent = await cpuMs(() => links.note('ann', 'alpha', result))
+  const parsed = await cpuMs(() => JSON.parse(result.toString()))
+  assert.ok(spent < parsed, `${spent} ms to find links, ${parsed} ms to build the result`)
+  assert.deepEqual(
+    ['a://small', 'a://first', 'a://last'].map((uri) => links.find('ann', uri)),
+    ['alpha', 'alpha', undefined],
+    'blocks behind the first ten thousand are not looked at'
+  )
+})
+
+test('links are found by their own type alone, also with escapes and repeated members', () => {
+  const links = createLinks()
+  const text = String.raw`{"content":[{"type":"text","uri":"a://1"},{"type":"resource_link","uri":"a://\u0032"},{"type":"resource","resource":{"uri":["a://3"]}},{"type":"resource_link","uri":"a://no","uri":"a://4"},null,7],"x":"\u0022"}`
+  links.note('ann', 'alpha', Payload.of(text))
+  assert.deepEqual(
+    ['a://1', 'a://2', 'a://3', 'a://no', 'a://4'].map((uri) => links.find('ann', uri)),
+    [undefined, 'alpha', undefined, undefined, 'alpha'],
+    'the URIs of links'
+  )
 })

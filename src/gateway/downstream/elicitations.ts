@@ -1,5 +1,5 @@
-import { isObject } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION } from '../../domain/protocol.ts'
+import { members, textOf } from '../json.ts'
 import { createKept } from '../kept.ts'
 import type { Answer } from '../upstream/call.ts'
 import { listenerOf } from './listen.ts'
@@ -35,17 +35,16 @@ const MAX_BYTES_PER_SERVER = 1_048_576
 /** A visit is over by then: sign-in pages wait for minutes. */
 const MAX_AGE_MS = 3_600_000
 
-const parse = (text: string): unknown => {
+const usable = (id: unknown): string | undefined =>
+  typeof id === 'string' && id.length <= MAX_ID_CHARACTERS ? id : undefined
+
+/** Of `params` as JSON text, of which nothing else is read. */
+function idIn(params: string): string | undefined {
   try {
-    return JSON.parse(text)
+    return usable(textOf(params, members(params), 'elicitationId'))
   } catch {
     return undefined
   }
-}
-
-const idOf = (params: unknown): string | undefined => {
-  const id = isObject(params) ? params['elicitationId'] : undefined
-  return typeof id === 'string' && id.length <= MAX_ID_CHARACTERS ? id : undefined
 }
 
 export function createElicitations(): Elicitations {
@@ -55,20 +54,19 @@ export function createElicitations(): Elicitations {
     maxAgeMs: MAX_AGE_MS
   })
 
-  const remember = (server: string, params: unknown, visitor: Visitor) => {
-    const id = idOf(params)
+  const remember = (server: string, id: string | undefined, visitor: Visitor) => {
     if (id === undefined || visitor.session.version < LATEST_LEGACY_VERSION) return
     visitors.set(server, visitor.session.principal, id, visitor)
   }
   return {
     note(server, params, visitor) {
-      if (params.includes('"elicitationId"')) remember(server, parse(params), visitor)
+      if (params.includes('"elicitationId"')) remember(server, idIn(params), visitor)
     },
     noteRequired(server, answer, visitor) {
-      for (const params of readElicitations(answer) ?? []) remember(server, params, visitor)
+      for (const { elicitationId } of readElicitations(answer) ?? []) remember(server, usable(elicitationId), visitor)
     },
     completed(server, params) {
-      const id = idOf(parse(params))
+      const id = idIn(params)
       const found = id === undefined ? undefined : visitors.newest(id, { owner: server })
       if (!found) return
       visitors.delete(server, found.holder, id!)

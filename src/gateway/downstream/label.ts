@@ -1,8 +1,12 @@
 import { INPUT_REQUIRED } from '../../domain/protocol.ts'
 import { labelledText } from '../../domain/quoted.ts'
-import { members, valueOf, withMembers } from '../json.ts'
+import { members, textOf, valueOf, withMembers } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import type { Scope } from '../scope.ts'
+import { UpstreamFailure } from '../upstream/failure.ts'
+
+/** Questions of one result. */
+export const MAX_INPUT_REQUESTS = 100
 
 /** Among several servers a person must see which one asks, or one could pass for another (proxy page 3.16). */
 export const needsLabel = ({ servers, isBare }: Scope) => servers.length > 1 && !isBare
@@ -21,8 +25,8 @@ export function labelled(method: string, params: string, server: string): string
   const member = readFirst[method]
   if (member === undefined) return params
   const found = members(params)
-  const text: unknown = JSON.parse(valueOf(params, found, member) ?? 'null')
-  if (typeof text === 'string') return withMembers(params, { [member]: JSON.stringify(labelledText(text, server)) })
+  const text = textOf(params, found, member)
+  if (text !== undefined) return withMembers(params, { [member]: JSON.stringify(labelledText(text, server)) })
   if (member !== 'systemPrompt') return params
   const prompt = JSON.stringify(`[${server}]`)
   if (found.some(({ key }) => key === member)) return withMembers(params, { [member]: prompt })
@@ -33,8 +37,8 @@ function labelledRequest(request: string, server: string): string {
   if (!request.startsWith('{')) return request
   const found = members(request)
   const params = valueOf(request, found, 'params')
-  const method: unknown = JSON.parse(valueOf(request, found, 'method') ?? 'null')
-  if (typeof method !== 'string' || !params?.startsWith('{')) return request
+  const method = textOf(request, found, 'method')
+  if (method === undefined || !params?.startsWith('{')) return request
   return withMembers(request, { params: labelled(method, params, server) })
 }
 
@@ -48,9 +52,10 @@ export function labelledResult(result: Payload, server: string): Payload {
   if (!asked?.startsWith('{')) return result
   // what a person reads may be any text
   const text = Buffer.from(asked, 'latin1').toString()
-  const requests = members(text).map(
-    ({ key, start, end }) => [key, labelledRequest(text.slice(start, end), server)] as const
-  )
+  const found = members(text)
+  if (found.length > MAX_INPUT_REQUESTS)
+    throw new UpstreamFailure('bad_response', 'the upstream asked for too much input at a time')
+  const requests = found.map(({ key, start, end }) => [key, labelledRequest(text.slice(start, end), server)] as const)
   const labels = withMembers(text, Object.fromEntries(requests))
   return result.changed({ inputRequests: Buffer.from(labels).toString('latin1') }, '')
 }

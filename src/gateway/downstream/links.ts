@@ -1,4 +1,4 @@
-import { isObject } from '../../domain/is-object.ts'
+import { eachElement, JsonError, type Member, members, textOf } from '../json.ts'
 import { createKept } from '../kept.ts'
 import type { Payload } from '../payload.ts'
 
@@ -26,26 +26,48 @@ const MAX_PER_RESULT = 1_000
 /** Results without these bytes hold no link; most do not, and are not parsed. */
 const MARK = '"uri"'
 
-/** Content blocks of a tool's result, and of a prompt's messages. */
-function* blocks(result: unknown): Generator<Record<string, unknown>> {
-  if (!isObject(result)) return
-  const { content, messages } = result
-  for (const block of Array.isArray(content) ? content : []) if (isObject(block)) yield block
-  for (const message of Array.isArray(messages) ? messages : []) {
-    if (isObject(message) && isObject(message['content'])) yield message['content']
+/** Blocks of one result that are looked at: each costs a microsecond in which nothing else is done. */
+const MAX_BLOCKS = 10_000
+
+const valueAt = (found: readonly Member[], key: string) => found.findLast((member) => member.key === key)
+
+/** The members of the object that a member is; undefined where it is something else. */
+const objectAt = (text: string, member: Member | undefined): readonly Member[] | undefined =>
+  member && text[member.start] === '{' ? members(text, member.start) : undefined
+
+/** Content blocks of a tool's result, and of a prompt's messages, by their members. */
+function* blocks(text: string): Generator<readonly Member[]> {
+  const found = members(text)
+  let left = MAX_BLOCKS
+  for (const key of ['content', 'messages']) {
+    const list = valueAt(found, key)
+    if (!list || text[list.start] !== '[') continue
+    for (const { start } of eachElement(text, list.start)) {
+      if (left-- === 0) return
+      if (text[start] !== '{') continue
+      const own = members(text, start)
+      const block = key === 'content' ? own : objectAt(text, valueAt(own, 'content'))
+      if (block) yield block
+    }
   }
 }
 
-function uriOf({ type, uri, resource }: Record<string, unknown>): string | undefined {
-  const found = type === 'resource_link' ? uri : type === 'resource' && isObject(resource) ? resource['uri'] : undefined
-  return typeof found === 'string' ? found : undefined
+function uriOf(text: string, block: readonly Member[]): string | undefined {
+  const type = textOf(text, block, 'type')
+  if (type === 'resource_link') return textOf(text, block, 'uri')
+  const resource = type === 'resource' ? objectAt(text, valueAt(block, 'resource')) : undefined
+  return resource && textOf(text, resource, 'uri')
 }
 
-function parse(body: Payload): unknown {
+/** The URIs in a result, as far as it can be read: values are not built, since a result may hold millions of them. */
+function* urisIn(text: string): Generator<string> {
   try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
+    for (const block of blocks(text)) {
+      const uri = uriOf(text, block)
+      if (uri !== undefined) yield uri
+    }
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
   }
 }
 
@@ -59,9 +81,8 @@ export function createLinks(): Links {
     note(principal, server, body) {
       if (!body.includes(MARK)) return
       let left = MAX_PER_RESULT
-      for (const block of blocks(parse(body))) {
-        const uri = uriOf(block)
-        if (uri === undefined || uri.length > MAX_URI_CHARACTERS) continue
+      for (const uri of urisIn(body.toString())) {
+        if (uri.length > MAX_URI_CHARACTERS) continue
         kept.set(server, principal, uri, true)
         if (--left === 0) return
       }

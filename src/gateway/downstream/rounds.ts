@@ -1,11 +1,11 @@
 import { isObject } from '../../domain/is-object.ts'
-import { JsonError, members, valueOf } from '../json.ts'
+import { JsonError, members, textOf, valueOf } from '../json.ts'
 import type { Outgoing } from '../upstream/call.ts'
 import type { Payload } from '../payload.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { mayAsk } from './capabilities.ts'
 import type { Forwarded } from './exchange.ts'
-import { asksForInput } from './label.ts'
+import { asksForInput, MAX_INPUT_REQUESTS } from './label.ts'
 import type { CallSink } from './sink.ts'
 
 /** How often an upstream may ask for more input before it answers (proxy page 5). */
@@ -29,8 +29,8 @@ const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
 function readRequest(text: string, key: string, start: number): InputRequest {
   const found = members(text, start)
-  const method: unknown = JSON.parse(valueOf(text, found, 'method') ?? 'null')
-  if (typeof method !== 'string') throw bad('the upstream asked for input without saying what')
+  const method = textOf(text, found, 'method')
+  if (method === undefined) throw bad('the upstream asked for input without saying what')
   return { key, method, params: valueOf(text, found, 'params') ?? '{}' }
 }
 
@@ -42,7 +42,9 @@ function readWanted({ answer, era }: Forwarded): Wanted | undefined {
     const text = answer.body.toString()
     const found = members(text)
     const asked = found.find(({ key }) => key === 'inputRequests')
-    const requests = asked ? members(text, asked.start).map(({ key, start }) => readRequest(text, key, start)) : []
+    const listed = asked ? members(text, asked.start) : []
+    if (listed.length > MAX_INPUT_REQUESTS) throw bad('the upstream asked for too much input at a time')
+    const requests = listed.map(({ key, start }) => readRequest(text, key, start))
     return { requests, state: valueOf(text, found, 'requestState') }
   } catch (error) {
     if (error instanceof JsonError || error instanceof SyntaxError) throw bad('the upstream sent malformed JSON')

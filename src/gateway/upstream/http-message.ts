@@ -37,7 +37,13 @@ const CLOSE_OBJECT = 125
  * depth is that of the largest definition that could be nothing but brackets.
  */
 export const looseLimits: JsonLimits = { depth: 1_048_576, elements: Infinity, isLoose: true }
-const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
+/** What passes is not built, but looked at piece by piece, in which time nothing else is done. */
+const MAX_ELEMENTS = 1_000_000
+/** The same of a request or notification, which is held and read several times. */
+const MAX_ASKED_ELEMENTS = 100_000
+/** Errors are read whole. */
+const MAX_ERROR_BYTES = 262_144
+const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: MAX_ELEMENTS }
 /** For text with line breaks and tabs, which must not stand in strings. */
 const spacedLimits: JsonLimits = { ...defaultLimits, checksStrings: true }
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
@@ -141,7 +147,7 @@ function readAsked(bytes: Buffer, text: string, found: readonly Member[]): Messa
   const params = at('params')
   if (params && text[params.start] !== '{') throw bad('sent parameters that are not an object')
   // what is shown to a person has to be what the client reads
-  if (params) checkUnique(members(text, params.start))
+  if (params) checkUnique(members(text, params.start, { depth: MAX_DEPTH, elements: MAX_ASKED_ELEMENTS }))
   const paramsText = params ? bytes.toString('utf8', params.start, params.end) : '{}'
   return id === undefined
     ? { kind: 'notification', method: name, params: paramsText }
@@ -164,6 +170,9 @@ export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: Piece
   if (!result === !error)
     throw bad(`answered with ${result ? 'both a result and an' : 'neither a result nor an'} error`)
   const { start, end, members: own } = (result ?? error)!
+  if (error && end - start > MAX_ERROR_BYTES) {
+    throw new UpstreamFailure('too_large', `answered with an error of more than ${MAX_ERROR_BYTES} bytes`)
+  }
   if (result ? text.charCodeAt(start) !== OPEN_OBJECT : !isErrorObject(text, start)) {
     throw bad(`answered with ${result ? 'a result' : 'an error'} of the wrong shape`)
   }
