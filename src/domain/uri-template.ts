@@ -4,6 +4,9 @@ function canExpand(operator: string, piece: string): boolean {
   return operator === '+' || piece === '' || piece.startsWith(operator)
 }
 
+/** A template with more expressions matches nothing: each costs a search in the URI, and a server may list thousands. */
+const MAX_EXPRESSIONS = 32
+
 /** Parts of a template: literal text and, between, the operators of the expressions. */
 function parts(template: string): { literals: string[]; operators: string[] } | undefined {
   const literals: string[] = []
@@ -16,7 +19,7 @@ function parts(template: string): { literals: string[]; operators: string[] } | 
       return { literals, operators }
     }
     const close = template.indexOf('}', open)
-    if (close < 0) return undefined
+    if (close < 0 || operators.length === MAX_EXPRESSIONS) return undefined
     literals.push(template.slice(at, open))
     const first = template[open + 1]!
     // `{path*}` is how FastMCP, and what copies it, writes several parts of a path
@@ -31,6 +34,8 @@ function parts(template: string): { literals: string[]; operators: string[] } | 
  * template comes from an upstream): each expression takes the shortest text up to the next literal.
  */
 export function matchesTemplate(template: string, uri: string): boolean {
+  const first = template.indexOf('{')
+  if (first >= 0 && !uri.startsWith(template.slice(0, first))) return false
   const parsed = parts(template)
   if (!parsed) return false
   const { literals, operators } = parsed

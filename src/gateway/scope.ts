@@ -73,14 +73,26 @@ function aliasedText(item: Item, collides: boolean): string {
 
 const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
 
-const matches = (server: ServerBlock, uri: string, enabled = true) =>
-  server.items('template').some((item) => item.enabled === enabled && matchesTemplate(item.name, uri))
+/** Which templates of a server describe a URI: an enabled one, else disabled ones alone, else none. Looks at each once. */
+function describedBy(server: ServerBlock, uri: string): 'enabled' | 'disabled' | undefined {
+  let found: 'disabled' | undefined
+  for (const item of server.items('template')) {
+    if ((!item.enabled && found) || !matchesTemplate(item.name, uri)) continue
+    if (item.enabled) return 'enabled'
+    found = 'disabled'
+  }
+  return found
+}
 
 /** Disabled items are found by no step, so what only they describe must not reach its server by another way. */
 function isDisabled(server: ServerBlock, uri: string): boolean {
   const item = server.find('resource', uri)
-  return item ? !item.enabled : !matches(server, uri) && matches(server, uri, false)
+  return item ? !item.enabled : describedBy(server, uri) === 'disabled'
 }
+
+/** Whether an enabled template of the server describes a URI that is not listed as a disabled resource. */
+const expands = (server: ServerBlock, uri: string) =>
+  server.find('resource', uri)?.enabled !== false && describedBy(server, uri) === 'enabled'
 
 const hasResources = (server: ServerBlock) =>
   server.items('resource').some((item) => item.enabled) || server.items('template').some((item) => item.enabled)
@@ -93,7 +105,7 @@ const sharesAuthority = (server: ServerBlock, uri: string) => {
 
 /** An entry or a template says whose it is, were they disabled or out of scope. */
 const isExplained = ({ servers }: Catalog, uri: string) =>
-  servers.some((server) => server.find('resource', uri) || matches(server, uri) || matches(server, uri, false))
+  servers.some((server) => server.find('resource', uri) !== undefined || describedBy(server, uri) !== undefined)
 
 /** Step 5 of "Resolving": the only server that can be meant. Never for what is known to be of another one. */
 function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): ServerBlock | undefined {
@@ -163,7 +175,7 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
       if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
       const server =
         ownerOf('resource', uri)?.server ??
-        byAge.find((each) => !isDisabled(each, uri) && matches(each, uri)) ??
+        byAge.find((each) => expands(each, uri)) ??
         (guesses ? guess(catalog, byAge, uri) : undefined)
       return server && { server, uri, isAlias: false }
     },

@@ -83,3 +83,9 @@ test('a hostile template costs no more than its length', () => {
   assert.equal(matchesTemplate('{a*}x'.repeat(500), `${'x'.repeat(100_000)}y`), false)
   assert.ok(process.cpuUsage(before).user < 3_000_000)
 })
+
+test('SR-H3 a template of more than 32 expressions is no place to look for them in a URI', () => {
+  const template = (count: number) => `x://${'{+a}y'.repeat(count)}`
+  assert.equal(matchesTemplate(template(32), `x://${'y'.repeat(32)}`), true, '32 expressions')
+  assert.equal(matchesTemplate(template(33), `x://${'y'.repeat(33)}`), false, '33 expressions')
+})
