@@ -39,10 +39,14 @@ const sizeOf = (uri: string) => ENTRY_BYTES + 2 * uri.length
 export const isPartOf = (uri: string, whole: string) =>
   uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))
 
-/** The resource that `notifications/resources/updated` tells of; undefined where it is malformed. */
+/** No request could name a longer one. */
+const MAX_URI_CHARACTERS = 8_192
+
+/** The resource that `notifications/resources/updated` tells of; undefined where it is malformed or too long. */
 export function readUri(params: string): string | undefined {
   try {
-    return textOf(params, members(params), 'uri')
+    const uri = textOf(params, members(params), 'uri')
+    return uri === undefined || uri.length > MAX_URI_CHARACTERS ? undefined : uri
   } catch {
     return undefined
   }

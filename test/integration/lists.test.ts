@@ -257,6 +257,14 @@ test('of more than ten thousand items the first are kept', async (t) => {
   assert.equal(warnings.at(-1), '10 more tools of the upstream are left out')
 })
 
+test('SR-H3 of more than a thousand URI templates the first are kept', async (t) => {
+  const templates = Array.from({ length: 1_010 }, (_, i) => `{"uriTemplate":"x://${i}/{y}","name":"x"}`)
+  const answer = ({ method }: RpcMessage) =>
+    method === 'resources/templates/list' ? `{"resourceTemplates":[${templates.join()}]}` : nothing(method)
+  const { items } = await read(t, answer, { resources: {} })
+  assert.deepEqual([items.length, items.at(-1)?.name], [1_000, 'x://999/{y}'], 'what is kept')
+})
+
 test('SR-H3 no more than twenty thousand elements of a list are looked at, items or not', async (t) => {
   const page = `{"tools":[${tool('first')}${',1'.repeat(30_000)},${tool('last')}]}`
   const { items, warnings } = await read(t, () => page, { tools: {} })

@@ -75,3 +75,9 @@ test('a malformed notification names no resource', () => {
   assert.equal(readUri('{"uri":"x://1"}'), 'x://1')
   for (const params of ['{}', '{"uri":1}', '{"uri"', 'null']) assert.equal(readUri(params), undefined, params)
 })
+
+test('SR-H3 a notification of a URI that is longer than a request may name tells of no resource', () => {
+  const long = (characters: number) => `x://${'u'.repeat(characters - 4)}`
+  assert.equal(readUri(JSON.stringify({ uri: long(8_192) })), long(8_192), 'as long as it may be')
+  assert.equal(readUri(JSON.stringify({ uri: long(8_193) })), undefined, 'longer')
+})

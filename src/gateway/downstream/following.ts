@@ -134,9 +134,9 @@ export function createFollowing(
     },
     delete: remove,
     heard(server, uri) {
-      if (!isVisible(server, uri)) return
       const isMeant = (entry: Followed) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
       const forms = [...followed.values()].filter(isMeant).map((entry) => formOf(entry, uri))
+      if (forms.length === 0 || !isVisible(server, uri)) return
       for (const form of new Set(forms)) tell(form)
     },
     opened(server) {

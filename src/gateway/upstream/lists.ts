@@ -33,6 +33,9 @@ export const listingSink: Sink = {
 /** Bounds of what is kept of an upstream's lists (security page 6). */
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
+/** A URI that nobody lists is compared with each template, and told of by upstreams as often as they like. */
+const MAX_TEMPLATES = 1_000
+const maxOf = ({ kind }: { readonly kind: ItemKind }) => (kind === 'template' ? MAX_TEMPLATES : MAX_ITEMS)
 /** Elements of one list that are looked at, good or not: each costs some microseconds in which nothing else is done. */
 const MAX_ELEMENTS = 2 * MAX_ITEMS
 /** All lists of one upstream together. */
@@ -124,7 +127,7 @@ function readName(definition: string, key: string): string | undefined {
   }
 }
 
-const tooMany: Problem = { code: 'too_many', reason: `more than ${MAX_ITEMS} are listed` }
+const tooMany = (list: ListKind): Problem => ({ code: 'too_many', reason: `more than ${maxOf(list)} are listed` })
 
 /** Takes the good items of one list, in the upstream's order; of two with one name the first. */
 function createCollection(list: ListKind, warn: (text: string) => void, left: LeftOutList) {
@@ -149,18 +152,18 @@ function createCollection(list: ListKind, warn: (text: string) => void, left: Le
     const definition = withoutLoneSurrogates(text)
     const problem = brokenBound(name, definition, list.kind) ?? shapeProblem(list.kind, definition)
     if (problem !== undefined) return leaveOut(name, problem)
-    if (items.size === MAX_ITEMS) return leaveOut(name, tooMany)
+    if (items.size === maxOf(list)) return leaveOut(name, tooMany(list))
     items.set(name, { kind: list.kind, name, definition })
   }
   return {
     items,
     get isFull() {
-      return items.size === MAX_ITEMS || seen > MAX_ELEMENTS
+      return items.size === maxOf(list) || seen > MAX_ELEMENTS
     },
     /** One element of the list as it came. False: no more of them are looked at. */
     add(bytes: Buffer): boolean {
       if (++seen <= MAX_ELEMENTS) take(bytes)
-      else leaveOut(undefined, tooMany)
+      else leaveOut(undefined, tooMany(list))
       return seen <= MAX_ELEMENTS
     },
     finish() {
@@ -236,8 +239,8 @@ async function readList(
     const nextCursor = readPage(answer, list, collection.add, sums)
     if (nextCursor === undefined || collection.isFull) {
       if (nextCursor !== undefined) {
-        sums.left.add(list.kind, undefined, tooMany)
-        warn(`lists more than ${MAX_ITEMS} ${list.member}, the rest is left out`)
+        sums.left.add(list.kind, undefined, tooMany(list))
+        warn(`lists more than ${maxOf(list)} ${list.member}, the rest is left out`)
       }
       collection.finish()
       return [...collection.items.values()]
