@@ -22,7 +22,10 @@ export interface Refresher {
   start(): void
   /** A process of this server runs or is about to: its lists are read if they are from before the start. */
   used(id: string): void
-  /** Re-reads one server soon, because it said that its lists changed. Requests in quick succession are one. */
+  /**
+   * Re-reads one server soon, because it said that its lists changed. Requests in quick succession are one; of a server that
+   * goes on at each reading, each is later than the one before, but within five seconds.
+   */
   request(id: string): void
   /**
    * The same where what was said may mean nothing: many servers announce their lists at the start of each session. The more
@@ -43,6 +46,8 @@ interface Pending {
 }
 
 const DELAY_MS = 100
+/** Reading, storing and serving ten thousand new items again and again would leave time for little else. */
+const LONGEST_DELAY_MS = 5_000
 const CONCURRENCY = 4
 /** However soon an upstream says that its lists are outdated. */
 const MIN_TTL_MS = 10_000
@@ -69,6 +74,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Processes whose lists are from before the start. */
   const unread = new Set<string>()
   let startedAt = 0
+  /** How long the last request waited, and when the last read ended. */
+  const delays = new Map<string, number>()
+  const ends = new Map<string, number>()
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
 
@@ -90,6 +98,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       return undefined
     } finally {
       running.delete(id)
+      ends.set(id, performance.now())
       expectEnd(stored)
     }
   }
@@ -144,7 +153,9 @@ export function createRefresher(options: RefresherOptions): Refresher {
       clearTimeout(pending)
       outdating.delete(id)
     }
-    for (const state of [ttls, quiet, unread]) for (const id of state.keys()) if (!known.has(id)) state.delete(id)
+    for (const state of [ttls, quiet, unread, delays, ends]) {
+      for (const id of state.keys()) if (!known.has(id)) state.delete(id)
+    }
     for (const stored of known.values()) expectEnd(stored)
   }
 
@@ -173,6 +184,13 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const begin = setTimeout((due: string) => void answer(due), delayMs, id).unref()
     requested.set(id, { timer: begin, isRequest, heardAt })
   }
+  const request = (id: string) => {
+    const last = delays.get(id) ?? 0
+    const goesOn = running.has(id) || performance.now() - (ends.get(id) ?? -Infinity) < 2 * last
+    const delayMs = goesOn ? Math.min(Math.max(2 * last, DELAY_MS), LONGEST_DELAY_MS) : DELAY_MS
+    if (!requested.get(id)?.isRequest) delays.set(id, delayMs)
+    plan(id, true, delayMs)
+  }
   return {
     start() {
       if (intervalMs > 0) begin()
@@ -181,7 +199,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     used(id) {
       if (unread.delete(id)) plan(id, true, DELAY_MS, startedAt)
     },
-    request: (id) => plan(id, true, DELAY_MS),
+    request,
     suggest: (id) => plan(id, false, quiet.get(id) ?? DELAY_MS),
     review,
     close() {

@@ -68,6 +68,19 @@ test('a request that comes while the server is read leads to another read afterw
   assert.equal(reads, 2)
 })
 
+test('SR-H3 a server that tells of changes at each reading is read ever later, and others as soon as before', async (t) => {
+  const { refresher, read } = open(t)
+  const stop = AbortSignal.timeout(2_500)
+  while (!stop.aborted) {
+    refresher.request('id-a')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  // 100, 200, 400, 800 ms, …; else one each 100 ms
+  assert.ok(read.length >= 1 && read.length <= 6, `${read.length} reads in 2.5 s`)
+  refresher.request('id-b')
+  await until('another server is read', () => read.includes('b'))
+})
+
 test('a server that is unknown or disabled is not read', async (t) => {
   const catalog = catalogOf([storedServer('a', [], { enabled: false }), storedServer('b', [])])
   const { refresher, read } = open(t, {}, () => catalog)
