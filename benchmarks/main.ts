@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
@@ -7,7 +7,7 @@ import { startPostgres } from '../test/postgres.ts'
 import { withBench } from './bench.ts'
 import { load, machine } from './machine.ts'
 import { failed, isMet, type Outcome } from './outcome.ts'
-import { page } from './page.ts'
+import { page, readingSection } from './page.ts'
 import { pinSelf } from './processes.ts'
 import { rows } from './rows/all.ts'
 import type { Row } from './rows/row.ts'
@@ -87,7 +87,9 @@ async function main(): Promise<boolean> {
     console.log(`${about.join('\n')}\n\n${table(outcomes)}\n\n${minutes.toFixed(1)} minutes`)
     if (options.only === undefined && !options.quick) {
       const day = new Date().toISOString().slice(0, 10)
-      await writeFile(here('../docs/reference/performance.md'), page(outcomes, about, minutes, day))
+      const file = here('../docs/reference/performance.md')
+      const reading = readingSection(await readFile(file, 'utf8'))
+      await writeFile(file, page(outcomes, about, minutes, day, reading))
     }
     return outcomes.every((outcome) => isMet(outcome) !== false)
   } finally {

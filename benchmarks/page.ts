@@ -1,14 +1,25 @@
 import { isMet, type Outcome } from './outcome.ts'
 import { table } from './table.ts'
 
-/** `docs/reference/performance.md` of a whole run. */
-export function page(outcomes: readonly Outcome[], machine: readonly string[], minutes: number, day: string): string {
+const READING = '\n## Reading results\n'
+
+/** What `npm run bench:calls` has found, on the page as it is. */
+export const readingSection = (page: string): string => page.slice(page.indexOf(READING))
+
+/** `docs/reference/performance.md` of a whole run. `reading`: its last section, which another command measures. */
+export function page(
+  outcomes: readonly Outcome[],
+  machine: readonly string[],
+  minutes: number,
+  day: string,
+  reading: string
+): string {
   const missed = outcomes.filter((outcome) => isMet(outcome) === false).length
   const goals = outcomes.filter(({ goal }) => goal).length
   return `# Performance
 
 What Towpath costs, next to what the same work costs without it, measured in one run of \`npm run bench\` on ${day}
-(${minutes.toFixed(1)} minutes). ${goals - missed} of ${goals} goals are met. This page is the output of that run.
+(${minutes.toFixed(1)} minutes). ${goals - missed} of ${goals} goals are met. This page is the output of that run, but for the last section.
 
 Read the ratios: they hold from machine to machine, the figures behind them only for this one. Each ratio compares
 processes that were measured in turns within the run, by the CPU time that the operating system counts for them, and is
@@ -23,5 +34,5 @@ is \`node:http\` in front of undici: it reads nothing, checks nothing, and is as
 ${table(outcomes)}
 
 How to measure again: \`benchmarks/README.md\`.
-`
+${reading}`
 }
