@@ -6,16 +6,13 @@ import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { chromium, type Browser, type BrowserContextOptions, type Page, type Route } from 'playwright-core'
 import { root, startGateway, type Gateway, type GatewayOptions } from '../e2e/harness.ts'
+import { needs } from '../needs.ts'
 import { later } from '../store.ts'
 import { until } from '../until.ts'
 
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium'
-const missing = existsSync(executablePath) ? undefined : `there is no Chromium at ${executablePath} (CHROMIUM_PATH)`
-if (missing && process.env.CI) throw new Error(missing)
-if (missing) console.error(`*** NO BROWSER TEST RUNS: ${missing} ***`)
-
 /** For the options of every test that needs a browser. */
-export const skip: string | false = missing ?? false
+export const skip = needs(`Chromium at ${executablePath} (CHROMIUM_PATH)`, existsSync(executablePath))
 
 /** Nothing but the pages of the gateway is asked for: no updates, no experiments, no names of other hosts. */
 const args = [

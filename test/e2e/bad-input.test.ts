@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startGateway, type Gateway } from './harness.ts'
+import { needs } from '../needs.ts'
 
 /** Everything that the gateway sends until it closes the connection; `open` after a second without the end. */
 async function exchange({ port }: Gateway, bytes: string): Promise<{ received: string; closed: boolean }> {
@@ -54,7 +55,7 @@ const rssMb = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/pro
 
 test(
   'LI-03 five calls at once with a million and a half elements each are refused, and take little',
-  { skip: existsSync('/proc/self/status') ? false : 'no /proc' },
+  { skip: needs('/proc', existsSync('/proc/self/status')) },
   async (t) => {
     const gateway = await startGateway(t)
     const params = `{"name":"a__b","arguments":{"list":[${'1,'.repeat(1_499_999)}1]}}`

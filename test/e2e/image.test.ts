@@ -8,9 +8,10 @@ import { environmentOf, instructionsOf, lastOf, parseDockerfile } from '../docke
 import { buildImage } from './image-builder.ts'
 import { freePort, request, root, run } from './harness.ts'
 import { until } from '../until.ts'
+import { needs } from '../needs.ts'
 
 const canBuild = process.platform === 'linux' && process.getuid?.() === 0
-const skip = canBuild ? false : 'THE STEPS OF THE IMAGE ARE NOT RUN: they need Linux and root'
+const skip = needs('Linux and root, for the steps of the image', canBuild)
 
 const instructions = instructionsOf(parseDockerfile(await readFile(join(root, 'Dockerfile'), 'utf8')), 'latest')
 const environment = environmentOf(instructions)

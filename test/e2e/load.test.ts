@@ -6,10 +6,11 @@ import { later } from '../store.ts'
 import { addUpstream, skip, startEnterprise } from './enterprise.ts'
 import { startGateway } from './harness.ts'
 import { until } from '../until.ts'
+import { needs } from '../needs.ts'
 
 const rssMb = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 const descriptors = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
-const needsProc = { skip: existsSync('/proc/self/status') ? false : 'no /proc' }
+const needsProc = { skip: needs('/proc', existsSync('/proc/self/status')) }
 
 /** Does `work` so many times, some at once. */
 async function many<T>(count: number, work: (number: number) => Promise<T>, atOnce = 50): Promise<T[]> {

@@ -5,12 +5,12 @@ import type { TestContext } from 'node:test'
 import { later, tempDir } from '../store.ts'
 import { freePort, root, run } from './harness.ts'
 import { until } from '../until.ts'
+import { needs } from '../needs.ts'
 
 const command = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).status === 0)
 
 /** For `test(title, { skip }, …)`. */
-export const noNginx = command ? false : 'NO NGINX: nothing is tested behind a reverse proxy'
-if (noNginx && process.env['CI']) throw new Error(noNginx)
+export const noNginx = needs('nginx', command !== undefined)
 
 /** Which replica answered what. */
 export interface Routed {

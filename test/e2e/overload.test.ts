@@ -6,6 +6,7 @@ import { until } from '../until.ts'
 import { actorAt, createUser, initialize, key, type Actor } from './enterprise.ts'
 import { startGateway, type Answer, type Gateway } from './harness.ts'
 import { at, sendResult, startUpstream, textResult, type Upstream } from './upstream.ts'
+import { needs } from '../needs.ts'
 
 const MB = 1_024 * 1_024
 /** Calls that the upstream answers nearly whole and never to the end: their parts fill the memory. */
@@ -13,7 +14,7 @@ const HUNG_CALLS = 20
 const PART_BYTES = 15 * MB
 /** What the process may take: less than it holds with all of these parts, more than it needs without them. */
 const limitMb: Readonly<Record<Engine, number>> = { pglite: 440, postgres: 352 }
-const skip = existsSync('/proc/self/status') ? false : 'no /proc'
+const skip = needs('/proc', existsSync('/proc/self/status'))
 
 interface Scene {
   readonly gateway: Gateway

@@ -9,6 +9,7 @@ import { actorAt, initialize, key, registerAs, skip } from './enterprise.ts'
 import { root, startGateway, type Gateway, type GatewayOptions } from './harness.ts'
 import { until } from '../until.ts'
 import { descendants, isAlive } from './process-tree.ts'
+import { needsRoot } from '../needs.ts'
 
 const file = (name: string) => join(root, 'test/fixtures/stdio', name)
 const stdio = (name: string, script: string, more: object = {}) => ({
@@ -122,7 +123,6 @@ interface Pried {
   readonly status: string
 }
 
-const isRoot = process.getuid?.() === 0
 const CHILD = 65_534
 const GATEWAY = 54_321
 const capabilities = '+setuid,+setgid,+kill,+setpcap'
@@ -175,7 +175,7 @@ for (const [who, launcher] of [
   ['a user with four capabilities', asUser]
 ] as const) {
   const title = `SE-11 a server of a second user reads nothing of a gateway that runs as ${who}`
-  test(title, { skip: !isRoot && 'needs root' }, async (t) => {
+  test(title, { skip: needsRoot }, async (t) => {
     const { gateway, secrets, sentinels } = await startWithSecretFiles(t, launcher)
     const args = ['--env-of-other', 'beta']
     await gateway.register(stdio('beta', 'good.mjs', { session_mode: 'stateful', args: [file('good.mjs'), ...args] }))
@@ -196,7 +196,7 @@ for (const [who, launcher] of [
   })
 
   const ending = `LC-01 a gateway that runs as ${who} ends stubborn processes of a second user`
-  test(ending, { skip: !isRoot && 'needs root' }, async (t) => {
+  test(ending, { skip: needsRoot }, async (t) => {
     const { gateway } = await startWithSecretFiles(t, launcher)
     await gateway.register(stdio('stubborn', 'stubborn.mjs', { session_mode: 'stateful' }))
     const pid = Number(await call(gateway, 'stubborn__pid'))
@@ -206,18 +206,14 @@ for (const [who, launcher] of [
   })
 }
 
-test(
-  'LC-04 the processes of a second user do not outlive a killed gateway',
-  { skip: !isRoot && 'needs root' },
-  async (t) => {
-    const { gateway } = await startWithSecretFiles(t, asUser)
-    await gateway.register(stdio('stubborn', 'stubborn.mjs', { session_mode: 'stateful' }))
-    const pid = Number(await call(gateway, 'stubborn__pid'))
-    later(t, () => isAlive(pid) && process.kill(pid, 'SIGKILL'))
-    await gateway.stop('SIGKILL')
-    await until('its end', () => !isAlive(pid))
-  }
-)
+test('LC-04 the processes of a second user do not outlive a killed gateway', { skip: needsRoot }, async (t) => {
+  const { gateway } = await startWithSecretFiles(t, asUser)
+  await gateway.register(stdio('stubborn', 'stubborn.mjs', { session_mode: 'stateful' }))
+  const pid = Number(await call(gateway, 'stubborn__pid'))
+  later(t, () => isAlive(pid) && process.kill(pid, 'SIGKILL'))
+  await gateway.stop('SIGKILL')
+  await until('its end', () => !isAlive(pid))
+})
 
 test("SE-11 neither arguments nor environment of the gateway's own start are in its command line", async (t) => {
   const gateway = await startGateway(t, { args: ['--log-level', 'warn'] })

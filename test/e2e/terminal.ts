@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import type { TestContext } from 'node:test'
 import { until } from '../until.ts'
 import { run } from './harness.ts'
+import { needs } from '../needs.ts'
 
 const works = (command: string, ...args: string[]) => spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
@@ -16,7 +17,7 @@ function findTerminal(): readonly string[] | undefined {
 const command = findTerminal()
 
 /** For `{ skip }`: why there is no terminal. */
-export const noTerminal = command ? false : '*** NEITHER script (util-linux) NOR python3: NO TERMINAL TESTS ***'
+export const noTerminal = needs('terminal: script of util-linux, or python3', command !== undefined)
 
 export interface Terminal {
   close(): Promise<void>

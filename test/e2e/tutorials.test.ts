@@ -11,6 +11,7 @@ import { useConfiguration } from './client-config.ts'
 import { skip } from './enterprise.ts'
 import { freePort } from './harness.ts'
 import { blocksOf, cloneProject, follow, readPage, type Follow } from './pages.ts'
+import { needs } from '../needs.ts'
 
 const add = { name: 'demo__add', arguments: { a: 2, b: 40 } }
 const demoTools = ['demo__add', 'demo__time_now', 'demo__word_count']
@@ -64,8 +65,8 @@ test('who follows the tutorial of the first call gets there, with every client t
 })
 
 /** The tutorial makes its database with PostgreSQL's own client. */
-const hasPsql = spawnSync('psql', ['--version']).status === 0
-const team = { skip: hasPsql ? skip : 'no psql' }
+const noPsql = needs('psql', spawnSync('psql', ['--version']).status === 0)
+const team = { skip: noPsql || skip }
 
 test('who follows the tutorial of the team gateway gets there, with every client that it shows', team, async (t) => {
   const { url, env } = await reader(t)

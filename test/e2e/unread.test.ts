@@ -9,12 +9,13 @@ import { later } from '../store.ts'
 import { key } from './enterprise.ts'
 import { startGateway, type Gateway, type GatewayOptions } from './harness.ts'
 import { startUpstream } from './upstream.ts'
+import { needs } from '../needs.ts'
 
 const SOCKETS = 200
 const PIPELINED = 8
 /** One answer of a list for each connection fits in it; eight for each do not. */
 const MAX_GROWTH_MB = 350
-const needsProc = { skip: existsSync('/proc/self/status') ? false : 'no /proc' }
+const needsProc = { skip: needs('/proc', existsSync('/proc/self/status')) }
 
 const memoryMb = (pid: number, field: 'VmRSS' | 'VmHWM') =>
   Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024

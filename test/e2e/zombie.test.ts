@@ -5,12 +5,13 @@ import { test } from 'node:test'
 import { freshPlace } from '../store.ts'
 import { until } from '../until.ts'
 import { restart, startGateway } from './harness.ts'
+import { needs } from '../needs.ts'
 
 const stateOf = (pid: number) => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
 
 test(
   'CR-A3: a killed gateway whose parent has not noticed its end leaves the data folder to the next one',
-  { skip: !existsSync('/proc/self/status') && 'no /proc' },
+  { skip: needs('/proc', existsSync('/proc/self/status')) },
   async (t) => {
     // starts the gateway and becomes a program that never asks how it ended
     const launcher = ['sh', '-c', '"$@" & exec sleep 600', 'sh']

@@ -14,9 +14,10 @@ import { startOwnPostgres } from '../own-postgres.ts'
 import { engines, freshDataDir, later, tempDir } from '../store.ts'
 import { administer, urlOf } from '../templates.ts'
 import { until } from '../until.ts'
+import { needsRoot } from '../needs.ts'
 
-const isRoot = process.getuid?.() === 0
-const skip = isRoot ? false : '*** a disk of its own can only be filled by root: SR-L6 is not tested here ***'
+/** Only root can make a disk of its own. */
+const skip = needsRoot
 
 /** A small file system of its own; its path. */
 async function mountSmall(t: TestContext, megabytes: number): Promise<string> {

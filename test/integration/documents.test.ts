@@ -12,6 +12,7 @@ import type { Environment } from '../../src/config.ts'
 import { freshConfig, startApp } from '../app.ts'
 import { later, tempDir } from '../store.ts'
 import { until } from '../until.ts'
+import { needs } from '../needs.ts'
 
 const adminToken = 'administrator-0123456789'
 const enterprise = {
@@ -29,7 +30,7 @@ const descriptions = [
   '/docs/static/swagger-ui-bundle.js'
 ]
 
-const hasProc = { skip: existsSync('/proc/self/fd') ? false : 'no /proc' }
+const hasProc = { skip: needs('/proc', existsSync('/proc/self/fd')) }
 
 /** What a link leads to; empty where it has gone. */
 function target(link: string): string {

@@ -29,6 +29,7 @@ import { createWatchdog } from '../../src/gateway/upstream/stdio-watchdog.ts'
 import { createStdioClient } from '../../src/gateway/upstream/stdio.ts'
 import type { StdioConnection, StdioOptions } from '../../src/gateway/upstream/stdio.ts'
 import { until } from '../until.ts'
+import { needsRoot } from '../needs.ts'
 
 const fixtures = new URL('../fixtures/stdio/', import.meta.url).pathname
 const gatewayEnv = { ...process.env, LC_TEST: 'C', DATABASE_URL: 'postgres://secret@db', TOWPATH_ENCRYPTION_KEY: 'key' }
@@ -256,7 +257,7 @@ test('the working folder is a fresh empty one that is removed, or the configured
   await assert.rejects(missing, failsWith('unreachable', /working folder does not exist/))
 })
 
-test('a second user runs the child, in a folder of its own', { skip: process.getuid?.() !== 0 }, async (t) => {
+test('a second user runs the child, in a folder of its own', { skip: needsRoot }, async (t) => {
   const { client } = startGateway(t)
   const script = `
     while read -r line; do case $line in
@@ -294,7 +295,6 @@ test('the start and the end of a process are logged, without secrets in argument
   assert.equal(lives.length, 2)
 })
 
-const isRoot = process.getuid?.() === 0
 const commandModule = new URL('../../src/gateway/upstream/stdio-command.ts', import.meta.url).href
 
 /** Runs a script as a user with the capabilities that a second user for children needs. */
@@ -306,17 +306,21 @@ function runAsUser(script: string, env: NodeJS.ProcessEnv = {}) {
   return { stdout: String(stdout).trim(), stderr: String(stderr) }
 }
 
-test('without setpriv only root can start a second user, for others keep capabilities', { skip: !isRoot }, async () => {
-  const start = await asIdentity('/bin/true', [], { uid: 65_534, gid: undefined }, '/no/such/setpriv')
-  assert.deepEqual(start, { file: '/bin/true', args: [], uid: 65_534, gid: 65_534 })
-  const script = `
+test(
+  'without setpriv only root can start a second user, for others keep capabilities',
+  { skip: needsRoot },
+  async () => {
+    const start = await asIdentity('/bin/true', [], { uid: 65_534, gid: undefined }, '/no/such/setpriv')
+    assert.deepEqual(start, { file: '/bin/true', args: [], uid: 65_534, gid: 65_534 })
+    const script = `
     import { asIdentity } from '${commandModule}'
     await asIdentity('/bin/true', [], { uid: 65534, gid: 65534 }, '/no/such/setpriv').catch((error) => console.log(error.message))
   `
-  assert.equal(runAsUser(script).stdout, 'TOWPATH_STDIO_UID needs /no/such/setpriv')
-})
+    assert.equal(runAsUser(script).stdout, 'TOWPATH_STDIO_UID needs /no/such/setpriv')
+  }
+)
 
-test('the folder of a second user goes with all that it left there', { skip: !isRoot && 'needs root' }, async (t) => {
+test('the folder of a second user goes with all that it left there', { skip: needsRoot }, async (t) => {
   const place = mkdtempSync(join(tmpdir(), 'towpath-test-'))
   t.after(() => rmSync(place, { recursive: true }))
   chmodSync(place, 0o777)

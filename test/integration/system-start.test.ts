@@ -8,6 +8,7 @@ import { checkSecretFiles } from '../../src/secret-files.ts'
 import { cleanEnv, freePort, root, run, startGateway, towpathCommand, type Running } from '../e2e/harness.ts'
 import { until } from '../until.ts'
 import { freshPlace, tempDir } from '../store.ts'
+import { needsRoot } from '../needs.ts'
 
 const start = (t: TestContext, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running =>
   run(t, process.execPath, [...towpathCommand(), ...args], { cwd: root, env: { ...cleanEnv(), ...env } })
@@ -134,7 +135,7 @@ test('a free port is asked for with 0 and told', async (t) => {
 
 test(
   'SR-M9 a start is refused where the user of stdio servers can read a secret file, however it comes to that',
-  { skip: process.getuid?.() !== 0 && 'needs root' },
+  { skip: needsRoot },
   async (t) => {
     const folder = await tempDir(t)
     const path = join(folder, 'token')

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { readConfig } from '../../src/config.ts'
 import { settings } from '../../src/settings.ts'
+import { needs } from '../needs.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -190,8 +191,7 @@ test('make-secrets.sh makes values that Towpath takes, in a closed folder, and k
 const composeCommand = [['docker', 'compose'], ['docker-compose']].find(
   ([command = '', ...args]) => spawnSync(command, [...args, 'version']).status === 0
 )
-const noCompose = composeCommand ? false : 'NO COMPOSE: neither `docker compose` nor `docker-compose` is here'
-if (noCompose && process.env['CI']) throw new Error(noCompose)
+const noCompose = needs('Compose: `docker compose` or `docker-compose`', composeCommand !== undefined)
 
 for (const { stack } of files) {
   test(`${stack.join(' with ')} is accepted by Compose`, { skip: noCompose }, () => {

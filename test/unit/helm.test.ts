@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parse, parseAllDocuments } from 'yaml'
 import { VERSION } from '../../src/domain/version.ts'
 import { settings } from '../../src/settings.ts'
+import { needs } from '../needs.ts'
 
 const folder = fileURLToPath(new URL('../../deploy/helm/towpath/', import.meta.url))
 const read = (path: string) => readFileSync(join(folder, path), 'utf8')
@@ -136,7 +137,7 @@ test('SR-L1 with a key for the metrics token the gateway demands it and the Prom
   )
 })
 
-const noHelm = spawnSync('helm', ['version']).status === 0 ? false : 'NO HELM: the chart is not rendered'
+const noHelm = needs('Helm', spawnSync('helm', ['version']).status === 0)
 
 const helm = (...args: string[]) => {
   const { status, stdout, stderr } = spawnSync('helm', args, { encoding: 'utf8' })

@@ -10,8 +10,9 @@ import {
   type ProcessEntry
 } from '../../src/gateway/upstream/process-table.ts'
 import { until } from '../until.ts'
+import { needs } from '../needs.ts'
 
-const skip = entryOf(process.pid) === undefined && 'no /proc'
+const skip = needs('/proc', entryOf(process.pid) !== undefined)
 
 /** `pid parent session start`, above all pids that the system gives out. */
 const BASE = 10_000_000
