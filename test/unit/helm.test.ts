@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse, parseAllDocuments } from 'yaml'
 import { VERSION } from '../../src/domain/version.ts'
@@ -68,6 +69,7 @@ test('there is one template for each kind', () => {
       'NetworkPolicy',
       'PodDisruptionBudget',
       'Service',
+      'ServiceAccount',
       'ServiceMonitor'
     ]
   )
@@ -84,7 +86,11 @@ test('pods have settings that exist, no rights, and a root folder that they cann
     'drop: [ALL]',
     'automountServiceAccountToken: false'
   ]) {
-    assert.equal(all.split(line).length - 1, 1, line)
+    assert.equal(
+      all.split(`\n${line}`).length + all.split(` ${line}`).length - 2,
+      line.startsWith('auto') ? 2 : 1,
+      line
+    )
   }
 })
 
@@ -170,6 +176,94 @@ test('the chart renders with its defaults, and with everything switched on', { s
   )
   assert.equal(rendered.length, 8)
   for (const { metadata } of rendered) assert.match(metadata.name, /^mcp-towpath/)
+})
+
+const wrong = [
+  'replicas=abc',
+  'replica=3',
+  'ingress.hosts=x',
+  'service.port=0',
+  'publicUrl=mcp.example.com',
+  'stdio.uid=root'
+]
+
+for (const value of wrong) {
+  test(`CR-F12: values that the chart does not have, or cannot use, are refused: ${value}`, { skip: noHelm }, () => {
+    const { status, stderr } = spawnSync(
+      'helm',
+      ['template', 'mcp', folder, '--kube-version', '1.34.0', '--set', value],
+      {
+        encoding: 'utf8'
+      }
+    )
+    assert.notEqual(status, 0, `${value} is taken`)
+    assert.match(stderr, /schema/, `${value} is refused for another reason: ${stderr}`)
+  })
+}
+
+test('CR-F12: the schema of the values names every value of values.yaml, and nothing else', () => {
+  interface Schema {
+    readonly properties?: Readonly<Record<string, Schema>>
+    readonly additionalProperties?: boolean
+  }
+  const check = (schema: Schema, value: unknown, path: string): void => {
+    if (!schema.properties) return
+    assert.equal(schema.additionalProperties, false, `${path} takes misspelled members`)
+    const names = Object.keys(schema.properties).filter((name) => `${path}.${name}` !== '.global')
+    assert.deepEqual(names.toSorted(), Object.keys(value as object).toSorted(), `members of ${path || 'the values'}`)
+    for (const name of names)
+      check(schema.properties[name]!, (value as Record<string, unknown>)[name], `${path}.${name}`)
+  }
+  check(JSON.parse(read('values.schema.json')) as Schema, values, '')
+})
+
+test('CR-F12: pods have the affinity, annotations, variables and account of the values', { skip: noHelm }, () => {
+  interface Pods {
+    readonly metadata: { readonly annotations?: Record<string, string> }
+    readonly spec: {
+      readonly serviceAccountName: string
+      readonly affinity?: object
+      readonly containers: readonly { readonly env: readonly { readonly name: string; readonly value?: string }[] }[]
+    }
+  }
+  const settings = [
+    ...['podAnnotations.team=ai', 'extraEnv[0].name=HTTPS_PROXY', 'extraEnv[0].value=http://proxy:3128'],
+    ...['serviceAccount.create=true', 'serviceAccount.annotations.role=mcp'],
+    'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].key=disk'
+  ]
+  const manifests = render(...settings)
+  const pods = manifests
+    .filter(({ kind }) => kind === 'Deployment' || kind === 'Job')
+    .map((manifest) => (manifest as unknown as { spec: { template: Pods } }).spec.template)
+  assert.equal(pods.length, 2, 'there are not two kinds of pods')
+  for (const { metadata, spec } of pods) {
+    assert.deepEqual(metadata.annotations, { team: 'ai' }, 'the annotations are not those of the values')
+    assert.ok(spec.affinity, 'there is no affinity')
+    assert.equal(spec.serviceAccountName, 'mcp-towpath', 'the account is another one')
+    const variable = spec.containers[0]!.env.find(({ name }) => name === 'HTTPS_PROXY')
+    assert.equal(variable?.value, 'http://proxy:3128', 'the variable is not there')
+  }
+  const account = manifests.find(({ kind }) => kind === 'ServiceAccount')
+  assert.equal(account?.metadata.name, 'mcp-towpath', 'no account is made')
+})
+
+/** Helm shows notes only where it reaches a cluster: rendered here as if they were one more manifest. */
+function notes(t: TestContext, ...settings: string[]): string {
+  const copy = mkdtempSync(join(tmpdir(), 'towpath-chart-'))
+  t.after(() => rmSync(copy, { recursive: true }))
+  cpSync(folder, copy, { recursive: true })
+  const text = read('templates/NOTES.txt').replaceAll(/^/gm, '  ')
+  writeFileSync(join(copy, 'templates/notes.yaml'), `kind: Notes\nmetadata: { name: notes }\ntext: |\n${text}`)
+  const set = settings.flatMap((one) => ['--set', one])
+  return helm('template', 'mcp', copy, '--kube-version', '1.34.0', '--show-only', 'templates/notes.yaml', ...set)
+}
+
+test('CR-F12: notes say where the endpoint is, and where the token', { skip: noHelm }, (t) => {
+  const inside = notes(t)
+  assert.match(inside, /port-forward service\/mcp-towpath 8080:8080/, 'the way to the service is not shown')
+  assert.match(inside, /admin-token of the Secret towpath/, 'the place of the token is not named')
+  const published = notes(t, 'ingress.enabled=true', 'ingress.tlsSecret=tls')
+  assert.match(published, /https:\/\/mcp\.example\.com\/mcp/, 'the published address is not shown')
 })
 
 test('the page on Kubernetes shows the annotations and keys that the chart has', () => {
