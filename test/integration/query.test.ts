@@ -43,6 +43,11 @@ const texts = [
   'null'
 ]
 
+const values = [
+  ...numbers.map((text) => ({ value: encodeURIComponent(text), number: Number(text) })),
+  ...texts.map((value) => ({ value, number: NaN }))
+]
+
 for (const engine of engines) {
   test(`CR-F11: no value of a query parameter is a fault of the gateway (${engine})`, async (t) => {
     const app = await startApp(t, { engine })
@@ -50,12 +55,12 @@ for (const engine of engines) {
     for (const { method, url, parameters } of await operations(app)) {
       for (const { name, schema } of parameters) {
         const others = parameters.filter((one) => one.required && one.name !== name).map((one) => `&${one.name}=x`)
-        for (const value of [...numbers.map(encodeURIComponent), ...texts]) {
+        for (const { value, number } of values) {
           const path = `${url}?${name}=${value}${others.join('')}`
           const { statusCode, body } = await app.inject({ method, url: path })
           assert.ok(statusCode < 500, `${method} ${path}: ${statusCode} ${body}`)
           const { type = '', minimum = 0, maximum = 0 } = schema
-          const isRefused = !(Number(decodeURIComponent(value)) >= minimum && Number(value) <= maximum)
+          const isRefused = !(number >= minimum && number <= maximum)
           if (/number|integer/.test(type) && isRefused) assert.equal(statusCode, 400, `${method} ${path} is taken`)
           asked++
         }
