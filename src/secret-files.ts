@@ -12,13 +12,13 @@ interface User {
 const READ = 4
 const SEARCH = 1
 
-/** Whether the permissions of a file or folder let a user do that. Groups beside the first are none of a server's. */
+/** True where a file or folder lets a user do that. Servers run without further groups. */
 function permits({ mode, uid, gid }: Stats, user: User, bit: number): boolean {
   const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0
   return ((mode >> shift) & bit) !== 0
 }
 
-/** Whether a user can come to a file and read it, or give itself the permission. */
+/** True where a user can come to a file and read it, or give itself the permission. */
 function canRead(path: string, user: User): boolean {
   const file = realpathSync(path)
   for (let at = file; at !== dirname(at);) {

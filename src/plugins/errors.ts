@@ -102,7 +102,7 @@ function isAnswered({ _httpMessage: response, parser }: HttpSocket): boolean {
   return parser?.incoming?.complete === false
 }
 
-/** Whether the request that is being read stands behind another: its body is not read before its turn, however late. */
+/** True where the request being read stands behind another: its body is not read before its turn, however late. */
 const waitsForItsTurn = ({ _httpMessage: response, parser }: HttpSocket) =>
   response != null && parser?.incoming?.complete === false && response.req !== parser.incoming
 

@@ -73,7 +73,7 @@ export const optionalMembers = {
 
 const listed = (kind: keyof typeof required) => Type.Object({ ...required[kind], ...optional(optionalMembers[kind]) })
 
-/** What a definition has to look like for a client to take the list that it stands in. */
+/** Definitions as they have to be for clients to take the list that they stand in. */
 export const ListedItems = {
   tool: listed('tool'),
   prompt: listed('prompt'),
@@ -81,5 +81,5 @@ export const ListedItems = {
   template: listed('template')
 }
 
-/** What `outputSchema` has to look like for clients of 2025-11-25 and older; later ones take any schema. */
+/** `outputSchema` as clients of 2025-11-25 and older take it; later ones take any schema. */
 export const LegacyOutputSchema = ObjectSchema
