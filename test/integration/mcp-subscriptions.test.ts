@@ -139,7 +139,7 @@ for (const modern of [false, true]) {
   test(`a listener is told of the resources that it was acknowledged, over the ${wire} wire`, async (t) => {
     const mcp = await startMcp(t)
     const recorder = await addRecorder(t, mcp, 'one', { tells: true, modern })
-    await addRecorder(t, mcp, 'quiet')
+    await addRecorder(t, mcp, 'quiet', { lacks: ['resources/subscribe'] })
     const alias = `towpath://one/${note}`
     const wanted = {
       toolsListChanged: true,

@@ -6,11 +6,18 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { connectLegacy } from '../asked-clients.ts'
 import { until } from '../until.ts'
-import { addRecorder, openStream, startMcp, type Mcp } from './mcp-helpers.ts'
+import { addRecorder, modernBody, modernHeaders, openStream, startMcp, type Mcp } from './mcp-helpers.ts'
 
 const note = 'fixture://note'
 const argument = { ref: { type: 'ref/prompt', name: 'one__greet' }, argument: { name: 'who', value: 'a' } }
 const updated = 'notifications/resources/updated'
+
+const listenModern = (t: TestContext, mcp: Mcp, notifications: object) =>
+  openStream(t, new URL('/mcp', mcp.url).href, {
+    method: 'POST',
+    headers: modernHeaders('subscriptions/listen'),
+    body: modernBody('subscriptions/listen', { notifications })
+  })
 
 const clients = {
   'over HTTP': (t: TestContext, { url }: Mcp) => connectLegacy(t, url, {}),
@@ -51,6 +58,29 @@ test('CR-F6: a client without a session, and one of the modern era, get what a l
   assert.deepEqual((await mcp.legacy('completion/complete', argument)).body.result.completion.values, values, 'legacy')
   assert.deepEqual((await mcp.modern('completion/complete', argument)).body.result.completion.values, values, 'modern')
 })
+
+for (const session_mode of ['stateless', 'stateful']) {
+  test(`CR-F6: a client of the modern era follows what a legacy server takes undeclared (${session_mode})`, async (t) => {
+    const mcp = await startMcp(t)
+    const recorder = await addRecorder(t, mcp, 'one', {}, { session_mode })
+    const lacking = await addRecorder(t, mcp, 'two', { lacks: ['resources/subscribe'] }, { session_mode })
+    const resourceSubscriptions = [note, `towpath://two/${note}`]
+    const listen = () => listenModern(t, mcp, { resourceSubscriptions })
+    const stream = await listen()
+    await until('it is acknowledged', () => stream.heard.length > 0)
+    const { params } = stream.heard[0] as { params: { notifications: object } }
+    assert.deepEqual(params.notifications, { resourceSubscriptions: [note] }, 'what can be followed is acknowledged')
+    const heard = () => (stream.heard as { method?: string }[]).some(({ method }) => method === updated)
+    const tell = () => {
+      recorder.announce(updated, { uri: note })
+      return heard()
+    }
+    await until('the update is heard', tell)
+    const again = await listen()
+    await until('it is acknowledged again', () => again.heard.length > 0)
+    assert.equal(lacking.calls('resources/subscribe').length, 1, 'a server that lacks the method is asked once')
+  })
+}
 
 test('CR-F6: a modern server is believed: what it does not declare is not asked of it', async (t) => {
   const mcp = await startMcp(t)

@@ -37,6 +37,17 @@ const MAX_FOLLOWED_BYTES = 4_194_304
 const ENTRY_BYTES = 1_024
 const TOLD_MS = 5_000
 
+/** What comes of telling an upstream, or `late` where it takes too long. */
+export async function withinToldTime<T>(told: Promise<T>, late: T): Promise<T> {
+  const stop = new AbortController()
+  const timer = wait(TOLD_MS, late, { signal: stop.signal, ref: false }).catch(() => late)
+  try {
+    return await Promise.race([told, timer])
+  } finally {
+    stop.abort()
+  }
+}
+
 /** Whether a resource that the caller sees can be followed. */
 export const canBeFollowed = (target: ResourceTarget | undefined): target is ResourceTarget =>
   target !== undefined && canFollow(target.server.stored.verdict)
@@ -126,10 +137,7 @@ export function createFollowing(
       if (followed.has(asked)) return true
       const bytes = ENTRY_BYTES + 2 * (asked.length + target.uri.length)
       if (!take(bytes)) return false
-      const stop = new AbortController()
-      const late = wait(TOLD_MS, undefined, { signal: stop.signal, ref: false }).catch(() => {})
-      await Promise.race([follow(asked, target, bytes), late])
-      stop.abort()
+      await withinToldTime<unknown>(follow(asked, target, bytes), undefined)
       return true
     },
     delete: remove,

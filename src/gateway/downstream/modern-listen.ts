@@ -1,11 +1,13 @@
 import { META } from '../../domain/protocol.ts'
 import type { ResourceTarget } from '../scope.ts'
+import { Call, silentSink } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
-import { canBeFollowed, createFollowing, MAX_FOLLOWED, type Following } from './following.ts'
+import { canBeFollowed, createFollowing, MAX_FOLLOWED, withinToldTime, type Following } from './following.ts'
 import { isLonger } from './jsonrpc.ts'
 import { tooLong } from './lengths.ts'
 import type { Method } from './methods.ts'
 import { asCall, refuseMore } from './shares.ts'
+import { mayTryToFollow, noteSubscribing } from './tried-subscription.ts'
 import { listKinds, type ListKind, type Watcher } from './watch.ts'
 
 const flags: Record<ListKind, string> = {
@@ -23,7 +25,7 @@ interface Resource {
   readonly target: ResourceTarget
 }
 
-/** The resources of those asked for that can be followed, each by the URI that the caller used. */
+/** The resources of those asked for that may be followed, each by the URI that the caller used. */
 function resourcesOf({ scope, edge, message }: Exchange, wanted: unknown): Resource[] {
   const asked = Array.isArray(wanted) ? wanted.filter((uri): uri is string => typeof uri === 'string') : []
   const { identifierBytes } = edge.limits
@@ -31,19 +33,52 @@ function resourcesOf({ scope, edge, message }: Exchange, wanted: unknown): Resou
     throw tooLong(message, 'a URI', identifierBytes)
   return [...new Set(asked)].slice(0, MAX_FOLLOWED).flatMap((uri) => {
     const target = scope.resolve(uri)
-    return canBeFollowed(target) ? [{ uri, target }] : []
+    const mayFollow = target && (mayTryToFollow(target.server.stored.verdict) || canBeFollowed(target))
+    return mayFollow ? [{ uri, target }] : []
   })
 }
 
-/** False where it is refused: more than its client's share. */
-async function followAll(exchange: Exchange, following: Following, resources: readonly Resource[]): Promise<boolean> {
+/** Finds out by subscribing where the server does not say; false: it does not take it, or not in time. */
+async function takesSubscription({ edge, caller }: Exchange, { server, uri }: ResourceTarget): Promise<boolean> {
+  const { verdict } = server.stored
+  if (!mayTryToFollow(verdict)) return false
+  const call = new Call(
+    { method: 'resources/subscribe', members: `"uri":${JSON.stringify(uri)}`, meta: '' },
+    silentSink
+  )
+  const origin = { era: 'legacy' as const, principal: null, holder: caller.key, owner: caller.key }
+  const told = edge.core.forward(server, call, origin).then(
+    ({ answer }) => noteSubscribing(verdict, answer) && answer.kind === 'result',
+    () => false
+  )
+  return withinToldTime(told, false)
+}
+
+/** Those that can be followed. What came of one of a server's resources goes for the others. */
+async function followable(exchange: Exchange, resources: readonly Resource[]): Promise<Resource[]> {
+  const found: Resource[] = []
+  for (const resource of resources)
+    if (canBeFollowed(resource.target) || (await takesSubscription(exchange, resource.target))) found.push(resource)
+  return found
+}
+
+/** The URIs that are followed; undefined where it is refused: more than its client's share. */
+async function followAll(
+  exchange: Exchange,
+  following: Following,
+  resources: readonly Resource[]
+): Promise<string[] | undefined> {
+  let followed: readonly Resource[] = []
   let isWithin = true
   const isTaken = await asCall(exchange, async () => {
-    const added = await Promise.all(resources.map(({ uri, target }) => following.add(uri, target)))
+    followed = await followable(exchange, resources)
+    // what is added to a closed stream would stay
+    if (exchange.reply.isEnded) followed = []
+    const added = await Promise.all(followed.map(({ uri, target }) => following.add(uri, target)))
     isWithin = !added.includes(false)
   })
   if (isTaken && !isWithin) refuseMore(exchange.edge, exchange, exchange.reply, 'subscriptions')
-  return isTaken && isWithin
+  return isTaken && isWithin ? followed.map(({ uri }) => uri) : undefined
 }
 
 /**
@@ -56,10 +91,6 @@ export const listen: Method = async (exchange) => {
   const wanted = (params['notifications'] ?? {}) as Record<string, unknown>
   const honoured = new Set(listKinds.filter((list) => wanted[flags[list]] === true))
   const resources = resourcesOf(exchange, wanted['resourceSubscriptions'])
-  const acknowledged = {
-    ...Object.fromEntries([...honoured].map((list) => [flags[list], true])),
-    ...(resources.length > 0 ? { resourceSubscriptions: resources.map(({ uri }) => uri) } : {})
-  }
   let isAcknowledged = false
   const watcher: Watcher = {
     principal: caller.key,
@@ -87,11 +118,16 @@ export const listen: Method = async (exchange) => {
   edge.watch.add(watcher)
   if (reply.isEnded) return
   // what is acknowledged is in place
-  if (resources.length > 0 && !(await followAll(exchange, following, resources))) {
+  const followed = resources.length > 0 ? await followAll(exchange, following, resources) : []
+  if (!followed) {
     edge.watch.delete(watcher)
     return following.close()
   }
   if (reply.isEnded) return
+  const acknowledged = {
+    ...Object.fromEntries([...honoured].map((list) => [flags[list], true])),
+    ...(followed.length > 0 ? { resourceSubscriptions: followed } : {})
+  }
   const members = `"notifications":${JSON.stringify(acknowledged)},`
   reply.message(frame('notifications/subscriptions/acknowledged', id, members))
   isAcknowledged = true

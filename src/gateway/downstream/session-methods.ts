@@ -1,8 +1,6 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
 import type { Verdict } from '../../registry/model.ts'
-import { errorCode } from '../bridge.ts'
 import type { ResourceTarget } from '../scope.ts'
-import { hasMethod, noteMethod } from '../tried-methods.ts'
 import type { Answer } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { Exchange } from './exchange.ts'
@@ -13,6 +11,7 @@ import { listenerOf } from './listen.ts'
 import { sendResult, type Method } from './methods.ts'
 import type { Session } from './session.ts'
 import { asCall, refuseMore } from './shares.ts'
+import { mayTryToFollow, noteSubscribing } from './tried-subscription.ts'
 
 /** What is kept for a client needs a session to keep it in (proxy page 2.5). */
 function sessionOf({ session, message: { id } }: Exchange): Session {
@@ -43,10 +42,6 @@ const followingOf = (exchange: Exchange, session: Session): Following =>
 const cannotFollow = (exchange: Exchange) =>
   refuse(exchange, codes.methodNotFound, 'The resource cannot be subscribed to')
 
-/** A server that does not declare subscriptions may take them all the same, on the legacy wire. */
-const mayTry = (verdict: Verdict | null): boolean =>
-  typeof verdict?.legacy === 'string' && hasMethod(verdict, 'resources/subscribe') !== false
-
 /** Finds out by subscribing. The answer is an error of the server's for that resource; throws where it has no such method. */
 async function tryToFollow(
   exchange: Exchange,
@@ -58,9 +53,7 @@ async function tryToFollow(
     if (error instanceof UpstreamFailure) throw refuse(exchange, codes.internal, error.message)
     throw error
   })
-  const has = answer.kind === 'result' || errorCode(answer) !== codes.methodNotFound
-  noteMethod(verdict, 'resources/subscribe', has)
-  if (!has) throw cannotFollow(exchange)
+  if (!noteSubscribing(verdict, answer)) throw cannotFollow(exchange)
   return answer.kind === 'error' ? answer : undefined
 }
 
@@ -73,7 +66,7 @@ const subscribe: Method = async (exchange) => {
     throw refuse(exchange, codes.legacyResourceNotFound, `Resource not found: ${asked}`, { uri: asked })
   }
   const { verdict } = target.server.stored
-  if (!canBeFollowed(target) && !mayTry(verdict)) throw cannotFollow(exchange)
+  if (!canBeFollowed(target) && !mayTryToFollow(verdict)) throw cannotFollow(exchange)
   const following = followingOf(exchange, session)
   if (following.size >= MAX_FOLLOWED) throw refuse(exchange, codes.internal, 'Too many subscriptions')
   let isWithin = true
