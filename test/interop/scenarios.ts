@@ -17,7 +17,7 @@ export interface Scenario {
 
 /** What every client meets: a server of both eras and one of the legacy era, each once in each session mode. */
 const met = [
-  { name: 'go-sdk', transport: 'http', modes: { http: 'stateful', sse: 'stateless' } },
+  { name: 'python-2', transport: 'http', modes: { http: 'stateful', sse: 'stateless' } },
   { name: 'typescript-1', transport: 'stdio', modes: { http: 'stateless', sse: 'stateful' } }
 ] as const
 
@@ -71,7 +71,7 @@ function rowsWithToken(client: Client): Scenario[] {
   return client.transports.filter(isEndpoint).map((clientTransport) => ({
     client,
     clientTransport,
-    server: find(servers, 'go-sdk'),
+    server: find(servers, 'python-2'),
     serverTransport: 'http',
     sessionMode: 'stateful',
     view: 'all',
