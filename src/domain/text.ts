@@ -11,6 +11,14 @@ const code = (character: string) => `\\u{${character.codePointAt(0)!.toString(16
 export const escaped = (text: string, max: number): string =>
   clipped(text, max).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, code)
 
+/** What the database's drivers can say: years of four digits, without 0000. */
+const firstMoment = Date.parse('0001-01-01T00:00:00Z')
+const lastMoment = Date.parse('9999-12-31T23:59:59.999Z')
+
 /** ISO 8601: a date (midnight, UTC), or date and time with its zone. */
-export const isMoment = (text: string): boolean =>
-  /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(text) && !Number.isNaN(Date.parse(text))
+export function isMoment(text: string): boolean {
+  if (!/^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(text))
+    return false
+  const at = Date.parse(text)
+  return at >= firstMoment && at <= lastMoment
+}

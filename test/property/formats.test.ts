@@ -31,7 +31,12 @@ const time = fc
   .tuple(twoDigits, twoDigits, twoDigits, fc.constantFrom('Z', '+01:00', '-23:59', '+24:00', ''))
   .map(([hours, minutes, seconds, zone]) => `T${hours}:${minutes}:${seconds}${zone}`)
 const moment = fc
-  .tuple(fc.integer({ min: 1_900, max: 9_999 }), twoDigits, twoDigits, fc.oneof(fc.constant(''), time))
+  .tuple(
+    fc.integer({ min: 0, max: 9_998 }).map((year) => String(year).padStart(4, '0')),
+    twoDigits,
+    twoDigits,
+    fc.oneof(fc.constant(''), time)
+  )
   .map(([year, month, day, rest]) => `${year}-${month}-${day}${rest}`)
 
 holds('CR-F10: a moment that fits the pattern is taken', [fc.oneof(text, moment)], (candidate) => {
