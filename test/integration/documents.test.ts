@@ -5,7 +5,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { connect, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { gunzipSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../src/app.ts'
 import type { Environment } from '../../src/config.ts'
@@ -58,11 +58,26 @@ async function checkDocument(app: FastifyInstance, url: string): Promise<void> {
   const { statusCode, headers, rawPayload } = await app.inject(url)
   assert.equal(statusCode, 200, url)
   assert.equal(Number(headers['content-length']), rawPayload.length, url)
-  const zipped = await app.inject({ url, headers: { 'accept-encoding': 'br, gzip;q=0.5' } })
-  const isZipped = zipped.headers['content-encoding'] === 'gzip'
-  assert.equal(isZipped, !url.endsWith('.woff2') && rawPayload.length >= 1_024, url)
-  assert.ok(rawPayload.equals(isZipped ? gunzipSync(zipped.rawPayload) : zipped.rawPayload), url)
-  for (const refused of ['gzip;q=0', 'br', 'x-gzip-like']) {
+  const isText = !url.endsWith('.woff2') && rawPayload.length >= 1_024
+  const tags = new Set([headers.etag])
+  for (const [asked, coding] of [
+    ['br, gzip;q=0.5', 'br'],
+    ['gzip, deflate', 'gzip'],
+    ['gzip, br;q=0', 'gzip']
+  ] as const) {
+    const packed = await app.inject({ url, headers: { 'accept-encoding': asked } })
+    assert.equal(packed.headers['content-encoding'], isText ? coding : undefined, `${url} ${asked}`)
+    const decode = coding === 'br' ? brotliDecompressSync : gunzipSync
+    const bytes = isText ? decode(packed.rawPayload) : packed.rawPayload
+    assert.ok(rawPayload.equals(bytes), `${url} is another document as ${coding}`)
+    if (isText) assert.ok(packed.rawPayload.length < rawPayload.length, `${url} is not smaller as ${coding}`)
+    tags.add(packed.headers.etag)
+    const tag = String(packed.headers.etag)
+    const again = await app.inject({ url, headers: { 'accept-encoding': asked, 'if-none-match': tag } })
+    assert.deepEqual([again.statusCode, again.headers.etag], [304, tag], `${url} ${asked} is sent again`)
+  }
+  assert.equal(tags.size, isText ? 3 : 1, `${url} has not one entity tag for each coding`)
+  for (const refused of ['gzip;q=0', 'br;q=0.0', 'deflate', 'x-gzip-like']) {
     const plain = await app.inject({ url, headers: { 'accept-encoding': refused } })
     assert.equal(plain.headers['content-encoding'], undefined, `${url} ${refused}`)
   }
@@ -115,7 +130,7 @@ for (const [mode, env] of Object.entries(modes)) {
   })
 }
 
-test('SR-H1 pages of the dashboard are read once, and again after a new build', async (t) => {
+test('SR-H1 CR-A11 pages of the dashboard are read once, and again after a new build', async (t) => {
   const { app, root } = await withPages(t)
   for (const url of ['/', '/index.html', '/assets/x-1a2b.js', '/assets/x.woff2']) await checkDocument(app, url)
   await writeFile(join(root, 'index.html'), 'built anew')
