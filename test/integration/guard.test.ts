@@ -141,7 +141,7 @@ test('SR-L4 own pages, listed origins and callers that are no browser go on chan
 const enterprise = { SERVER_MODE: 'enterprise', TOWPATH_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') }
 
 for (const [mode, env] of Object.entries({ development: {}, enterprise })) {
-  test(`SR-L3 requests that name two hosts are 400 on every kind of route in ${mode} mode`, async (t) => {
+  test(`SR-L3 CR-A11 requests that name two hosts are 400 on every kind of route in ${mode} mode`, async (t) => {
     const app = await startApp(t, { env })
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
