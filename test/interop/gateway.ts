@@ -30,7 +30,10 @@ export async function startGateway(launch: Launch, program: string, mode: Scenar
     HOST: '127.0.0.1',
     PORT: String(port),
     SERVER_MODE: mode,
-    TOWPATH_DATA_DIR: dataDir
+    TOWPATH_DATA_DIR: dataDir,
+    // how fast the machine is decides nothing
+    TOWPATH_CONNECT_TIMEOUT_MS: '120000',
+    TOWPATH_CALL_TIMEOUT_MS: '120000'
   })
   await ready(started, async () => (await fetch(`${origin}/ready`)).status < 500, 300_000)
   const tokens = mode === 'enterprise' ? await initialise(origin) : undefined

@@ -47,7 +47,7 @@ export interface Target {
   readonly stop: () => Promise<void>
 }
 
-const clientLimitMs = 240_000
+const clientLimitMs = 600_000
 
 /** Starts the server unless its client does, with a ledger of its own. */
 export async function startServer(launch: Launch, server: Server, transport: Transport): Promise<Target> {

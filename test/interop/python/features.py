@@ -12,7 +12,8 @@ import anyio
 OFFER = json.loads((Path(__file__).parent.parent / "offer.json").read_text())
 ROOT = "file:///interop"
 WATCHED = "interop://watched"
-LIMIT_SECONDS = 20
+# where each of twenty calls starts a process
+LIMIT_SECONDS = 120
 
 
 class Unsupported(Exception):
@@ -82,7 +83,7 @@ def expect_among(expected, actual, what):
         raise AssertionError(f"{what}: without {', '.join(missing)}")
 
 
-async def until(what, condition, seconds=8):
+async def until(what, condition, seconds=15):
     with anyio.move_on_after(seconds):
         while not condition():
             await anyio.sleep(0.02)
@@ -284,12 +285,11 @@ async def run(connected, options):
     wanted = [name for name in FEATURES if not options.only or name in options.only.split(",")]
     is_connected = False
     try:
-        with anyio.move_on_after(60 + LIMIT_SECONDS * len(wanted)):
-            async with connected(options) as client:
-                is_connected = True
-                say("init", "ok", client.revision)
-                for name in wanted:
-                    await attempt(name, FEATURES[name], client)
+        async with connected(options) as client:
+            is_connected = True
+            say("init", "ok", client.revision)
+            for name in wanted:
+                await attempt(name, FEATURES[name], client)
     except BaseException as error:
         if not is_connected:
             say("init", "failed", describe(error))

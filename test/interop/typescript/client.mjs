@@ -60,7 +60,7 @@ async function connectV1() {
   const transport = transportOf(transports)
   transport.setProtocolVersion = (version) => (revision = version)
   await client.connect(transport)
-  const call = (params, more) => client.callTool(params, undefined, more)
+  const call = (params, more) => client.callTool(params, undefined, { timeout: 120_000, ...more })
   return { client, call, revision: () => revision || '2025-11-25', isModern: false }
 }
 
@@ -77,7 +77,7 @@ async function connectV2() {
   const level = isModern ? { _meta: { 'io.modelcontextprotocol/logLevel': 'debug' } } : {}
   return {
     client,
-    call: (params, more) => client.callTool({ ...params, ...level }, more),
+    call: (params, more) => client.callTool({ ...params, ...level }, { timeout: 120_000, ...more }),
     revision: () => revision,
     isModern
   }
@@ -104,8 +104,8 @@ function among(expected, actual, what) {
 }
 
 async function until(what, condition) {
-  for (const end = performance.now() + 8000; performance.now() < end; await delay(20)) if (await condition()) return
-  throw new Error(`no ${what} within 8 s`)
+  for (const end = performance.now() + 15_000; performance.now() < end; await delay(20)) if (await condition()) return
+  throw new Error(`no ${what} within 15 s`)
 }
 
 const textOf = ({ content }) => content.map(({ text = '' }) => text).join('')
@@ -227,8 +227,8 @@ const say = (feature, outcome, note = '') =>
   console.log(JSON.stringify({ feature, outcome, note: String(note).replaceAll('\n', ' ').slice(0, 300) }))
 
 async function attempt(name, feature) {
-  const late = delay(20_000).then(() => {
-    throw new Error('no end within 20 s')
+  const late = delay(120_000).then(() => {
+    throw new Error('no end in time')
   })
   try {
     await Promise.race([feature(), late])

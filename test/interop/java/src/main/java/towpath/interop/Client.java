@@ -70,7 +70,7 @@ public final class Client {
 
   private McpSyncClient connect() throws Exception {
     McpSyncClient made = McpClient.sync(transport())
-        .requestTimeout(Duration.ofSeconds(20))
+        .requestTimeout(Duration.ofSeconds(120))
         .clientInfo(new McpSchema.Implementation("interop", "1"))
         .capabilities(McpSchema.ClientCapabilities.builder().roots(true).sampling().elicitation().build())
         .roots(new McpSchema.Root(Offer.ROOT, "interop"))
@@ -264,7 +264,7 @@ public final class Client {
       return null;
     });
     try {
-      running.get(21, TimeUnit.SECONDS);
+      running.get(121, TimeUnit.SECONDS);
       say(name, "ok", "");
     } catch (ExecutionException error) {
       if (error.getCause() instanceof Unsupported) say(name, "unsupported", "");
@@ -279,9 +279,9 @@ public final class Client {
   }
 
   private static void until(String what, BooleanSupplier condition) {
-    long end = System.nanoTime() + 8_000_000_000L;
+    long end = System.nanoTime() + 15_000_000_000L;
     while (!condition.getAsBoolean()) {
-      if (System.nanoTime() > end) throw new AssertionError("no " + what + " within 8 s");
+      if (System.nanoTime() > end) throw new AssertionError("no " + what + " within 15 s");
       sleep(20);
     }
   }
