@@ -24,6 +24,7 @@ import { createLater } from './later.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
 import { createManagement } from './management.ts'
 import { createMcpRefusals } from './mcp-refusals.ts'
+import { readUpdate } from './notifications.ts'
 import { changedPrincipals, createPrincipals } from './principals.ts'
 import { joinObservers, type Observer } from './observation.ts'
 import { createRefresher } from './refresher.ts'
@@ -33,7 +34,7 @@ import { createQuotas } from './shares.ts'
 import { createSignIns } from './sign-in.ts'
 import { createStateApplier } from './state-applier.ts'
 import type { GatewayStats } from './stats.ts'
-import { createSubscriptions, readUri } from './subscriptions.ts'
+import { createSubscriptions } from './subscriptions.ts'
 import type { Target } from './transports.ts'
 import { createTurns } from './turns.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
@@ -190,8 +191,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
         inTurn,
         onNotification(method, params) {
           heard(stored, method, params)
-          const uri = method === 'notifications/resources/updated' ? readUri(params) : undefined
-          if (uri !== undefined) subscriptions.updated(stored.name, uri)
+          const update = method === 'notifications/resources/updated' ? readUpdate(params) : undefined
+          if (update) subscriptions.updated(stored.name, update.uri, update.said)
         },
         onOpen: (isFirst) => {
           if (!isFirst || isOutdated(stored)) refresher.request(stored.id)

@@ -1,9 +1,9 @@
-import { members, textOf } from './json.ts'
+import type { Said } from './notifications.ts'
 
 /** One who wants to hear when a resource changes. */
 export interface Subscriber {
-  /** `uri` is the upstream's own, of the resource or of a part of it. */
-  updated(uri: string): void
+  /** `uri` is the upstream's own, of the resource or of a part of it; `said` what it says besides. */
+  updated(uri: string, said: Said): void
   /** Whether it may not hear of it any more; then it does not count on it either. */
   isLost(): boolean
 }
@@ -16,7 +16,7 @@ export interface Subscriptions {
   /** The URIs that the upstream is asked to tell of. */
   followed(server: string): ReadonlySet<string>
   /** A server says that a resource has changed. */
-  updated(server: string, uri: string): void
+  updated(server: string, uri: string, said: Said): void
   /** Lets go of those who are lost. */
   review(): void
   close(): void
@@ -38,19 +38,6 @@ const sizeOf = (uri: string) => ENTRY_BYTES + 2 * uri.length
 /** An upstream may tell of a part of what was subscribed to. */
 export const isPartOf = (uri: string, whole: string) =>
   uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))
-
-/** No request could name a longer one. */
-const MAX_URI_CHARACTERS = 8_192
-
-/** The resource that `notifications/resources/updated` tells of; undefined where it is malformed or too long. */
-export function readUri(params: string): string | undefined {
-  try {
-    const uri = textOf(params, members(params), 'uri')
-    return uri === undefined || uri.length > MAX_URI_CHARACTERS ? undefined : uri
-  } catch {
-    return undefined
-  }
-}
 
 /** `follow` is called when what is followed at a server is another set. */
 export function createSubscriptions(follow: (server: string) => Promise<void>): Subscriptions {
@@ -92,10 +79,10 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
     },
     delete: remove,
     followed: (server) => new Set(servers.get(server)?.keys()),
-    updated(server, uri) {
+    updated(server, uri, said) {
       for (const [whole, { subscribers }] of servers.get(server) ?? []) {
         if (!isPartOf(uri, whole)) continue
-        for (const subscriber of subscribers) subscriber.updated(uri)
+        for (const subscriber of subscribers) subscriber.updated(uri, said)
       }
     },
     review() {

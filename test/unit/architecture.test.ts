@@ -48,7 +48,7 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
 const waysOut: Readonly<Record<string, readonly string[]>> = {
   undici: ['gateway/egress.ts', 'gateway/upstream/http-pool.ts'],
   // for the names of statuses, and to listen
-  'node:http': ['plugins/errors.ts', 'plugins/openapi/description.ts', 'cli/callback.ts'],
+  'node:http': ['plugins/errors.ts', 'plugins/openapi/document.ts', 'cli/callback.ts'],
   'node:https': [],
   'node:http2': [],
   'node:tls': [],

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createSubscriptions, readUri } from '../../src/gateway/subscriptions.ts'
+import { readUpdate } from '../../src/gateway/notifications.ts'
+import { createSubscriptions } from '../../src/gateway/subscriptions.ts'
+
+const nothing = { members: '', meta: '' }
 
 function open(t: TestContext) {
   const told: string[] = []
@@ -21,7 +24,7 @@ test('each subscriber of a resource hears of it and of its parts, and of no othe
   await subscriptions.add('a', 'x://dir', two)
   await subscriptions.add('b', 'x://dir', other)
   for (const uri of ['x://dir', 'x://dir/file', 'x://dir#part', 'x://directory', 'x://'])
-    subscriptions.updated('a', uri)
+    subscriptions.updated('a', uri, nothing)
   assert.deepEqual(one.heard, ['x://dir', 'x://dir/file', 'x://dir#part'])
   assert.deepEqual(two.heard, one.heard)
   assert.deepEqual(other.heard, [])
@@ -56,7 +59,7 @@ test('who may not hear of a resource any more is let go, the others stay', async
   await subscriptions.add('a', 'x://1', two)
   one.lost = true
   subscriptions.review()
-  for (const uri of ['x://1', 'x://2']) subscriptions.updated('a', uri)
+  for (const uri of ['x://1', 'x://2']) subscriptions.updated('a', uri, nothing)
   assert.deepEqual([one.heard, two.heard], [[], ['x://1']])
 })
 
@@ -72,8 +75,8 @@ test('what only they followed the upstream is not asked to tell of any more', as
 })
 
 test('a malformed notification names no resource', () => {
-  assert.equal(readUri('{"uri":"x://1"}'), 'x://1')
-  for (const params of ['{}', '{"uri":1}', '{"uri"', 'null']) assert.equal(readUri(params), undefined, params)
+  assert.deepEqual(readUpdate('{"uri":"x://1"}'), { uri: 'x://1', said: nothing })
+  for (const params of ['{}', '{"uri":1}', '{"uri"', 'null']) assert.equal(readUpdate(params), undefined, params)
 })
 
 test('SR-H3 a notification of a URI that is longer than a request may name tells of no resource', () => {

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Said } from '../notifications.ts'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
 import { isPartOf } from '../subscriptions.ts'
 import { canFollow } from '../watching.ts'
@@ -15,7 +16,7 @@ export interface Following {
   /** Does nothing where it is not followed. */
   delete(asked: string): void
   /** A server says in the client's own session that a resource has changed. */
-  heard(server: string, uri: string): void
+  heard(server: string, uri: string, said: Said): void
   /** The client has a session of its own with a server from now on. */
   opened(server: string): void
   /** It has none any more. */
@@ -70,7 +71,7 @@ interface Followed {
  */
 export function createFollowing(
   { edge, caller, endpoint }: Exchange,
-  tell: (uri: string) => void,
+  tell: (uri: string, said: Said) => void,
   own: TellUpstream = async () => false
 ): Following {
   const { core, subscriptions } = edge
@@ -115,8 +116,8 @@ export function createFollowing(
   }
   const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
     const subscriber = {
-      updated(changed: string) {
-        if (!entry.isOwn && isVisible(name, changed)) tell(formOf(entry, changed))
+      updated(changed: string, said: Said) {
+        if (!entry.isOwn && isVisible(name, changed)) tell(formOf(entry, changed), said)
       },
       isLost() {
         if (core.allows(caller, name)) return false
@@ -141,11 +142,11 @@ export function createFollowing(
       return true
     },
     delete: remove,
-    heard(server, uri) {
+    heard(server, uri, said) {
       const isMeant = (entry: Followed) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
       const forms = [...followed.values()].filter(isMeant).map((entry) => formOf(entry, uri))
       if (forms.length === 0 || !isVisible(server, uri)) return
-      for (const form of new Set(forms)) tell(form)
+      for (const form of new Set(forms)) tell(form, said)
     },
     opened(server) {
       for (const entry of followed.values()) if (entry.server === server && !entry.isOwn) void subscribeOwn(entry)

@@ -1,9 +1,10 @@
 import type { ServerBlock } from '../catalog.ts'
-import { readUri } from '../subscriptions.ts'
+import { Allowance, readUpdate } from '../notifications.ts'
 import { Call, errorAnswer, methodNotFound, type Answer, type Sink } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
 import { givesSessions } from '../upstream/sessions.ts'
 import { mayAsk } from './capabilities.ts'
+import { customMessage } from './custom-message.ts'
 import type { Exchange } from './exchange.ts'
 import type { TellUpstream } from './following.ts'
 import { labelled, needsLabel } from './label.ts'
@@ -37,6 +38,12 @@ function streamOf(underway: readonly Call[]): Responder | null {
 /** What belongs to no call goes on the session's newest stream (proxy page 2.7), of servers that its client may see. */
 function createHome({ edge, caller, endpoint }: Exchange, session: Session): Home {
   const open = new Map<Push, string>()
+  const allowances = new Map<string, Allowance>()
+  const allowanceOf = (server: string): Allowance => {
+    const known = allowances.get(server) ?? new Allowance()
+    allowances.set(server, known)
+    return known
+  }
   const scopeWith = (server: string) => {
     const scope = edge.core.scope(caller, endpoint)
     return scope.servers.some(({ name }) => name === server) ? scope : undefined
@@ -46,11 +53,14 @@ function createHome({ edge, caller, endpoint }: Exchange, session: Session): Hom
       const scope = scopeWith(server)
       if (!scope) return
       if (method === 'notifications/resources/updated') {
-        const uri = readUri(params)
-        if (uri !== undefined) session.following?.heard(server, uri)
+        const update = readUpdate(params)
+        if (update) session.following?.heard(server, update.uri, update.said)
       } else if (method === 'notifications/message') {
         const logged = logMessage(params, server, scope, session.logLevel)
         if (logged !== undefined) listenerOf(session)?.message(logged)
+      } else {
+        const custom = customMessage(method, params, server, scope, allowanceOf(server))
+        if (custom !== undefined) listenerOf(session)?.message(custom)
       }
     },
     async request(server, method, params, asking, underway = []) {
@@ -74,6 +84,7 @@ function createHome({ edge, caller, endpoint }: Exchange, session: Session): Hom
     opened: (server) => session.following?.opened(server),
     closed(server) {
       session.following?.closed(server)
+      allowances.delete(server)
       for (const [push, from] of open) if (from === server) push.cancel()
     }
   }

@@ -1,10 +1,12 @@
 import { META } from '../../domain/protocol.ts'
+import { paramsText } from '../notifications.ts'
 import type { ResourceTarget } from '../scope.ts'
 import { Call, silentSink } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
 import { canBeFollowed, createFollowing, MAX_FOLLOWED, withinToldTime, type Following } from './following.ts'
 import { isLonger } from './jsonrpc.ts'
 import { tooLong } from './lengths.ts'
+import { notification } from './log-message.ts'
 import type { Method } from './methods.ts'
 import { asCall, refuseMore } from './shares.ts'
 import { mayTryToFollow, noteSubscribing } from './tried-subscription.ts'
@@ -17,8 +19,8 @@ const flags: Record<ListKind, string> = {
 }
 
 /** Each frame names the subscription that it belongs to (proxy page 1.3). */
-const frame = (method: string, id: string, members = '') =>
-  `{"jsonrpc":"2.0","method":"${method}","params":{${members}"_meta":{"${META}subscriptionId":${id}}}}`
+const frame = (method: string, id: string, members = '', meta = '') =>
+  notification(method, paramsText([members], [meta, `"${META}subscriptionId":${id}`]))
 
 interface Resource {
   readonly uri: string
@@ -105,9 +107,9 @@ export const listen: Method = async (exchange) => {
       reply.result(id, Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`))
     }
   }
-  const following = createFollowing(exchange, (uri) => {
-    const members = `"uri":${JSON.stringify(uri)},`
-    if (isAcknowledged) reply.message(frame('notifications/resources/updated', id, members))
+  const following = createFollowing(exchange, (uri, said) => {
+    const members = `"uri":${JSON.stringify(uri)}${said.members && `,${said.members}`}`
+    if (isAcknowledged) reply.message(frame('notifications/resources/updated', id, members, said.meta))
   })
   reply.onLeave = () => {
     edge.watch.delete(watcher)
@@ -128,7 +130,7 @@ export const listen: Method = async (exchange) => {
     ...Object.fromEntries([...honoured].map((list) => [flags[list], true])),
     ...(followed.length > 0 ? { resourceSubscriptions: followed } : {})
   }
-  const members = `"notifications":${JSON.stringify(acknowledged)},`
+  const members = `"notifications":${JSON.stringify(acknowledged)}`
   reply.message(frame('notifications/subscriptions/acknowledged', id, members))
   isAcknowledged = true
 }

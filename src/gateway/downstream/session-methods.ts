@@ -1,5 +1,6 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
 import type { Verdict } from '../../registry/model.ts'
+import { paramsText, type Said } from '../notifications.ts'
 import type { ResourceTarget } from '../scope.ts'
 import type { Answer } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
@@ -8,6 +9,7 @@ import { canBeFollowed, createFollowing, MAX_FOLLOWED, type Following } from './
 import { askFor, ownSessions } from './home.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
 import { listenerOf } from './listen.ts'
+import { notification } from './log-message.ts'
 import { sendResult, type Method } from './methods.ts'
 import type { Session } from './session.ts'
 import { asCall, refuseMore } from './shares.ts'
@@ -28,14 +30,14 @@ function uriOf(exchange: Exchange): string {
   throw refuse(exchange, codes.invalidParams, 'Invalid params: "uri" must be a string')
 }
 
-const updated = (uri: string) =>
-  `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(uri)}}}`
+const updated = (uri: string, { members, meta }: Said) =>
+  notification('notifications/resources/updated', paramsText([`"uri":${JSON.stringify(uri)}`, members], [meta]))
 
 /** Told on the session's newest stream, as everything that belongs to no request (proxy page 2.7). */
 const followingOf = (exchange: Exchange, session: Session): Following =>
   (session.following ??= createFollowing(
     exchange,
-    (uri) => listenerOf(session)?.message(updated(uri)),
+    (uri, said) => listenerOf(session)?.message(updated(uri, said)),
     ownSessions(exchange, session)
   ))
 

@@ -1,8 +1,10 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
 import { META } from '../../domain/protocol.ts'
 import type { ServerBlock } from '../catalog.ts'
+import { Allowance } from '../notifications.ts'
 import { methodNotFound, type Answer, type Asking, type Call, type Sink } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
+import { customMessage } from './custom-message.ts'
 import type { Exchange } from './exchange.ts'
 import { labelled, needsLabel } from './label.ts'
 import { logMessage, notification } from './log-message.ts'
@@ -26,7 +28,7 @@ export interface Asker {
   ask(method: string, params: string, asking: Asking): Promise<Answer>
 }
 
-/** What a client's call can take before its answer: progress, log messages and requests, on its own stream. */
+/** What a client's call can take before its answer: progress, log messages, a server's own and requests, on its stream. */
 export class CallSink implements Sink {
   readonly capabilities: string
   readonly wantsProgress: boolean
@@ -43,6 +45,7 @@ export class CallSink implements Sink {
   /** While the caller is away: what it will hear when it comes back. */
   #kept: Kept[] | null = null
   #keptSize = 0
+  #allowance: Allowance | null = null
 
   constructor(exchange: Exchange, server: ServerBlock, token: string | undefined) {
     this.capabilities = exchange.capabilities
@@ -81,7 +84,7 @@ export class CallSink implements Sink {
 
   notify(method: string, params: string): void {
     if (this.#kept) return this.#keep(this.#kept, { method, params })
-    const { reply, scope, session } = this.#exchange
+    const { reply, scope, session, era } = this.#exchange
     if (method === 'notifications/progress') {
       if (this.#token === undefined) return
       const rest = params.slice(1).trimStart()
@@ -93,6 +96,10 @@ export class CallSink implements Sink {
       if (!session && logLevel === undefined) return
       const logged = logMessage(params, this.#server.name, scope, logLevel)
       if (logged !== undefined) reply.message(logged)
+    } else if (session || era === 'modern') {
+      const allowance = (this.#allowance ??= new Allowance())
+      const custom = customMessage(method, params, this.#server.name, scope, allowance)
+      if (custom !== undefined) reply.message(custom)
     }
   }
 
