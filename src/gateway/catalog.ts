@@ -116,6 +116,14 @@ export interface Catalog {
   readonly pages: Bounded<Page>
 }
 
+/** Core tasks are not bridged: nobody could call a tool that works as one alone. */
+function taskProblem(definition: string): Problem | undefined {
+  if (!definition.includes('"taskSupport"')) return undefined
+  const { execution } = JSON.parse(definition) as { execution?: { taskSupport?: unknown } | null }
+  if (execution?.taskSupport !== 'required') return undefined
+  return { code: 'tasks', reason: 'it can only be called as a task, which the gateway does not support' }
+}
+
 /**
  * Core tasks are not bridged, so `execution.taskSupport` is not listed (proxy page 3.21). What is left of `execution`,
  * null for nothing; undefined where it stays as it is.
@@ -200,7 +208,8 @@ function createItem(server: ServerBlock, item: StoredItem, names: ItemNames): It
   const alias = names.publicPart(kind, name)
   const publicName = isNamed(kind) ? `${stored.name}__${alias}` : name
   const params = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
-  const problem = names.problem(kind, name) ?? problemOf(params)
+  const problem =
+    names.problem(kind, name) ?? problemOf(params) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)
   const enabled = item.enabled && stored.enabled && problem === undefined
   return { kind, server, stored: item, name, alias, publicName, enabled, params, problem }
 }

@@ -24,6 +24,7 @@ import { createChildren } from './upstream/stdio-children.ts'
 import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
 import type { Log } from './upstream/stdio-process.ts'
 import { createWatchdog } from './upstream/stdio-watchdog.ts'
+import { withSseHint } from './upstream/sse-hint.ts'
 import { createUpstream, type Upstream } from './upstream/upstream.ts'
 import { createUpstreams, type Upstreams } from './upstreams.ts'
 
@@ -176,11 +177,16 @@ export function createConnections(options: ConnectionsOptions): Connections {
     redactorOf: (stored) => redactorFor(targetOf(stored)),
     async read(target) {
       const client = transports.create(target)
+      const deadline = performance.now() + timeouts.connectMs
       try {
         const warn = (text: string) => log.warn({ server: target.name }, text)
-        return await readUpstream(client, target.transport, { deadline: performance.now() + timeouts.connectMs, warn })
+        return await readUpstream(client, target.transport, { deadline, warn })
       } catch (error) {
-        throw error instanceof UpstreamFailure ? redactFailure(error, redactorFor(target)) : error
+        if (!(error instanceof UpstreamFailure)) throw error
+        const createSse = () => transports.create({ ...target, transport: 'sse' })
+        const isHttp = target.transport === 'streamable_http'
+        const failure = isHttp ? await withSseHint(error, createSse, deadline) : error
+        throw redactFailure(failure, redactorFor(target))
       } finally {
         client.close()
       }

@@ -11,6 +11,7 @@ const codes = [
   'too_deep',
   'too_many',
   'parameters',
+  'tasks',
   'shape'
 ] as const
 

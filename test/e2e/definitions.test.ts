@@ -33,9 +33,15 @@ function uriOf(known: Known[], kind: 'resources' | 'resourceTemplates', { name }
   return owner?.name === name ? uri : `towpath://${name}/${uri}`
 }
 
-function toolRecord(name: string, { inputSchema, outputSchema, ...rest }: Definition) {
+/** Tasks are not bridged: a tool that works as one alone cannot be used. */
+const isTaskAlone = ({ execution }: Definition) =>
+  (execution as { taskSupport?: string } | undefined)?.taskSupport === 'required'
+
+function toolRecord(name: string, tool: Definition) {
+  const { inputSchema, outputSchema, ...rest } = tool
+
   const output = outputSchema === undefined ? {} : { output_schema: outputSchema }
-  return { ...rest, name: `${name}__${rest.name}`, enabled: true, input_schema: inputSchema, ...output }
+  return { ...rest, name: `${name}__${rest.name}`, enabled: !isTaskAlone(tool), input_schema: inputSchema, ...output }
 }
 
 function resourceRecord(known: Known[], server: Known, { mimeType, ...rest }: Definition) {
@@ -65,6 +71,8 @@ async function assertRest(gateway: Gateway, known: Known[]): Promise<void> {
   )
 }
 
+const callable = (tools: readonly Definition[]) => tools.filter((tool) => !isTaskAlone(tool))
+
 /** Tasks are not bridged, so MCP clients are not told of them. */
 function listedTool(name: string, { execution, ...rest }: Definition): Definition {
   const { taskSupport: _, ...others } = (execution ?? {}) as Record<string, unknown>
@@ -86,11 +94,11 @@ async function assertMcp(t: TestContext, gateway: Gateway, known: Known[]): Prom
   const all = byName(known)
   assert.deepEqual(
     lists.tools,
-    all.flatMap(({ name, lists }) => lists.tools.map((tool) => listedTool(name, tool)))
+    all.flatMap(({ name, lists }) => callable(lists.tools).map((tool) => listedTool(name, tool)))
   )
   assert.deepEqual(
     lists.tools.map((tool) => JSON.stringify(tool.inputSchema)),
-    all.flatMap((server) => server.lists.tools.map((tool) => JSON.stringify(tool.inputSchema)))
+    all.flatMap((server) => callable(server.lists.tools).map((tool) => JSON.stringify(tool.inputSchema)))
   )
   assert.deepEqual(
     lists.prompts,

@@ -65,9 +65,10 @@ const codeOf = (work: Promise<unknown>) =>
     ({ code }: { code: number }) => ({ code })
   )
 
-/** Items by name as if they had no prefix. Tasks are not carried, so what is said of them is left out. */
-const bare = (items: { name: string; execution?: unknown }[]) =>
+/** Items by name as if they had no prefix. Tasks are not carried, nor what is said of them, nor what needs them. */
+const bare = (items: { name: string; execution?: { taskSupport?: string | undefined } | undefined }[]) =>
   items
+    .filter(({ execution }) => execution?.taskSupport !== 'required')
     .map((item) => ({ ...item, execution: undefined, name: item.name.replace(/^everything__/, '') }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 
