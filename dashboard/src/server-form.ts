@@ -26,6 +26,7 @@ export interface ServerForm {
   readonly oauth_client_secret: Secret
   readonly oauth_scopes: string
   readonly oauth_issuer: string
+  readonly oauth_assume_pkce: boolean
 }
 
 export type Problems = Readonly<Partial<Record<keyof ServerForm, string>>>
@@ -44,7 +45,8 @@ export const emptyForm: ServerForm = {
   oauth_client_id: '',
   oauth_client_secret: '',
   oauth_scopes: '',
-  oauth_issuer: ''
+  oauth_issuer: '',
+  oauth_assume_pkce: false
 }
 
 const stored = (isThere: boolean | number | undefined): Secret => (isThere ? null : '')
@@ -70,7 +72,8 @@ export function formOf({ name, transport, description = '', config_summary: conf
     oauth_client_id: stored(config.has_oauth_client),
     oauth_client_secret: stored(config.has_oauth_client_secret),
     oauth_scopes: (config.oauth_scopes ?? []).join('\n'),
-    oauth_issuer: config.oauth_issuer ?? ''
+    oauth_issuer: config.oauth_issuer ?? '',
+    oauth_assume_pkce: config.oauth_assume_pkce ?? false
   }
 }
 
@@ -98,13 +101,20 @@ const local = ({ command, args, env }: ServerForm): Members => ({
   env: record(env)
 })
 
-const signIn = ({ oauth_client_id, oauth_client_secret, oauth_scopes, oauth_issuer }: ServerForm): Members => ({
+const signIn = ({
+  oauth_client_id,
+  oauth_client_secret,
+  oauth_scopes,
+  oauth_issuer,
+  oauth_assume_pkce
+}: ServerForm): Members => ({
   oauth_client_id: oauth_client_id?.trim() ?? null,
   oauth_client_secret,
   oauth_scopes: lines(oauth_scopes.replaceAll(/[ ,]+/g, '\n')).length
     ? lines(oauth_scopes.replaceAll(/[ ,]+/g, '\n')).map((scope) => scope.trim())
     : undefined,
-  oauth_issuer: oauth_issuer.trim()
+  oauth_issuer: oauth_issuer.trim(),
+  oauth_assume_pkce: oauth_assume_pkce || undefined
 })
 
 /** Body of `PUT /servers/:name`; only what belongs to the transport is in it. */
@@ -144,6 +154,7 @@ const fields = [
   'oauth_client_id',
   'oauth_scopes',
   'oauth_issuer',
+  'oauth_assume_pkce',
   'bearer_token',
   'headers',
   'command',

@@ -20,6 +20,7 @@ const isNothing = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   value === '' ||
+  value === false ||
   (typeof value === 'object' && Object.keys(value).length === 0)
 
 const pick = (value: Members, names: readonly string[]): Record<string, unknown> =>
@@ -38,7 +39,8 @@ const byTransport: Readonly<Record<string, readonly string[]>> = {
     'oauth_client_id',
     'oauth_client_secret',
     'oauth_scopes',
-    'oauth_issuer'
+    'oauth_issuer',
+    'oauth_assume_pkce'
   ]
 }
 

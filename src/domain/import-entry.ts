@@ -18,6 +18,7 @@ export interface Registration {
   readonly oauth_client_secret?: string
   readonly oauth_scopes?: readonly string[]
   readonly oauth_issuer?: string
+  readonly oauth_assume_pkce?: boolean
 }
 
 /** What is said about an entry while it is read. */
@@ -52,6 +53,7 @@ const known = new Set<string>([
   'env',
   'headers',
   'oauth_scopes',
+  'oauth_assume_pkce',
   ...urlKeys,
   ...transportKeys,
   ...texts
@@ -87,6 +89,11 @@ function text(value: unknown, key: string, { problems }: Remarks): string | unde
   if (typeof value === 'string') return value
   problems.push(`"${key}" must be text`)
   return undefined
+}
+
+function isTrue(value: unknown, key: string, { problems }: Remarks): boolean {
+  if (isGiven(value) && typeof value !== 'boolean') problems.push(`"${key}" must be true or false`)
+  return value === true
 }
 
 const transports: Readonly<Record<string, string>> = {
@@ -152,7 +159,11 @@ export function registrationOf(value: Members, remarks: Remarks): Members {
     })
   )
   const scopes = textList(value.oauth_scopes, 'oauth_scopes', remarks)
-  const all = scopes.length > 0 ? { ...common, oauth_scopes: scopes } : common
+  const all = {
+    ...common,
+    ...(scopes.length > 0 ? { oauth_scopes: scopes } : {}),
+    ...(isTrue(value.oauth_assume_pkce, 'oauth_assume_pkce', remarks) ? { oauth_assume_pkce: true } : {})
+  }
   const command = commandOf(value, remarks)
   const url = urlKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)
   const said = transportKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)

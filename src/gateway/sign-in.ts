@@ -103,7 +103,9 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
   }
   const start = async ({ config, serverId, force, challenge, boundTo }: Wanted) => {
     const expected = config.oauth_issuer ?? boundTo
-    const found = await discover(http(config.url ?? ''), config.url ?? '', readChallenge(challenge), expected)
+    const { url: upstreamUrl = '', oauth_assume_pkce: assumesPkce = false } = config
+    const asked = readChallenge(challenge)
+    const found = await discover(http(upstreamUrl), upstreamUrl, asked, expected, assumesPkce)
     if (!found) return undefined
     const { server, resource } = found
     // neither a client's secret nor a person is led to another issuer that the upstream names (CVE-2026-104850)

@@ -27,6 +27,8 @@ export interface ServerSettings {
   readonly oauth_scopes?: readonly string[]
   /** The only authorization server that may be signed in at. */
   readonly oauth_issuer?: string
+  /** An authorization server that announces no PKCE is taken to check S256. */
+  readonly oauth_assume_pkce?: boolean
 }
 
 /** What decides which program is started, or which address is contacted with what. */

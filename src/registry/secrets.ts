@@ -11,7 +11,8 @@ const settingNames = [
   'oauth_redirect_uri',
   'oauth_client_id',
   'oauth_scopes',
-  'oauth_issuer'
+  'oauth_issuer',
+  'oauth_assume_pkce'
 ] as const
 const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as const
 

@@ -71,11 +71,19 @@ function httpMembers(input: ServerInput) {
 
 function oauthMembers(input: ServerInput) {
   const { oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes, oauth_issuer } = input
+  const oauth_assume_pkce = input.oauth_assume_pkce || undefined
   for (const [member, url] of Object.entries({ oauth_redirect_uri, oauth_issuer })) {
     const problem = url ? secureUrlProblem(url) : undefined
     if (problem) throw refuse(member, problem)
   }
-  return present({ oauth_redirect_uri, oauth_client_id, oauth_client_secret, oauth_scopes, oauth_issuer })
+  return present({
+    oauth_redirect_uri,
+    oauth_client_id,
+    oauth_client_secret,
+    oauth_scopes,
+    oauth_issuer,
+    oauth_assume_pkce
+  })
 }
 
 function stdioMembers({ command, args, env }: ServerInput) {

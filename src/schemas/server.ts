@@ -77,6 +77,13 @@ export const ServerInput = Type.Object(
           'For streamable_http: issuer of the only authorization server that a sign-in may use, compared as text; ' +
           'without it the one of the first sign-in'
       })
+    ),
+    oauth_assume_pkce: Type.Optional(
+      Type.Boolean({
+        description:
+          'For streamable_http: sign in with PKCE S256 although the metadata of the authorization server announce no PKCE. ' +
+          'Safe only if it checks S256 all the same. Absent: false'
+      })
     )
   },
   { $id: 'ServerInput', additionalProperties: false }

@@ -208,26 +208,6 @@ test('OA-05 what an upstream or authorization server says of itself must fit, or
   assert.deepEqual((await send(app, 'GET', '/servers')).body, [])
 })
 
-test('OA-06 an authorization server that does not announce PKCE with S256 is refused', async (t) => {
-  const setup = await setUp(t, { pkce: undefined })
-  for (const pkce of [undefined, ['plain'], []]) {
-    setup.as.switches.pkce = pkce
-    const { status, body } = await send(setup.app, 'POST', '/servers', registration(setup.upstream))
-    assert.deepEqual(
-      [status, body],
-      [
-        502,
-        {
-          error:
-            'server "guarded": the authorization server: does not say that it supports PKCE with S256, ' +
-            'without which a sign-in is not safe'
-        }
-      ]
-    )
-  }
-  assert.ok(setup.as.requests.every(({ path }) => path !== '/register'))
-})
-
 for (const engine of engines) {
   test(`OA-07 a sign-in that has expired cannot be completed, and is forgotten after a while (${engine})`, async (t) => {
     const env = { TOWPATH_OAUTH_SESSION_MS: '1000', TOWPATH_OAUTH_RETENTION_MS: '3000' }

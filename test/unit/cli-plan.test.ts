@@ -29,6 +29,17 @@ test('what the gateway would not keep, and what says nothing, makes no differenc
   assert.deepEqual(normalised('client', { name: 'c', access_token_ref: {} }), { name: 'c', allowed_servers: [] })
 })
 
+test('CR-F5: the switch for unannounced PKCE is configuration, and false is the same as absent', () => {
+  const server = { name: 's', transport: 'streamable_http', url: 'http://u/' }
+  const strict = normalised('server', server)
+  assert.deepEqual(normalised('server', { ...server, oauth_assume_pkce: false }), strict, 'false')
+  assert.deepEqual(
+    normalised('server', { ...server, oauth_assume_pkce: true }),
+    { ...strict, oauth_assume_pkce: true },
+    'true'
+  )
+})
+
 test('a change says what it does, and masks secrets', () => {
   assert.equal(changeOf('user', 'u', { name: 'u' }, { name: 'u' }), undefined)
   assert.equal(changeOf('user', 'u', undefined, { name: 'u' })!.action, 'create')

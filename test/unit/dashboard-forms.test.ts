@@ -20,12 +20,18 @@ const view = (transport: ServerView['transport'], config: Partial<ConfigSummary>
 test('what is stored and not shown goes back as null, which keeps it', () => {
   const remote = view('streamable_http', {
     ...{ target: 'https://a.example/mcp?key=***', header_keys: ['X-Team'], has_bearer_token: true },
-    ...{ has_oauth_client: true, has_oauth_client_secret: true, oauth_scopes: ['read', 'write'] }
+    ...{
+      has_oauth_client: true,
+      has_oauth_client_secret: true,
+      oauth_scopes: ['read', 'write'],
+      oauth_assume_pkce: true
+    }
   })
   assert.deepEqual(toUpdate(formOf(remote)), {
     ...{ transport: 'streamable_http', session_mode: 'stateful', url: null, bearer_token: null },
     ...{ headers: { 'X-Team': null }, oauth_client_id: null, oauth_client_secret: null },
-    oauth_scopes: ['read', 'write']
+    oauth_scopes: ['read', 'write'],
+    oauth_assume_pkce: true
   })
   const local = view('stdio', { command: 'npx', argument_count: 2, env_keys: ['TOKEN'] })
   assert.deepEqual(toUpdate(formOf(local)), {

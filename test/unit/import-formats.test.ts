@@ -81,7 +81,8 @@ test('a bare map, one entry without a name, a registration, and an array of thos
     oauth_client_id: 'i',
     oauth_client_secret: 's',
     oauth_redirect_uri: 'https://r.example.com/cb',
-    oauth_scopes: ['a']
+    oauth_scopes: ['a'],
+    oauth_assume_pkce: true
   }
   assert.deepEqual(good(registration), registration)
   assert.deepEqual(

@@ -61,6 +61,18 @@ test('OA-06 metadata that are not safe to use are refused, and lists that are no
   )
 })
 
+test('CR-F5: the switch stands in for an announcement of PKCE that is absent, never for one without S256', () => {
+  const { code_challenge_methods_supported: _, ...silent } = metadata
+  assert.throws(() => readServer(silent), /register with "oauth_assume_pkce": true$/, 'the refusal names the switch')
+  assert.equal(readServer(silent, true).issuer, metadata.issuer, 'with the switch')
+  for (const told of [['plain'], [], 'S256', null, {}]) {
+    const announced = { ...silent, code_challenge_methods_supported: told }
+    for (const assumes of [false, true]) {
+      assert.throws(() => readServer(announced, assumes), UpstreamFailure, JSON.stringify([told, assumes]))
+    }
+  }
+})
+
 test('a client authenticates as its server supports it, with id and secret encoded as the form has it', async () => {
   const sent: { headers: Readonly<Record<string, string>>; form: URLSearchParams }[] = []
   const http: OAuthHttp = {

@@ -168,6 +168,15 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
         value={form.oauth_issuer}
         onInput={(oauth_issuer) => onChange({ oauth_issuer })}
       />
+      <label class="check wide">
+        <input
+          type="checkbox"
+          class="cb"
+          checked={form.oauth_assume_pkce}
+          onChange={(event) => onChange({ oauth_assume_pkce: event.currentTarget.checked })}
+        />
+        The authorization server checks PKCE with S256 although it does not announce it
+      </label>
     </div>
   </details>
 )

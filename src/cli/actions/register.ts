@@ -20,6 +20,7 @@ interface Flags {
   readonly bearerTokenStdin?: boolean
   readonly bearerToken?: string
   readonly sessionMode?: string
+  readonly oauthAssumePkce?: boolean
   readonly conf?: string
   readonly force?: boolean
   readonly browser: boolean
@@ -35,7 +36,8 @@ const own = [
   'env',
   'bearerToken',
   'bearerTokenStdin',
-  'sessionMode'
+  'sessionMode',
+  'oauthAssumePkce'
 ] as const
 
 function headersOf(given: readonly string[]): [string, string][] {
@@ -81,6 +83,7 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
     transport: transportFor(flags, command),
     ...(flags.description === undefined ? {} : { description: flags.description }),
     ...(flags.sessionMode === undefined ? {} : { session_mode: flags.sessionMode }),
+    ...(flags.oauthAssumePkce ? { oauth_assume_pkce: true } : {}),
     ...(isUrl ? { url: flags.url } : { command: executable, args: rest }),
     ...(flags.header ? { headers: Object.fromEntries(headersOf(flags.header)) } : {}),
     ...(flags.env ? { env: Object.fromEntries(envOf(flags.env)) } : {})

@@ -20,6 +20,7 @@ export function addServers(program: Command, run: Runner): void {
     .option('--bearer-token-stdin', 'read the token that is sent upstream from stdin')
     .option('--bearer-token <token>', 'the same on the command line, where other users of the machine can see it')
     .option('--session-mode <mode>', 'stateless or stateful')
+    .option('--oauth-assume-pkce', 'sign in with PKCE S256 where the authorization server does not announce it')
     .option('-c, --conf <file>', 'JSON or YAML: one registration, an array of them, a folder, or - for stdin')
     .option('--force', 'replace a server of the same name')
     .option('--no-browser', 'for a sign-in at the server print the URL alone')

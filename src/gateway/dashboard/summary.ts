@@ -6,7 +6,7 @@ type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'>
 
 /** The configuration as anybody may see it: names of what is secret, and no value (contract 4.6). */
 export function summaryOf({ transport, session_mode, settings }: Configured, secrets: ServerSecrets): ConfigSummary {
-  const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer } = settings
+  const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer, oauth_assume_pkce } = settings
   if (transport === 'stdio') {
     const env_keys = Object.keys(secrets.env ?? {})
     return { kind: 'stdio', command, argument_count: args.length, env_keys, session_mode }
@@ -20,6 +20,7 @@ export function summaryOf({ transport, session_mode, settings }: Configured, sec
     has_oauth_client: oauth_client_id !== undefined,
     has_oauth_client_secret: secrets.oauth_client_secret !== undefined,
     ...(oauth_scopes ? { oauth_scopes: [...oauth_scopes] } : {}),
-    ...(oauth_issuer === undefined ? {} : { oauth_issuer })
+    ...(oauth_issuer === undefined ? {} : { oauth_issuer }),
+    ...(oauth_assume_pkce ? { oauth_assume_pkce } : {})
   }
 }

@@ -32,6 +32,7 @@ type Metadata = Readonly<Record<string, unknown>>
 
 const RESOURCE = 'the resource metadata of the upstream'
 const SERVER = 'the authorization server'
+const ASSUME = '"oauth_assume_pkce": true'
 const INSIDE = 'lies where the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
 
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
@@ -107,12 +108,21 @@ function required(metadata: Metadata, name: string): string {
   return url
 }
 
-/** Throws UpstreamFailure where the authorization server cannot be used, or not safely. */
-export function readServer(metadata: Metadata): AuthorizationServer {
+/** Servers that say nothing may check S256 all the same, as Entra ID does; only an administrator can know that. */
+function checkPkce({ code_challenge_methods_supported: told }: Metadata, isAssumed: boolean): void {
+  if (told === undefined ? isAssumed : texts(told)?.includes('S256')) return
+  const problem = told === undefined ? 'does not announce PKCE with S256' : 'announces PKCE without S256'
+  const advice = told === undefined ? `: if its documentation says that it checks S256, register with ${ASSUME}` : ''
+  throw bad(`${SERVER}: ${problem}, without which a sign-in is not safe${advice}`)
+}
+
+/**
+ * Throws UpstreamFailure where the authorization server cannot be used, or not safely. `assumesPkce`: one that announces no
+ * PKCE at all is taken to check S256.
+ */
+export function readServer(metadata: Metadata, assumesPkce = false): AuthorizationServer {
   const lacks = (name: string, value: string) => texts(metadata[name])?.includes(value) === false
-  if (!texts(metadata.code_challenge_methods_supported)?.includes('S256')) {
-    throw bad(`${SERVER}: does not say that it supports PKCE with S256, without which a sign-in is not safe`)
-  }
+  checkPkce(metadata, assumesPkce)
   if (lacks('response_types_supported', 'code') || lacks('grant_types_supported', 'authorization_code')) {
     throw bad(`${SERVER}: does not support authorization codes`)
   }
@@ -126,12 +136,16 @@ export function readServer(metadata: Metadata): AuthorizationServer {
   }
 }
 
-async function findServer(http: OAuthHttp, issuer: string): Promise<AuthorizationServer | undefined> {
+async function findServer(
+  http: OAuthHttp,
+  issuer: string,
+  assumesPkce: boolean
+): Promise<AuthorizationServer | undefined> {
   for (const url of serverCandidates(new URL(issuer))) {
     const { status, body } = await http.get(url, SERVER)
     if (status !== 200 || typeof body?.issuer !== 'string') continue
     if (!isSameIssuer(body.issuer, issuer)) throw bad(`${SERVER}: calls itself by another name than the upstream does`)
-    return readServer(body)
+    return readServer(body, assumesPkce)
   }
   return undefined
 }
@@ -139,13 +153,14 @@ async function findServer(http: OAuthHttp, issuer: string): Promise<Authorizatio
 /**
  * Finds the authorization server of an upstream that answered 401, undefined where nothing describes one. Without resource
  * metadata it is looked for at the upstream's own origin, as revision 2025-03-26 has it. Of several that the upstream names
- * the `expected` issuer is taken, else the first. Rejects with UpstreamFailure.
+ * the `expected` issuer is taken, else the first. `assumesPkce` is that of `readServer`. Rejects with UpstreamFailure.
  */
 export async function discover(
   http: OAuthHttp,
   url: string,
   challenge: Challenge,
-  expected: string | null = null
+  expected: string | null,
+  assumesPkce: boolean
 ): Promise<Discovered | undefined> {
   const upstream = new URL(url)
   const metadata = await findResource(http, upstream, challenge)
@@ -154,7 +169,7 @@ export async function discover(
   if (issuer !== undefined && secureUrlProblem(issuer)) {
     throw bad(`${RESOURCE}: names an authorization server that ${secureUrlProblem(issuer)}`)
   }
-  const server = await findServer(http, issuer ?? upstream.origin)
+  const server = await findServer(http, issuer ?? upstream.origin, assumesPkce)
   if (!server && issuer !== undefined) throw bad(`${SERVER}: has no metadata`)
   if (!server) return undefined
   // the browser of whoever signs in is not sent inside either

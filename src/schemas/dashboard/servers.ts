@@ -17,7 +17,8 @@ export const ConfigSummary = Type.Object({
   has_oauth_client: Type.Optional(Type.Boolean({ description: 'An OAuth client id is configured' })),
   has_oauth_client_secret: Type.Optional(Type.Boolean()),
   oauth_scopes: Type.Optional(Type.Array(Type.String())),
-  oauth_issuer: Type.Optional(Type.String({ description: 'The authorization server that is pinned' }))
+  oauth_issuer: Type.Optional(Type.String({ description: 'The authorization server that is pinned' })),
+  oauth_assume_pkce: Type.Optional(Type.Boolean({ description: 'A sign-in needs no announcement of PKCE' }))
 })
 export type ConfigSummary = Static<typeof ConfigSummary>
 
@@ -91,7 +92,15 @@ export type ServerDetails = Static<typeof ServerDetails>
 export type ServerCreation = ServerInput
 export const ServerCreation = ServerInput
 
-const { name: _name, transport, description, session_mode, oauth_redirect_uri, oauth_issuer } = ServerInput.properties
+const {
+  name: _name,
+  transport,
+  description,
+  session_mode,
+  oauth_redirect_uri,
+  oauth_issuer,
+  oauth_assume_pkce
+} = ServerInput.properties
 const Kept = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
 const KeptMap = (description: string) =>
@@ -125,7 +134,8 @@ export const ServerUpdate = Type.Object(
     oauth_client_id: Kept(Text(), 'null: as it is stored'),
     oauth_client_secret: Kept(Text(), 'null: as it is stored'),
     oauth_scopes: Type.Optional(TextList({ maxItems: 100 })),
-    oauth_issuer
+    oauth_issuer,
+    oauth_assume_pkce
   },
   { additionalProperties: false }
 )
