@@ -6,6 +6,7 @@ import type { Cli } from './cli.ts'
 import { Failure } from './failure.ts'
 import { KINDS } from './kinds.ts'
 import type { Records } from './records.ts'
+import { withoutSpellings } from './spellings.ts'
 
 /** Undefined in development mode, which has no clients and users. */
 export async function listPrincipals<K extends 'client' | 'user'>(
@@ -13,7 +14,8 @@ export async function listPrincipals<K extends 'client' | 'user'>(
   kind: K
 ): Promise<readonly Records[K][] | undefined> {
   try {
-    return (await cli.api.get<readonly Records[K][]>(KINDS[kind].path)).body
+    const { body } = await cli.api.get<readonly Records[K][]>(KINDS[kind].path)
+    return body.map(withoutSpellings)
   } catch (error) {
     if (error instanceof Failure && /only in enterprise mode/.test(error.message)) return undefined
     throw error

@@ -1,6 +1,7 @@
 import type { Views } from './cli.ts'
 import type { KindName } from './kinds.ts'
 import { COLUMNS, labelOf, type Column, type Records } from './records.ts'
+import { withoutSpellings } from './spellings.ts'
 import { details, table } from './table.ts'
 
 function tableOf<T>(columns: readonly Column<T>[], rows: readonly T[], isWide: boolean, width: number | undefined) {
@@ -30,7 +31,8 @@ const shown = (value: unknown): string | undefined => {
 
 /** One record, all its members. */
 export const recordView = (record: object, name = (record as { name?: string }).name ?? ''): Views => ({
-  table: () => details(Object.entries(record).map(([key, value]) => [key.replaceAll('_', ' '), shown(value)])),
+  table: () =>
+    details(Object.entries(withoutSpellings(record)).map(([key, value]) => [key.replaceAll('_', ' '), shown(value)])),
   names: () => [name]
 })
 

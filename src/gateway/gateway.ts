@@ -204,7 +204,7 @@ export interface Gateway {
   /** 400 names every tool and server that does not exist; 409. */
   createGroup(caller: Caller, config: GroupConfig): Promise<GroupRecord>
   /** The whole configuration of the group of that name; what it named before may be missing. 400, 404. */
-  replaceGroup(caller: Caller, config: GroupConfig): Promise<GroupRecord>
+  replaceGroup(caller: Caller, config: GroupConfig): Promise<{ before: GroupRecord; after: GroupRecord }>
   /** Its open sessions and streams end. 404. */
   removeGroup(caller: Caller, name: string): Promise<void>
   /** Qualified names of the tools that the group's endpoint lists now, in its order; 404. */

@@ -76,8 +76,9 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
       const { stored } = find(config.name)
       checkBare(config)
       checkNames(catalog(), config, stored)
-      await registry.write(changeBy(caller, 'tool_group.replace', config.name), (tx) => tx.groups.replace(config))
-      return record(config)
+      const by = changeBy(caller, 'tool_group.replace', config.name)
+      const before = await registry.write(by, (tx) => tx.groups.replace(config))
+      return { before: record(before), after: record(config) }
     },
 
     async removeGroup(caller, name) {

@@ -47,18 +47,21 @@ export function createGroups({ db, version, touch }: WriteContext) {
     },
 
     /** The whole configuration of the group of that name. Nothing is written when nothing differs. */
-    async replace(config: GroupConfig): Promise<void> {
+    /** The configuration that it had before. */
+    async replace(config: GroupConfig): Promise<GroupConfig> {
       const { name } = config
       const before = await db.selectFrom('tool_groups').select(configured).where('name', '=', name).executeTakeFirst()
       if (!before) throw notFound('tool group', name)
       const columns = toColumns(config)
-      if (configured.every((column) => before[column] === columns[column])) return
+      const replaced = { name, ...fromColumns(before) }
+      if (configured.every((column) => before[column] === columns[column])) return replaced
       await db
         .updateTable('tool_groups')
         .set({ ...columns, revision: version })
         .where('name', '=', name)
         .execute()
       touch({ before: fromColumns(before), after: membersOf(config) })
+      return replaced
     },
 
     async remove(name: string): Promise<void> {

@@ -4,6 +4,7 @@ import { invalid } from '../errors.ts'
 import { callerOf } from '../plugins/auth.ts'
 import { Client, ClientInput, ClientPatch, IssuedClient } from '../schemas/principal.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
+import { allowedOf, withAllowList } from './mcpjungle.ts'
 
 const tags = ['clients']
 const params = NameParam
@@ -26,7 +27,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(Client)) }
       }
     },
-    (request) => gateway.clients(callerOf(request))
+    (request) => gateway.clients(callerOf(request)).map(withAllowList)
   )
 
   app.get(
@@ -41,7 +42,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Client), ...failures(404) }
       }
     },
-    (request) => gateway.client(callerOf(request), request.params.name)
+    (request) => withAllowList(gateway.client(callerOf(request), request.params.name))
   )
 
   app.post(
@@ -57,9 +58,9 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) => {
-      const { name, description, allowed_servers = [], access_token } = request.body
-      const client = { name, description: description || null, allowed_servers: once(allowed_servers) }
-      return reply.code(201).send(await gateway.createClient(callerOf(request), client, access_token))
+      const { name, description, access_token } = request.body
+      const client = { name, description: description || null, allowed_servers: once(allowedOf(request.body) ?? []) }
+      return reply.code(201).send(withAllowList(await gateway.createClient(callerOf(request), client, access_token)))
     }
   )
 
@@ -77,15 +78,19 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(Client), ...failures(404, 409) }
       }
     },
-    (request) => {
+    async (request) => {
       const { name } = request.params
-      const { name: given = name, description, allowed_servers, access_token } = request.body
+      const { name: given = name, description, access_token, is_custom_access_token } = request.body
+      const allowed_servers = allowedOf(request.body)
+      // MCPJungle's client sends all members to change the token alone, the description empty
+      const isKept = description === undefined || (description === '' && is_custom_access_token !== undefined)
       if (given !== name) throw invalid('"name" must be the name in the path: a client keeps its name')
-      return gateway.changeClient(callerOf(request), name, {
-        ...(description === undefined ? {} : { description: description || null }),
+      const changed = await gateway.changeClient(callerOf(request), name, {
+        ...(isKept ? {} : { description: description || null }),
         ...(allowed_servers === undefined ? {} : { allowed_servers: once(allowed_servers) }),
         access_token
       })
+      return withAllowList(changed)
     }
   )
 

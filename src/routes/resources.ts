@@ -63,6 +63,21 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
   )
 
   app.post(
+    '/resources/get',
+    {
+      config,
+      schema: {
+        tags,
+        operationId: 'getResourceByBody',
+        summary: 'One resource, as MCPJungle asks for it',
+        body: ref(ResourceRead),
+        response: { 200: ref(Resource), ...failures(404) }
+      }
+    },
+    async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'resource', request.body.uri))
+  )
+
+  app.post(
     '/resources/read',
     {
       config,

@@ -7,6 +7,7 @@ import {
   AuthorizationRequired,
   ForceQuery,
   Refresh,
+  RegisteredServer,
   Server,
   ServerInput,
   ServerState,
@@ -14,6 +15,7 @@ import {
   ServerSwitchesPatch
 } from '../schemas/server.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
+import { withServer } from './mcpjungle.ts'
 import { toServerConfig } from './server-config.ts'
 
 const tags = ['servers']
@@ -61,13 +63,13 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         description: 'It is stored only after it has answered and its lists have been read.',
         querystring: ForceQuery,
         body: ref(ServerInput),
-        response: { 201: ref(Server), 202: signIn, ...failures(409, 502, 504) }
+        response: { 201: ref(RegisteredServer), 202: signIn, ...failures(409, 502, 504) }
       }
     },
     async (request, reply) => {
       const { force = false } = request.query
       const done = await gateway.register(callerOf(request), toServerConfig(request.body), { force })
-      return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(201).send(done)
+      return 'authorization_required' in done ? reply.code(202).send(done) : reply.code(201).send(withServer(done))
     }
   )
 

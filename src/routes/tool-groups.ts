@@ -6,6 +6,7 @@ import { callerOf } from '../plugins/auth.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
 import {
   EffectiveTools,
+  ReplacedToolGroup,
   ToolGroup,
   ToolGroupDetails,
   ToolGroupInput,
@@ -104,12 +105,13 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         description: 'Open sessions have the new tools at once. Names that the group held before may be missing.',
         params,
         body: ref(ToolGroupReplacement),
-        response: { 200: ref(ToolGroupDetails), ...failures(404) }
+        response: { 200: ref(ReplacedToolGroup), ...failures(404) }
       }
     },
     async (request) => {
       const config = toReplacement(request.params.name, request.body)
-      return details(request, await gateway.replaceGroup(callerOf(request), config))
+      const { before, after } = await gateway.replaceGroup(callerOf(request), config)
+      return { ...details(request, after), old: before, new: after }
     }
   )
 

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
-import { AuthorizationAnswer, AuthorizationSession, Server } from '../schemas/server.ts'
+import { AuthorizationAnswer, AuthorizationSession, RegisteredServer } from '../schemas/server.ts'
 import { failures, ref, Text } from '../schemas/shared.ts'
+import { withServer } from './mcpjungle.ts'
 
 const tags = ['servers']
 const config = { access: 'admin' } as const
@@ -36,13 +37,13 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Goes on with the registration or replacement that asked for it.',
         params,
         body: ref(AuthorizationAnswer),
-        response: { 201: ref(Server), ...failures(404, 409, 502, 504) }
+        response: { 201: ref(RegisteredServer), ...failures(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {
       const { id } = request.params
       const server = await app.gateway.completeAuthorization(callerOf(request), { id, ...request.body })
-      return reply.code(201).send(server)
+      return reply.code(201).send(withServer(server))
     }
   )
 }

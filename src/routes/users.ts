@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { IssuedUser, TokenInput, User, UserInput } from '../schemas/principal.ts'
 import { failures, NameParam, ref } from '../schemas/shared.ts'
+import { nameOf, withUsername } from './mcpjungle.ts'
 
 const tags = ['users']
 const params = NameParam
@@ -23,7 +24,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(User)) }
       }
     },
-    (request) => gateway.users(callerOf(request))
+    (request) => gateway.users(callerOf(request)).map(withUsername)
   )
 
   app.get(
@@ -39,7 +40,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
     },
     (request) => {
       const { name, kind } = callerOf(request)
-      return { name, role: kind as 'admin' | 'user' }
+      return withUsername({ name, role: kind as 'admin' | 'user' })
     }
   )
 
@@ -56,8 +57,9 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) => {
-      const { name, role = 'user', access_token } = request.body
-      return reply.code(201).send(await gateway.createUser(callerOf(request), { name, role }, access_token))
+      const { role = 'user', access_token } = request.body
+      const user = { name: nameOf(request.body), role }
+      return reply.code(201).send(withUsername(await gateway.createUser(callerOf(request), user, access_token)))
     }
   )
 
@@ -75,7 +77,10 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(IssuedUser), ...failures(404, 409) }
       }
     },
-    (request) => gateway.rotateUser(callerOf(request), request.params.name, request.body.access_token)
+    async (request) => {
+      const name = nameOf(request.body, request.params.name)
+      return withUsername(await gateway.rotateUser(callerOf(request), name, request.body.access_token))
+    }
   )
 
   app.delete(

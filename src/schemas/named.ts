@@ -22,6 +22,7 @@ import {
   AuthorizationRequired,
   AuthorizationSession,
   Refresh,
+  RegisteredServer,
   Server,
   ServerInput,
   ServerState,
@@ -31,7 +32,14 @@ import {
 import { ErrorBody } from './shared.ts'
 import { Stats } from './stats.ts'
 import { Health, Metadata } from './system.ts'
-import { EffectiveTools, ToolGroup, ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from './tool-group.ts'
+import {
+  EffectiveTools,
+  ReplacedToolGroup,
+  ToolGroup,
+  ToolGroupDetails,
+  ToolGroupInput,
+  ToolGroupReplacement
+} from './tool-group.ts'
 import { Tool, ToolCall, ToolResult } from './tool.ts'
 
 /** Every schema with a name: what the OpenAPI document lists under `components`. */
@@ -41,6 +49,7 @@ export const namedSchemas: readonly TSchema[] = [
   Metadata,
   LeftOutItem,
   Server,
+  RegisteredServer,
   ServerInput,
   ServerState,
   ServerSwitches,
@@ -63,6 +72,7 @@ export const namedSchemas: readonly TSchema[] = [
   ToolGroupDetails,
   ToolGroupInput,
   ToolGroupReplacement,
+  ReplacedToolGroup,
   EffectiveTools,
   AuditEntry,
   AuditPage,

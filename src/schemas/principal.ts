@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { StringEnum, Text, TextList } from './shared.ts'
+import { spellingOf, StringEnum, Text, TextList } from './shared.ts'
 
 const Name = Type.String({ format: 'name', description: '`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`' })
 
@@ -19,20 +19,40 @@ export const Initialized = Type.Object(
   { $id: 'Initialized' }
 )
 
-export const User = Type.Object({ name: Type.String(), role: StringEnum(roles) }, { $id: 'User' })
+const user = { name: Type.String(), username: Type.String(spellingOf('name')), role: StringEnum(roles) }
+
+export const User = Type.Object(user, { $id: 'User' })
+
+const Spelled = Type.Optional(Type.String({ format: 'name', description: "`name` in MCPJungle's spelling" }))
 
 /** Contract 2.9; `access_token_ref` is for the command line, which reads the file or variable itself. */
 export const UserInput = Type.Object(
-  { name: Name, access_token: OwnToken, role: Type.Optional(StringEnum(roles, { default: 'user' })) },
-  { $id: 'UserInput', additionalProperties: false }
+  {
+    name: Type.Optional(Name),
+    username: Spelled,
+    access_token: OwnToken,
+    role: Type.Optional(StringEnum(roles, { default: 'user' }))
+  },
+  { $id: 'UserInput', additionalProperties: false, description: '`name` or `username` is required.' }
 )
 
-export const IssuedUser = Type.Object(
-  { name: Type.String(), role: StringEnum(roles), access_token: IssuedToken },
-  { $id: 'IssuedUser' }
+export const IssuedUser = Type.Object({ ...user, access_token: IssuedToken }, { $id: 'IssuedUser' })
+
+const PathName = Type.Optional(Text({ description: 'If given, the name in the path' }))
+
+export const TokenInput = Type.Object(
+  { name: PathName, username: PathName, access_token: OwnToken },
+  { $id: 'TokenInput', additionalProperties: false }
 )
 
-export const TokenInput = Type.Object({ access_token: OwnToken }, { $id: 'TokenInput', additionalProperties: false })
+const AllowList = Type.Optional(
+  Type.Unsafe<readonly string[] | null>({
+    ...TextList(),
+    type: ['array', 'null'],
+    description: "`allowed_servers` in MCPJungle's spelling; null: absent"
+  })
+)
+const IsCustom = (description: string) => Type.Optional(Type.Boolean({ description }))
 
 const configuration = {
   description: Type.Optional(Text({ maxLength: 65_536 })),
@@ -45,17 +65,27 @@ const configuration = {
 
 /** Contract 2.8. */
 export const ClientInput = Type.Object(
-  { name: Name, ...configuration, access_token: OwnToken },
+  {
+    name: Name,
+    ...configuration,
+    allow_list: AllowList,
+    access_token: OwnToken,
+    is_custom_access_token: IsCustom('Sent by MCPJungle: true needs `access_token`')
+  },
   { $id: 'ClientInput', additionalProperties: false }
 )
 
 export const ClientPatch = Type.Object(
   {
-    name: Type.Optional(Text({ description: 'If given, the name in the path' })),
+    name: PathName,
     ...configuration,
     allowed_servers: Type.Optional(TextList({ description: 'The whole list; absent: it stays as it is' })),
+    allow_list: AllowList,
     access_token: Type.Optional(
       Type.String({ format: 'token', description: 'Takes the place of the token; absent: the token stays' })
+    ),
+    is_custom_access_token: IsCustom(
+      'Sent by MCPJungle, which changes the token alone: true needs `access_token`, and an empty `description` stays as it is'
     )
   },
   { $id: 'ClientPatch', additionalProperties: false }
@@ -65,7 +95,8 @@ export type ClientPatch = Static<typeof ClientPatch>
 const record = {
   name: Type.String(),
   description: Type.Optional(Type.String()),
-  allowed_servers: Type.Unsafe<readonly string[]>(Type.Array(Type.String()))
+  allowed_servers: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+  allow_list: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), spellingOf('allowed_servers')))
 }
 
 export const Client = Type.Object(record, { $id: 'Client' })

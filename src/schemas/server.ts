@@ -44,6 +44,12 @@ export const Server = Type.Object(
   { $id: 'Server' }
 )
 
+/** The answer to a registration. */
+export const RegisteredServer = Type.Object(
+  { ...Server.properties, server: { ...ref(Server), description: 'The same, as MCPJungle answers it' } },
+  { $id: 'RegisteredServer' }
+)
+
 /** Contract 2.2. Rules that depend on the transport are in `routes/server-config.ts`. */
 export const ServerInput = Type.Object(
   {

@@ -76,6 +76,9 @@ export const failures = <const S extends readonly Failure[]>(...statuses: S) =>
     [K in S[number]]: TUnsafe<Static<typeof ErrorBody>>
   }
 
+/** Beside a member of the contract: the name that MCPJungle's own client has for it. */
+export const spellingOf = (member: string) => ({ description: `\`${member}\` in MCPJungle's spelling` })
+
 /** Path parameter. What is not a valid name is the name of nothing: 404, not 400. */
 export const NameParam = Type.Object({ name: Text({ minLength: 1 }) })
 

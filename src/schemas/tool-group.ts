@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { StringEnum, Text, TextList } from './shared.ts'
+import { ref, StringEnum, Text, TextList } from './shared.ts'
 
 const Names = (description: string, maxItems = 10_000) => Type.Optional(TextList({ maxItems, description }))
 
@@ -63,6 +63,16 @@ export const ToolGroupDetails = Type.Object(
     sse_message_endpoint: Type.String()
   },
   { $id: 'ToolGroupDetails' }
+)
+
+/** The answer to a replacement. */
+export const ReplacedToolGroup = Type.Object(
+  {
+    ...ToolGroupDetails.properties,
+    old: { ...ref(ToolGroup), description: 'The group as it was' },
+    new: { ...ref(ToolGroup), description: 'The group as it is, as MCPJungle answers it' }
+  },
+  { $id: 'ReplacedToolGroup' }
 )
 
 export const EffectiveTools = Type.Object(

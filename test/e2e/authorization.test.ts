@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { addUpstream, skip, startEnterprise } from './enterprise.ts'
+import { addUpstream, skip, startEnterprise, userRecord } from './enterprise.ts'
 import { root } from './harness.ts'
 
 interface Document {
@@ -73,6 +73,6 @@ test('what a user may do is what the contract lists, and no more', { skip }, asy
       ['resources/read', { uri: 'fixture://note' }]
     ]
     for (const [path, body] of uses) assert.equal((await user.post(`/api/v0/${path}`, body)).status, 200, path)
-    assert.deepEqual((await user.get('/api/v0/users/whoami')).body, { name: 'user', role: 'user' })
+    assert.deepEqual((await user.get('/api/v0/users/whoami')).body, userRecord('user'))
   })
 })

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { later } from '../store.ts'
 import { commandLine, type CommandLine } from './cli.ts'
-import { skip, startEmpty } from './enterprise.ts'
+import { clientRecord, skip, startEmpty, userRecord } from './enterprise.ts'
 
 const configOf = async ({ home }: CommandLine) => parse(await readFile(join(home, '.towpath.conf'), 'utf8'))
 
@@ -44,7 +44,7 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
     JSON.stringify({ name: 'ci', allowed_servers: ['alpha'], access_token_ref: { file: join(admin.home, 'token') } })
   )
   const client = await admin(['create', 'mcp-client', '-c', file, '--json'])
-  assert.deepEqual(client.json, { name: 'ci', allowed_servers: ['alpha'] }, client.err)
+  assert.deepEqual(client.json, clientRecord('ci', ['alpha']), client.err)
   await writeFile(file, JSON.stringify({ name: 'env', access_token_ref: { env: 'CLIENT_TOKEN' } }))
   assert.equal((await admin(['create', 'mcp-client', '-c', file])).code, 2)
   assert.equal((await admin(['create', 'mcp-client', '-c', file], { env: { CLIENT_TOKEN: 'e'.repeat(20) } })).code, 0)
@@ -60,8 +60,8 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
   assert.equal((await admin(['delete', 'mcp-client', 'mad'])).code, 3)
 
   const created = await admin(['create', 'user', 'dev', '--access-token-stdin', '--json'], { input: 'd'.repeat(20) })
-  assert.deepEqual(created.json, { name: 'dev', role: 'user' })
-  assert.deepEqual((await admin(['get', 'user', 'dev', '--json'])).json, { name: 'dev', role: 'user' })
+  assert.deepEqual(created.json, userRecord('dev'))
+  assert.deepEqual((await admin(['get', 'user', 'dev', '--json'])).json, userRecord('dev'))
   assert.equal((await admin(['get', 'user', 'dve'])).code, 3)
 
   assert.equal((await user(['list', 'tools'])).code, 4)
@@ -69,7 +69,7 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
   assert.equal(wrong.code, 4)
   await assert.rejects(configOf(user), /ENOENT/)
   const signedIn = await user(['login', '--token-stdin', '--json'], { input: `${'d'.repeat(20)}\n` })
-  assert.deepEqual(signedIn.json, { name: 'dev', role: 'user' }, signedIn.err)
+  assert.deepEqual(signedIn.json, userRecord('dev'), signedIn.err)
   assert.deepEqual(await configOf(user), { access_token: 'd'.repeat(20) })
   assert.equal((await user(['invoke', 'alpha__echo'])).code, 0)
   assert.equal((await user(['disable', 'server', 'alpha'])).code, 4)

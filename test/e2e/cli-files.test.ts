@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { later } from '../store.ts'
 import { commandLine, type CommandLine } from './cli.ts'
-import { skip, startEnterprise } from './enterprise.ts'
+import { skip, startEnterprise, userRecord } from './enterprise.ts'
 import { startGateway } from './harness.ts'
 
 /** Every file of a folder and its text. */
@@ -399,7 +399,7 @@ test('clients and users are exported and applied too, tokens by reference, in en
       assert.equal(applied.code, 0, applied.err)
       for (const token of Object.values(tokens)) assert.equal((applied.out + applied.err).includes(token), false)
       assert.deepEqual((await exportTo(cli, 'second')).files, files)
-      assert.deepEqual((await as(tokens.user).get('/api/v0/users/whoami')).body, { name: 'user', role: 'user' })
+      assert.deepEqual((await as(tokens.user).get('/api/v0/users/whoami')).body, userRecord('user'))
       await as(tokens.cliA).initialize()
       assert.equal((await cli(['apply', '-f', folder, '-q'], { env: own })).out, '')
     }

@@ -129,6 +129,17 @@ async function create(admin: Actor, path: string, body: object): Promise<string>
 export const createUser = (admin: Actor, body: object) => create(admin, '/api/v0/users', body)
 export const createClient = (admin: Actor, body: object) => create(admin, '/api/v0/clients', body)
 
+/** A user as answers show it: the name in both spellings. */
+export const userRecord = (name: string, role = 'user') => ({ name, username: name, role })
+
+/** A client as answers show it: the allow list in both spellings. */
+export const clientRecord = (name: string, allowed_servers: readonly string[], more: object = {}) => ({
+  name,
+  ...more,
+  allowed_servers,
+  allow_list: allowed_servers
+})
+
 async function createPrincipals(admin: Actor): Promise<Omit<Tokens, 'admin'>> {
   const client = (name: string, more: object = {}) => createClient(admin, { name, ...more })
   return {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { freshDatabase, tempDir } from '../store.ts'
-import { actorAt, initialize, key, skip, startEmpty } from './enterprise.ts'
+import { actorAt, initialize, key, skip, startEmpty, userRecord } from './enterprise.ts'
 import { startGateway } from './harness.ts'
 import { until } from '../until.ts'
 
@@ -19,7 +19,7 @@ test('AN-10 the first POST /init makes an administrator, every other one is refu
   assert.equal(first.headers.get('cache-control'), 'no-store')
   const admin = actorAt(t, gateway.url, token)
   assert.equal((await admin.get('/api/v0/server_configs')).status, 200)
-  assert.deepEqual((await admin.get('/api/v0/users/whoami')).body, { name: 'admin', role: 'admin' })
+  assert.deepEqual((await admin.get('/api/v0/users/whoami')).body, userRecord('admin', 'admin'))
   const second = await gateway.post('/init')
   assert.deepEqual([second.status, second.body], [409, refused])
   assert.equal(gateway.output().includes(token), false)

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   actorAt,
+  clientRecord,
   createClient,
   createUser,
   initialize,
   registerAs,
   skip,
   startEmpty,
-  startEnterprise
+  startEnterprise,
+  userRecord
 } from './enterprise.ts'
 import { startRecorder } from '../fixtures/http/recorder.ts'
 import { later } from '../store.ts'
@@ -29,7 +31,7 @@ test('AN-16 a token belongs to one user or client', { skip }, async (t) => {
     assert.deepEqual([answer.status, answer.body], [409, taken], `${method} ${path}`)
     assert.equal(answer.text.includes(token), false)
   }
-  assert.deepEqual((await as(token).get('/api/v0/users/whoami')).body, { name: 'u1', role: 'user' })
+  assert.deepEqual((await as(token).get('/api/v0/users/whoami')).body, userRecord('u1'))
   assert.equal((await as('another-of-the-test').modern('tools/list')).status, 200)
   for (const path of ['/api/v0/users', '/api/v0/clients']) {
     const names = (await admin.get(path)).body.map(({ name }: { name: string }) => name) as string[]
@@ -65,9 +67,9 @@ test('SE-13 a token is shown to whoever made it, once, and is nowhere listed', {
     made.map(({ status, headers }) => [status, headers.get('cache-control')]),
     Array(3).fill([201, 'no-store'])
   )
-  assert.deepEqual({ ...ann, access_token: '' }, { name: 'ann', role: 'user', access_token: '' })
-  assert.deepEqual(bob, { name: 'bob', role: 'admin', access_token: 'chosen-for-bob-by-test' })
-  const client = { name: 'app', description: 'an agent', allowed_servers: ['a', 'b'] }
+  assert.deepEqual({ ...ann, access_token: '' }, { ...userRecord('ann'), access_token: '' })
+  assert.deepEqual(bob, { ...userRecord('bob', 'admin'), access_token: 'chosen-for-bob-by-test' })
+  const client = clientRecord('app', ['a', 'b'], { description: 'an agent' })
   assert.deepEqual({ ...app, access_token: '' }, { ...client, access_token: '' })
   for (const { access_token } of [ann, app]) assert.match(access_token, /^twp_[\w-]{43}$/)
   const rotated = await admin.put('/api/v0/users/ann', {})
@@ -79,11 +81,7 @@ test('SE-13 a token is shown to whoever made it, once, and is nowhere listed', {
   const changed = await admin.put('/api/v0/clients/app', { access_token: 'chosen-for-app-by-test' })
   assert.deepEqual([changed.status, changed.body], [200, client])
 
-  const users = [
-    { name: 'admin', role: 'admin' },
-    { name: 'ann', role: 'user' },
-    { name: 'bob', role: 'admin' }
-  ]
+  const users = [userRecord('admin', 'admin'), userRecord('ann'), userRecord('bob', 'admin')]
   const reads: [path: string, body: unknown][] = [
     ['/api/v0/users', users],
     ['/api/v0/users/whoami', users[0]],
@@ -160,7 +158,7 @@ test('users and clients are made of what is documented, and of nothing else', { 
   assert.deepEqual((await admin.post('/api/v0/clients', { name: 'cli-a' })).body, {
     error: 'client "cli-a" already exists'
   })
-  assert.deepEqual((await admin.get('/api/v0/clients/cli-a')).body, { name: 'cli-a', allowed_servers: ['alpha'] })
+  assert.deepEqual((await admin.get('/api/v0/clients/cli-a')).body, clientRecord('cli-a', ['alpha']))
 })
 
 test('one administrator always stays, also when several are removed at once', { skip }, async (t) => {
@@ -184,14 +182,11 @@ test('one administrator always stays, also when several are removed at once', { 
 test('AZ-07 a client that changes keeps what its change does not name', { skip }, async (t) => {
   const { admin } = await startEnterprise(t)
   const put = async (body: object) => (await admin.put('/api/v0/clients/cli-a', body)).body
-  assert.deepEqual(await put({ description: 'd' }), { name: 'cli-a', description: 'd', allowed_servers: ['alpha'] })
-  assert.deepEqual(await put({ name: 'cli-a', allowed_servers: [] }), {
-    name: 'cli-a',
-    description: 'd',
-    allowed_servers: []
-  })
-  assert.deepEqual(await put({ description: '' }), { name: 'cli-a', allowed_servers: [] })
-  assert.deepEqual(await put({}), { name: 'cli-a', allowed_servers: [] })
+  assert.deepEqual(await put({ description: 'd' }), clientRecord('cli-a', ['alpha'], { description: 'd' }))
+  const emptied = await put({ name: 'cli-a', allowed_servers: [] })
+  assert.deepEqual(emptied, clientRecord('cli-a', [], { description: 'd' }))
+  assert.deepEqual(await put({ description: '' }), clientRecord('cli-a', []))
+  assert.deepEqual(await put({}), clientRecord('cli-a', []))
 })
 
 test(

@@ -73,7 +73,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
     },
     async (request) => {
       const to = toReplacement(request.params.name, request.body)
-      return view(request, await gateway.replaceGroup(callerOf(request), to))
+      return view(request, (await gateway.replaceGroup(callerOf(request), to)).after)
     }
   )
 
