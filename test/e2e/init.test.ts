@@ -73,9 +73,7 @@ test(
     const token = 'an-administrator-token'
     const replicas = await Promise.all([start(token), start(token)])
     for (const gateway of replicas) {
-      assert.deepEqual((await actorAt(t, gateway.url, token).get('/api/v0/users')).body, [
-        { name: 'admin', role: 'admin' }
-      ])
+      assert.deepEqual((await actorAt(t, gateway.url, token).get('/api/v0/users')).body, [userRecord('admin', 'admin')])
       assert.equal((await gateway.post('/init')).status, 409)
       assert.equal(gateway.output().includes(token), false)
     }
