@@ -33,14 +33,15 @@ const code = (character: string) => character.charCodeAt(0)
 /** Sums of a group of bits: a byte is in the set if the bits of its low half and of its high half have one in common. */
 const lowHalves = Array<number>(16).fill(0)
 const highHalves = Array<number>(16).fill(0)
-for (const [bit, [high, ...lows]] of [
-  [2, ...'"/'],
+const escapes: readonly [high: number, characters: string][] = [
+  [2, '"/'],
   [5, '\\'],
-  [6, ...'bfn'],
-  [7, ...'rtu']
-].entries()) {
-  highHalves[high as number] = 1 << bit
-  for (const low of lows as string[]) lowHalves[code(low) & 15]! |= 1 << bit
+  [6, 'bfn'],
+  [7, 'rtu']
+]
+for (const [bit, [high, characters]] of escapes.entries()) {
+  highHalves[high] = 1 << bit
+  for (const character of characters.split('')) lowHalves[code(character) & 15]! |= 1 << bit
 }
 
 /** What may follow a backslash. */

@@ -17,7 +17,8 @@ type Kind = (typeof kinds)[keyof typeof kinds]
 async function addAsking(t: TestContext, { app }: Mcp, kind: Kind, session_mode: string): Promise<void> {
   if (kind === 'stdio') {
     const command = { command: process.execPath, args: [script, 'stdio'] }
-    return void (await register(app, { name: 'up', session_mode, transport: 'stdio', ...command }))
+    await register(app, { name: 'up', session_mode, transport: 'stdio', ...command })
+    return
   }
   const running = run(t, process.execPath, [script, kind], { env: cleanEnv(), cwd: root })
   const url = await until('the server to listen', () => /^http:\S+/m.exec(running.output())?.[0] ?? '')

@@ -57,7 +57,7 @@ export async function startServer(launch: Launch, server: Server, transport: Tra
   const command = [...server.command, '--transport', transport]
   if (transport === 'stdio') return { transport, url: JSON.stringify(command), ledger, stop: remove }
   const port = await freePort()
-  const [program = '', ...args] = [...command, '--port', String(port)]
+  const [program, ...args] = [...command, '--port', String(port)]
   const started = launch(program, args, { ...quiet, INTEROP_LEDGER: ledger })
   const url = `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`
   await ready(started, () => answers(url))

@@ -14,7 +14,7 @@ const text = fc.oneof(any, likely, long)
 /** As a validator of JSON Schema reads them: lengths count characters. */
 function fits(format: string, candidate: string): boolean {
   const { pattern, minLength = 0, maxLength = Infinity } = patternOf(format)!
-  const length = [...candidate].length
+  const { length } = Array.from(candidate)
   return new RegExp(pattern, 'u').test(candidate) && length >= minLength && length <= maxLength
 }
 

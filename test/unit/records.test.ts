@@ -13,11 +13,11 @@ const recordOf = (item: StoredItem, more: { enabled?: boolean } = {}) => {
 test('a tool record is the definition, complete and byte for byte, in the names of REST', () => {
   const definition =
     '{"na\\u006de":"a","title":"T","inputSchema": {"type":"object","oneOf":[ ],"inputSchema":1.0},"outputSchema":{"n":12345678901234567890},' +
-    '"icons":[],"enabled":"theirs","_meta":{"x":1},"execution":{"taskSupport":"required"},"future":null}'
+    '"icons":[],"enabled":"theirs","_meta":{"x":1},"execution":{"taskSupport":"optional"},"future":null}'
   assert.equal(
     recordOf(tool('a', { definition })),
     '{"name":"one__a","enabled":true,"title":"T","input_schema":{"type":"object","oneOf":[ ],"inputSchema":1.0},' +
-      '"output_schema":{"n":12345678901234567890},"icons":[],"_meta":{"x":1},"execution":{"taskSupport":"required"},"future":null}'
+      '"output_schema":{"n":12345678901234567890},"icons":[],"_meta":{"x":1},"execution":{"taskSupport":"optional"},"future":null}'
   )
 })
 

@@ -50,9 +50,10 @@ const answer = async (message) => {
   }
 }
 
+const newline = Buffer.from('\n')
 setInterval(() => {
   if (process.stdout.writableNeedDrain || process.stdout.destroyed) return
-  for (const message of storm) process.stdout.write(`${message}\n`)
+  for (const message of storm) process.stdout.write(Buffer.concat([message, newline]))
 }, 50)
 const lines = createInterface({ input: process.stdin })
 lines.on('close', () => process.exit())
