@@ -35,8 +35,11 @@ export interface Scope {
   serves(item: Item): boolean
   /** A tool or prompt by the name under which it is listed here. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
-  /** Proxy page 8, "Resolving". `guesses` (the default): what nobody lists goes to the only server that can be meant. */
-  resolve(uri: string, guesses?: boolean): ResourceTarget | undefined
+  /**
+   * Proxy page 8, "Resolving". `guesses` (the default): what nobody lists goes to `sender`, the name of the server that sent
+   * the caller this URI, else to the only server that can be meant.
+   */
+  resolve(uri: string, guesses?: boolean, sender?: string): ResourceTarget | undefined
   /** A URI that is known to lead to this server, listed there or not; undefined where the server must not be asked for it. */
   resolveAt(server: string, uri: string): ResourceTarget | undefined
   /** A template by the string under which it is listed here, alias or not. */
@@ -73,10 +76,13 @@ function aliasedText(item: Item, collides: boolean): string {
 
 const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
 
-/** Which templates of a server describe a URI: an enabled one, else disabled ones alone, else none. Looks at each once. */
-function describedBy(server: ServerBlock, uri: string): 'enabled' | 'disabled' | undefined {
+/** A template such as `{+uri}` describes every URI, so it says of none whose it is. */
+const namesScheme = ({ name }: Item) => authority(name) !== undefined
+
+/** Which of the `templates` describe a URI: an enabled one, else disabled ones alone, else none. Looks at each once. */
+function describedBy(templates: readonly Item[], uri: string): 'enabled' | 'disabled' | undefined {
   let found: 'disabled' | undefined
-  for (const item of server.items('template')) {
+  for (const item of templates) {
     if ((!item.enabled && found) || !matchesTemplate(item.name, uri)) continue
     if (item.enabled) return 'enabled'
     found = 'disabled'
@@ -84,15 +90,19 @@ function describedBy(server: ServerBlock, uri: string): 'enabled' | 'disabled' |
   return found
 }
 
+const described = (server: ServerBlock, uri: string) => describedBy(server.items('template'), uri)
+const describedAsOwn = (server: ServerBlock, uri: string) =>
+  describedBy(server.items('template').filter(namesScheme), uri)
+
 /** Disabled items are found by no step, so what only they describe must not reach its server by another way. */
 function isDisabled(server: ServerBlock, uri: string): boolean {
   const item = server.find('resource', uri)
-  return item ? !item.enabled : describedBy(server, uri) === 'disabled'
+  return item ? !item.enabled : described(server, uri) === 'disabled'
 }
 
 /** Whether an enabled template of the server describes a URI that is not listed as a disabled resource. */
-const expands = (server: ServerBlock, uri: string) =>
-  server.find('resource', uri)?.enabled !== false && describedBy(server, uri) === 'enabled'
+const expands = (server: ServerBlock, uri: string, describes = describedAsOwn) =>
+  server.find('resource', uri)?.enabled !== false && describes(server, uri) === 'enabled'
 
 const hasResources = (server: ServerBlock) =>
   server.items('resource').some((item) => item.enabled) || server.items('template').some((item) => item.enabled)
@@ -105,15 +115,18 @@ const sharesAuthority = (server: ServerBlock, uri: string) => {
 
 /** An entry or a template says whose it is, were they disabled or out of scope. */
 const isExplained = ({ servers }: Catalog, uri: string) =>
-  servers.some((server) => server.find('resource', uri) !== undefined || describedBy(server, uri) !== undefined)
+  servers.some((server) => server.find('resource', uri) !== undefined || describedAsOwn(server, uri) !== undefined)
 
-/** Step 5 of "Resolving": the only server that can be meant. Never for what is known to be of another one. */
+/**
+ * Step 5 of "Resolving": the only server that can be meant, else one whose template describes every URI. Never for what is
+ * known to be of another one.
+ */
 function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): ServerBlock | undefined {
   if (isExplained(catalog, uri)) return undefined
-  const open = ordered.filter(hasResources)
+  const open = ordered.filter((server) => hasResources(server) && !isDisabled(server, uri))
   const related = open.filter((server) => sharesAuthority(server, uri))
   if (related.length === 1) return related[0]
-  return open.length === 1 ? open[0] : undefined
+  return open.length === 1 ? open[0] : open.find((server) => expands(server, uri, described))
 }
 
 const nothing: GroupParts = { isBare: false, parts: new Map(), content: 'nothing' }
@@ -156,6 +169,10 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
     }
     return undefined
   }
+  const sentBy = (sender: string | undefined, uri: string) => {
+    const server = sender === undefined ? undefined : byName.get(sender)
+    return server && !isDisabled(server, uri) ? server : undefined
+  }
   return {
     /** One server's entries, those that collide under their alias. */
     listing(server: ServerBlock, kind: 'resource' | 'template'): Listing {
@@ -170,13 +187,13 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
         )
       )
     },
-    resolve(uri: string, guesses: boolean): ResourceTarget | undefined {
+    resolve(uri: string, guesses: boolean, sender?: string): ResourceTarget | undefined {
       const aliased = readAlias(uri)
       if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
       const server =
         ownerOf('resource', uri)?.server ??
         byAge.find((each) => expands(each, uri)) ??
-        (guesses ? guess(catalog, byAge, uri) : undefined)
+        (guesses ? (sentBy(sender, uri) ?? guess(catalog, byAge, uri)) : undefined)
       return server && { server, uri, isAlias: false }
     },
     resolveTemplate(template: string): ResourceTarget | undefined {
@@ -226,7 +243,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
       const item = lookUp(kind, listedName)
       return item && serves(item) ? item : undefined
     },
-    resolve: (uri, guesses = true) => uris().resolve(uri, guesses),
+    resolve: (uri, guesses = true, sender = undefined) => uris().resolve(uri, guesses, sender),
     resolveAt(name, uri) {
       const server = wholeServers.find((each) => each.name === name)
       return server && !isDisabled(server, uri) ? { server, uri, isAlias: false } : undefined

@@ -175,6 +175,20 @@ test('CR-A7: what is asked for without a guess leads to what is listed alone', (
   for (const uri of ['x://2', 'y://1']) assert.equal(scope.resolve(uri, false), undefined, uri)
 })
 
+test('a template that describes every URI keeps no other server from its unlisted ones', () => {
+  const greedy = storedServer('greedy', [template('{+uri}'), template('{uri}')], early)
+  const plain = storedServer('plain', [resource('x://h/1')], late)
+  const both = catalogOf([greedy, plain])
+  assert.deepEqual(resolved(both, 'x://h/2'), ['plain', 'x://h/2', false])
+  assert.deepEqual(resolved(both, 'other://1'), ['greedy', 'other://1', false])
+  const sent = globalScope(both).resolve('other://1', true, 'plain')
+  assert.equal(sent?.server.name, 'plain', 'the server that sent it comes before a guess')
+  const scope = scopeFor(both, undefined, readAllowList(['plain']))
+  assert.equal(scope.resolve('other://1')?.server.name, 'plain', 'out of scope it says nothing')
+  const off = catalogOf([storedServer('a', [template('{+uri}', { enabled: false }), resource('x://h/1')])])
+  assert.equal(resolved(off, 'x://h/2'), undefined, 'what a disabled template describes')
+})
+
 test('CR-F7: a wildcard template is found among several servers, and a closer one that is older comes first', () => {
   const wild = storedServer('wild', [template('path://{p*}')], late)
   const other = storedServer('other', [resource('x://1'), template('path://one/{id}')], early)

@@ -141,16 +141,10 @@ function paramHeaders({ era, message, headers }: Exchange, { params }: Item): re
   return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
 }
 
-/** A URI that one of this caller's results held leads to the server that sent it (proxy page 8, step 4). */
-function linkedTarget({ edge, caller, scope }: Exchange, uri: string): ResourceTarget | undefined {
-  const name = edge.links.find(caller.key, uri)
-  return name === undefined ? undefined : scope.resolveAt(name, uri)
-}
-
 const readResource: Method = (exchange) => {
-  const { message, scope, era } = exchange
+  const { message, scope, era, edge, caller } = exchange
   const asked = stringParam(exchange, 'uri')
-  const target = scope.resolve(asked) ?? linkedTarget(exchange, asked)
+  const target = scope.resolve(asked, true, edge.links.find(caller.key, asked))
   exchange.observation?.aims(target?.server.name, target?.uri ?? asked)
   if (!target) {
     exchange.edge.core.refusals.outOfScope(exchange, 'resource', asked)
