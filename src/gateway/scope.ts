@@ -243,7 +243,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
       const item = lookUp(kind, listedName)
       return item && serves(item) ? item : undefined
     },
-    resolve: (uri, guesses = true, sender = undefined) => uris().resolve(uri, guesses, sender),
+    resolve: (uri, guesses = true, sender?: string) => uris().resolve(uri, guesses, sender),
     resolveAt(name, uri) {
       const server = wholeServers.find((each) => each.name === name)
       return server && !isDisabled(server, uri) ? { server, uri, isAlias: false } : undefined
