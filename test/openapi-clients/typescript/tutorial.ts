@@ -42,7 +42,8 @@ async function enterprise(url: string, demo: string): Promise<void> {
 
   const initialized = expect(await nobody.POST('/init'), 200)
   const admin = clientOf(url, initialized.admin_access_token)
-  assert.deepEqual(expect(await admin.GET('/api/v0/users/whoami'), 200), { name: 'admin', role: 'admin' })
+  const { name, role } = expect(await admin.GET('/api/v0/users/whoami'), 200)
+  assert.deepEqual([name, role], ['admin', 'admin'])
 
   const body = { name: 'demo', transport: 'stdio', command: process.execPath, args: [demo] } as const
   const server = expect(await admin.POST('/api/v0/servers', { body: { ...body, args: [...body.args] } }), 201)
