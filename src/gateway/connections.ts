@@ -19,6 +19,7 @@ import type { TransportClient } from './upstream/connection.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
 import { createOAuthHttp, type OAuthHttpFor } from './upstream/oauth-http.ts'
+import { createReadingTurns } from './upstream/reading-turns.ts'
 import { createSlots, type Slots } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
@@ -114,6 +115,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   })
   const transports = createTransports({
     later,
+    readingTurns: createReadingTurns(),
     version,
     connector: egress.connector,
     maxResponseBytes: limits.upstreamResponseBytes,

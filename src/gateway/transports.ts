@@ -10,6 +10,7 @@ import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createHttpClient } from './upstream/http.ts'
 import { pendingOf } from './upstream/pending.ts'
+import type { ReadingTurns } from './upstream/reading-turns.ts'
 import { createScreen, type Screen, type SecretsMode } from './upstream/result-secrets.ts'
 import { createSseClient } from './upstream/sse.ts'
 import type { Children } from './upstream/stdio-children.ts'
@@ -63,6 +64,7 @@ export const configTarget = (config: ServerConfig, authorization?: Authorization
 
 export interface TransportOptions {
   readonly later: Later
+  readonly readingTurns: ReadingTurns
   /** Our version, told to upstreams. */
   readonly version: string
   /** For HTTP: the egress policy's. */
@@ -162,7 +164,7 @@ const refusingClient = (problem: UpstreamFailure): TransportClient => ({
 })
 
 export function createTransports(options: TransportOptions): Transports {
-  const { later, version, connector, maxResponseBytes, pending, stdio, children, log } = options
+  const { later, readingTurns, version, connector, maxResponseBytes, pending, stdio, children, log } = options
   const screens = createScreens(options)
   const tails = new Map<string, StderrTail>()
   const tail = (name: string) => {
@@ -179,6 +181,7 @@ export function createTransports(options: TransportOptions): Transports {
       connector,
       maxResponseBytes,
       pending: pendingOf(pending, target.name),
+      reads: readingTurns.server(),
       later,
       verdict,
       authorization,
@@ -207,6 +210,7 @@ export function createTransports(options: TransportOptions): Transports {
       gid: stdio.gid,
       limits: { maxLineBytes: maxResponseBytes },
       pending: pendingOf(pending, name),
+      reads: readingTurns.server(),
       log,
       by,
       tail: own ?? tail(name),

@@ -12,6 +12,7 @@ import { Exchange, type ExchangeHost } from '../../src/gateway/upstream/http-exc
 import { createPeer } from '../../src/gateway/upstream/peer.ts'
 import { createScreen, type Screen } from '../../src/gateway/upstream/result-secrets.ts'
 import { uncounted } from '../../src/gateway/upstream/pending.ts'
+import { unsharedReads } from '../../src/gateway/upstream/reading-turns.ts'
 
 const SIZE = 1_000_000
 /** As large as undici gives them. */
@@ -56,6 +57,7 @@ function exchanged(chunks: readonly Buffer[], screen: Screen | null): Promise<An
     pending: uncounted,
     screen,
     later: (work) => work(),
+    reads: unsharedReads,
     reply: ignore,
     cancel: ignore,
     resume: ignore,

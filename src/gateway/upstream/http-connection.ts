@@ -7,6 +7,7 @@ import { createHearing, type Hearing, type Streams } from './hearing.ts'
 import type { Later } from '../later.ts'
 import type { HttpPool } from './http-pool.ts'
 import type { Pending } from './pending.ts'
+import type { ServerReads } from './reading-turns.ts'
 import type { Screen } from './result-secrets.ts'
 import {
   connectionHeaders,
@@ -42,6 +43,7 @@ export interface Shared {
   /** A message was malformed and is not passed on. */
   readonly dropped: (why: string) => void
   readonly later: Later
+  readonly reads: ServerReads
   readonly connections: Set<HttpConnection>
   readonly streams: Streams
   nextId(): string
@@ -60,7 +62,7 @@ export interface ConnectOptions {
 
 /** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
 export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, pending, screen, dropped, later } = shared
+  const { pool, hasCredential, maxBytes, pending, screen, dropped, later, reads } = shared
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
@@ -100,6 +102,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     screen,
     dropped,
     later,
+    reads,
     reply,
     cancel(id, reason) {
       const params = `{"requestId":${id},"reason":"${reason}"}`
@@ -178,6 +181,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
         hasCredential,
         screen,
         later,
+        reads,
         reply,
         dropped,
         onEnd

@@ -9,6 +9,7 @@ import { type Reason, UpstreamFailure } from './failure.ts'
 import { Arrivals, gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { Holding, type Pending, TOO_MUCH } from './pending.ts'
+import type { ServerReads, Source } from './reading-turns.ts'
 import {
   addressOf,
   checkMessage,
@@ -36,6 +37,8 @@ export interface ExchangeHost {
   /** Looks for secrets in each message; null: nothing is searched. */
   readonly screen: Screen | null
   readonly later: Later
+  /** Shares the event loop with other servers. */
+  readonly reads: ServerReads
   /** Answers a request of the upstream's; `id` is JSON text. */
   reply(id: string, answer: Answer): void
   /** Tells a legacy upstream that the request is given up. */
@@ -101,6 +104,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #expected = 0
   #body: Arrivals | null = null
   #stream: EventStream | null = null
+  #source: Source | null = null
+  #resume: (() => void) | null = null
   /** What of the answer has come, once it is large. */
   #holding: Holding | null = null
   #lastEventId: string | null = null
@@ -142,8 +147,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     this.#isSent = true
   }
 
-  onHeaders(status: number, headers: Buffer[]): boolean {
+  onHeaders(status: number, headers: Buffer[], resume?: () => void): boolean {
     if (status < 200 || this.#isSettled) return true
+    this.#resume = resume ?? null
     this.headers = headers
     this.#status = status
     this.#isOpen = true
@@ -157,9 +163,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   onData(chunk: Buffer): boolean {
     if (this.#mode === 'json') this.#addJson(chunk)
-    else if (this.#mode === 'stream') this.#later(() => this.#addEvents(chunk))
+    else if (this.#mode === 'stream') this.#later(() => this.#source!.read(() => this.#addEvents(chunk)))
     else this.#discard(chunk)
-    return true
+    return this.#source?.mustWait !== true
   }
 
   onComplete(): void {
@@ -204,6 +210,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   #openStream(): void {
     this.#mode = 'stream'
     this.#stream = new EventStream(this.#host.maxBytes, (data) => this.#event(data))
+    this.#source?.close()
+    this.#source = this.#host.reads.open(() => this.#resume?.())
   }
 
   #openJson(): void {
@@ -272,6 +280,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
     this.#mode = 'discard'
     this.#expected = 0
     this.#body = null
+    this.#source?.close()
     this.#host.settled(this, this.#isOpen)
   }
 

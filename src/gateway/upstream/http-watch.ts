@@ -4,6 +4,7 @@ import { Asked } from './asked.ts'
 import type { Answer, Sink } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { Holding, type Pending } from './pending.ts'
+import type { ServerReads } from './reading-turns.ts'
 import { UpstreamFailure } from './failure.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import {
@@ -34,6 +35,7 @@ export interface WatchOptions {
   readonly screen: Screen | null
   /** As of the calls: what comes behind an answer is read behind it. */
   readonly later: Later
+  readonly reads: ServerReads
   readonly reply: (id: string, answer: Answer) => void
   /** A message was malformed and is not passed on. */
   readonly dropped: (why: string) => void
@@ -46,7 +48,7 @@ const MAX_PUSHES = 100
 
 /** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
 export function createWatch(options: WatchOptions): Watch {
-  const { sink, maxEventBytes, pending, hasCredential, screen, later, reply, dropped, onEnd } = options
+  const { sink, maxEventBytes, pending, hasCredential, screen, later, reads, reply, dropped, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -85,10 +87,13 @@ export function createWatch(options: WatchOptions): Watch {
   }
   const pushes = new Asked(MAX_PUSHES, reply, pending)
   const holding = new Holding(pending)
+  let resume: (() => void) | undefined
+  const source = reads.open(() => resume?.())
   const stream = new EventStream(maxEventBytes, onEvent)
 
   const close = () => {
     isClosed = true
+    source.close()
     holding.release()
     abort?.(new Error('released'))
   }
@@ -101,6 +106,7 @@ export function createWatch(options: WatchOptions): Watch {
   }
   const end = (failure: UpstreamFailure) => {
     refuse(failure)
+    source.close()
     holding.release()
     if (isOpen) onEnd()
     isOpen = false
@@ -111,8 +117,9 @@ export function createWatch(options: WatchOptions): Watch {
       if (isClosed) throw new Error('released')
       abort = stop
     },
-    onHeaders(status, headers) {
+    onHeaders(status, headers, readOn) {
       if (status < 200) return true
+      resume = readOn
       if (status < 300 && /^text\/event-stream\b/i.test(headerOf(headers, 'content-type') ?? '')) {
         isOpen = true
         settle(true)
@@ -124,8 +131,8 @@ export function createWatch(options: WatchOptions): Watch {
       return true
     },
     onData(chunk) {
-      later(() => readChunk(chunk))
-      return true
+      later(() => source.read(() => readChunk(chunk)))
+      return !source.mustWait
     },
     onComplete: () => later(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
     onError: (error) => later(() => end(socketFailure(error, abort !== null)))

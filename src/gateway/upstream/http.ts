@@ -17,6 +17,7 @@ import { createHttpPool } from './http-pool.ts'
 import type { Screen } from './result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
 import { checkGreeting, type Pending, uncounted } from './pending.ts'
+import { type ServerReads, unsharedReads } from './reading-turns.ts'
 import { clientInfo } from './peer-opening.ts'
 
 export interface HttpClientOptions {
@@ -29,6 +30,8 @@ export interface HttpClientOptions {
   readonly maxResponseBytes: number
   /** What the server's answers and questions hold. Default: not counted. */
   readonly pending?: Pending
+  /** Shares the event loop with other servers. Default: with none. */
+  readonly reads?: ServerReads | undefined
   /** Looks for secrets in each message. Default: nothing is searched. */
   readonly screen?: Screen | null
   /** Told of messages that are malformed and not passed on. */
@@ -90,7 +93,7 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, pending, screen, dropped, later } = shared
+  const { pool, hasCredential, maxBytes, pending, screen, dropped, later, reads } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -101,6 +104,7 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
       screen,
       dropped,
       later,
+      reads,
       reply() {},
       cancel() {},
       resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
@@ -172,6 +176,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     screen: options.screen ?? null,
     dropped: options.onDropped ?? (() => {}),
     later: options.later ?? createLater(),
+    reads: options.reads ?? unsharedReads,
     connections,
     streams: unknownStreams(),
     nextId: () => String(++lastId)

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
 import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
+import { type ServerReads, unsharedReads } from './reading-turns.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 
 /** The event stream of the 2024-11-05 transport, from the GET on. */
@@ -27,6 +28,8 @@ export interface SseStreamOptions {
   readonly maxEventBytes: number
   /** What the server's answers and questions hold. Default: not counted. */
   readonly pending?: Pending | undefined
+  /** Shares the event loop with other servers. Default: with none. */
+  readonly reads?: ServerReads | undefined
   readonly hasCredential: boolean
 }
 
@@ -48,7 +51,8 @@ function tryParse(text: string, base: string): URL | null {
   }
 }
 
-export function openSseStream({ url, maxEventBytes, pending = uncounted, hasCredential }: SseStreamOptions): SseStream {
+export function openSseStream(options: SseStreamOptions): SseStream {
+  const { url, maxEventBytes, pending = uncounted, reads = unsharedReads, hasCredential } = options
   let abort: ((error?: Error) => void) | null = null
   let isNamed = false
   let isOver = false
@@ -64,6 +68,7 @@ export function openSseStream({ url, maxEventBytes, pending = uncounted, hasCred
   const over = () => {
     if (isOver) return false
     isOver = true
+    source.close()
     holding.release()
     abort?.(new Error('released'))
     stream.onClose?.()
@@ -83,29 +88,36 @@ export function openSseStream({ url, maxEventBytes, pending = uncounted, hasCred
     }
   }
   const holding = new Holding(pending)
+  let resume: (() => void) | undefined
+  const source = reads.open(() => resume?.())
   const events = new EventStream(maxEventBytes, (data, type) => {
     if (isOver) return
     if (!isNamed && type === 'endpoint') takeEndpoint(data)
     else if (isNamed && (type === '' || type === 'message')) stream.onMessage?.(data)
   })
 
+  const readChunk = (chunk: Buffer) => {
+    if (!events.write(chunk)) {
+      fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
+    } else if (!isOver && !holding.set(events.held)) fail(new UpstreamFailure('too_large', TOO_MUCH))
+  }
+
   const handler: Dispatcher.DispatchHandler = {
     onConnect(stop) {
       if (isOver) throw new Error('released')
       abort = stop
     },
-    onHeaders(status, headers) {
+    onHeaders(status, headers, readOn) {
       if (status < 200 || isOver) return true
+      resume = readOn
       const isStream = /^text\/event-stream\s*(;|$)/i.test(headerOf(headers, 'content-type') ?? '')
       if (status >= 300 || !isStream) fail(statusFailure(status, headers, hasCredential))
       return true
     },
     onData(chunk) {
       if (isOver) return true
-      if (!events.write(chunk)) {
-        fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
-      } else if (!isOver && !holding.set(events.held)) fail(new UpstreamFailure('too_large', TOO_MUCH))
-      return true
+      source.read(() => readChunk(chunk))
+      return !source.mustWait
     },
     onComplete: () => fail(new UpstreamFailure('unreachable', 'event stream ended')),
     onError: (error) => fail(socketFailure(error, abort !== null))

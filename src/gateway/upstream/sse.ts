@@ -118,6 +118,7 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
     url,
     maxEventBytes: options.maxResponseBytes,
     pending: options.pending,
+    reads: options.reads,
     hasCredential
   })
   streams.add(stream)

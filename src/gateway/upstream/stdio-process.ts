@@ -8,6 +8,7 @@ import { maskedArguments, secretsOfArguments } from '../../domain/secret-parts.t
 import { clipped } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
 import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
+import { type ServerReads, unsharedReads } from './reading-turns.ts'
 import type { StartedBy } from './stages.ts'
 import { MARK, type Children, type Tree } from './stdio-children.ts'
 import {
@@ -47,6 +48,8 @@ export interface ProcessSettings {
   readonly limits: { readonly maxLineBytes: number }
   /** What the server's answers and questions hold. Default: not counted. */
   readonly pending?: Pending
+  /** Shares the event loop with other servers. Default: with none. */
+  readonly reads?: ServerReads | undefined
   readonly log: Log
   /** stderr of all processes of this server. */
   readonly tail: StderrTail
@@ -182,8 +185,10 @@ function watch(
   let isOver = false
 
   const holding = new Holding(settings.pending ?? uncounted)
+  const source = (settings.reads ?? unsharedReads).open(() => child.stdout.resume())
   const over = () => {
     isOver = true
+    source.close()
     holding.release()
   }
   const finish = (failure: UpstreamFailure, isPatient = true) => {
@@ -219,8 +224,7 @@ function watch(
       if (!isOver && !onLine(line)) junk(line)
     }
   })
-  child.stdout.on('data', (chunk: Buffer) => {
-    if (isOver) return
+  const readChunk = (chunk: Buffer) => {
     try {
       lines.push(chunk)
     } catch (error) {
@@ -228,6 +232,11 @@ function watch(
       return finish(new UpstreamFailure('bad_response', 'sent something that cannot be read', { cause: error }), false)
     }
     if (!isOver && !holding.set(lines.held)) finish(new UpstreamFailure('too_large', TOO_MUCH), false)
+  }
+  child.stdout.on('data', (chunk: Buffer) => {
+    if (isOver) return
+    source.read(() => readChunk(chunk))
+    if (source.mustWait) child.stdout.pause()
   })
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
   child.once('close', crash)
