@@ -27,6 +27,7 @@ import { createMcpRefusals } from './mcp-refusals.ts'
 import { readUpdate } from './notifications.ts'
 import { changedPrincipals, createPrincipals } from './principals.ts'
 import { joinObservers, type Observer } from './observation.ts'
+import { createReadingOrder } from './reading-order.ts'
 import { createRefresher } from './refresher.ts'
 import { createRegistration } from './registration.ts'
 import { allowedTo, scopeAt } from './scope.ts'
@@ -143,10 +144,11 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     log
   })
   const { upstreams, targetOf } = connections
+  const readings = createReadingOrder(registry)
   const readRegistered = (target: Target) =>
     contacts.during(
       target.name,
-      () => connections.read({ ...target, verdict: null }),
+      () => readings.read(() => connections.read({ ...target, verdict: null })),
       (error) => (error instanceof UpstreamFailure ? error : undefined)
     )
   /** For a person, who may have updated the server: the next call is to see the same as what is read here. */
@@ -170,7 +172,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     read: (stored) => readRegistered(targetOf(stored)),
     store(stored, offer) {
       const change = { actor: ourselves, action: 'server.refresh', target: stored.name }
-      return registry.refresh(change, stored.id, offer, stored)
+      return readings.store(change, stored, offer)
     },
     onAnswered({ id, name }) {
       const lists = listChanges.take(id)
@@ -282,7 +284,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   registry.calls.onStored = () => changes.note('calls')
 
   return {
-    ...createManagement({ registry, attempts, catalog: () => catalog, readOffer: readAnew, targetOf }),
+    ...createManagement({ registry, readings, attempts, catalog: () => catalog, readOffer: readAnew, targetOf }),
     ...createRegistration({
       registry,
       attempts,

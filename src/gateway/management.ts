@@ -6,6 +6,7 @@ import type { Catalog, ServerBlock } from './catalog.ts'
 import { changeBy } from './change.ts'
 import type { Caller, Gateway, RefreshResult } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
+import type { ReadingOrder } from './reading-order.ts'
 import { leftOutRecord, restName, serverRecord } from './records.ts'
 import { anyByName } from './scope.ts'
 import { storeSwitches, switchesOf } from './server-switches.ts'
@@ -15,6 +16,7 @@ import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 /** What changing the registry needs of the data plane. */
 export interface ManagementOptions {
   readonly registry: Registry
+  readonly readings: ReadingOrder
   readonly attempts: Attempts
   catalog(): Catalog
   /** Reads an upstream's lists anew. Rejects with UpstreamFailure. */
@@ -28,7 +30,7 @@ type Management = Pick<
 >
 
 export function createManagement(options: ManagementOptions): Management {
-  const { registry, attempts, catalog, readOffer, targetOf } = options
+  const { registry, readings, attempts, catalog, readOffer, targetOf } = options
 
   const find = (name: string): ServerBlock => {
     const server = catalog().server(name)
@@ -61,7 +63,7 @@ export function createManagement(options: ManagementOptions): Management {
         throw error instanceof UpstreamFailure ? toAppError(error, name) : error
       })
       const before = catalog()
-      const difference = await registry.refresh(changeBy(caller, 'server.refresh', name), stored.id, offer, stored)
+      const difference = await readings.store(changeBy(caller, 'server.refresh', name), stored, offer)
       const known = (block: ServerBlock | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
         block?.find(kind, own)?.publicName ?? own
       return {
