@@ -220,8 +220,8 @@ test('AN-02 a body that arrives after its token was revoked does nothing', { ski
   assert.equal(await answer, 401)
   const { body: users } = await gateway.admin.get('/api/v0/users')
   assert.deepEqual(users, [
-    { name: 'admin', role: 'admin' },
-    { name: 'user', role: 'user' }
+    { name: 'admin', username: 'admin', role: 'admin' },
+    { name: 'user', username: 'user', role: 'user' }
   ])
 })
 

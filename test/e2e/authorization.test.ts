@@ -24,6 +24,7 @@ const forUsers = new Set([
   'GET /api/v0/resource_templates',
   'GET /api/v0/resource',
   'POST /api/v0/resources/read',
+  'POST /api/v0/resources/get',
   'GET /api/v0/users/whoami'
 ])
 

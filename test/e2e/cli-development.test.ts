@@ -22,7 +22,8 @@ test('a server is registered, read, switched, tested, replaced and removed, in d
 
   const registered = await cli(['register', 'alpha', '--url', recorder.url, '--description', 'first', '--json'])
   assert.equal(registered.code, 0, registered.err)
-  assert.deepEqual(registered.json, (await gateway.get('/api/v0/servers/alpha')).body)
+  const { body: record } = await gateway.get('/api/v0/servers/alpha')
+  assert.deepEqual(registered.json, { ...(record as object), server: record })
   assert.match(registered.err, /registered server "alpha"/)
 
   const again = await cli(['register', 'alpha', '--url', recorder.url, '-o', 'json'])

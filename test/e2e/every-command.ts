@@ -42,6 +42,8 @@ const admins = { isAdmins: true } as const
 const local = { isLocal: true } as const
 
 const server = '{enabled name session_mode transport url}'
+/** With the server once more, for MCPJungle's command line. */
+const registered = '{enabled name server session_mode transport url}'
 const tool = '{description enabled input_schema name}'
 const prompt = '{arguments description enabled name}'
 const resource = '{enabled mime_type name uri}'
@@ -53,14 +55,14 @@ const switched = '{name prompts_affected tools_affected}'
 /** A line for every command, in an order in which they can run. */
 export const LINES: readonly Line[] = [
   line('init-server', '', [5, '{config status}']),
-  line('login', '--token-stdin', [4, '{name role}'], { input: 'TOKEN' }),
+  line('login', '--token-stdin', [4, '{name role username}'], { input: 'TOKEN' }),
   line('status', '', [
     '{initialized mode prompts ready registry resources servers tool_groups tools version}',
     '{clients initialized mode name prompts ready registry resources role servers tool_groups tools users version}'
   ]),
   line('doctor', '', '{checks registry}'),
   line('version', '', '{gateway towpath}', local),
-  line('register', 'alpha --url URL', server, admins),
+  line('register', 'alpha --url URL', registered, admins),
   line('list servers', '', `[${server}]`),
   line('list tools', '--server alpha', `[${tool}]`),
   line('list prompts', '', `[${prompt}]`),
@@ -86,17 +88,17 @@ export const LINES: readonly Line[] = [
   line('enable prompt', 'alpha__greet', '[string]', admins),
   line('enable resource', 'URI', '[string]', admins),
   line('create group', 'some --include-server alpha', `{${group} ${endpoints}}`, admins),
-  line('update group', 'some --description new', `{description ${group} ${endpoints}}`, admins),
+  line('update group', 'some --description new', `{description ${group} new old ${endpoints}}`, admins),
   line('list groups', '', `[{description ${group}}]`, admins),
   line('get group', 'some', `{description ${group} ${endpoints}}`, admins),
-  line('create mcp-client', 'ci --allow alpha', [4, '{access_token allowed_servers name}'], admins),
-  line('update mcp-client', 'ci --allow *', [4, '{allowed_servers name}'], admins),
-  line('list mcp-clients', '', [4, '[{allowed_servers name}]'], admins),
-  line('get mcp-client', 'ci', [4, '{allowed_servers name}'], admins),
-  line('create user', 'dev', [4, '{access_token name role}'], admins),
-  line('update user', 'dev', [4, '{access_token name role}'], admins),
-  line('list users', '', [4, '[{name role}]'], admins),
-  line('get user', 'dev', [4, '{name role}'], admins),
+  line('create mcp-client', 'ci --allow alpha', [4, '{access_token allow_list allowed_servers name}'], admins),
+  line('update mcp-client', 'ci --allow *', [4, '{allow_list allowed_servers name}'], admins),
+  line('list mcp-clients', '', [4, '[{allow_list allowed_servers name}]'], admins),
+  line('get mcp-client', 'ci', [4, '{allow_list allowed_servers name}'], admins),
+  line('create user', 'dev', [4, '{access_token name role username}'], admins),
+  line('update user', 'dev', [4, '{access_token name role username}'], admins),
+  line('list users', '', [4, '[{name role username}]'], admins),
+  line('get user', 'dev', [4, '{name role username}'], admins),
   line('logs', '', '{calls}', admins),
   line('audit', '', '{entries}', admins),
   line('keys rotate', '', '{key_id remaining rewrapped unreadable}', admins),

@@ -34,7 +34,7 @@ export type Places = readonly (readonly [named: string, here: string])[]
 
 const put = (text: string, places: Places) => places.reduce((all, [named, here]) => all.replaceAll(named, here), text)
 
-/** What was expected, with `…` filled in from what came. */
+/** The expected answer, with `…` filled in from what came; a member `…` stands for all that are not shown. */
 function filled(expected: unknown, given: unknown): unknown {
   if (typeof expected === 'string' && typeof given === 'string' && expected.includes('…')) {
     const [before = '', after = ''] = expected.split('…')
@@ -43,7 +43,9 @@ function filled(expected: unknown, given: unknown): unknown {
   if (Array.isArray(expected) && Array.isArray(given)) return expected.map((item, i) => filled(item, given[i]))
   if (typeof expected !== 'object' || expected === null || typeof given !== 'object' || given === null) return expected
   const member = (name: string) => (given as Record<string, unknown>)[name]
-  return Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, filled(value, member(name))]))
+  const { '…': rest, ...shown } = expected as Record<string, unknown>
+  const members = Object.entries(shown).map(([name, value]) => [name, filled(value, member(name))] as const)
+  return { ...(rest === undefined ? {} : given), ...Object.fromEntries(members) }
 }
 
 function assertAnswer(printed: string, expected: string): void {

@@ -16,10 +16,8 @@ for (const engine of engines) {
     const app = await startApp(t, { engine })
     const alpha = stdioServer('alpha')
     const first = await send(app, 'POST', '', { ...alpha, description: 'first' })
-    assert.deepEqual(
-      [first.statusCode, first.json()],
-      [201, { ...alpha, description: 'first', session_mode: 'stateless', enabled: true }]
-    )
+    const record = { ...alpha, description: 'first', session_mode: 'stateless', enabled: true }
+    assert.deepEqual([first.statusCode, first.json()], [201, { ...record, server: record }])
     const second = await send(app, 'POST', '', alpha)
     assert.deepEqual([second.statusCode, second.json()], [409, { error: 'server "alpha" already exists' }])
   })
@@ -106,10 +104,8 @@ test('SE-01 no answer but server_configs holds a secret', async (t) => {
   const secrets = { bearer_token: 'SENT1', headers: { 'X-Key': 'SENT2' }, oauth_client_secret: 'SENT3' }
   const given = { name: 'alpha', transport: 'streamable_http', url, session_mode: 'stateful', ...secrets }
   const created = await send(app, 'POST', '', given)
-  assert.deepEqual(
-    [created.statusCode, created.json()],
-    [201, { name: 'alpha', transport: 'streamable_http', url, session_mode: 'stateful', enabled: true }]
-  )
+  const record = { name: 'alpha', transport: 'streamable_http', url, session_mode: 'stateful', enabled: true }
+  assert.deepEqual([created.statusCode, created.json()], [201, { ...record, server: record }])
   for (const path of ['/api/v0/servers', '/api/v0/servers/alpha']) {
     assert.doesNotMatch((await app.inject(path)).body, /SENT|bearer|headers|oauth/)
   }

@@ -70,9 +70,10 @@ for (const engine of engines) {
     })
     assert.deepEqual(await groups.get('a__b_/effective-tools'), { status: 200, body: { tools: [] } })
 
+    const changed = { name: 'g1', ...empty, included_servers: ['alpha'], excluded_tools: ['alpha__echo'] }
     assert.deepEqual(await groups.put('g1', { excluded_tools: ['alpha__echo'], included_servers: ['alpha'] }), {
       status: 200,
-      body: { name: 'g1', ...empty, included_servers: ['alpha'], excluded_tools: ['alpha__echo'], ...endpoints('g1') }
+      body: { ...changed, ...endpoints('g1'), old: record, new: changed }
     })
     assert.deepEqual((await groups.get('g1/effective-tools')).body, {
       tools: ['alpha__slow', 'alpha__whoami', 'alpha__fail']

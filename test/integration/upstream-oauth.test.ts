@@ -29,13 +29,9 @@ for (const engine of engines) {
 
     const done = await complete(setup, begun)
     assert.equal(done.status, 201, done.text)
-    assert.deepEqual(done.body, {
-      name: 'guarded',
-      transport: 'streamable_http',
-      url: setup.upstream.url,
-      session_mode: 'stateless',
-      enabled: true
-    })
+    const { url } = setup.upstream
+    const record = { name: 'guarded', transport: 'streamable_http', url, session_mode: 'stateless', enabled: true }
+    assert.deepEqual(done.body, { ...record, server: record })
     assert.equal((await call(app)).status, 200)
     assert.equal((await send(app, 'GET', `/upstream_oauth/sessions/${begun.id}`)).body.status, 'completed')
     assert.equal(as.tokenRequests().length, 1)
