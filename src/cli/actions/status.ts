@@ -29,7 +29,10 @@ async function allowed<T>(work: Promise<T>): Promise<T | Failure> {
 /** Development mode has no users. */
 async function whoIs(cli: Cli) {
   const answer = await allowed(cli.api.get<Static<typeof User>>('/api/v0/users/whoami'))
-  if (!(answer instanceof Failure)) return { mode: 'enterprise', initialized: true, ...answer.body }
+  if (!(answer instanceof Failure)) {
+    const { name, role } = answer.body
+    return { mode: 'enterprise', initialized: true, name, role }
+  }
   if (/only in enterprise mode/.test(answer.message)) return { mode: 'development', initialized: true }
   const isEmpty = /not initialized/.test(answer.message)
   return { mode: 'enterprise', initialized: !isEmpty, refusal: answer }
