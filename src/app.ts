@@ -69,7 +69,7 @@ const safely = (log: NonNullable<BuildOptions['log']>) => ({
 const builtDashboard = () =>
   fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../dist/dashboard' : '../dashboard', import.meta.url))
 
-/** Every default here that is not Fastify's answers a measured weakness (security page 2). */
+/** Every default here that is not Fastify's answers a measured weakness (security-model.md#http-hardening). */
 const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, compilesAtOnce }: BuildOptions) =>
   Fastify({
     logger: log ? { level, stream: safely(log) } : false,

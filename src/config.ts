@@ -6,7 +6,10 @@ import { ENV_PREFIX } from './domain/product.ts'
 import { SettingError } from './setting-values.ts'
 import { settings, type Setting } from './settings.ts'
 
-/** Everything that the process was told at its start; the only reader of the environment on the server (decisions "Starting"). */
+/**
+ * Everything that the process was told at its start; the only reader of the environment on the server
+ * (http-contract.md#modes).
+ */
 export interface Config {
   readonly mode: 'development' | 'enterprise'
   readonly host: string

@@ -13,7 +13,7 @@ import type { Page, Route } from './router.ts'
 /** `name`: of the server, tool, prompt or group, or the id of the call; '' on pages of many. */
 export type PageProps = Omit<Route, 'page'>
 
-/** Pages with forms made from schemas are loaded when they are first shown (budget: ux 2). */
+/** Pages with forms made from schemas are loaded when they are first shown (budget: dashboard.md#budgets). */
 const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
 const Prompts = lazy<PageProps>(async () => (await import('./pages/prompts.tsx')).Prompts)
 const Resources = lazy<PageProps>(async () => (await import('./pages/resources.tsx')).Resources)

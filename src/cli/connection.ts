@@ -30,7 +30,10 @@ export function checkToken(token: string, from: string): string {
   return token
 }
 
-/** `--registry`, then the environment, then the file, then the default (contract 5; the environment is our addition). */
+/**
+ * `--registry`, then the environment, then the file, then the default (http-contract.md#command-line-configuration; the
+ * environment is our addition).
+ */
 export function connection(
   flag: string | undefined,
   env: Readonly<Record<string, string | undefined>>,

@@ -50,7 +50,10 @@ export async function readText(world: World, path: string): Promise<string> {
   }
 }
 
-/** Puts the environment in the place of `${VAR}`; every name that is not set is told at once (contract 2.11). */
+/**
+ * Puts the environment in the place of `${VAR}`; every name that is not set is told at once
+ * (http-contract.md#placeholders).
+ */
 export const expand = (world: World, value: unknown, from: string): unknown =>
   expandAll(world, [{ value, from }])[0]!.value
 

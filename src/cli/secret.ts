@@ -47,7 +47,10 @@ function tokenFromEnv({ world }: Cli, name: string, from: string): string {
   return value
 }
 
-/** Puts `access_token` in the place of `access_token_ref`, which names a file or variable here (contract 2.8). */
+/**
+ * Puts `access_token` in the place of `access_token_ref`, which names a file or variable here
+ * (http-contract.md#clients-and-users).
+ */
 export async function withToken(cli: Cli, { value, from }: Given, isNeeded: boolean): Promise<Record<string, unknown>> {
   const { access_token_ref: reference, ...rest } = value
   if (reference === undefined) {

@@ -3,7 +3,10 @@ import { TITLE } from '../domain/product.ts'
 
 const description = `Bundled with ${TITLE}: small, harmless tools to try things out`
 
-/** The registration (contract 2.2) of the bundled demo server, started the way this very process was: sources or build. */
+/**
+ * The registration (http-contract.md#registration-input) of the bundled demo server, started the way this very process
+ * was: sources or build.
+ */
 export function demoRegistration() {
   const fromSource = import.meta.url.endsWith('.ts')
   const script = fileURLToPath(new URL(fromSource ? './server.ts' : './demo/server.js', import.meta.url))

@@ -14,7 +14,7 @@ export const noServers: AllowList = { isAll: false, names: new Set(), content: '
 
 const digest = (names: readonly string[]) => createHash('sha256').update(JSON.stringify(names)).digest('base64url')
 
-/** `*` stands for every server only as an entry of its own (contract 2.8). */
+/** `*` stands for every server only as an entry of its own (http-contract.md#clients-and-users). */
 export function readAllowList(entries: readonly string[]): AllowList {
   if (entries.includes('*')) return allServers
   const names = [...new Set(entries)].sort()

@@ -9,7 +9,10 @@ const bearer = /^bearer +([\x21-\x7e]+)$/i
 const none: Credentials = { kind: 'none' }
 const malformed: Credentials = { kind: 'malformed' }
 
-/** `rawHeaders`: names and values in turn, as they came. Nothing else of a request is a credential (decisions "Tokens"). */
+/**
+ * `rawHeaders`: names and values in turn, as they came. Nothing else of a request is a credential
+ * (security-model.md#tokens).
+ */
 export function readCredentials(rawHeaders: readonly string[]): Credentials {
   let value: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -4,7 +4,9 @@ import { clipped } from './text.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
-/** What a change made of what: the members that differ, fit to be kept for months and shown (security page 7.5). */
+/**
+ * What a change made of what: the members that differ, fit to be kept for months and shown (security-model.md#audit).
+ */
 export interface Difference {
   readonly changed: readonly string[]
   readonly before: Members

@@ -1,6 +1,6 @@
 import { splitName } from './names.ts'
 
-/** Which tools a group holds (contract 2.7). Names are exact; tools in `<server>__<tool>` form. */
+/** Which tools a group holds (http-contract.md#tool-groups). Names are exact; tools in `<server>__<tool>` form. */
 export interface GroupRules {
   readonly included_tools: readonly string[]
   readonly included_servers: readonly string[]
@@ -74,6 +74,6 @@ export function missingNames(rules: GroupRules, known: Known): { tools: string[]
   }
 }
 
-/** Bare names are those of one server; two could have the same (proxy page 6.4). */
+/** Bare names are those of one server; two could have the same (mcp-proxy.md#bare-names). */
 export const canBeBare = ({ included_tools, included_servers }: GroupRules): boolean =>
   included_servers.length === 1 && included_tools.length === 0

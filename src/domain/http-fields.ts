@@ -25,7 +25,10 @@ const ours = new Set([
   'upgrade'
 ])
 
-/** Headers that the connection and the protocol set themselves; a registration must not (security page 4). */
+/**
+ * Headers that the connection and the protocol set themselves; a registration must not
+ * (security-model.md#registration-input).
+ */
 export const isReservedHeader = (name: string): boolean => {
   const lower = name.toLowerCase()
   return ours.has(lower) || lower.startsWith('mcp-')

@@ -1,7 +1,7 @@
 import { isObject } from './is-object.ts'
 import { takeBridge } from './import-bridge.ts'
 
-/** Body of a registration (contract 2.2); texts may hold `${NAME}`. */
+/** Body of a registration (http-contract.md#registration-input); texts may hold `${NAME}`. */
 export interface Registration {
   readonly name: string
   readonly transport: string

@@ -1,4 +1,4 @@
-/** The nearest name that a server can have (decisions "Names"); `server` where nothing is left. */
+/** The nearest name that a server can have (http-contract.md#names); `server` where nothing is left. */
 export function cleanName(text: string): string {
   const name = text
     .replace(/[^A-Za-z0-9_-]+/g, '-')

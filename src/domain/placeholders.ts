@@ -15,7 +15,8 @@ const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 const step = (key: string): string => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)
 
 /**
- * Puts values in the place of `${NAME}` in every text of a JSON value, at any depth (contract 2.11): after parsing, so
+ * Puts values in the place of `${NAME}` in every text of a JSON value, at any depth (http-contract.md#placeholders):
+ * after parsing, so
  * that no value can break the JSON; in one pass, so that a value which holds `${X}` stays as it is; never in keys.
  */
 export function expandPlaceholders(value: unknown, lookup: (name: string) => string | undefined): Expanded {

@@ -53,7 +53,7 @@ export const formsInJson = (secrets: readonly string[]): string[] => [
   ...new Set(secrets.flatMap(forms).flatMap(jsonForms))
 ]
 
-/** Takes known secrets out of text that is shown or logged (security page 4, "Upstream answers"). */
+/** Takes known secrets out of text that is shown or logged (security-model.md#secret-filter). */
 export function createRedactor(secrets: readonly string[]): (text: string) => string {
   const known = [...new Set(secrets.filter((secret) => secret.length >= MIN_LENGTH).flatMap(forms))]
   const longestFirst = known.sort((a, b) => b.length - a.length)

@@ -23,7 +23,7 @@ function elementsOf(text: string, at: number): Span[] {
 
 /**
  * The answer to an aliased read, the alias in place of the original URI: else two servers' items were one to the client
- * (proxy page 8, "Results"). `result` is JSON text.
+ * (mcp-proxy.md#resource-uris). `result` is JSON text.
  */
 export function aliasedContents(result: Payload, { server, uri }: Pick<ResourceTarget, 'server' | 'uri'>): Payload {
   const text = result.toString()

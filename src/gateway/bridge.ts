@@ -9,7 +9,7 @@ import { UpstreamFailure } from './upstream/failure.ts'
 const SERVER_INFO = `${META}serverInfo`
 const UPSTREAM_INFO = `${PRODUCT}/upstream`
 
-/** Where an answer goes and what it answers: enough to adapt it (proxy page 4.5, "Era adaptation"). */
+/** Where an answer goes and what it answers: enough to adapt it (mcp-proxy.md#upstream-errors). */
 export interface Adaptation {
   readonly method: string
   /** Era of the wire that the answer came over. */
@@ -32,7 +32,9 @@ const required: Readonly<Record<string, string>> = {
   'resources/read': 'contents'
 }
 
-/** A question to the caller instead of an answer: passes between modern sides as it is (proxy page 5). */
+/**
+ * A question to the caller instead of an answer: passes between modern sides as it is (mcp-proxy.md#asking-the-client).
+ */
 const isQuestion = (resultType: string | undefined, { method, to }: Adaptation) =>
   resultType === `"${INPUT_REQUIRED}"` && to === 'modern' && required[method] !== undefined
 
@@ -121,13 +123,16 @@ interface ErrorBody {
   message: string
 }
 
-/** Codes of upstreams that the caller's era reads as something else, or that are ours to solve (proxy page 4.5). */
+/**
+ * Codes of upstreams that the caller's era reads as something else, or that are ours to solve
+ * (mcp-proxy.md#upstream-errors).
+ */
 const translated: Record<Era, Readonly<Record<number, number>>> = {
   modern: { [-32002]: -32602, [-32020]: -32603, [-32022]: -32603, [-32042]: -32603 },
   legacy: { [-32021]: -32603, [-32020]: -32603, [-32022]: -32603 }
 }
 
-/** The modern era gives these to no handler (proxy page 1.3). */
+/** The modern era gives these to no handler (mcp-proxy.md#modern-wire). */
 const isLegacyOnly = (code: number) => code <= -32000 && code >= -32019
 
 const translate = (code: number, to: Era): number =>

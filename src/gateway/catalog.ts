@@ -31,7 +31,7 @@ export interface Item {
   readonly name: string
   /** The part of the public name behind the server's: the own name, but where that had to be changed. */
   readonly alias: string
-  /** `<server>__<alias>` for tools and prompts (contract 1); the own URI for resources and templates. */
+  /** `<server>__<alias>` for tools and prompts (http-contract.md#names); the own URI for resources and templates. */
   readonly publicName: string
   /** Its own switch and its server's, and nothing wrong with it. */
   readonly enabled: boolean
@@ -125,7 +125,8 @@ function taskProblem(definition: string): Problem | undefined {
 }
 
 /**
- * Core tasks are not bridged, so `execution.taskSupport` is not listed (proxy page 3.21). What is left of `execution`,
+ * Core tasks are not bridged, so `execution.taskSupport` is not listed (mcp-proxy.md#tasks). What is left of
+ * `execution`,
  * null for nothing; undefined where it stays as it is.
  */
 function withoutTaskSupport(definition: string): string | null | undefined {
@@ -135,7 +136,10 @@ function withoutTaskSupport(definition: string): string | null | undefined {
   return rest === '{}' ? null : rest
 }
 
-/** The entry of an MCP list: the upstream's definition, but for the name and members that clients refuse (proxy page 3.6, 6.4). */
+/**
+ * The entry of an MCP list: the upstream's definition, but for the name and members that clients refuse
+ * (mcp-proxy.md#names, mcp-proxy.md#bare-names).
+ */
 export function listedText({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
   if (kind === 'resource' || kind === 'template') return listedWith(kind, stored.definition, {})
   // where there are no headers, an annotation that cannot be honoured says nothing

@@ -277,7 +277,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     onApplied: observer.swapped,
     log
   })
-  /** Cut off for so long that what was revoked may still be served (security page 5). */
+  /** Cut off for so long that what was revoked may still be served (security-model.md#fault-isolation). */
   const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
 
   const attempts = createAttempts(registry)

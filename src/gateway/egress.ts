@@ -26,7 +26,10 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 ) => void
 
-/** The one way out: everything that the gateway connects to by itself passes this policy (security page 7.4). */
+/**
+ * The one way out: everything that the gateway connects to by itself passes this policy
+ * (security-model.md#egress-policy).
+ */
 export interface Egress {
   /** Resolves a name, checks every address, and connects to those and no others. Fails with UpstreamFailure `denied`. */
   readonly connector: buildConnector.connector

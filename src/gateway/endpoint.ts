@@ -1,4 +1,7 @@
-/** Paths of the MCP endpoints (contract 4.5); sessions and cursors are bound to the one that they were made at. */
+/**
+ * Paths of the MCP endpoints (http-contract.md#mcp-endpoints); sessions and cursors are bound to the one that they were
+ * made at.
+ */
 export const GLOBAL_ENDPOINT = '/mcp'
 export const SSE_ENDPOINT = '/sse'
 

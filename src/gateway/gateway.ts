@@ -41,7 +41,9 @@ export interface LeftOutRecord {
   readonly left_out?: readonly LeftOutItem[]
 }
 
-/** A server as REST shows it (contract 2.1 plus `enabled` and `notes`); in lists without `left_out`. */
+/**
+ * A server as REST shows it (http-contract.md#server-object plus `enabled` and `notes`); in lists without `left_out`.
+ */
 export interface ServerRecord extends LeftOutRecord {
   readonly name: string
   readonly transport: string
@@ -55,7 +57,10 @@ export interface ServerRecord extends LeftOutRecord {
   readonly enabled: boolean
 }
 
-/** Somebody has to sign in at that URL before the server is stored; the answer completes the session (contract 4.6). */
+/**
+ * Somebody has to sign in at that URL before the server is stored; the answer completes the session
+ * (http-contract.md#dashboard-routes).
+ */
 export interface AuthorizationRequired {
   readonly authorization_required: {
     readonly session_id: string
@@ -114,7 +119,7 @@ export interface SwitchesPatch {
 }
 export type SwitchesRecord = Required<SwitchesPatch> & { readonly name: string }
 
-/** A tool group as REST shows it (decisions "Tool groups"). */
+/** A tool group as REST shows it (http-contract.md#tool-groups). */
 export interface GroupRecord {
   readonly name: string
   readonly description?: string
@@ -126,7 +131,7 @@ export interface GroupRecord {
   readonly missing: readonly string[]
 }
 
-/** A user as REST shows it (decisions "Enterprise mode"). */
+/** A user as REST shows it (http-contract.md#clients-and-users). */
 export type UserRecord = UserConfig
 
 /** An MCP client as REST shows it. */
@@ -174,7 +179,8 @@ export interface Gateway {
   servers(caller: Caller): ServerRecord[]
   server(caller: Caller, name: string): ServerRecord
   /**
-   * Connects, reads the lists, then stores all or nothing. `force` replaces a server of that name (decisions "Servers").
+   * Connects, reads the lists, then stores all or nothing. `force` replaces a server of that name
+   * (http-contract.md#registration-input).
    * Where the upstream asks for OAuth and there is a redirect URI, nothing is stored before the sign-in is completed.
    */
   register(

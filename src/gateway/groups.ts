@@ -46,7 +46,7 @@ export function checkBare(config: GroupConfig): void {
   )
 }
 
-/** Tool groups as they are managed (decisions "Tool groups"). */
+/** Tool groups as they are managed (http-contract.md#tool-groups). */
 export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Groups {
   const find = (name: string): GroupBlock => {
     const group = catalog().group(name)

@@ -65,7 +65,10 @@ function toldOf(error: unknown, call: Call | undefined, server: ServerBlock | un
   return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
 }
 
-/** Tools, prompts and resources as plain HTTP uses them (contract 4.3, 4.4; decisions). */
+/**
+ * Tools, prompts and resources as plain HTTP uses them (http-contract.md#tool-invocation,
+ * http-contract.md#prompt-record).
+ */
 export function createInvocation(catalog: () => Catalog, core: Core, observer: Observer): Invocation {
   const running = createBag<Running>()
   const findNamed = (kind: 'tool' | 'prompt', name: string): Item => {
@@ -190,7 +193,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
   }
 }
 
-/** `_meta` of a rendered prompt is called `meta` (contract 2.5). */
+/** `_meta` of a rendered prompt is called `meta` (http-contract.md#prompt-record). */
 function renamedMeta(text: string): string {
   const meta = valueOf(text, members(text), '_meta')
   if (meta === undefined) return text

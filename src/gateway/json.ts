@@ -62,7 +62,7 @@ export class JsonError extends Error {
   }
 }
 
-/** Nesting that no text may pass, ours or an upstream's (decisions "Limits"). */
+/** Nesting that no text may pass, ours or an upstream's (http-contract.md#errors). */
 export const MAX_DEPTH = 64
 /** Members of one object, or elements of one array, that are listed: each takes memory, and comes from anybody. */
 export const MAX_MEMBERS = 100_000

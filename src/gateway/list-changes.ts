@@ -1,6 +1,6 @@
 import { listKinds, type ListKind } from './downstream/watch.ts'
 
-/** What upstreams say of their lists, until those have been read again (proxy page 3.14). */
+/** What upstreams say of their lists, until those have been read again (mcp-proxy.md#list-changes). */
 export interface ListChanges {
   /** A notification of a server; true where it says that a list has changed. */
   heard(id: string, method: string): boolean

@@ -3,7 +3,7 @@ import { isObject } from '../domain/is-object.ts'
 import { elements, members } from './json.ts'
 import { headerValue } from './upstream/http-request.ts'
 
-/** An argument that a modern request repeats in a header (`x-mcp-header`, proxy page 4.6). */
+/** An argument that a modern request repeats in a header (`x-mcp-header`, mcp-proxy.md#parameter-headers). */
 export interface ParamHeader {
   /** Whole name of the header in lower case. */
   readonly header: string
@@ -109,7 +109,10 @@ type Decode = (value: string) => string | undefined
 const isEqual = (value: unknown, given: string, { type }: ParamHeader) =>
   type === 'integer' ? given.trim() !== '' && Number(given) === value : String(value) === given
 
-/** The first header of a modern request that does not repeat its argument; undefined where all do (proxy page 4.6). */
+/**
+ * The first header of a modern request that does not repeat its argument; undefined where all do
+ * (mcp-proxy.md#parameter-headers).
+ */
 export function mismatchedHeader(
   { headers }: ParamHeaders,
   args: unknown,

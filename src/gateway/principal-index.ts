@@ -4,7 +4,7 @@ import type { StoredPrincipal } from '../registry/model.ts'
 import type { Catalog, Principal } from './catalog.ts'
 import type { Caller } from './gateway.ts'
 
-/** Administrators and users may use every server, though not over MCP (contract 5.4). */
+/** Administrators and users may use every server, though not over MCP (http-contract.md#roles). */
 function callerFor(stored: StoredPrincipal): Caller {
   const { kind, id, name } = stored
   if (stored.kind === 'client') {

@@ -23,7 +23,7 @@ type Principals = Pick<
   | 'removeClient'
 >
 
-/** All that is kept of a token; it cannot be guessed, so a fast hash is enough (security page 7.2). */
+/** All that is kept of a token; it cannot be guessed, so a fast hash is enough (security-model.md#tokens). */
 export const hashToken = (token: string): Buffer => hash('sha256', token, 'buffer')
 
 const newToken = () => `twp_${randomBytes(32).toString('base64url')}`
@@ -46,7 +46,10 @@ export function changedPrincipals(before: Catalog, next: Catalog): { revoked: Re
   return { revoked, narrowed }
 }
 
-/** Users and MCP clients as they are managed (decisions "Enterprise mode"). Tokens come back once and are kept as hashes. */
+/**
+ * Users and MCP clients as they are managed (http-contract.md#clients-and-users). Tokens come back once and are kept as
+ * hashes.
+ */
 export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Principals {
   const stored = () => catalog().principals.map((principal) => principal.stored)
   const clients = () => stored().filter((each): each is StoredClient => each.kind === 'client')

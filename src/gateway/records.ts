@@ -6,7 +6,7 @@ import { members } from './json.ts'
 import { leftOutCount } from './left-out.ts'
 import { aliasOf, anyByUri } from './scope.ts'
 
-/** How REST names members that MCP writes in camelCase (contract 2.3, decisions "Tools, prompts, resources"). */
+/** How REST names members that MCP writes in camelCase (http-contract.md#tool-record). */
 const renamed: Record<ItemKind, Readonly<Record<string, string>>> = {
   tool: { inputSchema: 'input_schema', outputSchema: 'output_schema' },
   prompt: {},
@@ -24,7 +24,8 @@ const replaced: Record<ItemKind, readonly string[]> = {
 
 /**
  * Name under which REST knows an item: qualified, or for resources and templates the URI in force in the global scope
- * (proxy page 8). What is disabled has its own URI only where no other server offers it: that one may take it over.
+ * (mcp-proxy.md#resource-uris). What is disabled has its own URI only where no other server offers it: that one may
+ * take it over.
  */
 export function restName(catalog: Catalog, item: Item): string {
   const { kind, name, server, enabled, publicName } = item
@@ -77,7 +78,10 @@ interface Shown {
     Partial<Pick<StoredServer, 'verdict'>>
 }
 
-/** A server as REST lists it (contract 2.1): without secrets, `env` values only for those who may see them. */
+/**
+ * A server as REST lists it (http-contract.md#server-object): without secrets, `env` values only for those who may see
+ * them.
+ */
 export function serverRecord({ stored }: Shown, secrets: ServerSecrets, caller: Caller): ServerRecord {
   const { name, transport, description, settings, session_mode, enabled } = stored
   const isStdio = transport === 'stdio'

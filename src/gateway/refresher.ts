@@ -16,7 +16,7 @@ export interface RefresherOptions {
   readonly log: { warn(details: object, text: string): void }
 }
 
-/** Keeps the lists of upstreams fresh in the background (decisions "Servers"). */
+/** Keeps the lists of upstreams fresh in the background (http-contract.md#registration-input). */
 export interface Refresher {
   /** Begins with what may have changed while no gateway ran: all servers, but those that are processes (`used`). */
   start(): void

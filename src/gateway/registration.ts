@@ -65,7 +65,10 @@ const reachOf = ({ url, oauth_client_id, oauth_client_secret, oauth_scopes }: Re
 const isAuth = (error: unknown): error is UpstreamFailure => error instanceof UpstreamFailure && error.reason === 'auth'
 const challengeOf = ({ cause }: UpstreamFailure) => (cause as { wwwAuthenticate?: string } | undefined)?.wwwAuthenticate
 
-/** Registering and replacing servers, with a sign-in in between where the upstream asks for one (decisions "Servers"). */
+/**
+ * Registering and replacing servers, with a sign-in in between where the upstream asks for one
+ * (http-contract.md#registration-input).
+ */
 export function createRegistration(options: RegistrationOptions): Registration {
   const { registry, attempts, catalog, readOffer, signIns, authorizations, onStored } = options
 

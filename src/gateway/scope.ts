@@ -29,14 +29,15 @@ export interface Scope {
   readonly servers: readonly ServerBlock[]
   /** Those among them whose prompts and resources are served too: of a group, the ones that it includes whole. */
   readonly whole: readonly ServerBlock[]
-  /** One server under its own names, as if it were spoken to directly (proxy page 6.4). */
+  /** One server under its own names, as if it were spoken to directly (mcp-proxy.md#bare-names). */
   readonly isBare: boolean
   /** Whether an item can be used here. */
   serves(item: Item): boolean
   /** A tool or prompt by the name under which it is listed here. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /**
-   * Proxy page 8, "Resolving". `guesses` (the default): what nobody lists goes to `sender`, the name of the server that sent
+   * mcp-proxy.md#resource-uris. `guesses` (the default): what nobody lists goes to `sender`, the name of the server
+   * that sent
    * the caller this URI, else to the only server that can be meant.
    */
   resolve(uri: string, guesses?: boolean, sender?: string): ResourceTarget | undefined
@@ -290,7 +291,7 @@ export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 
 /**
  * An item by its URI or alias as REST knows it: the one that the URI leads to, else any server's, disabled ones included
- * (proxy page 8).
+ * (mcp-proxy.md#resource-uris).
  */
 export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
   const scope = globalScope(catalog)

@@ -41,7 +41,10 @@ export interface Wanted {
 /** Runs the part of completing a sign-in that contacts others. */
 export type Contacted = <T>(pending: PendingSignIn, work: () => Promise<T>) => Promise<T>
 
-/** Signing in at the authorization server of an upstream (contract 4.6, decisions "Servers"). Throws AppError. */
+/**
+ * Signing in at the authorization server of an upstream (http-contract.md#dashboard-routes,
+ * http-contract.md#registration-input). Throws AppError.
+ */
 export interface SignIns {
   /** Undefined where nothing says how to sign in. */
   begin(wanted: Wanted): Promise<AuthorizationRequired | undefined>

@@ -8,7 +8,7 @@ export interface Subscriber {
   isLost(): boolean
 }
 
-/** Who follows which resources, counted by server and the upstream's own URI (proxy page 3.13). */
+/** Who follows which resources, counted by server and the upstream's own URI (mcp-proxy.md#subscriptions). */
 export interface Subscriptions {
   /** Settles when the upstream knows, or could not be told. The same subscriber twice is one. */
   add(server: string, uri: string, subscriber: Subscriber): Promise<void>

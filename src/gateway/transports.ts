@@ -92,7 +92,10 @@ export interface Transports {
   keep(names: ReadonlySet<string>): void
 }
 
-/** `Authorization` in `headers`, in any letter case, takes the place of `bearer_token` (contract 2.2). */
+/**
+ * `Authorization` in `headers`, in any letter case, takes the place of `bearer_token`
+ * (http-contract.md#registration-input).
+ */
 function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): Record<string, string> {
   const isGiven = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
   return isGiven || bearer_token === undefined

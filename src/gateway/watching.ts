@@ -4,7 +4,7 @@ import { hasMethod } from './tried-methods.ts'
 import type { WatchSession } from './upstream/watch-session.ts'
 import { configurationOf } from './upstreams.ts'
 
-/** The watch sessions of the servers in the catalog (proxy page 4.2). */
+/** The watch sessions of the servers in the catalog (mcp-proxy.md#upstream-sessions). */
 export interface Watching {
   /** Opens what is missing and closes what is wanted no more, where the catalog or who listens has changed. */
   review(): void

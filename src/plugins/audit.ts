@@ -13,7 +13,10 @@ const isForbidden = ({ cause }: Error) => cause instanceof UpstreamFailure && ca
 /** The route as it is written, so that one is one target. An unknown path may hold anything, keys too. */
 const targetOf = ({ method, routeOptions }: FastifyRequest) => `${method} ${routeOptions.url ?? '(no such route)'}`
 
-/** Every refusal that HTTP tells leaves a row in the audit log (security page 7.5); what was refused has been by then. */
+/**
+ * Every refusal that HTTP tells leaves a row in the audit log (security-model.md#audit); what was refused has been by
+ * then.
+ */
 export default fp(
   async (app) => {
     app.addHook('onError', (request, _reply, error: FastifyError | AppError, done) => {

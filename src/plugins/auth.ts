@@ -48,7 +48,7 @@ function refuse(reply: FastifyReply, challenge: string, error: AppError): never 
   throw error
 }
 
-/** Throws where a principal of this kind may not use such a route (contract 5.4, 5.6). */
+/** Throws where a principal of this kind may not use such a route (http-contract.md#roles). */
 function checkKind({ kind }: Caller, access: Access, reply: FastifyReply): void {
   if (access === 'client') {
     if (kind === 'client') return
@@ -67,13 +67,13 @@ export interface AuthOptions extends Pick<Config, 'mode'> {
   readonly limits: Pick<Config['limits'], 'failedAuthentications'>
 }
 
-/** The dashboard is for development mode: here it is not there, whoever asks (contract 5.8). */
+/** The dashboard is for development mode: here it is not there, whoever asks (http-contract.md#dashboard-routes). */
 const isDashboard = (url: string) => /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|api\/dashboard(?:[/?]|$))/.test(url)
 
 /**
  * Who is asking, and whether this route is for them. One hook for all routes, known and unknown, before any body is read;
  * what counts is the route that was matched, never the URL. Development mode knows one caller, who may do everything
- * (contract 5.1). A route that forgets its access stops the start.
+ * (http-contract.md#authentication). A route that forgets its access stops the start.
  */
 export default fp<AuthOptions>(
   async (app, { mode, limits }) => {

@@ -22,7 +22,7 @@ interface ErrorBody {
 
 type Failure = FastifyError | AppError | HttpError
 
-/** After these the rest of what the connection carries cannot be trusted (security page 2, smuggling). */
+/** After these the rest of what the connection carries cannot be trusted (security-model.md#http-hardening). */
 const closing = new Set([400, 408, 413, 414, 415, 431])
 
 /** Fastify's own refusals in our words; its texts name limits and paths. */

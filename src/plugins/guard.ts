@@ -160,7 +160,7 @@ export default fp<GuardPluginOptions>(
     const check = (request: FastifyRequest, reply: FastifyReply): void => {
       const { host = '', origin, 'sec-fetch-site': site = 'none', 'transfer-encoding': coding } = request.headers
       checkHost(request.raw)
-      // Node takes lists that end in it, and an empty one for none: others may not (security page 2, smuggling)
+      // Node takes lists that end in it, and an empty one for none: others may not (security-model.md#http-hardening)
       if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
         throw invalid('the only Transfer-Encoding that is accepted is chunked')
       }

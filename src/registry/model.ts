@@ -6,7 +6,10 @@ export type Transport = 'stdio' | 'streamable_http' | 'sse'
 export type SessionMode = 'stateless' | 'stateful'
 export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template'
 
-/** Parts of a server's configuration that are sealed at rest (security page 7.1). Opened only where they are used. */
+/**
+ * Parts of a server's configuration that are sealed at rest (security-model.md#secrets-at-rest). Opened only where they
+ * are used.
+ */
 export interface ServerSecrets {
   readonly bearer_token?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -37,7 +40,7 @@ export interface Launch
   readonly transport: Transport
 }
 
-/** A validated registration (contract 2.2), defaults filled in. */
+/** A validated registration (http-contract.md#registration-input), defaults filled in. */
 export interface ServerConfig extends ServerSettings, ServerSecrets {
   readonly name: string
   readonly transport: Transport
@@ -45,7 +48,7 @@ export interface ServerConfig extends ServerSettings, ServerSecrets {
   readonly session_mode: SessionMode
 }
 
-/** What an upstream was found to speak (proxy page 4.1); stored with the server. */
+/** What an upstream was found to speak (mcp-proxy.md#upstream-negotiation); stored with the server. */
 export interface Verdict {
   /** Modern revision in use (2026-07-28), null where the upstream has none. */
   readonly modern: string | null
@@ -132,7 +135,7 @@ export interface StoredServer {
   readonly items: readonly StoredItem[]
 }
 
-/** A tool group as it is configured (contract 2.7): exact names, also of what is gone by now. */
+/** A tool group as it is configured (http-contract.md#tool-groups): exact names, also of what is gone by now. */
 export interface GroupConfig {
   readonly name: string
   readonly description: string | null
@@ -140,7 +143,7 @@ export interface GroupConfig {
   readonly included_tools: readonly string[]
   readonly included_servers: readonly string[]
   readonly excluded_tools: readonly string[]
-  /** `bare`: served under the upstream's own names (proxy page 6.4). */
+  /** `bare`: served under the upstream's own names (mcp-proxy.md#bare-names). */
   readonly tool_names: 'qualified' | 'bare'
 }
 
@@ -170,7 +173,7 @@ export interface StoredUser extends StoredTokenHolder {
 export interface ClientConfig {
   readonly name: string
   readonly description: string | null
-  /** Names of servers, also of what is not there; `*` stands for every server (contract 2.8). */
+  /** Names of servers, also of what is not there; `*` stands for every server (http-contract.md#clients-and-users). */
   readonly allowed_servers: readonly string[]
 }
 
@@ -324,7 +327,7 @@ export interface AttemptEnd {
 /** `begun`: an attempt, whose outcome has a row of its own. */
 export type Outcome = 'begun' | 'ok' | 'refused' | 'failed'
 
-/** One row of the audit log as REST shows it (security page 7.5). */
+/** One row of the audit log as REST shows it (security-model.md#audit). */
 export interface AuditEntry {
   readonly id: string
   readonly at: string

@@ -59,7 +59,7 @@ export interface Transaction {
   readonly tokens: ReturnType<typeof createTokens>
 }
 
-/** What was called, by whom and how it went (security page 7.5). */
+/** What was called, by whom and how it went (security-model.md#audit). */
 export interface CallLog extends CallStats {
   /** Stores it soon; returns at once and never throws. */
   record(row: CallRow): void
@@ -94,7 +94,10 @@ export interface Registry {
   ): Promise<void>
   /** Opens a server's sealed part. 503 AppError (`secrets_unreadable`) when it does not open. */
   secrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
-  /** Registration inputs with their secrets, ordered by name (contract 4.2). `reader` is recorded in the audit log. */
+  /**
+   * Registration inputs with their secrets, ordered by name (http-contract.md#registration-input). `reader` is recorded
+   * in the audit log.
+   */
   configs(reader?: Change): Promise<ServerConfig[]>
   /** Leaves a row soon; returns at once and never throws. Bounded for each principal and, apart from them, for
    * each address of unknown callers. */

@@ -40,7 +40,8 @@ export function sealedKeyId(sealed: Uint8Array): string {
 }
 
 /**
- * Envelope encryption (security page 7.1): format version, key id, wrap nonce, wrapped data key and tag,
+ * Envelope encryption (security-model.md#secrets-at-rest): format version, key id, wrap nonce, wrapped data key and
+ * tag,
  * payload nonce, payload and tag.
  */
 export function seal({ current }: Keyring, plain: Buffer, place: Place): Buffer {

@@ -154,7 +154,10 @@ export function createServers(context: WriteContext) {
   }
 }
 
-/** Every registration input, complete, by name (contract 4.2). AppError when a sealed part does not open. */
+/**
+ * Every registration input, complete, by name (http-contract.md#registration-input). AppError when a sealed part does
+ * not open.
+ */
 export async function readConfigs(db: Db, keys: Keyring): Promise<ServerConfig[]> {
   const rows = await db
     .selectFrom('servers')

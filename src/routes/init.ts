@@ -9,7 +9,7 @@ export interface InitOptions {
   readonly initSecret: string | undefined
 }
 
-/** Makes the first administrator of an enterprise gateway, once (decisions "Enterprise mode"). */
+/** Makes the first administrator of an enterprise gateway, once (http-contract.md#authentication). */
 export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, initSecret }) => {
   app.post(
     '/init',

@@ -24,7 +24,10 @@ export const groupCheck =
     done()
   }
 
-/** Other methods at a group's URL are a 405 only where the group is there (proxy page 2.1: group, then method). */
+/**
+ * Other methods at a group's URL are a 405 only where the group is there (mcp-proxy.md#order-of-checks: group, then
+ * method).
+ */
 export function refuseOthers(app: FastifyInstance, url: string, methods: readonly string[]): void {
   const method = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name))
   const refuse = (_request: FastifyRequest, reply: FastifyReply, _done: () => void) => {

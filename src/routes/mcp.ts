@@ -14,7 +14,10 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange 
   return takeOver(request, reply, group === undefined ? GLOBAL_ENDPOINT : groupEndpoint(group))
 }
 
-/** The MCP endpoints, global and of each group (contract 4.5): everything from parsing on is the protocol's own. */
+/**
+ * The MCP endpoints, global and of each group (http-contract.md#mcp-endpoints): everything from parsing on is the
+ * protocol's own.
+ */
 export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimit }) => {
   const config = { access: 'client' } as const
   const check = groupCheck(app)

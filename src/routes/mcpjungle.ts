@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../errors.ts'
 
 /**
- * Members that MCPJungle's own client sends and reads beside the contract's (decisions "Additions"): it is what scripts of
+ * Members that MCPJungle's own client sends and reads beside the contract's
+ * (http-contract.md#mcpjungles-command-line): it is what scripts of
  * those who move have installed.
  */
 export const withUsername = <T extends { readonly name: string }>(user: T) => ({ ...user, username: user.name })

@@ -92,7 +92,8 @@ function stdioMembers({ command, args, env }: ServerInput) {
 }
 
 /**
- * The configuration that a registration asks for (contract 2.2). Members of another transport are accepted and dropped,
+ * The configuration that a registration asks for (http-contract.md#registration-input). Members of another transport
+ * are accepted and dropped,
  * so that they are neither checked nor stored. Throws AppError 400.
  */
 export function toServerConfig(input: ServerInput): ServerConfig {

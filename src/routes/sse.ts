@@ -16,7 +16,10 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange 
   return takeOver(request, reply, group === undefined ? SSE_ENDPOINT : groupSse(group))
 }
 
-/** The HTTP+SSE transport of 2024-11-05, global and of each group (contract 4.5, proxy page 2.6). */
+/**
+ * The HTTP+SSE transport of 2024-11-05, global and of each group (http-contract.md#mcp-endpoints,
+ * mcp-proxy.md#httpsse-transport).
+ */
 export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimit, publicUrl }) => {
   const config = { access: 'client' } as const
   const onRequest = groupCheck(app)

@@ -6,7 +6,7 @@ const isObject = (text: string, { start }: Member) => text.charAt(start) === '{'
 /**
  * The arguments of `POST /tools/invoke` as JSON text, cut out of the body's text so that every byte of a value survives
  * (long numbers among them). They are the members beside `name`; a lone object called `arguments` is the arguments itself,
- * unless the tool has a parameter of that name (decisions "Tools, prompts, resources").
+ * unless the tool has a parameter of that name (http-contract.md#tool-record).
  */
 export function toolArguments(text: string, takesArguments: () => boolean): string {
   const all = members(text)

@@ -9,7 +9,7 @@ const tags = ['servers']
 const config = { access: 'admin' } as const
 const params = Type.Object({ id: Text({ minLength: 1 }) })
 
-/** Sign-ins at the authorization servers of upstreams (decisions "Servers"). */
+/** Sign-ins at the authorization servers of upstreams (http-contract.md#registration-input). */
 export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/upstream_oauth/sessions/:id',

@@ -96,7 +96,7 @@ export const ServerInput = Type.Object(
 )
 export type ServerInput = Static<typeof ServerInput>
 
-/** Contract 4.6, decisions "Servers". */
+/** Contract 4.6, http-contract.md#registration-input. */
 export const AuthorizationRequired = Type.Object(
   {
     authorization_required: Type.Object({

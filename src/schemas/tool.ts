@@ -17,7 +17,7 @@ export const Tool = Type.Object(
   { $id: 'Tool', additionalProperties: true }
 )
 
-/** The tool's own arguments lie beside `name` and are passed on untouched (contract 4.3). */
+/** The tool's own arguments lie beside `name` and are passed on untouched (http-contract.md#tool-invocation). */
 export const ToolCall = Type.Object(
   { name: Text({ minLength: 1, description: 'Qualified name' }) },
   {

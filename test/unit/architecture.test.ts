@@ -44,7 +44,10 @@ const owners: readonly [packages: RegExp, parts: readonly string[]][] = [
   [/^commander$/, ['cli']]
 ]
 
-/** What opens sockets to elsewhere, all of it under the egress policy (security page 7.4). Types are open to the gateway. */
+/**
+ * What opens sockets to elsewhere, all of it under the egress policy (security-model.md#egress-policy). Types are open
+ * to the gateway.
+ */
 const waysOut: Readonly<Record<string, readonly string[]>> = {
   undici: ['gateway/egress.ts', 'gateway/upstream/http-pool.ts'],
   // for the names of statuses, and to listen

@@ -27,7 +27,9 @@ interface Row {
   readonly mcpMethod?: string
 }
 
-/** Every row of proxy page 2.2 that has a body which is one message, and the cases between them. */
+/**
+ * Every row of mcp-proxy.md#request-classification that has a body which is one message, and the cases between them.
+ */
 const rows: readonly Row[] = [
   { about: 'a result', body: { id: 1, result: {} } },
   { about: 'a result under a modern header', body: { id: 1, result: {} }, version: MODERN_VERSION },

@@ -12,7 +12,7 @@ export function lastInput(name: string): Json | undefined {
   }
 }
 
-/** Kept for this tab only: input may be private (ux 3.3). */
+/** Kept for this tab only: input may be private (dashboard.md#schema-forms). */
 export function keepInput(name: string, value: Json | undefined): void {
   try {
     if (value === undefined) sessionStorage.removeItem(keyOf(name))

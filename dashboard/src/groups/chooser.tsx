@@ -22,7 +22,7 @@ interface ChooserProps {
   readonly onUndo: (() => void) | undefined
 }
 
-/** Servers and their tools, each with a box (ux 3.4). */
+/** Servers and their tools, each with a box (dashboard.md#group-builder). */
 export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProps) {
   const { location } = useApp()
   const { find: q = '', show: wanted } = location.route.value.query

@@ -165,7 +165,7 @@ export const withoutName = (draft: Draft, name: string): Draft => {
   }
 }
 
-/** Bare names are those of one whole server (decisions "Tool groups"). */
+/** Bare names are those of one whole server (http-contract.md#tool-groups). */
 export const canBeBare = ({ included_servers, included_tools }: Draft): boolean =>
   included_servers.length === 1 && included_tools.length === 0
 

@@ -15,7 +15,7 @@ export type Block =
   | { readonly kind: 'link'; readonly uri: string; readonly name: string; readonly details: readonly string[] }
   | { readonly kind: 'other'; readonly value: Json }
 
-/** Pictures and sounds above it are offered as files (ux 3.8). */
+/** Pictures and sounds above it are offered as files (dashboard.md#untrusted-text). */
 const MAX_MEDIA_BYTES = 8 * 1024 * 1024
 
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/svg+xml'])
@@ -80,7 +80,7 @@ export function blockOf(content: Json): Block {
 
 export const blocksOf = (content: Json | undefined): Block[] => (isList(content) ? content.map(blockOf) : [])
 
-/** Only these lead out of the dashboard, shown in full (ux 3.8). */
+/** Only these lead out of the dashboard, shown in full (dashboard.md#untrusted-text). */
 export function safeLink(uri: string): string | undefined {
   try {
     const { protocol } = new URL(uri)

@@ -15,7 +15,10 @@ interface Request {
 
 const INVOKE = '/api/v0/tools/invoke'
 
-/** Arguments lie beside `name`, or in `arguments` where they would be taken for something else (decisions "Tools"). */
+/**
+ * Arguments lie beside `name`, or in `arguments` where they would be taken for something else
+ * (http-contract.md#tool-invocation).
+ */
 export function invokeRequest({ name, args }: Call): Request {
   const isWrapped = Object.hasOwn(args, 'name') || Object.hasOwn(args, 'arguments')
   return isWrapped

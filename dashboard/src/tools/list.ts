@@ -94,7 +94,10 @@ export function summary(items: readonly Item[]) {
   }
 }
 
-/** Sections are closed at first above so many items in all, and a section adds so many rows at a time (ux 2). */
+/**
+ * Sections are closed at first above so many items in all, and a section adds so many rows at a time
+ * (dashboard.md#budgets).
+ */
 export const CLOSED_ABOVE = 500
 export const PAGE = 200
 

@@ -66,7 +66,7 @@ function valueFor({ asks }: ImportedServer, env: Readonly<Record<string, string 
   return (name: string) => env[name] ?? defaults.get(name)
 }
 
-/** All that is not set is told at once, and nothing is sent (contract 2.11). */
+/** All that is not set is told at once, and nothing is sent (http-contract.md#placeholders). */
 function filled(cli: Cli, servers: readonly ImportedServer[]): ReadonlyMap<ImportedServer, unknown> {
   const missing: string[] = []
   const bodies = servers.map((server) => {

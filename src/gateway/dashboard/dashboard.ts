@@ -51,7 +51,10 @@ export interface Counts {
   readonly group_count: number
 }
 
-/** What the dashboard's routes ask for beside the gateway's own functions (contract 4.6). Throws AppError. */
+/**
+ * What the dashboard's routes ask for beside the gateway's own functions (http-contract.md#dashboard-routes). Throws
+ * AppError.
+ */
 export interface Dashboard {
   readonly changes: Pick<Changes, 'subscribe' | 'note'>
   servers(): Promise<ServerView[]>

@@ -30,7 +30,8 @@ function readElement(text: string, limits: MessageLimits): Message {
 }
 
 /**
- * The messages of a JSON array (proxy page 3.19). `version`: the revision that was agreed on or that the header names.
+ * The messages of a JSON array (mcp-proxy.md#batches). `version`: the revision that was agreed on or that the header
+ * names.
  * Throws ProtocolError for the batch as a whole.
  */
 export function readBatch(text: string, version: string | undefined, { limits, maxBatch }: Edge): Message[] {

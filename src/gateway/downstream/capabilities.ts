@@ -12,7 +12,10 @@ const has = (capability: unknown, part: string) => isObject(capability) && isObj
 const takesForms = (elicitation: unknown) =>
   isObject(elicitation) && (has(elicitation, 'form') || !has(elicitation, 'url'))
 
-/** Whether a client declared what a request of an upstream needs (proxy page 3.16). `capabilities`, `params`: JSON text. */
+/**
+ * Whether a client declared what a request of an upstream needs (mcp-proxy.md#sampling-roots-and-elicitation).
+ * `capabilities`, `params`: JSON text.
+ */
 export function mayAsk(capabilities: string, method: string, params: string): boolean {
   const { roots, sampling, elicitation } = read(capabilities)
   const given = read(params)
@@ -28,7 +31,7 @@ const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 /**
  * Capabilities of a modern caller as they go upstream, as JSON text: without tasks, which are not carried, so that no
- * upstream answers with one (proxy page 3.21).
+ * upstream answers with one (mcp-proxy.md#tasks).
  */
 export function declaredUpstream(given: unknown): string {
   if (!isObject(given)) return JSON.stringify(given ?? {})

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Place in a list: signed, and good for one version of the catalog only (proxy page 3.5). */
+/** Place in a list: signed, and good for one version of the catalog only (mcp-proxy.md#lists). */
 export interface Cursors {
   encode(list: string, version: string, index: number): string
   /** Index of the next entry; undefined where the cursor is not ours, of another list, or outdated. */

@@ -22,7 +22,8 @@ const logging = (servers: readonly ServerBlock[]) =>
   servers.some((server) => declares(server, 'logging')) ? { logging: {} } : {}
 
 /**
- * What is declared must be answered: lists always are, be they empty (proxy page 3.1, 3.20). Prompts and resources are all
+ * What is declared must be answered: lists always are, be they empty (mcp-proxy.md#initialize-and-serverdiscover,
+ * mcp-proxy.md#capabilities). Prompts and resources are all
  * that can be completed, so that a server of picked tools has no say in it. Bare: what the one server declares.
  */
 export function capabilitiesOf({ servers, whole, isBare }: Scope): Record<string, object> {

@@ -43,7 +43,7 @@ const sessionId = ({ headers }: HttpExchange): string | undefined => {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A given id must be good: no id is served session-less, a wrong one is not (proxy page 2.5). */
+/** A given id must be good: no id is served session-less, a wrong one is not (mcp-proxy.md#client-sessions). */
 function sessionOf(edge: Edge, http: HttpExchange, id?: string): Session | undefined {
   const given = sessionId(http)
   if (given === undefined) return undefined

@@ -16,7 +16,7 @@ interface Visitor {
 
 /**
  * Pages that clients of 2025-11-25 were asked to visit, so that the word of the upstream that a visit is over reaches the
- * one client that it is about (proxy page 3.16). Kept by this replica only.
+ * one client that it is about (mcp-proxy.md#sampling-roots-and-elicitation). Kept by this replica only.
  */
 export interface Elicitations {
   /** `params` of a request to a client, as JSON text; does nothing where it is no page. */

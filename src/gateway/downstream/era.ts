@@ -13,7 +13,7 @@ export const header = (headers: IncomingHttpHeaders, name: string): string | und
   return typeof value === 'string' ? value.trim() : undefined
 }
 
-/** Also of revisions to come, which are answered in the modern way (proxy page 2.2). */
+/** Also of revisions to come, which are answered in the modern way (mcp-proxy.md#request-classification). */
 const namesModern = (version: string | undefined) =>
   version !== undefined && version >= MODERN_VERSION && /^\d{4}-\d\d-\d\d$/.test(version)
 
@@ -48,11 +48,17 @@ function checkClaim(message: Message, version: unknown, given: string | undefine
   })
 }
 
-/** The legacy handshake by definition, unless a whole modern envelope stands in it (proxy page 2.2). */
+/**
+ * The legacy handshake by definition, unless a whole modern envelope stands in it
+ * (mcp-proxy.md#request-classification).
+ */
 const isHandshake = (message: Message, claim: unknown) =>
   message.method === 'initialize' && !(typeof claim === 'string' && namesModern(claim) && hasCapabilities(message))
 
-/** The era of one message: from its body first, then its headers are held against it (proxy page 2.2). */
+/**
+ * The era of one message: from its body first, then its headers are held against it
+ * (mcp-proxy.md#request-classification).
+ */
 export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   const version = header(headers, 'mcp-protocol-version')
   const claim = message.meta(VERSION_KEY)
@@ -73,7 +79,10 @@ export function classify(headers: IncomingHttpHeaders, message: Message): Era {
 
 const SENTINEL = /^=\?base64\?(.*)\?=$/
 
-/** Plain value of a header that may be base64 in its sentinel; undefined where that is malformed (proxy page 1.3). */
+/**
+ * Plain value of a header that may be base64 in its sentinel; undefined where that is malformed
+ * (mcp-proxy.md#modern-wire).
+ */
 export function decodeHeader(value: string): string | undefined {
   const encoded = SENTINEL.exec(value)?.[1]
   if (encoded === undefined) return value
@@ -103,7 +112,9 @@ export function checkModernHeaders(headers: IncomingHttpHeaders, message: Messag
   if (given === undefined || decodeHeader(given) !== name) throw mismatch(id, 'Mcp-Name', given, name)
 }
 
-/** An unknown revision in the header of a legacy request is refused; an absent one passes (proxy page 1.2). */
+/**
+ * An unknown revision in the header of a legacy request is refused; an absent one passes (mcp-proxy.md#legacy-wire).
+ */
 export function checkLegacyVersion(headers: IncomingHttpHeaders, id: string): void {
   const version = header(headers, 'mcp-protocol-version')
   if (version === undefined || LEGACY_VERSIONS.includes(version)) return

@@ -59,7 +59,10 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
   }
 }
 
-/** A transport failure as an MCP client sees it (proxy page 4.5): never `isError`, which is the tool's own word. */
+/**
+ * A transport failure as an MCP client sees it (mcp-proxy.md#upstream-errors): never `isError`, which is the tool's own
+ * word.
+ */
 function replyFailure(exchange: Exchange, server: ServerBlock, failure: UpstreamFailure): void {
   const { edge, reply, message } = exchange
   edge.core.refusals.failed(exchange, server, failure)
@@ -68,7 +71,7 @@ function replyFailure(exchange: Exchange, server: ServerBlock, failure: Upstream
     return reply.close()
   }
   const { reason, status, retryAfter } = failure
-  // HTTP's own word, where HTTP can still say one (proxy page 2.3)
+  // HTTP's own word, where HTTP can still say one (mcp-proxy.md#error-bodies)
   if (reason === 'limited' && !reply.isStream) {
     return reply.plain(429, failure.message, { 'retry-after': String(retryAfter) })
   }
@@ -120,7 +123,7 @@ export interface Ending {
 /** JSON text of the caller's progress token, where it gave one. */
 type Token = string | undefined
 
-/** Methods whose result may ask the caller for more (proxy page 1.3). */
+/** Methods whose result may ask the caller for more (mcp-proxy.md#modern-wire). */
 const askable = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** A call with what it can take before its answer. */
@@ -142,7 +145,7 @@ function send(exchange: Exchange, server: ServerBlock, call: Call): Promise<Forw
   return edge.core.forward(server, call, origin)
 }
 
-/** Asks the caller in its result, and keeps the call for when it comes back (proxy page 5.1). */
+/** Asks the caller in its result, and keeps the call for when it comes back (mcp-proxy.md#parked-calls). */
 function ask(exchange: Exchange, parked: Parked<Flow>): void {
   const { edge, reply, message } = exchange
   if (parked.round === MAX_ROUNDS) return refuseToAsk(parked, 'bad_response', 'the upstream asked for input too often')
@@ -229,7 +232,8 @@ function forwardModern(exchange: Exchange, server: ServerBlock, request: Outgoin
 
 /**
  * Sends a client's request upstream and its answer back. `members` are those of the request as text, names rewritten.
- * A caller who leaves cancels, unless a legacy session could still ask for the result (proxy page 2.8).
+ * A caller who leaves cancels, unless a legacy session could still ask for the result
+ * (mcp-proxy.md#cancellation-and-disconnect).
  */
 export async function forward(
   exchange: Exchange,

@@ -35,7 +35,10 @@ function streamOf(underway: readonly Call[]): Responder | null {
   return null
 }
 
-/** What belongs to no call goes on the session's newest stream (proxy page 2.7), of servers that its client may see. */
+/**
+ * What belongs to no call goes on the session's newest stream (mcp-proxy.md#json-or-event-stream), of servers that its
+ * client may see.
+ */
 function createHome({ edge, caller, endpoint }: Exchange, session: Session): Home {
   const open = new Map<Push, string>()
   const allowances = new Map<string, Allowance>()

@@ -21,7 +21,10 @@ export interface Introduced {
   readonly name: string | undefined
 }
 
-/** What clients say of themselves with each request that belongs to no session: modern ones do (proxy page 1.3). */
+/**
+ * What clients say of themselves with each request that belongs to no session: modern ones do
+ * (mcp-proxy.md#modern-wire).
+ */
 export interface Introductions {
   client(message: Message): Introduced
   /** JSON text of its capabilities as they go upstream. */

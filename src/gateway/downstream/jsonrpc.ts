@@ -11,7 +11,7 @@ import {
   type Member
 } from '../json.ts'
 
-/** Codes of JSON-RPC and of MCP (proxy page 1.3). */
+/** Codes of JSON-RPC and of MCP (mcp-proxy.md#modern-wire). */
 export const codes = {
   parse: -32700,
   invalidRequest: -32600,
@@ -26,7 +26,7 @@ export const codes = {
   unsupportedVersion: -32022
 } as const
 
-/** An answer of the protocol layer: a JSON-RPC error object with its HTTP status (proxy page 2.3). */
+/** An answer of the protocol layer: a JSON-RPC error object with its HTTP status (mcp-proxy.md#error-bodies). */
 export class ProtocolError extends Error {
   readonly status: number
   readonly code: number

@@ -8,7 +8,10 @@ import { UpstreamFailure } from '../upstream/failure.ts'
 /** Questions of one result. */
 export const MAX_INPUT_REQUESTS = 100
 
-/** Among several servers a person must see which one asks, or one could pass for another (proxy page 3.16). */
+/**
+ * Among several servers a person must see which one asks, or one could pass for another
+ * (mcp-proxy.md#sampling-roots-and-elicitation).
+ */
 export const needsLabel = ({ servers, isBare }: Scope) => servers.length > 1 && !isBare
 
 /** The member that a client shows to the person who decides. */

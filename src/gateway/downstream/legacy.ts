@@ -12,7 +12,10 @@ import { methods, sendResult, type Method } from './methods.ts'
 import { sessionMethods } from './session-methods.ts'
 import { refuseMore } from './shares.ts'
 
-/** Client capabilities that a gateway can carry; what else a client declares means nothing here (proxy page 3.20). */
+/**
+ * Client capabilities that a gateway can carry; what else a client declares means nothing here
+ * (mcp-proxy.md#capabilities).
+ */
 const carried = ['sampling', 'elicitation', 'roots']
 
 const declaredCapabilities = (given: unknown): Record<string, unknown> =>
@@ -23,7 +26,7 @@ const declaredCapabilities = (given: unknown): Record<string, unknown> =>
 /** Longest capabilities text that a session id carries; nothing real comes near. */
 const MAX_CAPABILITIES = 1_024
 
-/** Answered from the catalog; no upstream is contacted (proxy page 3.1). */
+/** Answered from the catalog; no upstream is contacted (mcp-proxy.md#initialize-and-serverdiscover). */
 const initialize: Method = (exchange) => {
   const { message, edge, scope, caller, endpoint, session, reply } = exchange
   const { params, id } = message
@@ -63,7 +66,7 @@ const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
-/** A notification or response is taken with 202 and an empty body (proxy page 1.2). */
+/** A notification or response is taken with 202 and an empty body (mcp-proxy.md#legacy-wire). */
 export function legacyNotification({ message, session, reply, edge }: Exchange): void {
   if (message.kind === 'response') session?.pushes?.settle(message)
   if (message.method === ROOTS_CHANGED && session) edge.core.notifyOwner(ownerOf(session), ROOTS_CHANGED)

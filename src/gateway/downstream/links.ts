@@ -4,7 +4,7 @@ import type { Payload } from '../payload.ts'
 
 /**
  * URIs that came to a principal in a result, with the server that they came from: a tool may link to resources that its
- * server lists nowhere (proxy page 8, step 4). Kept by this replica only.
+ * server lists nowhere (mcp-proxy.md#resource-uris). Kept by this replica only.
  */
 export interface Links {
   /** Notes the links in a result. `body` is its JSON text. */

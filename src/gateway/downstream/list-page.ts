@@ -64,7 +64,8 @@ function sizeOf({ bytes, pieces }: Cut, { servers, isBare }: Scope, kind: ItemKi
 }
 
 /**
- * Up to 1,000 entries of a scope's list from `index` on: server name, then the upstream's order (proxy page 3.5). Made once
+ * Up to 1,000 entries of a scope's list from `index` on: server name, then the upstream's order (mcp-proxy.md#lists).
+ * Made once
  * for all who see the same of a catalog, and held while it is asked for.
  */
 export function listPage(scope: Scope, kind: ItemKind, index: number): Page {

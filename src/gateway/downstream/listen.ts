@@ -79,7 +79,9 @@ function keepFor(session: Session, reply: Reply): void {
   session.awaited = reply
 }
 
-/** Goes on with a stream whose connection broke, behind the event that its client saw last (proxy page 3.18). */
+/**
+ * Goes on with a stream whose connection broke, behind the event that its client saw last (mcp-proxy.md#resumption).
+ */
 export function resumeStream(
   edge: Edge,
   http: HttpExchange,

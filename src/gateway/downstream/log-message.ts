@@ -6,7 +6,7 @@ import type { Scope } from '../scope.ts'
 export const notification = (method: string, params: string) =>
   `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
 
-/** Log messages say which server they come from (proxy page 3.15). */
+/** Log messages say which server they come from (mcp-proxy.md#logging). */
 function withLogger(params: string, server: string): string {
   const found = members(params)
   const given = textOf(params, found, 'logger')

@@ -21,7 +21,10 @@ import { invalidState } from './park.ts'
 /** Answers one request. Throws ProtocolError for what is wrong with it. */
 export type Method = (exchange: Exchange) => Promise<void> | void
 
-/** An error of a method: the request was understood, so HTTP says 200 (proxy page 1.2, 1.3). */
+/**
+ * An error of a method: the request was understood, so HTTP says 200 (mcp-proxy.md#legacy-wire,
+ * mcp-proxy.md#modern-wire).
+ */
 const refuse = ({ message }: Exchange, text: string, data?: unknown, code: number = codes.invalidParams) =>
   new ProtocolError(code, text, { status: 200, id: message.id, data })
 
@@ -47,7 +50,7 @@ export function sendResult(exchange: Exchange, members: string, extra = ''): voi
   reply.result(message.id, Buffer.from(`{${members}${members !== '' && stamp !== '' ? ',' : ''}${stamp}}`))
 }
 
-/** Lists may differ by caller and change at any time, so nobody may keep them (proxy page 3.22). */
+/** Lists may differ by caller and change at any time, so nobody may keep them (mcp-proxy.md#cache-hints). */
 export const uncached = ',"ttlMs":0,"cacheScope":"private"'
 
 const list =
@@ -103,7 +106,8 @@ const none: readonly string[] = []
 const roundMembers = { inputResponses: null, requestState: null }
 
 /**
- * What a modern caller brings back from a round means nothing on a legacy wire: that round was ours (proxy page 5). A state
+ * What a modern caller brings back from a round means nothing on a legacy wire: that round was ours
+ * (mcp-proxy.md#asking-the-client). A state
  * that we have not signed is of no round at all.
  */
 function roundOf({ era, edge, message }: Exchange, { stored }: ServerBlock) {
@@ -131,7 +135,10 @@ const useItem =
     return forward(exchange, server, { members, name, headers: paramHeaders(exchange, item) })
   }
 
-/** Checks the headers in which a modern request repeats arguments; what goes upstream is made anew (proxy page 4.6). */
+/**
+ * Checks the headers in which a modern request repeats arguments; what goes upstream is made anew
+ * (mcp-proxy.md#parameter-headers).
+ */
 function paramHeaders({ era, message, headers }: Exchange, { params }: Item): readonly string[] {
   if (params.headers.length === 0) return era === 'legacy' ? none : otherParamHeaders(params, headers)
   const args = message.param('arguments')

@@ -18,7 +18,7 @@ const flags: Record<ListKind, string> = {
   resources: 'resourcesListChanged'
 }
 
-/** Each frame names the subscription that it belongs to (proxy page 1.3). */
+/** Each frame names the subscription that it belongs to (mcp-proxy.md#modern-wire). */
 const frame = (method: string, id: string, members = '', meta = '') =>
   notification(method, paramsText([members], [meta, `"${META}subscriptionId":${id}`]))
 
@@ -85,7 +85,7 @@ async function followAll(
 
 /**
  * A stream that tells of changed lists and resources until the client closes it; answers what it will honour first. Its
- * result is said only when the endpoint is gone or the gateway stops (proxy page 1.3).
+ * result is said only when the endpoint is gone or the gateway stops (mcp-proxy.md#modern-wire).
  */
 export const listen: Method = async (exchange) => {
   const { message, reply, edge, caller, endpoint } = exchange

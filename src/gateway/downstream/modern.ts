@@ -8,7 +8,7 @@ import { listen } from './modern-listen.ts'
 import { methods, sendResult, uncached, type Method } from './methods.ts'
 import { takeStream } from './shares.ts'
 
-/** Cheap, for it is every client's probe (proxy page 3.2). */
+/** Cheap, for it is every client's probe (mcp-proxy.md#initialize-and-serverdiscover). */
 const discover: Method = (exchange) => {
   const { scope } = exchange
   const instructions = instructionsOf(scope)

@@ -24,7 +24,7 @@ export interface Abandonable {
   abandon(): void
 }
 
-/** A call that waits for its caller to come back (proxy page 5.1). */
+/** A call that waits for its caller to come back (mcp-proxy.md#parked-calls). */
 export interface Parked<Flow> {
   readonly flow: Flow
   /** Name of the server that asks. */
@@ -52,7 +52,10 @@ export interface Parks<Flow extends Abandonable> {
   isOurs(state: unknown): state is string
   /** The waiting call. Throws ProtocolError: one text for all that is wrong with a state. */
   take(exchange: Exchange, state: string): Parked<Flow>
-  /** Gives up what waits for these principals at these endpoints: it will not be taken any more (proxy page 5.1). */
+  /**
+   * Gives up what waits for these principals at these endpoints: it will not be taken any more
+   * (mcp-proxy.md#parked-calls).
+   */
   end(isOver: (principal: string, endpoint: string) => boolean): void
 }
 

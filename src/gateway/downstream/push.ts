@@ -6,9 +6,9 @@ import type { Message } from './jsonrpc.ts'
 import type { Responder } from './responder.ts'
 import type { Session } from './session.ts'
 
-/** A client that does not answer is waited for so long (proxy page 5: a round). */
+/** A client that does not answer is waited for so long (mcp-proxy.md#asking-the-client). */
 const ROUND_MS = 600_000
-/** A caller without an open stream is waited for so long (proxy page 5). */
+/** A caller without an open stream is waited for so long (mcp-proxy.md#asking-the-client). */
 const STREAM_WAIT_MS = 30_000
 const POLL_MS = 100
 
@@ -24,7 +24,7 @@ export interface Push {
   readonly cancel: () => void
 }
 
-/** Requests of upstreams to the client of one session, under ids of our own (proxy page 5). */
+/** Requests of upstreams to the client of one session, under ids of our own (mcp-proxy.md#asking-the-client). */
 export interface Pushes {
   /** `own` gives the stream of the call that it belongs to, if it does; where it is gone the session's newest takes its place. */
   ask(own: () => Responder | null, method: string, params: string): Push

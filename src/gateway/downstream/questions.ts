@@ -1,7 +1,7 @@
 import { errorAnswer, type Answer, type Asking } from '../upstream/call.ts'
 import { giveUp, type Question } from './park.ts'
 
-/** Requests that an upstream sends at once arrive one by one; so long they are gathered (proxy page 5.1). */
+/** Requests that an upstream sends at once arrive one by one; so long they are gathered (mcp-proxy.md#parked-calls). */
 const GATHER_MS = 25
 
 const withdrawn = errorAnswer(-32603, 'the question was withdrawn')

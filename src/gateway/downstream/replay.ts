@@ -3,7 +3,7 @@ import { LATEST_LEGACY_VERSION } from '../../domain/protocol.ts'
 import type { Reply } from './reply.ts'
 import type { Session } from './session.ts'
 
-/** What one stream may keep (proxy page 3.18); its last event stays whatever its size. */
+/** What one stream may keep (mcp-proxy.md#resumption); its last event stays whatever its size. */
 const MAX_EVENTS = 256
 const MAX_BYTES = 1_048_576
 /** What all streams may keep together. */

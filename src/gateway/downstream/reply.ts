@@ -27,7 +27,10 @@ const streaming = {
   'x-accel-buffering': 'no'
 } as const
 
-/** After this long without an answer the reply becomes a stream, so that proxies do not cut it (proxy page 2.7). */
+/**
+ * After this long without an answer the reply becomes a stream, so that proxies do not cut it
+ * (mcp-proxy.md#json-or-event-stream).
+ */
 const QUIET_MS = 10_000
 const KEEP_ALIVE_MS = 15_000
 /** Streams that were opened together do not all speak in the same second: some are this much earlier each time. */
@@ -59,7 +62,7 @@ export interface ReplyOptions {
 
 /**
  * The answer to one HTTP request of an MCP client: JSON, unless something has to be said before the result; then an
- * event stream (proxy page 2.7).
+ * event stream (mcp-proxy.md#json-or-event-stream).
  */
 export class Reply implements Responder {
   slot = -1
@@ -82,7 +85,7 @@ export class Reply implements Responder {
     response.on('close', () => this.left())
   }
 
-  /** If this becomes a stream it can be resumed by the session (proxy page 3.18). */
+  /** If this becomes a stream it can be resumed by the session (mcp-proxy.md#resumption). */
   mayResume(replays: Replays, session: Session): void {
     this.replays = replays
     this.session = session
@@ -108,7 +111,7 @@ export class Reply implements Responder {
     else this.whole(Buffer.from(text), options.status ?? 200)
   }
 
-  /** An answer of the HTTP layer (proxy page 2.3). */
+  /** An answer of the HTTP layer (mcp-proxy.md#error-bodies). */
   plain(status: number, error: string, headers?: OutgoingHttpHeaders): void {
     this.whole(Buffer.from(JSON.stringify({ error })), status, headers)
   }

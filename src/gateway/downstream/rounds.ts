@@ -8,7 +8,7 @@ import type { Forwarded } from './exchange.ts'
 import { asksForInput, MAX_INPUT_REQUESTS } from './label.ts'
 import type { CallSink } from './sink.ts'
 
-/** How often an upstream may ask for more input before it answers (proxy page 5). */
+/** How often an upstream may ask for more input before it answers (mcp-proxy.md#asking-the-client). */
 export const MAX_ROUNDS = 8
 
 interface InputRequest {
@@ -93,7 +93,8 @@ async function ask(sink: CallSink, requests: readonly InputRequest[]): Promise<s
 }
 
 /**
- * A legacy caller over a modern upstream (proxy page 5): each question of the upstream becomes a request to the client,
+ * A legacy caller over a modern upstream (mcp-proxy.md#asking-the-client): each question of the upstream becomes a
+ * request to the client,
  * and the call is sent again with the answers. Rejects with UpstreamFailure or InputRefused.
  */
 export async function answerRounds(

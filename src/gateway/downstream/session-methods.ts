@@ -15,7 +15,7 @@ import type { Session } from './session.ts'
 import { asCall, refuseMore } from './shares.ts'
 import { mayTryToFollow, noteSubscribing } from './tried-subscription.ts'
 
-/** What is kept for a client needs a session to keep it in (proxy page 2.5). */
+/** What is kept for a client needs a session to keep it in (mcp-proxy.md#client-sessions). */
 function sessionOf({ session, message: { id } }: Exchange): Session {
   if (session) return session
   throw new ProtocolError(codes.session, 'Bad Request: this method needs a session', { id })
@@ -33,7 +33,9 @@ function uriOf(exchange: Exchange): string {
 const updated = (uri: string, { members, meta }: Said) =>
   notification('notifications/resources/updated', paramsText([`"uri":${JSON.stringify(uri)}`, members], [meta]))
 
-/** Told on the session's newest stream, as everything that belongs to no request (proxy page 2.7). */
+/**
+ * Told on the session's newest stream, as everything that belongs to no request (mcp-proxy.md#json-or-event-stream).
+ */
 const followingOf = (exchange: Exchange, session: Session): Following =>
   (session.following ??= createFollowing(
     exchange,
@@ -89,7 +91,7 @@ const unsubscribe: Method = (exchange) => {
   sendResult(exchange, '')
 }
 
-/** Kept for the session's calls to come; what is under way is filtered from now on (proxy page 3.15). */
+/** Kept for the session's calls to come; what is under way is filtered from now on (mcp-proxy.md#logging). */
 const setLevel: Method = (exchange) => {
   const session = sessionOf(exchange)
   const { level } = exchange.message.params

@@ -4,7 +4,7 @@ import type { Reply } from './reply.ts'
 import type { Responder } from './responder.ts'
 import type { NoPlace } from './session.ts'
 
-/** What each principal has of what the MCP edge keeps, or does, for it (decisions "Limits"). */
+/** What each principal has of what the MCP edge keeps, or does, for it (http-contract.md#errors). */
 export interface EdgeShares {
   readonly calls: Shares
   /** Ends of sessions that are being stored: apart from calls, since ending a session stops its calls. */

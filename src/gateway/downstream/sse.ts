@@ -13,7 +13,8 @@ import type { Session } from './session.ts'
 import { refuseMore, takeStream } from './shares.ts'
 
 /**
- * Opens the stream of a client of the HTTP+SSE transport (proxy page 2.6): the stream is the session, which ends with it.
+ * Opens the stream of a client of the HTTP+SSE transport (mcp-proxy.md#httpsse-transport): the stream is the session,
+ * which ends with it.
  * `companion`: path to which the client posts.
  */
 export function openSse(edge: Edge, http: HttpExchange, reply: Reply, companion: string): void {

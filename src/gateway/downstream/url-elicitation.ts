@@ -8,7 +8,10 @@ import type { Exchange } from './exchange.ts'
 import { codes } from './jsonrpc.ts'
 import { needsLabel } from './label.ts'
 
-/** A legacy upstream wants the user to visit a page first; the modern era has no such error (proxy page 5.2). */
+/**
+ * A legacy upstream wants the user to visit a page first; the modern era has no such error
+ * (mcp-proxy.md#url-elicitation-required).
+ */
 const URL_ELICITATION_REQUIRED = -32042
 
 /** Pages that one error may name, more than a person would visit for one call. */

@@ -38,7 +38,8 @@ export interface Watch {
   add(watcher: Watcher): void
   delete(watcher: Watcher): void
   /**
-   * Something may have changed: each watcher whose own lists differ is told, bursts folded (proxy page 3.14). Of what a
+   * Something may have changed: each watcher whose own lists differ is told, bursts folded
+   * (mcp-proxy.md#list-changes). Of what a
    * server in its scope said itself it is told even if nothing differs.
    */
   notice(said?: Said): void

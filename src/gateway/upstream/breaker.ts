@@ -2,7 +2,10 @@ import { UpstreamFailure } from './failure.ts'
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** Spares callers the wait for an upstream to which connecting times out again and again (security page 5). */
+/**
+ * Spares callers the wait for an upstream to which connecting times out again and again
+ * (security-model.md#fault-isolation).
+ */
 export interface Breaker {
   /** `half-open`: the outcome of a probe is waited for. */
   readonly state: BreakerState

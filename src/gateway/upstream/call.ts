@@ -13,7 +13,9 @@ export interface Outgoing {
   readonly meta: string
   /** Plain value for `Mcp-Name` towards a modern upstream: the tool's or prompt's own name, or the resource's URI. */
   readonly name?: string | undefined
-  /** More headers towards a modern upstream, in pairs, ready to be sent (`Mcp-Param-*`, proxy page 4.6). */
+  /**
+   * More headers towards a modern upstream, in pairs, ready to be sent (`Mcp-Param-*`, mcp-proxy.md#parameter-headers).
+   */
   readonly headers?: readonly string[] | undefined
   /** Told in the headers of a request over HTTP, beside what stands in `meta`. */
   readonly trace?: TraceContext | undefined
@@ -131,7 +133,7 @@ export class Call implements Held {
     this.onHold?.()
   }
 
-  /** Progress counts as life (proxy page 3.9); the total limit stays. */
+  /** Progress counts as life (mcp-proxy.md#progress); the total limit stays. */
   touch(now: number): void {
     if (this.#holds === 0) this.idleDeadline = now + this.idleMs
   }

@@ -59,7 +59,7 @@ export interface Connection {
 /** What every transport is told to open a connection with. */
 export interface OpenOptions {
   readonly era: Era
-  /** JSON text of the client capabilities to declare (proxy page 4.3). */
+  /** JSON text of the client capabilities to declare (mcp-proxy.md#reading-upstream-lists). */
   readonly capabilities: string
   /** `performance.now()` time by which it must be open; past it the attempt fails with `timeout`. */
   readonly deadline: number

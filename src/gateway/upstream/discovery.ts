@@ -8,7 +8,7 @@ import { answerPush, ask, listingCapabilities, readLists, type Lists, type ReadO
 import { Opening } from './stages.ts'
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
-/** A server that does not know `server/discover` may not answer it at all (proxy page 4.1). */
+/** A server that does not know `server/discover` may not answer it at all (mcp-proxy.md#upstream-negotiation). */
 const PROBE_MS = { streamable_http: 5_000, stdio: 4_000 }
 /** For `initialize` of an upstream that is known to be modern: it may not answer it at all either. */
 const LEGACY_PROBE_MS = 5_000
@@ -127,7 +127,8 @@ async function findBoth(client: TransportClient, transport: Transport, options: 
 }
 
 /**
- * Finds out what an upstream speaks and reads its lists, over the modern wire where there is one (proxy page 4.1, 4.3).
+ * Finds out what an upstream speaks and reads its lists, over the modern wire where there is one
+ * (mcp-proxy.md#upstream-negotiation, mcp-proxy.md#reading-upstream-lists).
  * Of a process there is never more than one at a time. Rejects with UpstreamFailure. Closes what it opened.
  */
 export async function readUpstream(

@@ -2,7 +2,8 @@ import { serverError } from '../../domain/server-error.ts'
 import { AppError } from '../../errors.ts'
 
 /**
- * Why a request to an upstream came to nothing (proxy page 4.5). `cancelled`: the caller ended it; `denied`: our own
+ * Why a request to an upstream came to nothing (mcp-proxy.md#upstream-errors). `cancelled`: the caller ended it;
+ * `denied`: our own
  * settings forbid it; `limited`: the caller has too many under way; `unreadable`: its secrets do not
  * open.
  */
@@ -74,7 +75,7 @@ export const statuses: Record<Reason, 429 | 502 | 503 | 504> = {
   unreadable: 503
 }
 
-/** The one table from upstream failure to HTTP status (contract 7, decisions "Tools, prompts, resources"). */
+/** The one table from upstream failure to HTTP status (http-contract.md#errors, http-contract.md#tool-record). */
 export function toAppError(failure: UpstreamFailure, server: string): AppError {
   const { reason, message, retryAfter } = failure
   const own = statuses[reason]

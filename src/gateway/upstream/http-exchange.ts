@@ -128,7 +128,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   /** Gives the call up: tells the upstream, lets go of the socket. */
   stop(failure: UpstreamFailure): void {
     if (this.#isSettled) return
-    // the one request that cannot be cancelled (proxy page 2.8)
+    // the one request that cannot be cancelled (mcp-proxy.md#cancellation-and-disconnect)
     const isCancellable = this.#host.isLegacy && this.#call.request.method !== 'initialize'
     if (this.#isSent && isCancellable) this.#host.cancel(this.id, failure.reason)
     this.#fail(failure)

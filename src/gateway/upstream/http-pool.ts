@@ -64,7 +64,7 @@ const BACKGROUND_TIMEOUT_MS = 5000
 const MAX_BACKGROUND = 256
 const MAX_DISCARDED = 65_536
 const LINGER_MS = 500
-/** Redirects in a row (security page 7.4). */
+/** Redirects in a row (security-model.md#egress-policy). */
 const MAX_MOVES = 3
 /** The usual redirect adds a slash and stays; one that was meant for a while must not outlive its target for long. */
 const FORGET_MOVES_MS = 60_000

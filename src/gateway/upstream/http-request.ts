@@ -4,7 +4,9 @@ import type { Outgoing } from './call.ts'
 
 const JSON_AND_STREAM = 'application/json, text/event-stream'
 
-/** A value as `Mcp-Name` may carry it (proxy page 1.3): as it is, or base64 of UTF-8 between the sentinels. */
+/**
+ * A value as `Mcp-Name` may carry it (mcp-proxy.md#modern-wire): as it is, or base64 of UTF-8 between the sentinels.
+ */
 export function headerValue(value: string): string {
   const safe = /^(?:[!-~](?:[ -~\t]*[!-~])?)?$/.test(value) && !/^=\?base64\?.*\?=$/i.test(value)
   return safe ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`

@@ -11,7 +11,10 @@ import { UpstreamFailure } from './failure.ts'
 import { cleanText, looseLimits, readError, toFailure } from './http-message.ts'
 import { brokenBound, brokenText, listedTwice } from './item-problems.ts'
 
-/** Some servers show tools only to clients that declare these, so whoever reads lists does (proxy page 4.3). */
+/**
+ * Some servers show tools only to clients that declare these, so whoever reads lists does
+ * (mcp-proxy.md#reading-upstream-lists).
+ */
 export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}'
 
 const pushAnswers = new Map([
@@ -20,7 +23,7 @@ const pushAnswers = new Map([
   ['sampling/createMessage', { kind: 'error', body: Payload.of('{"code":-32603,"message":"nobody to ask"}') }]
 ] as [string, Answer][])
 
-/** A push on a session that reads lists belongs to nobody (proxy page 4.3). */
+/** A push on a session that reads lists belongs to nobody (mcp-proxy.md#reading-upstream-lists). */
 export const answerPush = async (method: string): Promise<Answer> => pushAnswers.get(method) ?? methodNotFound
 
 export const listingSink: Sink = {
@@ -30,7 +33,7 @@ export const listingSink: Sink = {
   request: answerPush
 }
 
-/** Bounds of what is kept of an upstream's lists (security page 6). */
+/** Bounds of what is kept of an upstream's lists (security-model.md#bounds-of-stored-data). */
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
 /** A URI that nobody lists is compared with each template, and told of by upstreams as often as they like. */
@@ -172,7 +175,7 @@ function createCollection(list: ListKind, warn: (text: string) => void, left: Le
   }
 }
 
-/** 0 asks to keep nothing: no hint to us, who have to (proxy page 3.22). */
+/** 0 asks to keep nothing: no hint to us, who have to (mcp-proxy.md#cache-hints). */
 const isTtl = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
 /**
@@ -204,7 +207,7 @@ function readCursor(json: string | undefined, method: string): string | undefine
   return typeof cursor === 'string' ? cursor : undefined
 }
 
-/** Refusals for a method that is not there mean an empty list (proxy page 4.3). */
+/** Refusals for a method that is not there mean an empty list (mcp-proxy.md#reading-upstream-lists). */
 function refusal(answer: Answer, method: string): UpstreamFailure | null {
   const { code, message } = readError(answer)
   return code === METHOD_NOT_FOUND ? null : bad(`refused ${method}: ${message}`)
@@ -254,7 +257,7 @@ async function readList(
 
 /**
  * All lists that the upstream declares, definitions as the text it sent; items that break a bound are left out with a
- * warning (security page 4). Rejects with UpstreamFailure.
+ * warning (security-model.md#upstream-text). Rejects with UpstreamFailure.
  */
 export async function readLists(
   connection: Connection,

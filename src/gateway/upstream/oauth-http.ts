@@ -11,7 +11,7 @@ export interface OAuthAnswer {
   readonly body: Readonly<Record<string, unknown>> | null
 }
 
-/** Small requests to authorization servers, and for what upstreams say of them (security page 4, "Upstream OAuth"). */
+/** Small requests to authorization servers, and for what upstreams say of them (security-model.md#upstream-oauth). */
 export interface OAuthHttp {
   /** Follows redirects within the origin. `whom` names the other side in failures. Rejects with UpstreamFailure. */
   get(url: string, whom: string): Promise<OAuthAnswer>

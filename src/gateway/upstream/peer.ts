@@ -124,7 +124,7 @@ export function createPeer(options: PeerOptions): Peer {
   const stop = (id: number, failure: UpstreamFailure) => {
     const entry = settle(id)
     if (!entry) return
-    // the one request that cannot be cancelled (proxy page 2.8)
+    // the one request that cannot be cancelled (mcp-proxy.md#cancellation-and-disconnect)
     if (entry.call.request.method !== 'initialize') {
       notify('notifications/cancelled', JSON.stringify({ requestId: id, reason: failure.message }))
     }

@@ -16,7 +16,10 @@ const SETPRIV = '/usr/bin/setpriv'
 export const notStarted = (message: string, cause?: unknown) =>
   new UpstreamFailure('unreachable', message, { taken: false, cause })
 
-/** All that a child gets to see of our environment, and what was declared for it (security page 7.3, SE-10). */
+/**
+ * All that a child gets to see of our environment, and what was declared for it
+ * (security-model.md#child-process-isolation, SE-10).
+ */
 export function childEnvironment(gateway: Environment, declared: Readonly<Record<string, string>>) {
   const env: Record<string, string> = { PATH: DEFAULT_PATH }
   for (const [name, value] of Object.entries(gateway)) {
@@ -92,7 +95,10 @@ export interface Start {
   readonly gid?: number
 }
 
-/** A second user's process keeps no capability of ours; Node's own `uid` leaves the ambient ones (security page 7.3). */
+/**
+ * A second user's process keeps no capability of ours; Node's own `uid` leaves the ambient ones
+ * (security-model.md#child-process-isolation).
+ */
 export async function asIdentity(
   file: string,
   args: readonly string[],

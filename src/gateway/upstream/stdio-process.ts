@@ -88,7 +88,7 @@ const LOGGED_LENGTH = 200
 
 const notTaken = () => new UpstreamFailure('crashed', 'the process does not take its input any more', { taken: false })
 
-/** Counts per child and minute, so that a chatty server fills no disk (security page 2). */
+/** Counts per child and minute, so that a chatty server fills no disk (security-model.md#http-hardening). */
 function createJunkLog({ server, log }: ProcessSettings, redact: (text: string) => string) {
   let minute = -1
   let count = 0

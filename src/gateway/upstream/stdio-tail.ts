@@ -9,7 +9,7 @@ export interface StderrTail {
   lines(): string[]
 }
 
-/** Keeps the last 64 KiB (security page 7.3). */
+/** Keeps the last 64 KiB (security-model.md#child-process-isolation). */
 export function createStderrTail(maxBytes = 65_536): StderrTail {
   let kept = Buffer.alloc(0)
   const text = () => kept.toString()

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { readTableNow, signalEntry, treeOf } from './process-table.ts'
 import type { Belongings, ProcessEntry, ReadTable } from './process-table.ts'
 
-/** Each step of the ending: after the end of stdin, and after TERM (security page 7.3). */
+/** Each step of the ending: after the end of stdin, and after TERM (security-model.md#child-process-isolation). */
 const GRACE_MS = 2_000
 /** After KILL. */
 const KILLED_MS = 1_000

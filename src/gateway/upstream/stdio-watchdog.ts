@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 
-/** Outlives the gateway by a second to end what a killed gateway leaves behind (security page 7.3, LC-04). */
+/**
+ * Outlives the gateway by a second to end what a killed gateway leaves behind
+ * (security-model.md#child-process-isolation, LC-04).
+ */
 export interface Watchdog {
   /** Starts it if it does not run; called before a child is started so that no child is ever without it. */
   ready(): void

@@ -100,7 +100,10 @@ async function openConnection(
   }
 }
 
-/** Talks to a server that is a child process (proxy page 4.1, 4.2; security page 7.3). */
+/**
+ * Talks to a server that is a child process (mcp-proxy.md#upstream-negotiation, mcp-proxy.md#upstream-sessions;
+ * security-model.md#child-process-isolation).
+ */
 export function createStdioClient(settings: StdioOptions): StdioClient {
   const open = new Set<() => void>()
   let isClosed = false

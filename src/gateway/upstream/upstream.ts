@@ -65,7 +65,8 @@ const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'limited', 'ca
 const broken: ReadonlySet<Reason> = new Set<Reason>(['unreachable', 'crashed'])
 
 /**
- * The wire for a caller: its own era where the upstream has it, so that nothing is lost (proxy page, rule 2). Where it is to
+ * The wire for a caller: its own era where the upstream has it, so that nothing is lost (mcp-proxy.md#principles).
+ * Where it is to
  * have a session it is the era that has sessions.
  */
 export function chooseEra(
@@ -83,7 +84,8 @@ const canBeAsked = (capabilities: string) => /"(sampling|elicitation|roots)"/.te
 /**
  * A modern caller's questions belong to one call, but a pipe or event stream does not say to which, nor does the session's
  * own stream over HTTP, where a server has asked there: where several calls of callers who can be asked would share a session,
- * they go one at a time (proxy page 5). Who has been asked may take minutes to answer: until then the next call has another
+ * they go one at a time (mcp-proxy.md#asking-the-client). Who has been asked may take minutes to answer: until then
+ * the next call has another
  * session.
  */
 const goesAlone = ({ server, client, verdict }: UpstreamOptions, caller: Era, need: Need) =>
@@ -136,7 +138,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     sessions.close()
     client.close()
   }
-  /** Once, on a fresh connection: what was not taken, and what only reads. `tools/call` may have run (proxy page 4.4). */
+  /**
+   * Once, on a fresh connection: what was not taken, and what only reads. `tools/call` may have run
+   * (mcp-proxy.md#retries).
+   */
   const mayRepeat = (error: unknown, call: Call) => {
     if (!(error instanceof UpstreamFailure) || final.has(error.reason) || call.stopped) return false
     return (

@@ -6,7 +6,7 @@ import type { HttpConnection } from './http-connection.ts'
 import { readError } from './http-message.ts'
 import { answerPush, ask, listingCapabilities, listingSink } from './lists.ts'
 
-/** An open way on which an upstream tells what it was not asked (proxy page 4.2, "Watch session"). */
+/** An open way on which an upstream tells what it was not asked (mcp-proxy.md#upstream-sessions). */
 export interface Link {
   /** Resolves when it carries nothing more. */
   readonly ended: Promise<void>

@@ -1,7 +1,7 @@
 import type { Verdict } from '../../registry/model.ts'
 import { openLegacyLink, openModernLink, type Link, type LinkOptions } from './watch-link.ts'
 
-/** The gateway's own session with one upstream, which carries no call (proxy page 4.2). */
+/** The gateway's own session with one upstream, which carries no call (mcp-proxy.md#upstream-sessions). */
 export interface WatchSession {
   /** The resources to be told of, in place of those before. Settles when the upstream knows, or could not be told. */
   follow(uris: ReadonlySet<string>): Promise<void>

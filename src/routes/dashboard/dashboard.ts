@@ -21,7 +21,10 @@ export interface DashboardOptions {
   readonly config: Config
 }
 
-/** The pages of development mode and what they ask for (contract 4.6). Their routes are not part of the OpenAPI document. */
+/**
+ * The pages of development mode and what they ask for (http-contract.md#dashboard-routes). Their routes are not part of
+ * the OpenAPI document.
+ */
 export const dashboard: FastifyPluginAsync<DashboardOptions> = async (app, { publicUrl, root, config }) => {
   app.addHook('onRoute', (route) => {
     route.schema = { ...route.schema, hide: true }

@@ -7,7 +7,7 @@ import { message } from './message-page.ts'
 
 const config = { access: 'public' } as const
 
-/** As on the security page, with media for audio results and Trusted Types (design of the dashboard, 3.8). */
+/** A policy without inline scripts, with media for audio results and Trusted Types (dashboard.md#untrusted-text). */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' data: blob:; " +
   "font-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; " +

@@ -10,7 +10,7 @@ const wantsSignIn = (error: unknown) => error instanceof AppError && error.code 
 
 /**
  * Registers or replaces a server; where it asks for OAuth, once more with our own callback as redirect URI, so that
- * somebody can sign in (contract 4.6). Throws AppError.
+ * somebody can sign in (http-contract.md#dashboard-routes). Throws AppError.
  */
 export async function withSignIn(
   input: ServerInput,

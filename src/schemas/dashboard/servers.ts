@@ -88,7 +88,7 @@ export const ServerDetails = Type.Object({
 })
 export type ServerDetails = Static<typeof ServerDetails>
 
-/** Body of `POST /servers`: contract 2.2. */
+/** Body of `POST /servers`: http-contract.md#registration-input. */
 export type ServerCreation = ServerInput
 export const ServerCreation = ServerInput
 

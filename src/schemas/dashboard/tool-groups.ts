@@ -39,7 +39,7 @@ export type ToolGroupView = Static<typeof ToolGroupView>
 export const ToolGroupsView = Type.Object({ tool_groups: Type.Array(ToolGroupView) })
 export type ToolGroupsView = Static<typeof ToolGroupsView>
 
-/** Body of `POST /tool-groups` and of `POST /tool-groups/preview`: contract 2.7. */
+/** Body of `POST /tool-groups` and of `POST /tool-groups/preview`: http-contract.md#tool-groups. */
 export type ToolGroupCreation = ToolGroupInput
 export const ToolGroupCreation = ToolGroupInput
 
