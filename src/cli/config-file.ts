@@ -5,7 +5,7 @@ import { isObject } from '../domain/is-object.ts'
 import { PRODUCT } from '../domain/product.ts'
 import { Failure, EXIT, usage } from './failure.ts'
 
-/** What `~/.towpath.conf` says (http-contract.md#command-line-configuration). */
+/** Content of `~/.towpath.conf` (http-contract.md#command-line-configuration). */
 export interface ConfigFile {
   readonly registry_url?: string
   readonly access_token?: string

@@ -1,7 +1,7 @@
 /** Names that always mean this machine; IPv6 with and without brackets. */
 const names = new Set(['localhost', '127.0.0.1', '::1', '[::1]'])
 
-/** Whether a host name or address, without port, is one of the loopback names (mcp-proxy.md#host-and-origin). */
+/** True for a host name or address, without port, that is one of the loopback names (mcp-proxy.md#host-and-origin). */
 export const isLoopback = (host: string): boolean => names.has(host.toLowerCase())
 
 const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '')

@@ -11,7 +11,7 @@ const code = (character: string) => `\\u{${character.codePointAt(0)!.toString(16
 export const escaped = (text: string, max: number): string =>
   clipped(text, max).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, code)
 
-/** What the database's drivers can say: years of four digits, without 0000. */
+/** Years that the database's drivers can write: four digits, without 0000. */
 const firstMoment = Date.parse('0001-01-01T00:00:00Z')
 const lastMoment = Date.parse('9999-12-31T23:59:59.999Z')
 

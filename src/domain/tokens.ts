@@ -1,4 +1,4 @@
-/** What an `Authorization` header can carry as one token; the shortest that is no guess (security-model.md#tokens). */
+/** Texts that an `Authorization` header can carry as one token, long enough not to be guessed (security-model.md#tokens). */
 const pattern = /^[\x21-\x7e]{16,1024}$/
 
 /** Rule of access tokens in words, for the people who bring their own. */

@@ -9,7 +9,7 @@ import { UpstreamFailure } from './upstream/failure.ts'
 const SERVER_INFO = `${META}serverInfo`
 const UPSTREAM_INFO = `${PRODUCT}/upstream`
 
-/** Where an answer goes and what it answers: enough to adapt it (mcp-proxy.md#upstream-errors). */
+/** The two eras of an answer and the method that it answers: enough to adapt it (mcp-proxy.md#upstream-errors). */
 export interface Adaptation {
   readonly method: string
   /** Era of the wire that the answer came over. */

@@ -54,7 +54,7 @@ export function createReadingTurns(now: () => number = () => performance.now()):
     isScheduled = false
     turn++
     for (let leftMs = TURN_MS; leftMs > 0 && servers.size > 0;) {
-      const [server] = servers as Iterable<Server> as [Server]
+      const server = servers.values().next().value!
       servers.delete(server)
       const source = server.waiting.shift()
       if (!source) continue
