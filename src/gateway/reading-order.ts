@@ -3,12 +3,21 @@ import type { Difference } from '../registry/items.ts'
 import type { Change, Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 
-/** Readings of one server's lists may overlap: what began earlier must not be stored over what began later. */
+/** Keeps overlapping reads of one server's lists in order: an earlier read never overwrites a later one. */
 export interface ReadingOrder {
-  /** Reads lists, and remembers when that began. */
+  /** Runs `work`, which reads the lists, and remembers when it began. */
   read(work: () => Promise<Offer>): Promise<Offer>
-  /** Stores lists, unless this replica has stored a later reading of the server. */
+  /**
+   * Stores lists, unless this replica stores a later read of the same server. In that case it waits until the later read
+   * is stored, so that the caller finds lists that are at least as new as its own, and resolves to no difference.
+   */
   store(change: Change, server: StoredServer, offer: Offer): Promise<Difference>
+}
+
+interface StoredReading {
+  readonly begun: number
+  /** Resolves when the write has ended; false: it failed. */
+  readonly isStored: Promise<boolean>
 }
 
 const MAX_SERVERS = 10_000
@@ -17,7 +26,7 @@ const nothing: Difference = { added: [], removed: [], changed: [], unchanged: tr
 
 export function createReadingOrder(registry: Pick<Registry, 'refresh'>): ReadingOrder {
   const beginnings = new WeakMap<Offer, number>()
-  const stored = new LRUCache<string, number>({ max: MAX_SERVERS })
+  const latest = new LRUCache<string, StoredReading>({ max: MAX_SERVERS })
   let last = 0
   return {
     async read(work) {
@@ -28,9 +37,17 @@ export function createReadingOrder(registry: Pick<Registry, 'refresh'>): Reading
     },
     async store(change, server, offer) {
       const begun = beginnings.get(offer) ?? ++last
-      if ((stored.get(server.id) ?? 0) > begun) return nothing
-      stored.set(server.id, begun)
-      return registry.refresh(change, server.id, offer, server)
+      for (let later = latest.get(server.id); later && later.begun > begun; later = latest.get(server.id)) {
+        if (await later.isStored) return nothing
+        if (latest.get(server.id) === later) latest.delete(server.id)
+      }
+      const write = registry.refresh(change, server.id, offer, server)
+      const isStored = write.then(
+        () => true,
+        () => false
+      )
+      latest.set(server.id, { begun, isStored })
+      return write
     }
   }
 }

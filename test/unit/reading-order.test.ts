@@ -24,3 +24,37 @@ test('lists that were read earlier are not stored over later ones of the same se
   await store('a', quick)
   assert.deepEqual(stored, ['a new', 'b old', 'a new'])
 })
+
+const named = (name: string) => ({ items: [{ kind: 'tool', name, definition: '{}' }] }) as unknown as Offer
+const change = { actor: null, action: 'server.refresh', target: 'a' } as never
+const server = { id: 'a' } as StoredServer
+
+for (const fails of [false, true]) {
+  const rest = fails ? 'is stored itself when the later one cannot be written' : 'waits until the later one is written'
+  test(`an earlier read that ends while a later one is written ${rest}`, async () => {
+    const events: string[] = []
+    let endWrite = () => {}
+    const readings = createReadingOrder({
+      async refresh(_change, _id, offer) {
+        const { name } = offer.items[0]!
+        if (name === 'later') {
+          await new Promise<void>((resolve) => (endWrite = resolve))
+          if (fails) throw new Error('no database')
+        }
+        events.push(`${name} written`)
+        return { added: [], removed: [], changed: [], unchanged: false }
+      }
+    })
+    const [earlier, later] = [named('earlier'), named('later')]
+    await readings.read(() => Promise.resolve(earlier))
+    await readings.read(() => Promise.resolve(later))
+    const writing = readings.store(change, server, later).catch((error: Error) => events.push(error.message))
+    const waiting = readings.store(change, server, earlier).then(({ unchanged }) => events.push(`same: ${unchanged}`))
+    await new Promise(setImmediate)
+    assert.deepEqual(events, [], 'neither has ended')
+    endWrite()
+    await Promise.all([writing, waiting])
+    const expected = fails ? ['earlier written', 'no database', 'same: false'] : ['later written', 'same: true']
+    assert.deepEqual(events.sort(), expected.sort())
+  })
+}
