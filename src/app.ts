@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { VERSION } from './domain/version.ts'
-import { knownPath } from './gateway/endpoint.ts'
+import { canonicalPath } from './gateway/endpoint.ts'
 import type { Observer } from './gateway/observation.ts'
 import audit from './plugins/audit.ts'
 import auth from './plugins/auth.ts'
@@ -81,7 +81,7 @@ const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, comp
       // the guard answers in our own words
       requireHostHeader: false
     },
-    rewriteUrl: ({ url = '/' }) => knownPath(url),
+    rewriteUrl: ({ url = '/' }) => canonicalPath(url),
     genReqId: createRequestIds(),
     requestTimeout: timeouts.requestBodyMs,
     bodyLimit: limits.restBodyBytes,

@@ -12,7 +12,7 @@ export const policyOf = ({ deny = [], allow = [] }: { deny?: readonly string[]; 
 
 /** The way out of a gateway with default settings, but for what is given. */
 export function egressOf(options: Partial<EgressOptions> = {}) {
-  const egress = createEgress({ policy: policyOf(), connectMs: 2_000, own: () => [], ...options })
+  const egress = createEgress({ policy: policyOf(), connectMs: 2_000, listenAddresses: () => [], ...options })
   const dispatcher = new Agent({ connect: egress.connector })
   return {
     ...egress,

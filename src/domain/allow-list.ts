@@ -6,11 +6,11 @@ export interface AllowList {
   /** Empty where all are allowed. */
   readonly names: ReadonlySet<string>
   /** Equal for lists that allow the same, and short. */
-  readonly content: string
+  readonly contentHash: string
 }
 
-export const allServers: AllowList = { isAll: true, names: new Set(), content: '*' }
-export const noServers: AllowList = { isAll: false, names: new Set(), content: '' }
+export const allServers: AllowList = { isAll: true, names: new Set(), contentHash: '*' }
+export const noServers: AllowList = { isAll: false, names: new Set(), contentHash: '' }
 
 const digest = (names: readonly string[]) => createHash('sha256').update(JSON.stringify(names)).digest('base64url')
 
@@ -18,7 +18,7 @@ const digest = (names: readonly string[]) => createHash('sha256').update(JSON.st
 export function readAllowList(entries: readonly string[]): AllowList {
   if (entries.includes('*')) return allServers
   const names = [...new Set(entries)].sort()
-  return names.length === 0 ? noServers : { isAll: false, names: new Set(names), content: digest(names) }
+  return names.length === 0 ? noServers : { isAll: false, names: new Set(names), contentHash: digest(names) }
 }
 
 export const allows = ({ isAll, names }: AllowList, server: string): boolean => isAll || names.has(server)

@@ -11,7 +11,7 @@ import { UpstreamFailure } from './upstream/failure.ts'
  */
 export interface Attempts {
   /** Rejects with a 503 AppError, before `contact` runs, where the first row cannot be written. */
-  during<T>(caller: Caller, purpose: Purpose, target: Target, contact: (target: Target) => Promise<T>): Promise<T>
+  run<T>(caller: Caller, purpose: Purpose, target: Target, contact: (target: Target) => Promise<T>): Promise<T>
 }
 
 /** The action that a server is contacted for. */
@@ -31,7 +31,7 @@ function failureOf(error: unknown): UpstreamFailure | undefined {
 }
 
 /** Class and words of a failure, as the caller is told them. */
-function endOf(error: unknown): Omit<AttemptEnd, 'durationMs'> {
+function attemptEnd(error: unknown): Omit<AttemptEnd, 'durationMs'> {
   const { reason: failure } = failureOf(error) ?? {}
   if (failure !== undefined) {
     const outcome = failure === 'denied' ? 'refused' : 'failed'
@@ -42,7 +42,7 @@ function endOf(error: unknown): Omit<AttemptEnd, 'durationMs'> {
 }
 
 export const createAttempts = (registry: Pick<Registry, 'beginAttempt'>): Attempts => ({
-  async during(caller, purpose, target, contact) {
+  async run(caller, purpose, target, contact) {
     const { kind, name, address, requestId } = caller
     const end = await registry.beginAttempt({
       ...{ actor: { kind, name }, target: target.name, address, requestId, purpose },
@@ -54,7 +54,7 @@ export const createAttempts = (registry: Pick<Registry, 'beginAttempt'>): Attemp
       await end({ outcome: 'ok', durationMs: performance.now() - startedAt })
       return result
     } catch (error) {
-      await end({ ...endOf(error), durationMs: performance.now() - startedAt })
+      await end({ ...attemptEnd(error), durationMs: performance.now() - startedAt })
       throw error
     }
   }

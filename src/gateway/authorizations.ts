@@ -32,8 +32,8 @@ const STORE_ATTEMPTS = 4
 const STORE_PAUSE_MS = 500
 
 const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
-const ended = (why: string) => new UpstreamFailure('auth', `the authorization has ended (${why}): sign in again`)
-const isOver = (error: unknown): error is OAuthRefusal =>
+const endedFailure = (why: string) => new UpstreamFailure('auth', `the authorization has ended (${why}): sign in again`)
+const isInvalidGrant = (error: unknown): error is OAuthRefusal =>
   error instanceof OAuthRefusal && error.error === 'invalid_grant'
 
 /** What the store could not do, as a call may fail with it. */
@@ -72,7 +72,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   }
   const load = async (): Promise<StoredTokens> => {
     const stored = await store.read(server.id)
-    if (!stored) throw ended('there is no token')
+    if (!stored) throw endedFailure('there is no token')
     take(stored)
     return stored
   }
@@ -95,7 +95,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     try {
       granted = await refreshGrant(http(source.resource), source, refresh)
     } catch (error) {
-      if (isOver(error)) return claim.failed(error.error)
+      if (isInvalidGrant(error)) return claim.failed(error.error)
       await claim.release()
       throw redactFailure(error as UpstreamFailure, createRedactor([access, refresh, source.client.secret ?? '']))
     }
@@ -109,7 +109,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
       const isOurs = claim?.stored.tokens.access === seen
       if (claim) await (isOurs ? renewClaimed(claim) : claim.release())
       const { tokens, problem } = await load()
-      if (problem !== null) throw ended(problem)
+      if (problem !== null) throw endedFailure(problem)
       if (isOurs || tokens.access !== seen) return
       await delay(POLL_MS)
     }
@@ -138,7 +138,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   const ensure = async () => {
     if (!current || isStale) await read()
     const { tokens, problem } = current!
-    if (problem !== null) throw ended(problem)
+    if (problem !== null) throw endedFailure(problem)
     if (performance.now() < freshUntil) return
     try {
       await tryRenew(tokens.access)
@@ -149,8 +149,8 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     }
   }
   const replaceRefused = async (refused: string | undefined) => {
-    if (current && current.problem !== null) throw ended(current.problem)
-    if (current?.tokens.refresh === undefined) throw ended('the access token was refused')
+    if (current && current.problem !== null) throw endedFailure(current.problem)
+    if (current?.tokens.refresh === undefined) throw endedFailure('the access token was refused')
     await tryRenew(refused!.slice('Bearer '.length))
   }
   const alone = (work: () => Promise<void>): Promise<void> => {
@@ -171,7 +171,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
       if (value === refused) await alone(() => replaceRefused(refused))
     },
     refusedAgain() {
-      const failure = ended('a new access token was refused')
+      const failure = endedFailure('a new access token was refused')
       pause = { until: performance.now() + PAUSE_MS, failure }
       return failure
     },

@@ -1,5 +1,5 @@
 /** Knows its place in the bag that holds it; -1 outside. */
-export interface Held {
+export interface SlotItem {
   slot: number
 }
 
@@ -7,7 +7,7 @@ export interface Held {
  * A set of what is under way: things come and go with each call, so that a `Set` would grow a new table every few dozen of
  * them. This allocates nothing.
  */
-export interface Bag<T extends Held> extends Iterable<T> {
+export interface SlotSet<T extends SlotItem> extends Iterable<T> {
   readonly size: number
   add(item: T): void
   /** Does nothing where the bag does not hold it. */
@@ -17,7 +17,7 @@ export interface Bag<T extends Held> extends Iterable<T> {
 }
 
 /** Order is arbitrary. What is being looked at may be deleted during iteration. */
-export function createBag<T extends Held>(): Bag<T> {
+export function createSlotSet<T extends SlotItem>(): SlotSet<T> {
   const items: T[] = []
   return {
     get size() {

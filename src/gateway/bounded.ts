@@ -1,5 +1,5 @@
 /** A map that holds what was used last, up to so many bytes. */
-export interface Bounded<T> {
+export interface LruCache<T> {
   get(key: string): T | undefined
   /** `size` in bytes. What is larger than everything that may be held is not kept. */
   set(key: string, value: T, size: number): void
@@ -8,7 +8,7 @@ export interface Bounded<T> {
   readonly bytes: number
 }
 
-export function createBounded<T>(maxBytes: number): Bounded<T> {
+export function createLruCache<T>(maxBytes: number): LruCache<T> {
   // in order of last use
   const entries = new Map<string, { readonly value: T; readonly size: number }>()
   let held = 0

@@ -23,10 +23,10 @@ export interface Adaptation {
 
 const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
-const isCached = (method: string) => method === 'resources/read'
+const isCacheable = (method: string) => method === 'resources/read'
 
 /** Members that a result of the method must have; without them it is no answer (UP-04). */
-const required: Readonly<Record<string, string>> = {
+const requiredMember: Readonly<Record<string, string>> = {
   'tools/call': 'content',
   'prompts/get': 'messages',
   'resources/read': 'contents'
@@ -35,21 +35,21 @@ const required: Readonly<Record<string, string>> = {
 /**
  * A question to the caller instead of an answer: passes between modern sides as it is (mcp-proxy.md#asking-the-client).
  */
-const isQuestion = (resultType: string | undefined, { method, to }: Adaptation) =>
-  resultType === `"${INPUT_REQUIRED}"` && to === 'modern' && required[method] !== undefined
+const isInputRequired = (resultType: string | undefined, { method, to }: Adaptation) =>
+  resultType === `"${INPUT_REQUIRED}"` && to === 'modern' && requiredMember[method] !== undefined
 
 function checkResult(result: Payload, resultType: string | undefined, { method }: Adaptation): void {
   if (resultType !== undefined && resultType !== '"complete"') {
     throw badResponse('the upstream answered with a kind of result that was not asked for')
   }
-  const member = required[method]
+  const member = requiredMember[method]
   if (member && !result.members.some(({ key }) => key === member || key === 'task')) {
     throw badResponse(`the upstream's result has no "${member}"`)
   }
 }
 
 /** `_meta` of a result with our identity in place of the upstream's, which moves to a key of ours. */
-function stampedMeta(meta: string | undefined, { server, serverInfo }: Adaptation): string {
+function metaWithServerInfo(meta: string | undefined, { server, serverInfo }: Adaptation): string {
   if (!meta?.startsWith('{')) return `"_meta":{"${SERVER_INFO}":${serverInfo}}`
   const found = members(meta)
   const theirs = valueOf(meta, found, SERVER_INFO)
@@ -64,19 +64,19 @@ const ttlOf = (ttl: string | undefined, { from }: Adaptation) =>
   from === 'modern' && ttl !== undefined && /^\d{1,15}$/.test(ttl) ? ttl : '0'
 
 const cacheHints = { ttlMs: null, cacheScope: null } as const
-const stamped: Changes = { _meta: null }
-const stampedAnew: Changes = { resultType: null, _meta: null }
-const stampedAndCached: Changes = { ...stampedAnew, ...cacheHints }
+const metaOnly: Changes = { _meta: null }
+const metaAndType: Changes = { resultType: null, _meta: null }
+const metaTypeAndCache: Changes = { ...metaAndType, ...cacheHints }
 
 function toModern(result: Payload, resultType: string | undefined, adaptation: Adaptation): Payload {
-  const meta = stampedMeta(result.valueOf('_meta'), adaptation)
-  if (!isCached(adaptation.method)) {
+  const meta = metaWithServerInfo(result.valueOf('_meta'), adaptation)
+  if (!isCacheable(adaptation.method)) {
     // most results of modern upstreams: they say already that they are complete
-    if (resultType !== undefined) return result.changed(stamped, meta)
-    return result.changed(stampedAnew, `"resultType":"complete",${meta}`)
+    if (resultType !== undefined) return result.changed(metaOnly, meta)
+    return result.changed(metaAndType, `"resultType":"complete",${meta}`)
   }
   const cache = `"ttlMs":${ttlOf(result.valueOf('ttlMs'), adaptation)},"cacheScope":"private"`
-  return result.changed(stampedAndCached, `"resultType":"complete",${cache},${meta}`)
+  return result.changed(metaTypeAndCache, `"resultType":"complete",${cache},${meta}`)
 }
 
 function toLegacy(result: Payload, { method }: Adaptation): Payload {
@@ -85,7 +85,7 @@ function toLegacy(result: Payload, { method }: Adaptation): Payload {
   return result.changed(
     {
       resultType: null,
-      ...(isCached(method) ? cacheHints : {}),
+      ...(isCacheable(method) ? cacheHints : {}),
       ...(kept === undefined || kept === meta ? {} : { _meta: kept === '{}' ? null : kept })
     },
     ''
@@ -95,11 +95,11 @@ function toLegacy(result: Payload, { method }: Adaptation): Payload {
 /** A result as the caller's era has it. Throws UpstreamFailure `bad_response`. */
 export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   const { from, to, method } = adaptation
-  if (from === 'legacy' && to === 'legacy' && !required[method]) return result
+  if (from === 'legacy' && to === 'legacy' && !requiredMember[method]) return result
   return readAnswer(() => {
     const resultType = from === 'modern' ? result.valueOf('resultType') : undefined
-    if (isQuestion(resultType, adaptation)) {
-      return result.changed(stamped, stampedMeta(result.valueOf('_meta'), adaptation))
+    if (isInputRequired(resultType, adaptation)) {
+      return result.changed(metaOnly, metaWithServerInfo(result.valueOf('_meta'), adaptation))
     }
     checkResult(result, resultType, adaptation)
     if (to === 'modern') return toModern(result, resultType, adaptation)
@@ -127,7 +127,7 @@ interface ErrorBody {
  * Codes of upstreams that the caller's era reads as something else, or that are ours to solve
  * (mcp-proxy.md#upstream-errors).
  */
-const translated: Record<Era, Readonly<Record<number, number>>> = {
+const translatedCodes: Record<Era, Readonly<Record<number, number>>> = {
   modern: { [-32002]: -32602, [-32020]: -32603, [-32022]: -32603, [-32042]: -32603 },
   legacy: { [-32021]: -32603, [-32020]: -32603, [-32022]: -32603 }
 }
@@ -136,7 +136,7 @@ const translated: Record<Era, Readonly<Record<number, number>>> = {
 const isLegacyOnly = (code: number) => code <= -32000 && code >= -32019
 
 const translate = (code: number, to: Era): number =>
-  translated[to][code] ?? (to === 'modern' && isLegacyOnly(code) ? -32603 : code)
+  translatedCodes[to][code] ?? (to === 'modern' && isLegacyOnly(code) ? -32603 : code)
 
 const readError = (body: Payload) => JSON.parse(body.toString()) as Partial<ErrorBody> | null
 

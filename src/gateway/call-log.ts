@@ -2,7 +2,7 @@ import { MODERN_VERSION } from '../domain/protocol.ts'
 import { maskSecrets } from '../domain/redaction.ts'
 import { escaped } from '../domain/text.ts'
 import { UNSAID_REVISION, usual, type CallRow } from '../registry/calls.ts'
-import { createLater } from './later.ts'
+import { createBatchScheduler } from './later.ts'
 import type { CallObservation, Observer } from './observation.ts'
 
 /** Texts may come from outside: as long as this, and nothing in them that is not seen. */
@@ -15,12 +15,12 @@ const MAX_READ = 65_536
 const MAX_QUEUED_CONTENTS = 1_000
 
 /** What is cut off must not stay in memory behind what is kept. */
-const kept = (text: string, max: number) =>
+const truncated = (text: string, max: number) =>
   text.length <= max ? escaped(text, max) : Buffer.from(escaped(text, max)).toString()
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
 
-const unusual = <T>(value: T, common: T) => (value === common ? undefined : value)
+const unlessCommon = <T>(value: T, common: T) => (value === common ? undefined : value)
 const whole = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms))
 
 /** The last lines, each on its own and without what is not seen. */
@@ -41,18 +41,18 @@ function rowOf(call: CallObservation): CallRow {
   const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
   return {
     at: call.startedAt,
-    kind: unusual(call.kind, usual.kind),
-    caller_kind: unusual(caller.kind, usual.caller_kind),
-    caller: unusual(caller.name, usual.caller),
+    kind: unlessCommon(call.kind, usual.kind),
+    caller_kind: unlessCommon(caller.kind, usual.caller_kind),
+    caller: unlessCommon(caller.name, usual.caller),
     client: call.client,
-    endpoint: unusual(call.endpoint, usual.endpoint),
+    endpoint: unlessCommon(call.endpoint, usual.endpoint),
     via: call.via,
-    client_protocol: call.via === 'modern' ? unusual(spoken, UNSAID_REVISION) : spoken,
+    client_protocol: call.via === 'modern' ? unlessCommon(spoken, UNSAID_REVISION) : spoken,
     server: call.server,
     server_protocol: serverVersion === spoken ? undefined : serverVersion,
     session_mode: call.mode === 'stateful' ? 'stateful' : undefined,
-    item: item === undefined ? undefined : kept(item, MAX_TEXT),
-    outcome: unusual(call.outcome, usual.outcome),
+    item: item === undefined ? undefined : truncated(item, MAX_TEXT),
+    outcome: unlessCommon(call.outcome, usual.outcome),
     total_ms: rounded(call.totalMs),
     upstream_ms: rounded(call.upstreamMs),
     queue_ms: whole(waits?.queue),
@@ -61,7 +61,7 @@ function rowOf(call: CallObservation): CallRow {
     ended_in: call.endedIn,
     request_bytes: Buffer.byteLength(call.params),
     response_bytes: result ? result.length : 0,
-    error: error === undefined ? undefined : kept(call.redact(error), MAX_TEXT),
+    error: error === undefined ? undefined : truncated(call.redact(error), MAX_TEXT),
     request_id: call.requestId
   }
 }
@@ -69,7 +69,7 @@ function rowOf(call: CallObservation): CallRow {
 function contentOf(json: string, redact: (text: string) => string): string | undefined {
   if (json.length > MAX_READ) return undefined
   try {
-    return kept(redact(JSON.stringify(maskSecrets(JSON.parse(json)))), MAX_CONTENT)
+    return truncated(redact(JSON.stringify(maskSecrets(JSON.parse(json)))), MAX_CONTENT)
   } catch {
     return undefined
   }
@@ -96,20 +96,20 @@ const withContents = (call: CallObservation): CallRow => {
 }
 
 /** Where rows go: stored soon, and nobody waits. */
-interface Sink {
+interface CallRowSink {
   record(row: CallRow): void
   readonly queued: number
 }
 
 /** Writes down each call that is over; `contents`: with its arguments and its result. */
-export function createCallLog(log: Sink, contents: boolean): Pick<Observer, 'call'> {
-  const later = createLater()
+export function createCallLog(log: CallRowSink, contents: boolean): Pick<Observer, 'call'> {
+  const schedule = createBatchScheduler()
   return {
     call(done) {
       if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(done))
       if (!contents) return log.record(withTail(rowOf(done), done))
       // reading them takes time, and the answer has not gone yet
-      later(() => log.record(withContents(done)))
+      schedule(() => log.record(withContents(done)))
     }
   }
 }

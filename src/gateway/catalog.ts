@@ -10,7 +10,7 @@ import type {
   StoredPrincipal,
   StoredServer
 } from '../registry/model.ts'
-import type { Bounded } from './bounded.ts'
+import type { LruCache } from './bounded.ts'
 import type { Caller } from './gateway.ts'
 import { valueOf, withMembers, members } from './json.ts'
 import { unlistedMembers } from './item-shape.ts'
@@ -44,7 +44,7 @@ export interface Item {
 /** A part of the registry that is not served because of an error in the gateway. */
 export interface Fault {
   /** Kind and name. */
-  readonly what: string
+  readonly subject: string
   readonly error: unknown
 }
 
@@ -68,18 +68,18 @@ export interface ServerBlock {
 }
 
 /** What a group takes of one server. */
-export interface GroupPart extends Selection {
+export interface ServerSelection extends Selection {
   /** Equal for equal selections, and short. */
-  readonly content: string
+  readonly contentHash: string
 }
 
 /** What a group holds, made ready for look-ups. */
 export interface GroupParts {
   readonly isBare: boolean
   /** By name of server, whether or not there is one. */
-  readonly parts: ReadonlyMap<string, GroupPart>
+  readonly parts: ReadonlyMap<string, ServerSelection>
   /** Equal for groups that hold the same. */
-  readonly content: string
+  readonly contentHash: string
 }
 
 /** A tool group. Made once for each stored revision. */
@@ -109,11 +109,11 @@ export interface Catalog {
   /** By the SHA-256 of an access token. */
   principal(tokenHash: Buffer): Principal | undefined
   /** As it is now; undefined where the token that the caller showed is good for nothing any more. */
-  current(caller: Caller): Principal | undefined
+  currentPrincipal(caller: Caller): Principal | undefined
   readonly listings: ListingCache
   readonly faults: readonly Fault[]
   /** Its lists over MCP, by page, and over REST, ready to be sent: they end with it. */
-  readonly pages: Bounded<Page>
+  readonly pages: LruCache<Page>
 }
 
 /** Core tasks are not bridged: nobody could call a tool that works as one alone. */
@@ -140,18 +140,18 @@ function withoutTaskSupport(definition: string): string | null | undefined {
  * The entry of an MCP list: the upstream's definition, but for the name and members that clients refuse
  * (mcp-proxy.md#names, mcp-proxy.md#bare-names).
  */
-export function listedText({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
-  if (kind === 'resource' || kind === 'template') return listedWith(kind, stored.definition, {})
+export function listEntry({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
+  if (kind === 'resource' || kind === 'template') return definitionWith(kind, stored.definition, {})
   // where there are no headers, an annotation that cannot be honoured says nothing
   const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
   const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
   const keepsName = isBare && alias === own
   const name = keepsName ? {} : { name: JSON.stringify(isBare ? alias : publicName) }
   const execution = kind === 'tool' ? withoutTaskSupport(definition) : undefined
-  return listedWith(kind, definition, execution === undefined ? name : { ...name, execution })
+  return definitionWith(kind, definition, execution === undefined ? name : { ...name, execution })
 }
 
-function listedWith(kind: ItemKind, definition: string, changes: Readonly<Record<string, string | null>>): string {
+function definitionWith(kind: ItemKind, definition: string, changes: Readonly<Record<string, string | null>>): string {
   const all = { ...unlistedMembers(kind, definition), ...changes }
   return Object.keys(all).length === 0 ? definition : withMembers(definition, all)
 }
@@ -186,7 +186,7 @@ function createBlock({ stored, unusable }: UsableServer, toolNames: ToolNames, f
       let listing = listings.get(key)
       if (!listing) {
         const enabled = items(kind).filter((item) => item.enabled)
-        listings.set(key, (listing = joinListing(enabled.map((item) => listedText(item, isBare)))))
+        listings.set(key, (listing = joinListing(enabled.map((item) => listEntry(item, isBare)))))
       }
       return listing
     }
@@ -227,7 +227,7 @@ function readBlock(stored: StoredServer, toolNames: ToolNames): ServerBlock {
   } catch (error) {
     // one server must not keep the others, nor a revocation, from being served
     const empty = { stored: { ...stored, items: [] }, unusable: [] }
-    return createBlock(empty, toolNames, { what: `server "${stored.name}"`, error })
+    return createBlock(empty, toolNames, { subject: `server "${stored.name}"`, error })
   }
 }
 
@@ -245,25 +245,25 @@ const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(va
 /** The parts of a group, stored or not. */
 export function partsOf(config: GroupConfig): GroupParts {
   const isBare = config.tool_names === 'bare'
-  const parts = new Map<string, GroupPart>()
+  const parts = new Map<string, ServerSelection>()
   for (const [server, selection] of [...resolveGroup(config)].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const { isWhole, names, without = [] } = selection
-    parts.set(server, { ...selection, content: digest([isWhole, [...names].sort(), [...without].sort()]) })
+    parts.set(server, { ...selection, contentHash: digest([isWhole, [...names].sort(), [...without].sort()]) })
   }
-  const content = digest([isBare, [...parts].map(([server, part]) => [server, part.content])])
-  return { isBare, parts, content }
+  const contentHash = digest([isBare, [...parts].map(([server, part]) => [server, part.contentHash])])
+  return { isBare, parts, contentHash }
 }
 
 const groupBlocks = new WeakMap<StoredGroup, GroupBlock>()
 
-function groupOf(stored: StoredGroup): GroupBlock {
+function groupBlockOf(stored: StoredGroup): GroupBlock {
   let group = groupBlocks.get(stored)
   if (!group) groupBlocks.set(stored, (group = { stored, ...partsOf(stored) }))
   return group
 }
 
 /** Makes something of each stored thing; one that fails is left out, and its name goes to `faults`. */
-function makeEach<S extends { readonly name: string }, R>(
+function buildEach<S extends { readonly name: string }, R>(
   what: string,
   all: readonly S[],
   make: (stored: S) => R,
@@ -273,7 +273,7 @@ function makeEach<S extends { readonly name: string }, R>(
     try {
       return [make(stored)]
     } catch (error) {
-      faults.push({ what: `${what} "${stored.name}"`, error })
+      faults.push({ subject: `${what} "${stored.name}"`, error })
       return []
     }
   })
@@ -290,8 +290,8 @@ export function buildCatalog(
 ): Catalog {
   const servers = state.servers.map((stored) => blockOf(stored, toolNames))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
-  const groups = makeEach('tool group', state.groups, groupOf, faults)
-  const known = makeEach('principal', state.principals, principalOf, faults)
+  const groups = buildEach('tool group', state.groups, groupBlockOf, faults)
+  const known = buildEach('principal', state.principals, principalOf, faults)
   const byName = new Map(servers.map((block) => [block.name, block]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {

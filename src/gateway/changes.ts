@@ -2,8 +2,8 @@ import type { ChangeKind } from '../schemas/dashboard/events.ts'
 import type { Catalog } from './catalog.ts'
 
 /** Tells pages that look that something is not what it was. */
-export interface Changes {
-  note(...kinds: readonly ChangeKind[]): void
+export interface DashboardEvents {
+  publish(...kinds: readonly ChangeKind[]): void
   /** `take` gets what has changed, several changes at a time; the answer ends it. */
   subscribe(take: (kinds: readonly ChangeKind[]) => void): () => void
   close(): void
@@ -12,30 +12,30 @@ export interface Changes {
 /** Changes in quick succession are one; under load pages are told twice a second. */
 const GATHER_MS = 500
 
-export function createChanges(gatherMs = GATHER_MS): Changes {
-  const takers = new Set<(kinds: readonly ChangeKind[]) => void>()
+export function createDashboardEvents(gatherMs = GATHER_MS): DashboardEvents {
+  const listeners = new Set<(kinds: readonly ChangeKind[]) => void>()
   const pending = new Set<ChangeKind>()
   let timer: NodeJS.Timeout | undefined
 
-  const tell = () => {
+  const flush = () => {
     timer = undefined
     const kinds = [...pending].sort()
     pending.clear()
-    for (const take of takers) take(kinds)
+    for (const take of listeners) take(kinds)
   }
   return {
-    note(...kinds) {
-      if (takers.size === 0) return
+    publish(...kinds) {
+      if (listeners.size === 0) return
       for (const kind of kinds) pending.add(kind)
-      timer ??= setTimeout(tell, gatherMs).unref()
+      timer ??= setTimeout(flush, gatherMs).unref()
     },
     subscribe(take) {
-      takers.add(take)
-      return () => void takers.delete(take)
+      listeners.add(take)
+      return () => void listeners.delete(take)
     },
     close() {
       clearTimeout(timer)
-      takers.clear()
+      listeners.clear()
     }
   }
 }

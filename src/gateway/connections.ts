@@ -9,8 +9,8 @@ import { wholeSettings } from '../registry/secrets.ts'
 import { createAuthorizations, type Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
-import { createEgress, type Listening } from './egress.ts'
-import type { Later } from './later.ts'
+import { createEgress, type ListenAddress } from './egress.ts'
+import type { BatchScheduler } from './later.ts'
 import type { Observer } from './observation.ts'
 import { createShares, type Shares } from './shares.ts'
 import { createTransports, type Target } from './transports.ts'
@@ -35,17 +35,17 @@ export interface ConnectionsOptions {
   /** Product version. */
   readonly version: string
   /** Where the gateway listens, once it does. */
-  readonly listening: () => readonly Listening[]
+  readonly listenAddresses: () => readonly ListenAddress[]
   readonly observer: Observer
   /** Calls under way of each principal. */
   readonly shares: Shares
   /** Bytes of their requests. */
   readonly callBytes: Shares
-  readonly later: Later
+  readonly schedule: BatchScheduler
   /** A server says what belongs to no call. `isOpening`: on a session that was just opened. */
   readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
   /** Sessions that are kept ready have come or gone. */
-  readonly onSpares: () => void
+  readonly onWarmSessionsChange: () => void
   readonly log: Log
 }
 
@@ -60,9 +60,9 @@ export interface Connections {
   /** Removes the secrets of a server from a text. */
   redactorOf(stored: StoredServer): (text: string) => string
   /** Finds out what a server speaks and offers, on a connection of its own. Rejects with UpstreamFailure, redacted. */
-  read(target: Target): Promise<Offer>
+  readOffer(target: Target): Promise<Offer>
   /** A connection that no call uses, to hear what it says. */
-  create(stored: StoredServer): TransportClient
+  createClient(stored: StoredServer): TransportClient
   /** What its processes last wrote to stderr. */
   stderr(server: string): readonly string[]
   /** Path of the program of a stdio server. Rejects where there is none that may be run. */
@@ -93,7 +93,7 @@ function redactorFor({ secrets, settings, authorization }: Target): (text: strin
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
-  const { registry, config, version, observer, later, log } = options
+  const { registry, config, version, observer, schedule, log } = options
   const { timeouts, limits, stdio } = config
   /** Without authentication all callers are one principal. */
   const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
@@ -111,10 +111,10 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const egress = createEgress({
     policy: createEgressPolicy(config.egress),
     connectMs: timeouts.connectMs,
-    own: options.listening
+    listenAddresses: options.listenAddresses
   })
   const transports = createTransports({
-    later,
+    schedule,
     readingTurns: createReadingTurns(),
     version,
     connector: egress.connector,
@@ -152,7 +152,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
         most: config.spareSessions,
         idleMs: SPARE_IDLE_MS,
         inTurn: stored.transport === 'stdio' ? processTurns : createTurns(SPARE_STARTS.sessions),
-        onChange: options.onSpares
+        onChange: options.onWarmSessionsChange
       },
       deadlines,
       shares: options.shares,
@@ -177,7 +177,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     http,
     targetOf,
     redactorOf: (stored) => redactorFor(targetOf(stored)),
-    async read(target) {
+    async readOffer(target) {
       const client = transports.create(target)
       const deadline = performance.now() + timeouts.connectMs
       try {
@@ -193,7 +193,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
         client.close()
       }
     },
-    create: (stored) => transports.create(targetOf(stored)),
+    createClient: (stored) => transports.create(targetOf(stored)),
     stderr: (server) => transports.tail(server).lines(),
     findCommand(stored) {
       const { PATH = '' } = childEnvironment(stdio.environment, targetOf(stored).secrets.env ?? {})

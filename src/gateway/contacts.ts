@@ -4,8 +4,8 @@ import type { Observer } from './observation.ts'
 import type { Reason } from './upstream/failure.ts'
 
 /** How the last contact with a server went: a call, a re-read of its lists, a test, its registration. */
-export interface Contact {
-  readonly isGood: boolean
+export interface ServerHealth {
+  readonly isHealthy: boolean
   /** Milliseconds since 1970: when it became so. */
   readonly since: number
   /** Of the failure, without secrets. */
@@ -15,7 +15,7 @@ export interface Contact {
   readonly stderr?: string
 }
 
-export interface ContactsOptions {
+export interface HealthTrackerOptions {
   /** Last line of a server's stderr, if there is any. */
   lastLine(server: string): string | undefined
   /** Told when the status of a server is another one. */
@@ -23,34 +23,34 @@ export interface ContactsOptions {
 }
 
 /** Status of servers from real contacts (design of the dashboard, 3.3). By name; what is not in the catalog is forgotten. */
-export interface Contacts {
+export interface HealthTracker {
   /** Takes what calls find. */
   readonly observer: Pick<Observer, 'call' | 'failed'>
   /** Runs what reads from a server, and takes how it goes. */
-  during<T extends Timed>(
+  track<T extends ReadResult>(
     server: string,
     work: () => Promise<T>,
-    failureOf: (error: unknown) => Lost | undefined
+    failureOf: (error: unknown) => ContactFailure | undefined
   ): Promise<T>
   /** It answered, and was read in so long. */
-  worked(server: string, took?: ReadingTimes): void
+  recordSuccess(server: string, took?: ReadingTimes): void
   /** Undefined: not contacted yet. */
-  of(server: string): Contact | undefined
+  get(server: string): ServerHealth | undefined
   isConnecting(server: string): boolean
   /** When its lists were last read by `during`, in milliseconds since 1970. */
-  lastRead(server: string): number | undefined
+  lastReadAt(server: string): number | undefined
   /** What its last reading took, where this process did it. */
-  times(server: string): ReadingTimes | undefined
+  readingTimes(server: string): ReadingTimes | undefined
   /** When a contact last worked, in milliseconds since 1970. */
-  lastWorked(server: string): number | undefined
+  lastSuccessAt(server: string): number | undefined
   keep(catalog: Catalog): void
 }
 
-interface Timed {
+interface ReadResult {
   readonly took?: ReadingTimes
 }
 
-export interface Lost {
+export interface ContactFailure {
   readonly reason: Reason
   readonly message: string
 }
@@ -58,14 +58,14 @@ export interface Lost {
 /** Says nothing about the server: ended or held up on our side, or an answer that was too long. */
 const neutral: ReadonlySet<Reason> = new Set<Reason>(['cancelled', 'limited', 'overloaded', 'too_large'])
 
-export function createContacts({ lastLine, onChange }: ContactsOptions): Contacts {
-  const contacts = new Map<string, Contact>()
+export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions): HealthTracker {
+  const contacts = new Map<string, ServerHealth>()
   const worked = new Map<string, number>()
   const read = new Map<string, number>()
   const times = new Map<string, ReadingTimes>()
   const running = new Map<string, number>()
 
-  const set = (server: string, contact: Contact) => {
+  const set = (server: string, contact: ServerHealth) => {
     contacts.set(server, contact)
     onChange()
   }
@@ -73,21 +73,21 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
     const now = Date.now()
     if (took) times.set(server, took)
     worked.set(server, now)
-    if (!contacts.get(server)?.isGood) set(server, { isGood: true, since: now })
+    if (!contacts.get(server)?.isHealthy) set(server, { isHealthy: true, since: now })
   }
-  const bad = (server: string, { reason, message: error }: Lost) => {
+  const bad = (server: string, { reason, message: error }: ContactFailure) => {
     if (neutral.has(reason)) return
     const before = contacts.get(server)
     if (before?.reason === reason && before.error === error) return
     const stderr = lastLine(server)
-    const since = before && !before.isGood ? before.since : Date.now()
-    set(server, { isGood: false, since, reason, error, ...(stderr === undefined ? {} : { stderr }) })
+    const since = before && !before.isHealthy ? before.since : Date.now()
+    set(server, { isHealthy: false, since, reason, error, ...(stderr === undefined ? {} : { stderr }) })
   }
   const count = (server: string, by: 1 | -1) => {
     const now = (running.get(server) ?? 0) + by
     if (now > 0) running.set(server, now)
     else running.delete(server)
-    if (!contacts.get(server)?.isGood) onChange()
+    if (!contacts.get(server)?.isHealthy) onChange()
   }
 
   return {
@@ -97,7 +97,7 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
       },
       failed: (server, reason, message) => bad(server, { reason, message })
     },
-    async during(server, work, failureOf) {
+    async track(server, work, failureOf) {
       count(server, 1)
       try {
         const result = await work()
@@ -112,12 +112,12 @@ export function createContacts({ lastLine, onChange }: ContactsOptions): Contact
         count(server, -1)
       }
     },
-    worked: good,
-    of: (server) => contacts.get(server),
-    times: (server) => times.get(server),
-    isConnecting: (server) => running.has(server) && !contacts.get(server)?.isGood,
-    lastRead: (server) => read.get(server),
-    lastWorked: (server) => worked.get(server),
+    recordSuccess: good,
+    get: (server) => contacts.get(server),
+    readingTimes: (server) => times.get(server),
+    isConnecting: (server) => running.has(server) && !contacts.get(server)?.isHealthy,
+    lastReadAt: (server) => read.get(server),
+    lastSuccessAt: (server) => worked.get(server),
     keep(catalog) {
       for (const known of [contacts, worked, read, times]) {
         for (const server of known.keys()) if (!catalog.server(server)) known.delete(server)

@@ -6,21 +6,21 @@ import { readAnnouncement } from '../registry/session-ends.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createAttempts } from './attempts.ts'
 import { emptyCatalog, type Catalog } from './catalog.ts'
-import { changedKinds, createChanges } from './changes.ts'
+import { changedKinds, createDashboardEvents } from './changes.ts'
 import { createConnections } from './connections.ts'
-import { createContacts } from './contacts.ts'
+import { createHealthTracker } from './contacts.ts'
 import { createDashboard, type Dashboard } from './dashboard/dashboard.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
 import { createEdge } from './downstream/edge.ts'
 import type { Core } from './downstream/exchange.ts'
 import { ownerOf } from './downstream/home.ts'
 import { createWatch } from './downstream/watch.ts'
-import type { Listening } from './egress.ts'
+import type { ListenAddress } from './egress.ts'
 import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
 import { createGroups } from './groups.ts'
 import { createInvocation } from './invocation.ts'
-import { createLater } from './later.ts'
+import { createBatchScheduler } from './later.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
 import { createManagement } from './management.ts'
 import { createMcpRefusals } from './mcp-refusals.ts'
@@ -70,7 +70,7 @@ export interface GatewayOptions {
   /** Product version. */
   readonly version: string
   /** Where it listens, once it does. */
-  readonly listening: () => readonly Listening[]
+  readonly listenAddresses: () => readonly ListenAddress[]
   /** Told what it does; each what it has a function for. */
   readonly observers: readonly Partial<Observer>[]
   readonly log: Log
@@ -83,7 +83,7 @@ export interface RunningGateway extends Gateway {
   readonly dashboard: Dashboard
   stats(): GatewayStats
   /** The process is about to stop: no session is kept ready for calls that will not come. */
-  endSpares(): void
+  closeWarmSessions(): void
   /** Memory is short: calls that still run at servers that were removed, disabled or changed are ended. */
   endRetired(): void
   /** Loads the catalog and follows the registry from then on. */
@@ -96,72 +96,72 @@ export interface RunningGateway extends Gateway {
 const WATCHES_AT_ONCE = 8
 const OUTDATED_MS = 60_000
 
-const ourselves = { kind: 'system', name: PRODUCT } as const
+const systemActor = { kind: 'system', name: PRODUCT } as const
 
 /** Lists that may have changed while nobody watched; those of a process are read when it is called for. */
 const isOutdated = ({ transport, verdict }: StoredServer) =>
   transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
 
 export function createGateway(options: GatewayOptions): RunningGateway {
-  const { registry, config, version, listening, log } = options
+  const { registry, config, version, listenAddresses, log } = options
   const { limits } = config
   let catalog = emptyCatalog
   let ready = false
-  const changes = createChanges()
-  const contacts = createContacts({
+  const events = createDashboardEvents()
+  const health = createHealthTracker({
     lastLine: (server) => connections.stderr(server).at(-1),
-    onChange: () => changes.note('servers', 'tools', 'prompts', 'resources')
+    onChange: () => events.publish('servers', 'tools', 'prompts', 'resources')
   })
   // in enterprise mode there is nobody who would look
   const hasDashboard = config.mode === 'development'
   const observer = joinObservers([
     { traceContext: config.traceContext },
     ...options.observers,
-    ...(hasDashboard ? [contacts.observer] : [])
+    ...(hasDashboard ? [health.observer] : [])
   ])
   const quotas = createQuotas(config.mode)
   const calls = quotas.shareOf(limits.callsPerPrincipal)
-  const later = createLater()
+  const schedule = createBatchScheduler()
 
   const listChanges = createListChanges()
   /** `isOpening`: a server may announce its lists there without need. */
-  const heard = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
+  const handleNotification = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
     if (isOpening && isListChange(method)) return refresher.suggest(id)
-    if (listChanges.heard(id, method)) refresher.request(id)
+    if (listChanges.record(id, method)) refresher.request(id)
     else if (method === 'notifications/elicitation/complete') edge.elicitations.completed(name, params)
   }
   const connections = createConnections({
     registry,
     config,
     version,
-    listening,
+    listenAddresses,
     observer,
     shares: calls,
     callBytes: quotas.bytesOf(limits.callBytes),
-    later,
-    onNotification: heard,
-    onSpares: () => changes.note('servers'),
+    schedule,
+    onNotification: handleNotification,
+    onWarmSessionsChange: () => events.publish('servers'),
     log
   })
   const { upstreams, targetOf } = connections
   const readings = createReadingOrder(registry)
-  const readRegistered = (target: Target) =>
-    contacts.during(
+  const readServer = (target: Target) =>
+    health.track(
       target.name,
-      () => readings.read(() => connections.read({ ...target, verdict: null })),
+      () => readings.read(() => connections.readOffer({ ...target, verdict: null })),
       (error) => (error instanceof UpstreamFailure ? error : undefined)
     )
   /** For a person, who may have updated the server: the next call is to see the same as what is read here. */
-  const readAnew = (target: Target) => {
+  const rereadServer = (target: Target) => {
     upstreams.discardSpares(target.name)
-    return readRegistered(target)
+    return readServer(target)
   }
   const signIns = createSignIns({
     sessions: registry.oauthSessions,
     http: connections.http,
     sessionMs: config.timeouts.oauthSessionMs,
     retentionMs: config.timeouts.oauthRetentionMs,
-    onChange: () => changes.note('sign_ins'),
+    onChange: () => events.publish('sign_ins'),
     log
   })
 
@@ -169,9 +169,9 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     intervalMs: config.refreshIntervalMs,
     catalog: () => catalog,
     claim: ({ id }, withinMs) => registry.claimRefresh(id, withinMs),
-    read: (stored) => readRegistered(targetOf(stored)),
+    read: (stored) => readServer(targetOf(stored)),
     store(stored, offer) {
-      const change = { actor: ourselves, action: 'server.refresh', target: stored.name }
+      const change = { actor: systemActor, action: 'server.refresh', target: stored.name }
       return readings.store(change, stored, offer)
     },
     onAnswered({ id, name }) {
@@ -186,13 +186,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     catalog: () => catalog,
     create: (stored, delayMs) =>
       createWatchSession({
-        client: connections.create(stored),
+        client: connections.createClient(stored),
         verdict: stored.verdict!,
         connectMs: config.timeouts.connectMs,
         delayMs,
         inTurn,
         onNotification(method, params) {
-          heard(stored, method, params)
+          handleNotification(stored, method, params)
           const update = method === 'notifications/resources/updated' ? readUpdate(params) : undefined
           if (update) subscriptions.updated(stored.name, update.uri, update.said)
         },
@@ -232,7 +232,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     subscriptions,
     calls,
     quotas,
-    later,
+    schedule,
     onSessionEnd: (session) => upstreams.endOwner(ownerOf(session)),
     log
   })
@@ -261,13 +261,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
           withdrawn
         ),
       () => connections.keep(next),
-      () => contacts.keep(next),
+      () => health.keep(next),
       () => narrowed && subscriptions.review(),
       () => endGroups(gone),
       () => mcp.catalogChanged(),
       () => watching.review(),
       () => refresher.review(),
-      () => changes.note(...changedKinds(previous, next))
+      () => events.publish(...changedKinds(previous, next))
     ]
   }
   const applier = createStateApplier({
@@ -281,29 +281,29 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
 
   const attempts = createAttempts(registry)
-  registry.calls.onStored = () => changes.note('calls')
+  registry.calls.onStored = () => events.publish('calls')
 
   return {
-    ...createManagement({ registry, readings, attempts, catalog: () => catalog, readOffer: readAnew, targetOf }),
+    ...createManagement({ registry, readings, attempts, catalog: () => catalog, readOffer: rereadServer, targetOf }),
     ...createRegistration({
       registry,
       attempts,
       catalog: () => catalog,
-      readOffer: connections.read,
+      readOffer: connections.readOffer,
       signIns,
       authorizations: connections.authorizations,
-      onStored: contacts.worked
+      onStored: health.recordSuccess
     }),
     dashboard: createDashboard({
       registry,
       attempts,
-      contacts,
-      changes,
+      health,
+      events,
       visitors,
       catalog: () => catalog,
       targetOf,
-      readOffer: connections.read,
-      readRegistered: readAnew,
+      readOffer: connections.readOffer,
+      readRegistered: rereadServer,
       redactorOf: connections.redactorOf,
       stderr: connections.stderr,
       sessions: upstreams.counts,
@@ -333,7 +333,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       catalogVersion: Number(catalog.version),
       breakers: upstreams.breakers()
     }),
-    endSpares: () => upstreams.endSpares(),
+    closeWarmSessions: () => upstreams.endSpares(),
     endRetired: () => upstreams.endRetired(),
     async start() {
       process.on('exit', connections.kill)
@@ -351,7 +351,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       signIns.start()
     },
     async close() {
-      changes.close()
+      events.close()
       refresher.close()
       signIns.close()
       mcp.close()

@@ -1,4 +1,4 @@
-import { createBag } from './bag.ts'
+import { createSlotSet } from './bag.ts'
 import type { Call } from './upstream/call.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
@@ -15,7 +15,7 @@ const TICK_MS = 100
 
 /** One timer for all calls under way: a timer each is a measurable part of a call's cost (performance page). */
 export function createDeadlines(): Deadlines {
-  const calls = createBag<Call>()
+  const calls = createSlotSet<Call>()
   let timer: NodeJS.Timeout | null = null
 
   const expire = () => {

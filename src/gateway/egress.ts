@@ -6,7 +6,7 @@ import { createReachOf, isInside, type EgressPolicy, type Reach, readingsOf } fr
 import { UpstreamFailure } from './upstream/failure.ts'
 
 /** Where the gateway itself listens. */
-export interface Listening {
+export interface ListenAddress {
   readonly address: string
   readonly port: number
 }
@@ -15,7 +15,7 @@ export interface EgressOptions {
   readonly policy: EgressPolicy
   readonly connectMs: number
   /** Empty before it listens. */
-  readonly own: () => readonly Listening[]
+  readonly listenAddresses: () => readonly ListenAddress[]
   /** In place of the system's resolver. */
   readonly resolve?: Resolve
 }
@@ -61,7 +61,7 @@ const isOfThisMachine = (address: string) =>
   Object.values(networkInterfaces()).some((entries) => entries?.some((entry) => entry.address === address))
 
 /** Whether a listener is reached at an address; a wildcard stands for all of this machine. */
-function isReachedAt({ address }: Listening, target: string): boolean {
+function isReachedAt({ address }: ListenAddress, target: string): boolean {
   const isWildcard = address === '0.0.0.0' || address === '::'
   return readingsOf(target).some((reading) => reading === address || (isWildcard && isOfThisMachine(reading)))
 }
@@ -87,13 +87,14 @@ function createKnownHosts(reachOf: (address: string) => Reach) {
 
 /** The connector for addresses up to a place, and no further inside. */
 function createConnector(
-  { policy, connectMs, own, resolve: ask = resolve }: EgressOptions,
+  { policy, connectMs, listenAddresses, resolve: ask = resolve }: EgressOptions,
   reachOf: (address: string) => Reach,
   most: Reach,
   onResolved: (host: string, addresses: readonly LookupAddress[]) => void
 ) {
   const isOwn = (address: string, port: number) =>
-    !policy.isAllowed(address) && own().some((listening) => listening.port === port && isReachedAt(listening, address))
+    !policy.isAllowed(address) &&
+    listenAddresses().some((listening) => listening.port === port && isReachedAt(listening, address))
 
   const problemOf = (address: string, port: number | null): string | undefined => {
     if (policy.isDenied(address)) return REFUSAL
@@ -126,7 +127,7 @@ function createConnector(
 
   /** The lookup does not know the port; ours are few. */
   const connectorAt = (port: number): buildConnector.connector => {
-    if (!own().some((listening) => listening.port === port)) return elsewhere
+    if (!listenAddresses().some((listening) => listening.port === port)) return elsewhere
     const known = besideUs.get(port) ?? through(lookupFor(port))
     besideUs.set(port, known)
     return known

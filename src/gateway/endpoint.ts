@@ -10,12 +10,12 @@ const groupPath = (name: string) => `/v0/groups/${name}`
 
 export const groupEndpoint = (name: string) => `${groupPath(name)}/mcp`
 
-export const groupSse = (name: string) => `${groupPath(name)}${SSE_ENDPOINT}`
+export const groupSseEndpoint = (name: string) => `${groupPath(name)}${SSE_ENDPOINT}`
 
-const slashed = /^((?:\/v0\/groups\/[^/?]+)?\/(?:mcp|sse|message))\/(?=\?|$)/
+const trailingSlash = /^((?:\/v0\/groups\/[^/?]+)?\/(?:mcp|sse|message))\/(?=\?|$)/
 
 /** A request's path as it is known here: one slash behind that of an MCP endpoint means nothing. */
-export const knownPath = (url: string): string => url.replace(slashed, '$1')
+export const canonicalPath = (url: string): string => url.replace(trailingSlash, '$1')
 
 /** Where clients post whose stream is at this endpoint. */
 export const messagePath = (sse: string) => sse.replace(/sse$/, 'message')
@@ -26,6 +26,6 @@ export const groupOf = (endpoint: string): string | undefined => /^\/v0\/groups\
 /** Addresses of a group's endpoints as REST shows them, for clients that reach the gateway under `base`. */
 export const groupAddresses = (base: string, name: string) => ({
   streamable_http_endpoint: `${base}${groupEndpoint(name)}`,
-  sse_endpoint: `${base}${groupSse(name)}`,
-  sse_message_endpoint: `${base}${messagePath(groupSse(name))}`
+  sse_endpoint: `${base}${groupSseEndpoint(name)}`,
+  sse_message_endpoint: `${base}${messagePath(groupSseEndpoint(name))}`
 })

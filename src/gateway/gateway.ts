@@ -28,10 +28,10 @@ export const developmentCaller: Caller = {
 }
 
 /** How a caller goes away before the answer. One listener, where an AbortSignal costs as much as a look-up of its call. */
-export interface Departure {
-  readonly hasLeft: boolean
+export interface DisconnectSignal {
+  readonly isDisconnected: boolean
   /** Set by whoever works for the caller. */
-  onLeave: (() => void) | null
+  onDisconnect: (() => void) | null
 }
 
 /** What of a server's lists is not served; members are absent where that is nothing. */
@@ -142,7 +142,7 @@ export interface ClientRecord {
 }
 
 /** Shown once, to whoever made it. */
-export interface Issued {
+export interface IssuedToken {
   readonly access_token: string
 }
 
@@ -160,19 +160,19 @@ export interface Gateway {
   /** Whose access token this is. */
   callerOf(token: string): Caller | undefined
   /** Whether the token that such a caller showed is still good. */
-  isCurrent(caller: Caller): boolean
+  hasValidToken(caller: Caller): boolean
   /** Makes the first administrator with this token, or a generated one; 409. Before it there is no caller. */
-  initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<Issued>
+  initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<IssuedToken>
   users(caller: Caller): UserRecord[]
   /** 409 where the name or the token is taken. A token is generated where none is given. */
-  createUser(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & Issued>
+  createUser(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & IssuedToken>
   /** The token before is good for nothing any more. 404, 409. */
-  rotateUser(caller: Caller, name: string, token?: string): Promise<UserRecord & Issued>
+  rotateUser(caller: Caller, name: string, token?: string): Promise<UserRecord & IssuedToken>
   /** 404, 409. */
   removeUser(caller: Caller, name: string): Promise<void>
   clients(caller: Caller): ClientRecord[]
   client(caller: Caller, name: string): ClientRecord
-  createClient(caller: Caller, client: ClientConfig, token?: string): Promise<ClientRecord & Issued>
+  createClient(caller: Caller, client: ClientConfig, token?: string): Promise<ClientRecord & IssuedToken>
   changeClient(caller: Caller, name: string, changes: ClientPatch): Promise<ClientRecord>
   /** Its sessions and streams end. 404. */
   removeClient(caller: Caller, name: string): Promise<void>
@@ -225,11 +225,11 @@ export interface Gateway {
    * Contract 2.4. `args` is the JSON text of the arguments object, or undefined where the caller gave none.
    * Resolves with the JSON text of the result.
    */
-  invoke(caller: Caller, name: string, args: string | undefined, departure: Departure): Promise<Buffer | string>
+  invoke(caller: Caller, name: string, args: string | undefined, signal: DisconnectSignal): Promise<Buffer | string>
   /** Contract 2.5: `{description?, messages, meta?}`. */
-  render(caller: Caller, name: string, args: Record<string, string>, departure: Departure): Promise<Buffer | string>
+  render(caller: Caller, name: string, args: Record<string, string>, signal: DisconnectSignal): Promise<Buffer | string>
   /** `{contents: […]}`. */
-  read(caller: Caller, uri: string, departure: Departure): Promise<Buffer | string>
+  read(caller: Caller, uri: string, signal: DisconnectSignal): Promise<Buffer | string>
   /** Whether the tool's own schema declares a property of that name (decisions: a lone `arguments` member). */
   hasToolProperty(name: string, property: string): boolean
 }

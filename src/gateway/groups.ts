@@ -4,7 +4,7 @@ import { invalid, notFound } from '../errors.ts'
 import type { GroupConfig } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog, GroupBlock } from './catalog.ts'
-import { changeBy } from './change.ts'
+import { auditChange } from './change.ts'
 import type { Gateway, GroupRecord } from './gateway.ts'
 import { groupRecord } from './records.ts'
 import { allowedTo, scopeFor } from './scope.ts'
@@ -15,26 +15,26 @@ type Groups = Pick<
 >
 
 /** What there is at present. */
-export const knownIn = (catalog: Catalog): Known => ({
+export const namesIn = (catalog: Catalog): Known => ({
   hasServer: (name) => catalog.server(name) !== undefined,
   hasTool: (server, name) => catalog.server(server)?.find('tool', name) !== undefined
 })
 
-const listed = (what: string, names: readonly string[]): string[] =>
+const unknownNames = (what: string, names: readonly string[]): string[] =>
   names.length === 0
     ? []
     : [`unknown ${what}${names.length > 1 ? 's' : ''}: ${names.map((n) => JSON.stringify(n)).join(', ')}`]
 
 /** A misspelt name is refused, above all in an exclusion. What the group names already may have gone meanwhile. */
 function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): void {
-  const { hasServer, hasTool } = knownIn(catalog)
+  const { hasServer, hasTool } = namesIn(catalog)
   const tools = new Set([...(before?.included_tools ?? []), ...(before?.excluded_tools ?? [])])
   const servers = new Set(before?.included_servers)
   const unknown = missingNames(rules, {
     hasServer: (name) => servers.has(name) || hasServer(name),
     hasTool: (server, name) => tools.has(`${server}__${name}`) || hasTool(server, name)
   })
-  const problems = [...listed('tool', unknown.tools), ...listed('server', unknown.servers)]
+  const problems = [...unknownNames('tool', unknown.tools), ...unknownNames('server', unknown.servers)]
   if (problems.length > 0) throw invalid(problems.join('; '))
 }
 
@@ -53,7 +53,7 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
     if (!group) throw notFound('tool group', name)
     return group
   }
-  const record = (config: GroupConfig): GroupRecord => groupRecord(config, knownIn(catalog()))
+  const record = (config: GroupConfig): GroupRecord => groupRecord(config, namesIn(catalog()))
 
   return {
     groups: () => catalog().groups.map(({ stored }) => record(stored)),
@@ -68,7 +68,7 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
     async createGroup(caller, config) {
       checkBare(config)
       checkNames(catalog(), config)
-      await registry.write(changeBy(caller, 'tool_group.create', config.name), (tx) => tx.groups.create(config))
+      await registry.write(auditChange(caller, 'tool_group.create', config.name), (tx) => tx.groups.create(config))
       return record(config)
     },
 
@@ -76,13 +76,13 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
       const { stored } = find(config.name)
       checkBare(config)
       checkNames(catalog(), config, stored)
-      const by = changeBy(caller, 'tool_group.replace', config.name)
+      const by = auditChange(caller, 'tool_group.replace', config.name)
       const before = await registry.write(by, (tx) => tx.groups.replace(config))
       return { before: record(before), after: record(config) }
     },
 
     async removeGroup(caller, name) {
-      await registry.write(changeBy(caller, 'tool_group.remove', name), (tx) => tx.groups.remove(name))
+      await registry.write(auditChange(caller, 'tool_group.remove', name), (tx) => tx.groups.remove(name))
     },
 
     effectiveTools(_caller, name) {

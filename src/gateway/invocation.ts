@@ -3,11 +3,11 @@ import { serverError } from '../domain/server-error.ts'
 import { AppError, notFound, unauthorized } from '../errors.ts'
 import type { ItemKind } from '../registry/model.ts'
 import { aliasedContents } from './aliased-contents.ts'
-import { createBag, type Held } from './bag.ts'
+import { createSlotSet, type SlotItem } from './bag.ts'
 import { adaptResult, errorCode, errorMessage } from './bridge.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Core } from './downstream/exchange.ts'
-import type { Caller, Departure, Gateway } from './gateway.ts'
+import type { Caller, DisconnectSignal, Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
 import { Observation, REST_ENDPOINT, type CallKind, type Observer } from './observation.ts'
 import { paramHeaderPairs } from './param-headers.ts'
@@ -25,7 +25,7 @@ interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render'
 }
 
 /** A call that came over REST. */
-interface Running extends Held {
+interface ActiveCall extends SlotItem {
   readonly principal: string
   readonly call: Call
 }
@@ -50,16 +50,16 @@ function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer):
 }
 
 /** A request, and whom it is for. */
-interface Prepared {
+interface PreparedCall {
   readonly server: ServerBlock
   readonly request: Outgoing
 }
 
-const left = () => new UpstreamFailure('cancelled', 'the caller has left')
+const disconnected = () => new UpstreamFailure('cancelled', 'the caller has left')
 const revoked = new UpstreamFailure('cancelled', 'the access token is not valid any more')
 
 /** What went wrong with a call, as its caller is told. */
-function toldOf(error: unknown, call: Call | undefined, server: ServerBlock | undefined): unknown {
+function callerError(error: unknown, call: Call | undefined, server: ServerBlock | undefined): unknown {
   if (call?.stopped === revoked) return unauthorized(revoked.message)
   if (call?.stopped === withdrawn) return new AppError(409, withdrawn.message, { cause: withdrawn })
   return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
@@ -70,7 +70,7 @@ function toldOf(error: unknown, call: Call | undefined, server: ServerBlock | un
  * http-contract.md#prompt-record).
  */
 export function createInvocation(catalog: () => Catalog, core: Core, observer: Observer): Invocation {
-  const running = createBag<Running>()
+  const running = createSlotSet<ActiveCall>()
   const findNamed = (kind: 'tool' | 'prompt', name: string): Item => {
     const split = splitName(name)
     const item = split && catalog().server(split.server)?.find(kind, split.name)
@@ -91,13 +91,13 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     kind: CallKind,
     caller: Caller,
     asked: string,
-    departure: Departure,
-    prepare: (observation: Observation) => Prepared
+    signal: DisconnectSignal,
+    prepare: (observation: Observation) => PreparedCall
   ): Promise<Payload> => {
     const { requestId, key: principal } = caller
     const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
     observation.aims(undefined, asked)
-    let active: Running | undefined
+    let active: ActiveCall | undefined
     let server: ServerBlock | undefined
     try {
       const prepared = prepare(observation)
@@ -110,8 +110,8 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       call.bytes = countedBytes(request.members.length)
       call.observation = observation
       observation.params = request.members
-      if (departure.hasLeft) throw left()
-      departure.onLeave = () => call.stop(left())
+      if (signal.isDisconnected) throw disconnected()
+      signal.onDisconnect = () => call.stop(disconnected())
       active = { principal, call, slot: -1 }
       running.add(active)
       const { answer, era } = await core.forward(server, call, { era: 'modern', owner: principal, principal })
@@ -124,11 +124,11 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       observation.answered(answer.body)
       return result
     } catch (error) {
-      const told = toldOf(error, active?.call, server)
+      const told = callerError(error, active?.call, server)
       observation.failed(told)
       throw told
     } finally {
-      departure.onLeave = null
+      signal.onDisconnect = null
       if (active) running.delete(active)
     }
   }
@@ -137,9 +137,9 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     caller: Caller,
     name: string,
     args: string | undefined,
-    departure: Departure
+    signal: DisconnectSignal
   ): Promise<Payload> =>
-    run(kind, caller, name, departure, (observation) => {
+    run(kind, caller, name, signal, (observation) => {
       const item = findNamed(kind, name)
       const { server } = item
       observation.aims(server.name, item.alias)
@@ -167,14 +167,14 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       if (!item) throw notFound(labels[kind], name)
       return itemRecord(catalog(), item)
     },
-    invoke: async (caller, name, args, departure) => (await use('tool', caller, name, args ?? '{}', departure)).bytes,
-    async render(caller, name, args, departure) {
-      const result = await use('prompt', caller, name, JSON.stringify(args), departure)
+    invoke: async (caller, name, args, signal) => (await use('tool', caller, name, args ?? '{}', signal)).bytes,
+    async render(caller, name, args, signal) {
+      const result = await use('prompt', caller, name, JSON.stringify(args), signal)
       return renamedMeta(result.toString())
     },
-    async read(caller, uri, departure) {
+    async read(caller, uri, signal) {
       let target: ResourceTarget | undefined
-      const result = await run('resource', caller, uri, departure, (observation) => {
+      const result = await run('resource', caller, uri, signal, (observation) => {
         target = resolve(uri)
         const { server, uri: own } = target
         observation.aims(server.name, own)

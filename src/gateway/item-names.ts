@@ -33,21 +33,21 @@ const tooLong: Problem = {
   reason: `its name with that of the server in front is longer than ${MAX_PUBLIC_NAME} characters`
 }
 
-const isUnclear = (text: string) => /[\t\n\r]/.test(text) || hasHidden(text)
+const hasUnsafeCharacters = (text: string) => /[\t\n\r]/.test(text) || hasHidden(text)
 
 /**
  * Why clients cannot use an item of this name; undefined where they can. Prompts are shown to people and never sent to an
  * LLM API, so that any character that is seen is good there.
  */
 function nameProblem(server: string, kind: ItemKind, name: string): Problem | undefined {
-  if (kind === 'resource' || kind === 'template') return isUnclear(name) ? badUri : undefined
+  if (kind === 'resource' || kind === 'template') return hasUnsafeCharacters(name) ? badUri : undefined
   if (kind === 'tool' && !mcpName.test(name)) return badTool
-  if (kind === 'prompt' && (isUnclear(name) || name.trim() !== name)) return badPrompt
+  if (kind === 'prompt' && (hasUnsafeCharacters(name) || name.trim() !== name)) return badPrompt
   return server.length + 2 + name.length > MAX_PUBLIC_NAME ? tooLong : undefined
 }
 
 /** The same name for the same text: what LLM APIs take of it, and a part of its SHA-256. */
-function renamed(kind: ItemKind, name: string, maxLength: number, hashLength: number): string {
+function safeName(kind: ItemKind, name: string, maxLength: number, hashLength: number): string {
   const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength)
   const kept = name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+/, '')
   const cut = kept.slice(0, Math.max(1, maxLength - hashLength - 1)).replace(/_+$/, '')
@@ -67,7 +67,7 @@ function renameAll(server: string, kind: 'tool' | 'prompt', names: readonly stri
   const found = new Map<string, string>()
   for (const name of names.toSorted()) {
     if (!needsName(server, kind, name, maxLength)) continue
-    const free = HASH_LENGTHS.map((length) => renamed(kind, name, maxLength, length)).find((each) => !taken.has(each))
+    const free = HASH_LENGTHS.map((length) => safeName(kind, name, maxLength, length)).find((each) => !taken.has(each))
     // every form is taken only where the server made it so: the item keeps its name, and is left out
     if (free === undefined) continue
     taken.add(free)

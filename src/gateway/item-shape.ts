@@ -8,17 +8,17 @@ import type { Problem } from './left-out.ts'
 type Check = ReturnType<typeof TypeCompiler.Compile>
 
 /** Compiling takes milliseconds, so each is compiled when it is first needed. */
-const later = (schema: Parameters<typeof TypeCompiler.Compile>[0]): (() => Check) => {
+const lazyCheck = (schema: Parameters<typeof TypeCompiler.Compile>[0]): (() => Check) => {
   let check: Check | undefined
   return () => (check ??= TypeCompiler.Compile(schema))
 }
 const checks: Readonly<Record<ItemKind, () => Check>> = {
-  tool: later(ListedItems.tool),
-  prompt: later(ListedItems.prompt),
-  resource: later(ListedItems.resource),
-  template: later(ListedItems.template)
+  tool: lazyCheck(ListedItems.tool),
+  prompt: lazyCheck(ListedItems.prompt),
+  resource: lazyCheck(ListedItems.resource),
+  template: lazyCheck(ListedItems.template)
 }
-const outputSchema = later(LegacyOutputSchema)
+const outputSchema = lazyCheck(LegacyOutputSchema)
 
 /** Null for an optional member says that there is none: programs in Go and Python write it so. */
 const mayBeNull = (kind: ItemKind, key: string) => Object.hasOwn(optionalMembers[kind], key)

@@ -15,7 +15,16 @@ import {
   ZERO
 } from './json-characters.ts'
 import { isInScanRoom, scanEndOfString } from './json-scan.ts'
-import { addBounded, type JsonLimits, JsonError, readKey, syntax, tooMany, unbounded, type Member } from './json.ts'
+import {
+  pushBounded,
+  type JsonLimits,
+  JsonError,
+  readKey,
+  syntaxError,
+  tooManyElements,
+  defaultLimits,
+  type Member
+} from './json.ts'
 
 /** Calling `indexOf` costs as much as looking at some hundred bytes; text full of escapes is better looked at. */
 const WINDOW = 256
@@ -37,7 +46,7 @@ export function skipSpaceBytes(bytes: Buffer, at: number): number {
 }
 
 function skipString(bytes: Buffer, at: number): number {
-  if (bytes[at] !== QUOTE) throw syntax(at)
+  if (bytes[at] !== QUOTE) throw syntaxError(at)
   return isInScanRoom(bytes) ? skipScanned(bytes, at + 1) : skipUnscanned(bytes, at + 1)
 }
 
@@ -56,7 +65,7 @@ function skipScanned(bytes: Buffer, at: number): number {
   const quote = bytes.indexOf(QUOTE, far)
   if (quote > far && bytes[quote - 1] !== BACKSLASH) return quote + 1
   const end = quote < 0 ? -1 : scanEndOfString(bytes, i, length)
-  if (end < 0) throw syntax(bytes.length)
+  if (end < 0) throw syntaxError(bytes.length)
   return end
 }
 
@@ -81,13 +90,13 @@ function skipUnscanned(bytes: Buffer, at: number): number {
     if (((quote - before) & 1) === 1) return quote + 1
     i = quote + 1
   }
-  throw syntax(bytes.length)
+  throw syntaxError(bytes.length)
 }
 
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= ZERO && byte <= NINE
 
 function skipDigits(bytes: Buffer, at: number): number {
-  if (!isDigit(bytes[at])) throw syntax(at)
+  if (!isDigit(bytes[at])) throw syntaxError(at)
   let i = at + 1
   while (isDigit(bytes[i])) i++
   return i
@@ -108,13 +117,13 @@ function skipScalar(bytes: Buffer, at: number): number {
   for (const word of words) {
     if (bytes.subarray(at, at + word.length).equals(word)) return at + word.length
   }
-  throw syntax(at)
+  throw syntaxError(at)
 }
 
 /** Behind the colon that follows a key, at the value. `at` is behind the key. */
 function skipColon(bytes: Buffer, at: number): number {
   const colon = skipSpaceBytes(bytes, at)
-  if (bytes[colon] !== COLON) throw syntax(colon)
+  if (bytes[colon] !== COLON) throw syntaxError(colon)
   return skipSpaceBytes(bytes, colon + 1)
 }
 
@@ -156,8 +165,8 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: JsonLimits, co
         i++
         continue
       }
-      if (bytes[i] !== COMMA) throw syntax(i)
-      if (++count.elements > limits.elements) throw tooMany(limits.elements)
+      if (bytes[i] !== COMMA) throw syntaxError(i)
+      if (++count.elements > limits.elements) throw tooManyElements(limits.elements)
       i = skipSpaceBytes(bytes, i + 1)
       if (open.at(-1) === CLOSE_OBJECT) i = skipKey(bytes, i)
       break
@@ -166,9 +175,9 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: JsonLimits, co
 }
 
 /** `members` of `json.ts` on bytes; keys are one character a byte. Throws JsonError. */
-export function membersOfBytes(bytes: Buffer, at = 0, limits: JsonLimits = unbounded): Member[] {
+export function membersOfBytes(bytes: Buffer, at = 0, limits: JsonLimits = defaultLimits): Member[] {
   let i = skipSpaceBytes(bytes, at)
-  if (bytes[i] !== OPEN_OBJECT) throw syntax(i)
+  if (bytes[i] !== OPEN_OBJECT) throw syntaxError(i)
   const found: Member[] = []
   const count: Count = { elements: 0 }
   i = skipSpaceBytes(bytes, i + 1)
@@ -178,11 +187,11 @@ export function membersOfBytes(bytes: Buffer, at = 0, limits: JsonLimits = unbou
     const keyEnd = skipString(bytes, i)
     const start = skipColon(bytes, keyEnd)
     const end = skipValueBytes(bytes, start, limits, count)
-    addBounded(found, { key: readKey(bytes.toString('latin1', keyStart, keyEnd)), keyStart, start, end })
+    pushBounded(found, { key: readKey(bytes.toString('latin1', keyStart, keyEnd)), keyStart, start, end })
     i = skipSpaceBytes(bytes, end)
     if (bytes[i] === CLOSE_OBJECT) return found
-    if (bytes[i] !== COMMA) throw syntax(i)
-    if (++count.elements > limits.elements) throw tooMany(limits.elements)
+    if (bytes[i] !== COMMA) throw syntaxError(i)
+    if (++count.elements > limits.elements) throw tooManyElements(limits.elements)
     i = skipSpaceBytes(bytes, i + 1)
   }
 }

@@ -23,7 +23,7 @@ export const FOUND_WHITE = 1
 /** Something that is not JSON, or half of a surrogate pair. */
 export const FOUND_DOUBT = 2
 /** An escape, or a surrogate pair, that goes on behind the end. */
-export const FOUND_OPEN = 4
+export const FOUND_UNFINISHED = 4
 
 /** Bytes that are looked at together: as many as a 64-bit number has bits. */
 export const BLOCK = 64
@@ -70,7 +70,7 @@ const EVEN = 0x5555_5555_5555_5555n
 const shl = (bits: Code, by: number) => i64.shl(bits, i64.const(BigInt(by)))
 const shr = (bits: Code, by: number) => i64.shrU(bits, i64.const(BigInt(by)))
 const not = (bits: Code) => i64.xor(bits, i64.const(-1n))
-const isSome = (bits: Code) => i64.ne(bits, i64.const(0n))
+const isNonZero = (bits: Code) => i64.ne(bits, i64.const(0n))
 const or = (...all: readonly Code[]) => all.reduce((some, one) => i64.or(some, one))
 
 /**
@@ -90,10 +90,10 @@ const findEscaped = (slashes: Local, carry: Local, escaped: Local, starts: Local
 }
 
 /** What goes on from one block to the next, as bits of its first bytes; kept in globals from one part of a text to the next. */
-const carriedNames = ['escape', 'hex', 'second', 'low'] as const
-type Carried = Readonly<Record<(typeof carriedNames)[number], Local>>
+const carryNames = ['escape', 'hex', 'second', 'low'] as const
+type CarryLocals = Readonly<Record<(typeof carryNames)[number], Local>>
 const escapeNames = ['escaped', 'starts', 'units', 'wanted', 'digits', 'seconds', 'lows'] as const
-type Escapes = Readonly<Record<(typeof escapeNames)[number], Local>>
+type EscapeLocals = Readonly<Record<(typeof escapeNames)[number], Local>>
 
 const locals = <const T extends string>(names: readonly T[], local: (type: Type) => Local) =>
   Object.fromEntries(names.map((name) => [name, local('i64')])) as Record<T, Local>
@@ -103,17 +103,17 @@ const mask = (vectors: readonly Local[], test: (bytes: Code) => Code, among: Cod
   i64.and(among, maskOf(vectors, test))
 
 /** The digits of `\uXXXX`, and that halves of surrogate pairs follow each other: six bytes lie between their second digits. */
-const checkUnits = (vectors: readonly Local[], carried: Carried, own: Escapes): Code[] => {
+const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: EscapeLocals): Code[] => {
   const { units, wanted, digits, seconds, lows } = own
   return [
     wanted.set(or(carried.hex.get, ...[1, 2, 3, 4].map((by) => shl(units.get, by)))),
-    when(isSome(mask(vectors, (bytes) => v128.not(isHex(bytes)), wanted.get)), doubt),
+    when(isNonZero(mask(vectors, (bytes) => v128.not(isHex(bytes)), wanted.get)), doubt),
     // bit 3 of the digits carried over: the first byte is the first of four
     digits.set(
       mask(vectors, (bytes) => isByte(lowerCase(bytes), code('d')), or(shl(units.get, 1), shr(carried.hex.get, 3)))
     ),
     when(
-      isSome(or(digits.get, carried.second.get, carried.low.get)),
+      isNonZero(or(digits.get, carried.second.get, carried.low.get)),
       seconds.set(or(shl(digits.get, 1), carried.second.get)),
       lows.set(mask(vectors, isCToF, seconds.get)),
       seconds.set(mask(vectors, is8ToB, seconds.get)),
@@ -126,13 +126,13 @@ const checkUnits = (vectors: readonly Local[], carried: Carried, own: Escapes): 
 }
 
 /** The escapes of a block whose backslashes are known. */
-const checkEscapes = (vectors: readonly Local[], slashes: Local, carried: Carried, own: Escapes): Code[] => {
+const checkEscapes = (vectors: readonly Local[], slashes: Local, carried: CarryLocals, own: EscapeLocals): Code[] => {
   const { escaped, starts, units } = own
   return [
     ...findEscaped(slashes, carried.escape, escaped, starts),
-    when(isSome(mask(vectors, (bytes) => isByte(mayBeEscaped(bytes), 0), escaped.get)), doubt),
+    when(isNonZero(mask(vectors, (bytes) => isByte(mayBeEscaped(bytes), 0), escaped.get)), doubt),
     units.set(mask(vectors, (bytes) => isByte(bytes, code('u')), escaped.get)),
-    when(isSome(or(units.get, carried.hex.get, carried.low.get)), ...checkUnits(vectors, carried, own))
+    when(isNonZero(or(units.get, carried.hex.get, carried.low.get)), ...checkUnits(vectors, carried, own))
   ]
 }
 
@@ -152,11 +152,11 @@ const anyOf = (vectors: readonly Local[], test: (bytes: Code) => Code) =>
 const check = func('check', 2, ([at, end], local) => {
   const vectors = [local('v128'), local('v128'), local('v128'), local('v128')]
   const [slashes, found] = [local('i64'), local('i32')]
-  const carried: Carried = locals(carriedNames, local)
-  const own: Escapes = locals(escapeNames, local)
+  const carried: CarryLocals = locals(carryNames, local)
+  const own: EscapeLocals = locals(escapeNames, local)
   return [
     ...offsets.map((offset) => v128.store(end!.get, v128.splat(SPACE), offset)),
-    ...carriedNames.map((name, index) => carried[name].set(globalGet(index))),
+    ...carryNames.map((name, index) => carried[name].set(globalGet(index))),
     block(
       loop(
         when(i32.geU(at!.get, end!.get), br(2)),
@@ -176,24 +176,24 @@ const check = func('check', 2, ([at, end], local) => {
           slashes.set(maskOf(vectors, (bytes) => isByte(bytes, BACKSLASH)))
         ),
         when(
-          isSome(or(slashes.get, carried.escape.get, carried.hex.get, carried.low.get)),
+          isNonZero(or(slashes.get, carried.escape.get, carried.hex.get, carried.low.get)),
           ...checkEscapes(vectors, slashes, carried, own)
         ),
         at!.set(i32.add(at!.get, i32.const(BLOCK))),
         br(0)
       )
     ),
-    ...carriedNames.map((name, index) => globalSet(index, carried[name].get)),
+    ...carryNames.map((name, index) => globalSet(index, carried[name].get)),
     when(
-      isSome(or(carried.escape.get, carried.hex.get, carried.low.get)),
-      found.set(i32.or(found.get, i32.const(FOUND_OPEN)))
+      isNonZero(or(carried.escape.get, carried.hex.get, carried.low.get)),
+      found.set(i32.or(found.get, i32.const(FOUND_UNFINISHED)))
     ),
     found.get
   ]
 })
 
 /** `begin()`: what is checked next is the beginning of a text. */
-const begin = func('begin', 0, () => [...carriedNames.map((_, index) => globalSet(index, i64.const(0n))), i32.const(0)])
+const begin = func('begin', 0, () => [...carryNames.map((_, index) => globalSet(index, i64.const(0n))), i32.const(0)])
 
 /** `endOfString(at, end)`: the offset behind the quotation mark that ends the string; -1 where there is none before `end`. */
 const endOfString = func('endOfString', 2, ([at, end], local) => {
@@ -213,7 +213,7 @@ const endOfString = func('endOfString', 2, ([at, end], local) => {
           ...findEscaped(slashes, carry, escaped, starts),
           quotes.set(i64.and(quotes.get, not(escaped.get))),
           when(
-            isSome(quotes.get),
+            isNonZero(quotes.get),
             at!.set(i32.add(i32.add(at!.get, i32.wrap(i64.ctz(quotes.get))), i32.const(1))),
             when(i32.geU(end!.get, at!.get), giveBack(at!.get)),
             br(3)
@@ -231,4 +231,4 @@ const endOfString = func('endOfString', 2, ([at, end], local) => {
 
 /** A module with these functions and a memory of `pages` × 64 KiB. */
 export const scanModule = (pages: number): Buffer =>
-  moduleOf([check, begin, endOfString], { pages, globals: carriedNames.length })
+  moduleOf([check, begin, endOfString], { pages, globals: carryNames.length })

@@ -1,7 +1,7 @@
-import { BLOCK, FOUND_DOUBT, FOUND_OPEN, scanModule } from './json-scan-code.ts'
+import { BLOCK, FOUND_DOUBT, FOUND_UNFINISHED, scanModule } from './json-scan-code.ts'
 
 /** What the module of `json-scan-code.ts` exports; offsets are into its memory. */
-interface Scan {
+interface ScanExports {
   readonly memory: { readonly buffer: ArrayBuffer }
   begin(): number
   check(at: number, end: number): number
@@ -21,10 +21,10 @@ interface Engine {
   readonly Instance: new (module: object) => { readonly exports: unknown }
 }
 
-function load(): Scan | null {
+function load(): ScanExports | null {
   try {
     const { Module, Instance } = (globalThis as unknown as { WebAssembly: Engine }).WebAssembly
-    return new Instance(new Module(scanModule(PAGES))).exports as Scan
+    return new Instance(new Module(scanModule(PAGES))).exports as ScanExports
   } catch {
     // a processor without SSE 4.1, or Node.js without a compiler: json-text.ts and json-bytes.ts then read alone
     return null
@@ -47,7 +47,7 @@ function scanParts(bytes: Buffer): number {
   for (let at = 0; at < length; at += PART_BYTES) {
     const end = Math.min(at + PART_BYTES, length)
     bytesOfPart!.set(length <= PART_BYTES ? bytes : bytes.subarray(at, end))
-    found = (found & ~FOUND_OPEN) | scan!.check(PART_START, PART_START + end - at)
+    found = (found & ~FOUND_UNFINISHED) | scan!.check(PART_START, PART_START + end - at)
     if ((found & FOUND_DOUBT) !== 0) break
   }
   return found
@@ -62,7 +62,7 @@ export function scanText(bytes: Buffer): number {
   scan.begin()
   const { byteOffset, length } = bytes
   const found = isInScanRoom(bytes) ? scan.check(byteOffset, byteOffset + length) : scanParts(bytes)
-  return (found & FOUND_OPEN) === 0 ? found : FOUND_DOUBT
+  return (found & FOUND_UNFINISHED) === 0 ? found : FOUND_DOUBT
 }
 
 /**

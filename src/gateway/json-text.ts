@@ -1,11 +1,11 @@
 import { BACKSLASH, LOWER_U, SPACE } from './json-characters.ts'
 import { FOUND_DOUBT, FOUND_WHITE } from './json-scan-code.ts'
 import { scanText } from './json-scan.ts'
-import { syntax } from './json.ts'
+import { syntaxError } from './json.ts'
 
 /** Flags of `checkText`: line breaks or tabs, in which only white space between values is allowed; halves of surrogate pairs. */
-export const SPACED = FOUND_WHITE
-export const HALVES = 2
+export const HAS_CONTROL_SPACE = FOUND_WHITE
+export const HAS_LONE_SURROGATES = 2
 
 const CONTROL = 1
 const WHITE = 2
@@ -37,11 +37,11 @@ function hexAt(text: string, at: number): number {
 function skipEscape(text: string, at: number): number {
   const next = text.charCodeAt(at + 1)
   if (next !== LOWER_U) {
-    if (escapes[next] !== 1) throw syntax(at + 1)
+    if (escapes[next] !== 1) throw syntaxError(at + 1)
     return at + 2
   }
   const unit = hexAt(text, at + 2)
-  if (unit < 0) throw syntax(at + 1)
+  if (unit < 0) throw syntaxError(at + 1)
   if (unit < 0xd800 || unit > 0xdfff) return at + 6
   const isPair = unit < 0xdc00 && text.charCodeAt(at + 6) === BACKSLASH && text.charCodeAt(at + 7) === LOWER_U
   const second = isPair ? hexAt(text, at + 8) : -1
@@ -80,7 +80,7 @@ function checkControls(bytes: Buffer): boolean {
     for (const end = i + 32; i < length && (i < end || ((i - lead) & 3) !== 0); i++) {
       const byte = bytes[i]!
       if (byte >= SPACE) continue
-      if (classes[byte] === CONTROL) throw syntax(i)
+      if (classes[byte] === CONTROL) throw syntaxError(i)
       isSpaced = true
     }
   }
@@ -109,10 +109,10 @@ function checkEscapes(bytes: Buffer, first: number): boolean {
 }
 
 /** As `checkText`, character by character: names the place of what is wrong, and takes halves of surrogate pairs. */
-export function checkClosely(bytes: Buffer): number {
-  const spaced = checkControls(bytes) ? SPACED : 0
+export function checkEachCharacter(bytes: Buffer): number {
+  const spaced = checkControls(bytes) ? HAS_CONTROL_SPACE : 0
   const escape = bytes.indexOf(BACKSLASH)
-  return escape >= 0 && checkEscapes(bytes, escape) ? spaced | HALVES : spaced
+  return escape >= 0 && checkEscapes(bytes, escape) ? spaced | HAS_LONE_SURROGATES : spaced
 }
 
 /**
@@ -122,5 +122,5 @@ export function checkClosely(bytes: Buffer): number {
  */
 export function checkText(bytes: Buffer): number {
   const found = scanText(bytes)
-  return (found & FOUND_DOUBT) === 0 ? found : checkClosely(bytes)
+  return (found & FOUND_DOUBT) === 0 ? found : checkEachCharacter(bytes)
 }

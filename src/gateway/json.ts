@@ -66,9 +66,9 @@ export class JsonError extends Error {
 export const MAX_DEPTH = 64
 /** Members of one object, or elements of one array, that are listed: each takes memory, and comes from anybody. */
 export const MAX_MEMBERS = 100_000
-export const unbounded: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
+export const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 
-export const syntax = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
+export const syntaxError = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
 
 /** Offset of the next character that is not white space. */
 export function skipSpace(text: string, at: number): number {
@@ -81,13 +81,13 @@ export function skipSpace(text: string, at: number): number {
 }
 
 export function skipString(text: string, at: number): number {
-  if (text.charCodeAt(at) !== QUOTE) throw syntax(at)
+  if (text.charCodeAt(at) !== QUOTE) throw syntaxError(at)
   for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end - 1
     while (text.charCodeAt(before) === BACKSLASH) before--
     if (((end - before) & 1) === 1) return end + 1
   }
-  throw syntax(text.length)
+  throw syntaxError(text.length)
 }
 
 const ESCAPED = /["\\/bfnrt]|u[0-9a-fA-F]{4}/y
@@ -95,25 +95,25 @@ const ESCAPED = /["\\/bfnrt]|u[0-9a-fA-F]{4}/y
 /** Behind what follows a backslash. */
 function skipEscape(text: string, at: number): number {
   ESCAPED.lastIndex = at
-  if (!ESCAPED.test(text)) throw syntax(at)
+  if (!ESCAPED.test(text)) throw syntaxError(at)
   return ESCAPED.lastIndex
 }
 
 function skipCheckedString(text: string, at: number): number {
-  if (text.charCodeAt(at) !== QUOTE) throw syntax(at)
+  if (text.charCodeAt(at) !== QUOTE) throw syntaxError(at)
   for (let i = at + 1; i < text.length;) {
     const code = text.charCodeAt(i)
     if (code === QUOTE) return i + 1
-    if (code < SPACE) throw syntax(i)
+    if (code < SPACE) throw syntaxError(i)
     i = code === BACKSLASH ? skipEscape(text, i + 1) : i + 1
   }
-  throw syntax(text.length)
+  throw syntaxError(text.length)
 }
 
 const isDigit = (code: number) => code >= ZERO && code <= NINE
 
 function skipDigits(text: string, at: number): number {
-  if (!isDigit(text.charCodeAt(at))) throw syntax(at)
+  if (!isDigit(text.charCodeAt(at))) throw syntaxError(at)
   let i = at + 1
   while (isDigit(text.charCodeAt(i))) i++
   return i
@@ -134,27 +134,27 @@ function skipScalar(text: string, at: number, skipText: typeof skipString): numb
   if (code === QUOTE) return skipText(text, at)
   if (code === MINUS || isDigit(code)) return skipNumber(text, at)
   for (const word of ['true', 'false', 'null']) if (text.startsWith(word, at)) return at + word.length
-  throw syntax(at)
+  throw syntaxError(at)
 }
 
 /** Behind the colon that follows a key, at the value. `at` is behind the key. */
 function skipColon(text: string, at: number): number {
   const colon = skipSpace(text, at)
-  if (text.charCodeAt(colon) !== COLON) throw syntax(colon)
+  if (text.charCodeAt(colon) !== COLON) throw syntaxError(colon)
   return skipSpace(text, colon + 1)
 }
 
 /** How one reading is done, and what it has taken of what it may, counted over all values that it passes. */
 interface Reading {
   readonly limits: JsonLimits
-  readonly path: Path
+  readonly path: KeyPath
   readonly skipText: typeof skipString
   elements: number
   /** Offset behind the object whose members were read last. */
   end: number
 }
 
-const reading = (limits: JsonLimits, path = noPath): Reading => ({
+const createReading = (limits: JsonLimits, path = noKeys): Reading => ({
   limits,
   path,
   skipText: limits.checksStrings ? skipCheckedString : skipString,
@@ -162,23 +162,23 @@ const reading = (limits: JsonLimits, path = noPath): Reading => ({
   end: 0
 })
 
-export const tooMany = (max: number) => new JsonError('elements', `JSON holds more than ${max} elements`)
+export const tooManyElements = (max: number) => new JsonError('elements', `JSON holds more than ${max} elements`)
 
-function spend(state: Reading): void {
-  if (++state.elements > state.limits.elements) throw tooMany(state.limits.elements)
+function countElement(state: Reading): void {
+  if (++state.elements > state.limits.elements) throw tooManyElements(state.limits.elements)
 }
 
 /** Adds to a list of members or elements. Throws JsonError. */
-export function addBounded<T>(list: T[], entry: T): void {
-  if (list.length === MAX_MEMBERS) throw tooMany(MAX_MEMBERS)
+export function pushBounded<T>(list: T[], entry: T): void {
+  if (list.length === MAX_MEMBERS) throw tooManyElements(MAX_MEMBERS)
   list.push(entry)
 }
 
 const tooDeep = ({ limits }: Reading) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
 
 /** Offset behind the value that begins at `at`. Throws JsonError. */
-export const skipValue = (text: string, at: number, limits: JsonLimits = unbounded): number =>
-  skip(text, at, reading(limits), limits.depth)
+export const skipValue = (text: string, at: number, limits: JsonLimits = defaultLimits): number =>
+  skip(text, at, createReading(limits), limits.depth)
 
 const MARKS = /["{}[\]]/g
 const ENDS = /[\]},]/g
@@ -186,7 +186,7 @@ const ENDS = /[\]},]/g
 /** Offset of the next such character, which has to be there. */
 function nextOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
-  if (!pattern.test(text)) throw syntax(text.length)
+  if (!pattern.test(text)) throw syntaxError(text.length)
   return pattern.lastIndex - 1
 }
 
@@ -205,7 +205,7 @@ function skipLoosely(text: string, at: number, state: Reading): number {
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       if (open.push(code + 2) > state.limits.depth) throw tooDeep(state)
     } else {
-      if (code !== open.pop()) throw syntax(i - 1)
+      if (code !== open.pop()) throw syntaxError(i - 1)
       if (open.length === 0) return i
     }
   }
@@ -243,8 +243,8 @@ function skip(text: string, at: number, state: Reading, depth: number): number {
         i++
         continue
       }
-      if (next !== COMMA) throw syntax(i)
-      spend(state)
+      if (next !== COMMA) throw syntaxError(i)
+      countElement(state)
       i = skipSpace(text, i + 1)
       if (open[open.length - 1] === CLOSE_OBJECT) i = skipColon(text, skipText(text, i))
       break
@@ -255,7 +255,7 @@ function skip(text: string, at: number, state: Reading, depth: number): number {
 /** Checks that the text is one value and nothing else, within the limits. Throws JsonError. */
 export function checkJson(text: string, limits: JsonLimits): void {
   const end = skipSpace(text, skipValue(text, skipSpace(text, 0), limits))
-  if (end !== text.length) throw syntax(end)
+  if (end !== text.length) throw syntaxError(end)
 }
 
 /** A key from its JSON text, which begins at `start`. */
@@ -265,7 +265,7 @@ export const readKey = (text: string, start = 0, end = text.length): string => {
   try {
     return JSON.parse(text.slice(start, end)) as string
   } catch {
-    throw syntax(start)
+    throw syntaxError(start)
   }
 }
 
@@ -279,23 +279,23 @@ export function looseKey(text: string, start = 0, end = text.length): string {
 }
 
 /** Keys that lead to what is read with the members around it: the object under the first, in that the one under the second. */
-export type Path = readonly string[]
+export type KeyPath = readonly string[]
 
-const noPath: Path = []
+const noKeys: KeyPath = []
 
 /**
  * The members of the object at `at` (white space allowed before it), values unread but for what is on the path. The
  * depth is that of the values, elements are counted over all of them. Throws JsonError.
  */
-export const members = (text: string, at = 0, limits: JsonLimits = unbounded, path: Path = noPath): Member[] =>
-  readMembers(text, skipSpace(text, at), reading(limits, path), 0)
+export const members = (text: string, at = 0, limits: JsonLimits = defaultLimits, path: KeyPath = noKeys): Member[] =>
+  readMembers(text, skipSpace(text, at), createReading(limits, path), 0)
 
 /** As `members`, of an object that is the whole text. Throws JsonError. */
-export function wholeMembers(text: string, limits: JsonLimits, path: Path): Member[] {
-  const state = reading(limits, path)
+export function wholeMembers(text: string, limits: JsonLimits, path: KeyPath): Member[] {
+  const state = createReading(limits, path)
   const found = readMembers(text, skipSpace(text, 0), state, 0)
   const end = skipSpace(text, state.end)
-  if (end !== text.length) throw syntax(end)
+  if (end !== text.length) throw syntaxError(end)
   return found
 }
 
@@ -303,7 +303,7 @@ export function wholeMembers(text: string, limits: JsonLimits, path: Path): Memb
 function readMembers(text: string, at: number, state: Reading, level: number): Member[] {
   const onPath = state.path[level]
   const depth = state.limits.depth - level
-  if (text.charCodeAt(at) !== OPEN_OBJECT) throw syntax(at)
+  if (text.charCodeAt(at) !== OPEN_OBJECT) throw syntaxError(at)
   const found: Member[] = []
   let i = skipSpace(text, at + 1)
   if (text.charCodeAt(i) === CLOSE_OBJECT) {
@@ -321,14 +321,14 @@ function readMembers(text: string, at: number, state: Reading, level: number): M
       own = readMembers(text, start, state, level + 1)
     }
     const end = own ? state.end : skip(text, start, state, depth)
-    addBounded(found, { key, keyStart, start, end, members: own })
+    pushBounded(found, { key, keyStart, start, end, members: own })
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_OBJECT) {
       state.end = i + 1
       return found
     }
-    if (text.charCodeAt(i) !== COMMA) throw syntax(i)
-    spend(state)
+    if (text.charCodeAt(i) !== COMMA) throw syntaxError(i)
+    countElement(state)
     i = skipSpace(text, i + 1)
   }
 }
@@ -336,11 +336,11 @@ function readMembers(text: string, at: number, state: Reading, level: number): M
 const duplicate = (key: string) => new JsonError('duplicate', `member "${key.slice(0, 40)}" is given twice`)
 
 /** Up to here looking at each pair is cheaper than a set; past it it would be quadratic. */
-const FEW = 16
+const MAX_PAIRWISE = 16
 
 /** Refuses repeated keys where an object decides something, so that nobody can read another value. Throws JsonError. */
 export function checkUnique(found: readonly Member[]): void {
-  if (found.length > FEW) {
+  if (found.length > MAX_PAIRWISE) {
     const seen = new Set<string>()
     for (const { key } of found) if (seen.size === seen.add(key).size) throw duplicate(key)
     return
@@ -354,7 +354,7 @@ export function checkUnique(found: readonly Member[]): void {
 /** The elements of the array at `at`, one after the other: there may be hundreds of thousands. Throws JsonError. */
 export function* eachElement(text: string, at = 0): Generator<Span> {
   let i = skipSpace(text, at)
-  if (text.charCodeAt(i) !== OPEN_ARRAY) throw syntax(i)
+  if (text.charCodeAt(i) !== OPEN_ARRAY) throw syntaxError(i)
   i = skipSpace(text, i + 1)
   if (text.charCodeAt(i) === CLOSE_ARRAY) return
   for (;;) {
@@ -362,7 +362,7 @@ export function* eachElement(text: string, at = 0): Generator<Span> {
     yield { start: i, end }
     i = skipSpace(text, end)
     if (text.charCodeAt(i) === CLOSE_ARRAY) return
-    if (text.charCodeAt(i) !== COMMA) throw syntax(i)
+    if (text.charCodeAt(i) !== COMMA) throw syntaxError(i)
     i = skipSpace(text, i + 1)
   }
 }
@@ -370,7 +370,7 @@ export function* eachElement(text: string, at = 0): Generator<Span> {
 /** The elements of the array at `at`, as many as an object may have members. Throws JsonError. */
 export function elements(text: string, at = 0): Span[] {
   const found: Span[] = []
-  for (const element of eachElement(text, at)) addBounded(found, element)
+  for (const element of eachElement(text, at)) pushBounded(found, element)
   return found
 }
 
@@ -396,13 +396,13 @@ export function valueOf(text: string, found: readonly Member[], key: string): st
 }
 
 /** A copy of the value of a member that is a text; undefined where it is anything else. Throws JsonError. */
-export function textOf(text: string, found: readonly Member[], key: string): string | undefined {
+export function stringOf(text: string, found: readonly Member[], key: string): string | undefined {
   const value = valueOf(text, found, key)
   if (!value?.startsWith('"')) return undefined
   try {
     return JSON.parse(value) as string
   } catch {
-    throw syntax(0)
+    throw syntaxError(0)
   }
 }
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-export interface KeptOptions {
+export interface FairShareCacheOptions {
   /** Of all entries. */
   readonly maxBytes: number
   /** Of one owner. */
@@ -14,13 +14,13 @@ export interface KeptOptions {
  * share an owner loses its own entries, past the total the owner with most does; of these the holder with most gives way,
  * the oldest entry first. So nobody pushes out what others need.
  */
-export interface Kept<T> {
+export interface FairShareCache<T> {
   /** False where it is too large to be kept. */
   set(owner: string, holder: string, key: string, value: T): boolean
   /** What was set last under that key, of those that fit. */
-  newest(key: string, of: Wanted): Found<T> | undefined
+  newest(key: string, of: EntryFilter): EntryMatch<T> | undefined
   /** What has been there for longest under that key, of those that fit; what is set again keeps its place. */
-  first(key: string, of: Wanted): Found<T> | undefined
+  oldest(key: string, of: EntryFilter): EntryMatch<T> | undefined
   delete(owner: string, holder: string, key: string): void
   /** Looks at every entry. */
   deleteWhere(matches: (value: T) => boolean): void
@@ -29,12 +29,12 @@ export interface Kept<T> {
 }
 
 /** Absent members fit all. */
-export interface Wanted {
+export interface EntryFilter {
   readonly owner?: string
   readonly holder?: string
 }
 
-export interface Found<T> {
+export interface EntryMatch<T> {
   readonly owner: string
   readonly holder: string
   readonly value: T
@@ -63,13 +63,17 @@ const largest = <K, V>(all: Map<K, V>, bytesOf: (value: V) => number): [K, V] =>
   [...all].reduce((a, b) => (bytesOf(b[1]) > bytesOf(a[1]) ? b : a))
 
 /** All of a map, or the one under a name. */
-function some<V>(all: ReadonlyMap<string, V>, name: string | undefined): Iterable<[string, V]> {
+function entriesOf<V>(all: ReadonlyMap<string, V>, name: string | undefined): Iterable<[string, V]> {
   if (name === undefined) return all
   const one = all.get(name)
   return one === undefined ? [] : [[name, one]]
 }
 
-export function createKept<T>({ maxBytes, maxBytesPerOwner, maxAgeMs }: KeptOptions): Kept<T> {
+export function createFairShareCache<T>({
+  maxBytes,
+  maxBytesPerOwner,
+  maxAgeMs
+}: FairShareCacheOptions): FairShareCache<T> {
   const owners = new Map<string, Owner<T>>()
   let bytes = 0
   let order = 0
@@ -118,10 +122,10 @@ export function createKept<T>({ maxBytes, maxBytesPerOwner, maxAgeMs }: KeptOpti
     holders.set(name, holder)
     return holder
   }
-  const pick = (key: string, { owner, holder }: Wanted, isBetter: (a: Entry<T>, b: Entry<T>) => boolean) => {
-    let found: (Found<T> & Entry<T>) | undefined
-    for (const [ownerName, { holders }] of some(owners, owner)) {
-      for (const [holderName, entries] of some(holders, holder)) {
+  const pick = (key: string, { owner, holder }: EntryFilter, isBetter: (a: Entry<T>, b: Entry<T>) => boolean) => {
+    let found: (EntryMatch<T> & Entry<T>) | undefined
+    for (const [ownerName, { holders }] of entriesOf(owners, owner)) {
+      for (const [holderName, entries] of entriesOf(holders, holder)) {
         const entry = entries.peek(key)
         if (entry && (!found || isBetter(entry, found))) found = { ...entry, owner: ownerName, holder: holderName }
       }
@@ -142,7 +146,7 @@ export function createKept<T>({ maxBytes, maxBytesPerOwner, maxAgeMs }: KeptOpti
       return true
     },
     newest: (key, of) => pick(key, of, (a, b) => a.order > b.order),
-    first: (key, of) => pick(key, of, (a, b) => a.since < b.since),
+    oldest: (key, of) => pick(key, of, (a, b) => a.since < b.since),
     delete(ownerName, holderName, key) {
       const owner = owners.get(ownerName)
       const holder = owner?.holders.get(holderName)

@@ -22,7 +22,7 @@ export interface LeftOutList {
   /** Entries that are complete already, and how many more there are. */
   include(other: LeftOut): void
   /** Undefined where nothing is left out. */
-  done(): LeftOut | undefined
+  result(): LeftOut | undefined
 }
 
 export function createLeftOut(): LeftOutList {
@@ -46,7 +46,7 @@ export function createLeftOut(): LeftOutList {
       for (const item of other.items) take(item)
       more += other.more
     },
-    done: () => (items.length + more === 0 ? undefined : { items, more })
+    result: () => (items.length + more === 0 ? undefined : { items, more })
   }
 }
 
@@ -54,16 +54,16 @@ export function createLeftOut(): LeftOutList {
 export const leftOutCount = (leftOut: LeftOut | undefined): number =>
   leftOut === undefined ? 0 : leftOut.items.length + leftOut.more
 
-interface Listed {
+interface CheckedItem {
   readonly kind: ItemKind
   readonly name: string
   readonly problem: Problem | undefined
 }
 
 /** Stored items that cannot be served, then what the last reading left out; undefined where that is nothing. */
-export function leftOutOf(items: readonly Listed[], unread: LeftOut | undefined): LeftOut | undefined {
+export function leftOutOf(items: readonly CheckedItem[], unread: LeftOut | undefined): LeftOut | undefined {
   const found = createLeftOut()
   for (const { kind, name, problem } of items) if (problem) found.add(kind, name, problem)
   if (unread) found.include(unread)
-  return found.done()
+  return found.result()
 }

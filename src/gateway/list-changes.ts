@@ -3,7 +3,7 @@ import { listKinds, type ListKind } from './downstream/watch.ts'
 /** What upstreams say of their lists, until those have been read again (mcp-proxy.md#list-changes). */
 export interface ListChanges {
   /** A notification of a server; true where it says that a list has changed. */
-  heard(id: string, method: string): boolean
+  record(id: string, method: string): boolean
   /** The lists that a server said have changed since the last time. */
   take(id: string): ReadonlySet<ListKind>
 }
@@ -16,7 +16,7 @@ const nothing: ReadonlySet<ListKind> = new Set()
 export function createListChanges(): ListChanges {
   const changed = new Map<string, Set<ListKind>>()
   return {
-    heard(id, method) {
+    record(id, method) {
       const kind = kindOf(method)
       if (!kind) return false
       const kinds = changed.get(id) ?? new Set<ListKind>()

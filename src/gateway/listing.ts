@@ -1,4 +1,4 @@
-import { createBounded, type Bounded } from './bounded.ts'
+import { createLruCache, type LruCache } from './bounded.ts'
 
 /** List entries of one server and kind as ready bytes, joined by commas, so that pages are cut without copying. */
 export interface Listing {
@@ -52,11 +52,11 @@ export interface ListingCache {
 
 const MAX_BYTES = 33_554_432
 
-export const createPageCache = (): Bounded<Page> => createBounded(MAX_BYTES)
+export const createPageCache = (): LruCache<Page> => createLruCache(MAX_BYTES)
 
 /** Many groups over many tools cost no more than `maxBytes`. */
 export function createListingCache(maxBytes = MAX_BYTES): ListingCache {
-  const known = createBounded<{ readonly source: WeakRef<Listing>; readonly listing: Listing }>(maxBytes)
+  const known = createLruCache<{ readonly source: WeakRef<Listing>; readonly listing: Listing }>(maxBytes)
   return {
     get(key, source, make) {
       const found = known.get(key)

@@ -3,7 +3,7 @@ import type { ItemKind, Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Attempts } from './attempts.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
-import { changeBy } from './change.ts'
+import { auditChange } from './change.ts'
 import type { Caller, Gateway, RefreshResult } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import type { ReadingOrder } from './reading-order.ts'
@@ -53,17 +53,17 @@ export function createManagement(options: ManagementOptions): Management {
     server: (caller, name) => whole(caller, find(name)),
 
     async remove(caller, name) {
-      await registry.write(changeBy(caller, 'server.remove', name), (tx) => tx.servers.remove(name))
+      await registry.write(auditChange(caller, 'server.remove', name), (tx) => tx.servers.remove(name))
     },
 
     async refresh(caller, name): Promise<RefreshResult> {
       const { stored } = find(name)
       const target = { ...targetOf(stored), verdict: null }
-      const offer = await attempts.during(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
+      const offer = await attempts.run(caller, 'server.refresh', target, readOffer).catch((error: unknown) => {
         throw error instanceof UpstreamFailure ? toAppError(error, name) : error
       })
       const before = catalog()
-      const difference = await readings.store(changeBy(caller, 'server.refresh', name), stored, offer)
+      const difference = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
       const known = (block: ServerBlock | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
         block?.find(kind, own)?.publicName ?? own
       return {
@@ -77,7 +77,7 @@ export function createManagement(options: ManagementOptions): Management {
 
     async setServerEnabled(caller, name, enabled) {
       const action = enabled ? 'server.enable' : 'server.disable'
-      const { changed, tools, prompts } = await registry.write(changeBy(caller, action, name), (tx) =>
+      const { changed, tools, prompts } = await registry.write(auditChange(caller, action, name), (tx) =>
         tx.servers.setEnabled(name, enabled)
       )
       const server = catalog().server(name)
@@ -90,7 +90,7 @@ export function createManagement(options: ManagementOptions): Management {
     switches: (_caller, name) => switchesOf(find(name)),
 
     async setSwitches(caller, name, patch) {
-      await registry.write(changeBy(caller, 'server.switch', name), (tx) => storeSwitches(tx, name, patch))
+      await registry.write(auditChange(caller, 'server.switch', name), (tx) => storeSwitches(tx, name, patch))
       return switchesOf(find(name))
     },
 
@@ -100,7 +100,7 @@ export function createManagement(options: ManagementOptions): Management {
       const owner = server ?? item?.server
       if (!owner) throw notFound(`${kind} or server`, entity)
       const action = `${kind}.${enabled ? 'enable' : 'disable'}`
-      const names = await registry.write(changeBy(caller, action, entity), async (tx) => {
+      const names = await registry.write(auditChange(caller, action, entity), async (tx) => {
         const affected = await tx.items.setEnabled(owner.name, kind, item ? [item.name] : null, enabled)
         if (kind === 'resource' && !item) await tx.items.setEnabled(owner.name, 'template', null, enabled)
         return affected

@@ -1,5 +1,5 @@
 import { hopKeys } from './downstream/jsonrpc.ts'
-import { JsonError, members, textOf, valueOf } from './json.ts'
+import { JsonError, members, stringOf, valueOf } from './json.ts'
 
 /** What a notification says besides what the gateway says itself: members of `params` as JSON text without braces. */
 export interface Said {
@@ -50,7 +50,7 @@ const MAX_URI_CHARACTERS = 8_192
  */
 export function readUpdate(params: string): { readonly uri: string; readonly said: Said } | undefined {
   try {
-    const uri = textOf(params, members(params), 'uri')
+    const uri = stringOf(params, members(params), 'uri')
     if (uri === undefined || uri.length > MAX_URI_CHARACTERS) return undefined
     return { uri, said: readSaid(params, 'uri') ?? nothing }
   } catch {

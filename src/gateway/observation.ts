@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts'
 import type { ItemKind, SessionMode, Transport } from '../registry/model.ts'
 import { ProtocolError } from './downstream/jsonrpc.ts'
 import type { Caller } from './gateway.ts'
-import { saysIsError } from './is-error.ts'
+import { isErrorResult } from './is-error.ts'
 import type { Payload } from './payload.ts'
 import { sentContext, type Trace, type TraceContext, type TracePolicy, type Tracer } from './tracing.ts'
 import { UpstreamFailure, type Reason } from './upstream/failure.ts'
@@ -248,7 +248,7 @@ export class Observation implements CallObservation {
 
   answered(result: Payload): void {
     this.result = result
-    this.end(this.kind === 'tool' && saysIsError(result) ? 'tool_error' : 'ok', undefined)
+    this.end(this.kind === 'tool' && isErrorResult(result) ? 'tool_error' : 'ok', undefined)
   }
 
   failed(error: unknown): void {

@@ -33,7 +33,7 @@ const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, ha
 const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
 
 /** Look-ups of those who have tokens. What tells how far a guess was right is the hash, which nobody can choose. */
-export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'current'> {
+export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'currentPrincipal'> {
   const byHash = new Map(all.map((each) => [keyOf(each.stored.tokenHash), each]))
   const byKey = new Map(all.map((each) => [each.caller.key, each]))
   return {
@@ -41,7 +41,7 @@ export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'princ
       const found = byHash.get(keyOf(tokenHash))
       return found && timingSafeEqual(found.stored.tokenHash, tokenHash) ? found : undefined
     },
-    current(caller) {
+    currentPrincipal(caller) {
       const now = byKey.get(caller.key)
       if (!now || now.caller === caller) return now
       const before = madeFor.get(caller)

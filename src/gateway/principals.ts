@@ -4,13 +4,13 @@ import type { ClientConfig, StoredClient, StoredUser } from '../registry/model.t
 import { FIRST_ADMIN } from '../registry/principals.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Catalog } from './catalog.ts'
-import { changeBy } from './change.ts'
+import { auditChange } from './change.ts'
 import type { ClientRecord, Gateway } from './gateway.ts'
 
 type Principals = Pick<
   Gateway,
   | 'callerOf'
-  | 'isCurrent'
+  | 'hasValidToken'
   | 'initialize'
   | 'users'
   | 'createUser'
@@ -39,9 +39,9 @@ export function changedPrincipals(before: Catalog, next: Catalog): { revoked: Re
   const revoked = new Set<string>()
   let narrowed = false
   for (const { caller } of before.principals) {
-    const now = next.current(caller)
+    const now = next.currentPrincipal(caller)
     if (!now) revoked.add(caller.key)
-    else if (now.caller.allowed.content !== caller.allowed.content) narrowed = true
+    else if (now.caller.allowed.contentHash !== caller.allowed.contentHash) narrowed = true
   }
   return { revoked, narrowed }
 }
@@ -56,10 +56,10 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
 
   return {
     callerOf: (token) => catalog().principal(hashToken(token))?.caller,
-    isCurrent: (caller) => catalog().current(caller) !== undefined,
+    hasValidToken: (caller) => catalog().currentPrincipal(caller) !== undefined,
 
     async initialize(origin, token = newToken()) {
-      const by = changeBy({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)
+      const by = auditChange({ ...origin, kind: 'admin', name: FIRST_ADMIN }, 'gateway.initialize', FIRST_ADMIN)
       await registry.write(by, (tx) => tx.principals.initialize(hashToken(token)))
       return { access_token: token }
     },
@@ -70,21 +70,21 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
         .map(({ name, kind }) => ({ name, role: kind })),
 
     async createUser(caller, { name, role }, token = newToken()) {
-      await registry.write(changeBy(caller, 'user.create', name), (tx) =>
+      await registry.write(auditChange(caller, 'user.create', name), (tx) =>
         tx.principals.createUser({ name, role }, hashToken(token))
       )
       return { name, role, access_token: token }
     },
 
     async rotateUser(caller, name, token = newToken()) {
-      const role = await registry.write(changeBy(caller, 'user.rotate', name), (tx) =>
+      const role = await registry.write(auditChange(caller, 'user.rotate', name), (tx) =>
         tx.principals.rotateUser(name, hashToken(token))
       )
       return { name, role, access_token: token }
     },
 
     async removeUser(caller, name) {
-      await registry.write(changeBy(caller, 'user.remove', name), (tx) => tx.principals.removeUser(name))
+      await registry.write(auditChange(caller, 'user.remove', name), (tx) => tx.principals.removeUser(name))
     },
 
     clients: () => clients().map(clientRecord),
@@ -96,7 +96,7 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
     },
 
     async createClient(caller, client, token = newToken()) {
-      await registry.write(changeBy(caller, 'client.create', client.name), (tx) =>
+      await registry.write(auditChange(caller, 'client.create', client.name), (tx) =>
         tx.principals.createClient(client, hashToken(token))
       )
       return { ...clientRecord(client), access_token: token }
@@ -104,14 +104,14 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
 
     async changeClient(caller, name, { access_token, ...changes }) {
       const tokenHash = access_token === undefined ? undefined : hashToken(access_token)
-      const changed = await registry.write(changeBy(caller, 'client.change', name), (tx) =>
+      const changed = await registry.write(auditChange(caller, 'client.change', name), (tx) =>
         tx.principals.changeClient(name, { ...changes, tokenHash })
       )
       return clientRecord(changed)
     },
 
     async removeClient(caller, name) {
-      await registry.write(changeBy(caller, 'client.remove', name), (tx) => tx.principals.removeClient(name))
+      await registry.write(auditChange(caller, 'client.remove', name), (tx) => tx.principals.removeClient(name))
     }
   }
 }

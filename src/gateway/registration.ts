@@ -9,7 +9,7 @@ import type { Attempts, Purpose } from './attempts.ts'
 import { boundIssuer } from './bound-issuer.ts'
 import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
-import { changeBy } from './change.ts'
+import { auditChange } from './change.ts'
 import type { Caller, Gateway, ServerRecord } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import { leftOutRecord, serverRecord } from './records.ts'
@@ -88,7 +88,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
   }
   const store = async (caller: Caller, action: string, plan: Plan, offer: Offer, tokens: Tokens) => {
     const { config, force, replaced } = plan
-    await registry.write(changeBy(caller, action, config.name), async (tx) => {
+    await registry.write(auditChange(caller, action, config.name), async (tx) => {
       if (force) await tx.servers.discard(config.name)
       // tokens that stay are those of what was read: whoever came first may have signed in elsewhere
       const seen = tokens === 'kept' ? (replaced ?? undefined) : undefined
@@ -113,7 +113,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
   }
   const read = async (caller: Caller, purpose: Purpose, plan: Plan): Promise<{ offer: Offer; tokens: Tokens }> => {
     const authorization = known(plan)
-    const offerOf = (target: Target) => attempts.during(caller, purpose, target, readOffer)
+    const offerOf = (target: Target) => attempts.run(caller, purpose, target, readOffer)
     try {
       if (authorization) return { offer: await offerOf(configTarget(plan.config, authorization)), tokens: 'kept' }
     } catch (error) {
@@ -136,9 +136,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
     const bound = boundTo({ config, force, replaced })
     const wanted = { config, force, serverId: replaced?.id ?? null, challenge, boundTo: bound }
-    const begun = await attempts.during(caller, 'upstream_oauth.begin', configTarget(config), () =>
-      signIns.begin(wanted)
-    )
+    const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(wanted))
     if (!begun) throw signInUnknown()
     return begun
   }
@@ -162,7 +160,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
   const contacted =
     (caller: Caller): Contacted =>
     ({ config }, work) =>
-      attempts.during(caller, 'upstream_oauth.complete', configTarget(config), work)
+      attempts.run(caller, 'upstream_oauth.complete', configTarget(config), work)
   const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
 
   return {

@@ -3,7 +3,14 @@ import { everything, takes } from '../domain/groups.ts'
 import { splitName } from '../domain/names.ts'
 import { matchesTemplate } from '../domain/uri-template.ts'
 import type { ItemKind } from '../registry/model.ts'
-import { listedText, type Catalog, type GroupParts, type GroupPart, type Item, type ServerBlock } from './catalog.ts'
+import {
+  listEntry,
+  type Catalog,
+  type GroupParts,
+  type ServerSelection,
+  type Item,
+  type ServerBlock
+} from './catalog.ts'
 import type { Caller } from './gateway.ts'
 import { withMembers } from './json.ts'
 import { joinListing, pickEntries, type Listing } from './listing.ts'
@@ -24,7 +31,7 @@ export interface ResourceTarget {
 export interface Scope {
   readonly catalog: Catalog
   /** Equal for scopes that hold the same of their catalog, and short. */
-  readonly content: string
+  readonly contentHash: string
   /** Enabled servers of which something can be used here, in order of name. */
   readonly servers: readonly ServerBlock[]
   /** Those among them whose prompts and resources are served too: of a group, the ones that it includes whole. */
@@ -72,7 +79,7 @@ function aliasedText(item: Item, collides: boolean): string {
   const { title } = JSON.parse(item.stored.definition) as { title?: unknown }
   const changes =
     collides && typeof title === 'string' ? { title: JSON.stringify(`${title} (${item.server.name})`) } : {}
-  return withMembers(listedText(item), { [key]: alias, ...changes })
+  return withMembers(listEntry(item), { [key]: alias, ...changes })
 }
 
 const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
@@ -130,19 +137,19 @@ function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): 
   return open.length === 1 ? open[0] : open.find((server) => expands(server, uri, described))
 }
 
-const nothing: GroupParts = { isBare: false, parts: new Map(), content: 'nothing' }
-const wholePart: GroupPart = { ...everything, content: '' }
+const nothing: GroupParts = { isBare: false, parts: new Map(), contentHash: 'nothing' }
+const wholePart: ServerSelection = { ...everything, contentHash: '' }
 
-function offers(server: ServerBlock, part: GroupPart): boolean {
+function offers(server: ServerBlock, part: ServerSelection): boolean {
   const isOffered = (item: Item | undefined) => item !== undefined && item.enabled && takes(part, item.name, item.alias)
   return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
 }
 
 /** A server's tools as far as the part takes them. A whole server shares its ready listing. */
-function toolListing({ listings }: Catalog, server: ServerBlock, part: GroupPart, isBare: boolean): Listing {
+function toolListing({ listings }: Catalog, server: ServerBlock, part: ServerSelection, isBare: boolean): Listing {
   const source = server.listing('tool', isBare)
   if (part.isWhole && part.names.size === 0) return source
-  return listings.get(`${server.name} ${isBare} ${part.content}`, source, () => {
+  return listings.get(`${server.name} ${isBare} ${part.contentHash}`, source, () => {
     const enabled = server.items('tool').filter((item) => item.enabled)
     return pickEntries(
       source,
@@ -184,7 +191,7 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
       const marks = enabled.map((item, i) => (owners[i] === item ? 'o' : owners[i] ? 'c' : 'a')).join('')
       return catalog.listings.get(`${server.name} ${kind} ${marks}`, source, () =>
         joinListing(
-          enabled.map((item, i) => (owners[i] === item ? listedText(item) : aliasedText(item, owners[i] !== undefined)))
+          enabled.map((item, i) => (owners[i] === item ? listEntry(item) : aliasedText(item, owners[i] !== undefined)))
         )
       )
     },
@@ -205,7 +212,7 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
   }
 }
 
-function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: AllowList, content: string): Scope {
+function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: AllowList, contentHash: string): Scope {
   const isBare = group?.isBare ?? false
   const partOf = ({ name }: ServerBlock) =>
     allows(allowed, name) ? (group ? group.parts.get(name) : wholePart) : undefined
@@ -235,7 +242,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
   const listed = new Map<ItemKind, readonly Listing[]>()
   return {
     catalog,
-    content,
+    contentHash,
     servers,
     whole: wholeServers,
     isBare,
@@ -266,14 +273,14 @@ const scopes = new WeakMap<Catalog, Map<string, Scope>>()
 export function scopeFor(catalog: Catalog, group?: GroupParts, allowed: AllowList = allServers): Scope {
   let known = scopes.get(catalog)
   if (!known) scopes.set(catalog, (known = new Map()))
-  const ofGroup = group?.content ?? ''
-  const content = allowed.isAll ? ofGroup : `${ofGroup} ${allowed.content}`
-  let scope = known.get(content)
+  const ofGroup = group?.contentHash ?? ''
+  const contentHash = allowed.isAll ? ofGroup : `${ofGroup} ${allowed.contentHash}`
+  let scope = known.get(contentHash)
   if (scope && known.size < MAX_SCOPES) return scope
   // full: the one that was used least recently gives way
-  known.delete(content)
+  known.delete(contentHash)
   if (!scope && known.size >= MAX_SCOPES) known.delete(known.keys().next().value!)
-  known.set(content, (scope ??= createScope(catalog, group, allowed, content)))
+  known.set(contentHash, (scope ??= createScope(catalog, group, allowed, contentHash)))
   return scope
 }
 
@@ -285,7 +292,7 @@ export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: A
 
 /** As of this catalog: streams hold a caller for longer than its allow list, or its token, is good. */
 export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
-  caller.kind === 'client' ? (catalog.current(caller)?.caller.allowed ?? noServers) : allServers
+  caller.kind === 'client' ? (catalog.currentPrincipal(caller)?.caller.allowed ?? noServers) : allServers
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 

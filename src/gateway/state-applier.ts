@@ -26,7 +26,7 @@ const MAX_NAMED = 10
 const named = (faults: Catalog['faults']) =>
   faults
     .slice(0, MAX_NAMED)
-    .map(({ what }) => what)
+    .map(({ subject }) => subject)
     .join(', ')
 
 function problemOf({ faults }: Catalog, failures: number): string | undefined {
@@ -46,8 +46,8 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
       const items = unusable.slice(0, MAX_NAMED)
       if (items.length > 0) log.warn({ server: name, count: unusable.length, items }, 'stored items cannot be used')
     }
-    for (const { what, error: err } of faults.filter((fault) => !before.faults.includes(fault))) {
-      log.error({ err }, `${what} cannot be read and is not served`)
+    for (const { subject, error: err } of faults.filter((fault) => !before.faults.includes(fault))) {
+      log.error({ err }, `${subject} cannot be read and is not served`)
     }
   }
   return {

@@ -2,7 +2,7 @@ import type { buildConnector } from 'undici'
 import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } from '../registry/model.ts'
 import { searchableSecrets } from '../domain/known-secrets.ts'
 import { loadsCode } from '../domain/loading-variables.ts'
-import type { Later } from './later.ts'
+import type { BatchScheduler } from './later.ts'
 import type { StartedBy } from './upstream/stages.ts'
 import type { Shares } from './shares.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
@@ -63,7 +63,7 @@ export const configTarget = (config: ServerConfig, authorization?: Authorization
   }) satisfies Target
 
 export interface TransportOptions {
-  readonly later: Later
+  readonly schedule: BatchScheduler
   readonly readingTurns: ReadingTurns
   /** Our version, told to upstreams. */
   readonly version: string
@@ -167,7 +167,7 @@ const refusingClient = (problem: UpstreamFailure): TransportClient => ({
 })
 
 export function createTransports(options: TransportOptions): Transports {
-  const { later, readingTurns, version, connector, maxResponseBytes, pending, stdio, children, log } = options
+  const { schedule, readingTurns, version, connector, maxResponseBytes, pending, stdio, children, log } = options
   const screens = createScreens(options)
   const tails = new Map<string, StderrTail>()
   const tail = (name: string) => {
@@ -185,7 +185,7 @@ export function createTransports(options: TransportOptions): Transports {
       maxResponseBytes,
       pending: pendingOf(pending, target.name),
       reads: readingTurns.server(),
-      later,
+      schedule,
       verdict,
       authorization,
       screen: screens(target),

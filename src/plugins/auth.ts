@@ -127,7 +127,7 @@ export default fp<AuthOptions>(
     if (mode === 'development') return
     // a body may arrive long after the token that it was announced with was revoked
     app.addHook('preValidation', ({ caller }, reply, done) => {
-      if (caller && !app.gateway.isCurrent(caller)) {
+      if (caller && !app.gateway.hasValidToken(caller)) {
         refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is not valid any more'))
       }
       done()

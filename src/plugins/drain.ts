@@ -18,7 +18,7 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
     response.once('close', () => requests--)
   })
   app.addHook('preClose', async () => {
-    ifThere(() => app.gateway.endSpares())
+    ifThere(() => app.gateway.closeWarmSessions())
     const mcp = ifThere(() => app.gateway.mcp)
     mcp?.endListening()
     // what was posted for an event stream was answered 202 at once

@@ -97,12 +97,12 @@ async function open(app: FastifyInstance, options: GatewayPluginOptions): Promis
   const { version, mode, adminToken, callLog, demo } = options
   const { log } = app
   const registry = await openFor(app, options)
-  const listening = () => app.addresses().filter((place) => typeof place === 'object')
+  const listenAddresses = () => app.addresses().filter((place) => typeof place === 'object')
   const observers = [
     ...options.observers,
     ...(callLog.enabled ? [createCallLog(registry.calls, callLog.contents)] : [])
   ]
-  const gateway = createGateway({ registry, config: options, version, listening, observers, log })
+  const gateway = createGateway({ registry, config: options, version, listenAddresses, observers, log })
   try {
     await gateway.start()
     if (mode === 'enterprise' && adminToken !== undefined) await bootstrap(gateway, adminToken, log)

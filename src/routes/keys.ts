@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { changeBy } from '../gateway/change.ts'
+import { auditChange } from '../gateway/change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import { KeyRotation } from '../schemas/keys.ts'
 import { ref } from '../schemas/shared.ts'
@@ -18,6 +18,6 @@ export const keys: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ref(KeyRotation) }
       }
     },
-    (request) => app.registry.rotateKeys(changeBy(callerOf(request), 'keys.rotate', '*'))
+    (request) => app.registry.rotateKeys(auditChange(callerOf(request), 'keys.rotate', '*'))
   )
 }

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { Prompt, PromptCall, PromptResult } from '../schemas/prompt.ts'
 import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
-import { departureOf, sendJson } from './replies.ts'
+import { disconnectSignalOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['prompts']
@@ -58,7 +58,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { name, arguments: args = {} } = request.body
-      return sendJson(reply, await gateway.render(callerOf(request), name, args, departureOf(reply)))
+      return sendJson(reply, await gateway.render(callerOf(request), name, args, disconnectSignalOf(reply)))
     }
   )
 }

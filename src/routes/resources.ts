@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from '../schemas/resource.ts'
 import { failures, ref, ServerQuery, UriQuery } from '../schemas/shared.ts'
-import { departureOf, sendJson } from './replies.ts'
+import { disconnectSignalOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['resources']
@@ -90,6 +90,6 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) =>
-      sendJson(reply, await gateway.read(callerOf(request), request.body.uri, departureOf(reply)))
+      sendJson(reply, await gateway.read(callerOf(request), request.body.uri, disconnectSignalOf(reply)))
   )
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { invalid } from '../errors.ts'
-import { changeBy } from '../gateway/change.ts'
+import { auditChange } from '../gateway/change.ts'
 import { callerOf } from '../plugins/auth.ts'
 import {
   AuthorizationRequired,
@@ -191,6 +191,6 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Array(ref(ServerInput)) }
       }
     },
-    (request) => registry.configs(changeBy(callerOf(request), 'server_configs.read', '*'))
+    (request) => registry.configs(auditChange(callerOf(request), 'server_configs.read', '*'))
   )
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpExchange } from '../gateway/downstream/exchange.ts'
-import { groupSse, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
+import { groupSseEndpoint, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
 import { openSse, sendToSse } from '../schemas/mcp.ts'
 import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
 
@@ -13,7 +13,7 @@ export interface SseOptions {
 /** Both routes of a pair name the endpoint of the stream: sessions are bound to it. */
 function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange {
   const group = groupIn(request)
-  return takeOver(request, reply, group === undefined ? SSE_ENDPOINT : groupSse(group))
+  return takeOver(request, reply, group === undefined ? SSE_ENDPOINT : groupSseEndpoint(group))
 }
 
 /**
@@ -26,7 +26,7 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
   const prefix = publicUrl ? new URL(publicUrl).pathname.replace(/\/$/, '') : ''
   takeBytes(app, bodyLimit)
 
-  for (const url of [SSE_ENDPOINT, groupSse(':name')]) {
+  for (const url of [SSE_ENDPOINT, groupSseEndpoint(':name')]) {
     app.get(url, { config, schema: openSse(url), exposeHeadRoute: false, onRequest }, (request, reply) => {
       const { mcp } = app.gateway
       const http = exchangeOf(request, reply)
@@ -47,6 +47,6 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
       }
     )
   }
-  refuseOthers(app, groupSse(':name'), ['GET'])
-  refuseOthers(app, messagePath(groupSse(':name')), ['POST'])
+  refuseOthers(app, groupSseEndpoint(':name'), ['GET'])
+  refuseOthers(app, messagePath(groupSseEndpoint(':name')), ['POST'])
 }

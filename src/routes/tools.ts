@@ -4,7 +4,7 @@ import { callerOf } from '../plugins/auth.ts'
 import { textOf } from '../plugins/json-body.ts'
 import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
 import { Tool, ToolCall, ToolCallQuery, ToolResult } from '../schemas/tool.ts'
-import { departureOf, sendJson } from './replies.ts'
+import { disconnectSignalOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 import { toolArguments, wrappedArguments } from './tool-arguments.ts'
 
@@ -67,7 +67,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         request.query.arguments === 'object'
           ? wrappedArguments(text)
           : toolArguments(text, () => gateway.hasToolProperty(name, 'arguments'))
-      return sendJson(reply, await gateway.invoke(callerOf(request), name, args, departureOf(reply)))
+      return sendJson(reply, await gateway.invoke(callerOf(request), name, args, disconnectSignalOf(reply)))
     }
   )
 }

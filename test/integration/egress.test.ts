@@ -135,9 +135,9 @@ test('IN-18 a literal address is refused before anything is connected', async (t
 
 test('the gateway does not connect to itself, by address or by name, unless an exception says so', async (t) => {
   const upstream = await startPlain(t)
-  const own = () => [{ address: '127.0.0.1', port: upstream.port }]
+  const listenAddresses = () => [{ address: '127.0.0.1', port: upstream.port }]
   const { resolve } = resolverOf({ 'me.example': ['127.0.0.1'] })
-  const { dispatcher } = newEgress(t, { own, resolve })
+  const { dispatcher } = newEgress(t, { listenAddresses, resolve })
   const url = (host: string, port = upstream.port) => `http://${host}:${port}/`
   for (const host of ['127.0.0.1', '[::ffff:127.0.0.1]', 'me.example'])
     refused(await failureOf(request(url(host), { dispatcher })), LOOP)
@@ -145,7 +145,7 @@ test('the gateway does not connect to itself, by address or by name, unless an e
   assert.equal(upstream.openConnections(), 0)
 
   for (const allow of ['127.0.0.1', 'me.example']) {
-    const { dispatcher: open } = newEgress(t, { own, resolve, policy: policyOf({ allow: [allow] }) })
+    const { dispatcher: open } = newEgress(t, { listenAddresses, resolve, policy: policyOf({ allow: [allow] }) })
     const { statusCode, body } = await request(url('me.example'), { dispatcher: open })
     await body.dump()
     assert.equal(statusCode, 200, allow)
@@ -160,7 +160,7 @@ test('a gateway that listens on all addresses knows each of them as its own', as
     (entries) => entries?.map(({ address }) => address) ?? []
   )
   for (const wildcard of ['0.0.0.0', '::']) {
-    const { dispatcher } = newEgress(t, { own: () => [{ address: wildcard, port: 8080 }] })
+    const { dispatcher } = newEgress(t, { listenAddresses: () => [{ address: wildcard, port: 8080 }] })
     for (const address of ['127.0.0.1', '127.1.2.3', '::1', ...addresses.filter((one) => !one.startsWith('fe80'))]) {
       const host = address.includes(':') ? `[${address}]` : address
       refused(await failureOf(request(`http://${host}:8080/mcp`, { dispatcher })), LOOP)
@@ -170,7 +170,7 @@ test('a gateway that listens on all addresses knows each of them as its own', as
 })
 
 test("ports that a URL leaves out are the scheme's", async (t) => {
-  const { dispatcher } = newEgress(t, { own: () => [{ address: '127.0.0.1', port: 443 }] })
+  const { dispatcher } = newEgress(t, { listenAddresses: () => [{ address: '127.0.0.1', port: 443 }] })
   refused(await failureOf(request('https://127.0.0.1/', { dispatcher })), LOOP)
   assert.doesNotMatch(await outcomeOf(request('http://127.0.0.1/', { dispatcher })), /egress policy/)
 })

@@ -692,7 +692,7 @@ test('an answer that has arrived counts, with all before it, although its connec
     response.socket!.end('no chunk\r\n')
   })
   const { works, go, later } = holding()
-  const connection = await openModern(t, upstream.url, { later, maxRequests: 1 })
+  const connection = await openModern(t, upstream.url, { schedule: later, maxRequests: 1 })
   for (let round = 0; round < 2; round++) {
     const sink = listening()
     const answered = send(connection, toolCall('x'), sink)
@@ -714,7 +714,7 @@ for (const form of ['json', 'events'] as const) {
       reply(request, response)
     })
     const { works, go, later } = holding()
-    const connection = await openModern(t, upstream.url, { later, maxRequests: 1 })
+    const connection = await openModern(t, upstream.url, { schedule: later, maxRequests: 1 })
     const sink = listening()
     const call = new Call(toolCall('x'), sink)
     const failed = failure(connection.send(call))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { checkClosely, checkText, HALVES } from '../../src/gateway/json-text.ts'
+import { checkEachCharacter, checkText, HAS_LONE_SURROGATES } from '../../src/gateway/json-text.ts'
 import { FOUND_DOUBT } from '../../src/gateway/json-scan-code.ts'
 import { isInScanRoom, scanRoom, scanText } from '../../src/gateway/json-scan.ts'
 import { checkJson, JsonError } from '../../src/gateway/json.ts'
@@ -78,7 +78,7 @@ holds(
     const text = `{"key":"${inside}"}`
     const bytes = Buffer.from(text)
     const room = inRoom(bytes, before)
-    const found = outcome(() => checkClosely(bytes))
+    const found = outcome(() => checkEachCharacter(bytes))
     const label = JSON.stringify(text.length > 300 ? `${text.length}: ${text.replaceAll(/x{20,}/g, '…')}` : text)
     assert.equal(
       outcome(() => checkText(bytes)),
@@ -90,7 +90,7 @@ holds(
       found,
       `in the room: ${label}`
     )
-    const hasDoubt = found === 'syntax' || ((found as number) & HALVES) !== 0
+    const hasDoubt = found === 'syntax' || ((found as number) & HAS_LONE_SURROGATES) !== 0
     if (isInScanRoom(room)) {
       assert.equal((scanText(bytes) & FOUND_DOUBT) !== 0, hasDoubt, `doubt: ${label}`)
       assert.equal((scanText(room) & FOUND_DOUBT) !== 0, hasDoubt, `doubt in the room: ${label}`)
@@ -134,7 +134,7 @@ holds(
     assert.ok(gathered.equals(bytes), 'the bytes are side by side')
     assert.equal(
       outcome(() => checkText(gathered)),
-      outcome(() => checkClosely(bytes)),
+      outcome(() => checkEachCharacter(bytes)),
       inside.slice(0, 300)
     )
   },

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createBounded } from '../../src/gateway/bounded.ts'
+import { createLruCache } from '../../src/gateway/bounded.ts'
 
 test('what was used least recently gives way once there are too many bytes', () => {
-  const held = createBounded<string>(100)
+  const held = createLruCache<string>(100)
   held.set('a', 'A', 40)
   held.set('b', 'B', 40)
   assert.equal(held.get('a'), 'A')
@@ -13,7 +13,7 @@ test('what was used least recently gives way once there are too many bytes', () 
 })
 
 test('a value takes the place of the one before it, and what is too large for everything is not held', () => {
-  const held = createBounded<string>(100)
+  const held = createLruCache<string>(100)
   held.set('a', 'A', 40)
   held.set('a', 'AA', 60)
   assert.deepEqual([held.get('a'), held.bytes], ['AA', 60])

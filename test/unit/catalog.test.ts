@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { splitName } from '../../src/domain/names.ts'
-import { buildCatalog, listedText } from '../../src/gateway/catalog.ts'
+import { buildCatalog, listEntry } from '../../src/gateway/catalog.ts'
 import { joinListing } from '../../src/gateway/listing.ts'
 import type { StoredItem } from '../../src/registry/model.ts'
 import { catalogOf, prompt, resource, stateOf, storedServer, template, tool } from './stored.ts'
 
 const listed = (item: StoredItem) => {
   const server = catalogOf([storedServer('one', [item])]).server('one')!
-  return listedText(server.items(item.kind)[0]!)
+  return listEntry(server.items(item.kind)[0]!)
 }
 
 test('a name splits at the first two underscores', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { buildCatalog } from '../../src/gateway/catalog.ts'
-import { createContacts } from '../../src/gateway/contacts.ts'
+import { createHealthTracker } from '../../src/gateway/contacts.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import { storedServer } from './stored.ts'
 
@@ -18,23 +18,23 @@ const failureOf = (error: unknown) => (error instanceof UpstreamFailure ? error 
 
 function start() {
   let changes = 0
-  const contacts = createContacts({ lastLine: () => 'last line', onChange: () => void changes++ })
+  const contacts = createHealthTracker({ lastLine: () => 'last line', onChange: () => void changes++ })
   return { contacts, changes: () => changes }
 }
 
 test('what fails keeps the time since when, and the cause that was last seen, until a contact works', () => {
   const { contacts, changes } = start()
-  assert.equal(contacts.of('a'), undefined)
+  assert.equal(contacts.get('a'), undefined)
   contacts.observer.failed('a', 'unreachable', 'refused')
-  const first = contacts.of('a')!
-  assert.deepEqual([first.isGood, first.error, first.stderr], [false, 'refused', 'last line'])
+  const first = contacts.get('a')!
+  assert.deepEqual([first.isHealthy, first.error, first.stderr], [false, 'refused', 'last line'])
   contacts.observer.failed('a', 'unreachable', 'refused')
   assert.equal(changes(), 1)
   contacts.observer.failed('a', 'crashed', 'exited')
-  assert.deepEqual([contacts.of('a')?.since, contacts.of('a')?.error], [first.since, 'exited'])
-  contacts.worked('a')
-  assert.deepEqual([contacts.of('a')?.isGood, contacts.of('a')?.error], [true, undefined])
-  contacts.worked('a')
+  assert.deepEqual([contacts.get('a')?.since, contacts.get('a')?.error], [first.since, 'exited'])
+  contacts.recordSuccess('a')
+  assert.deepEqual([contacts.get('a')?.isHealthy, contacts.get('a')?.error], [true, undefined])
+  contacts.recordSuccess('a')
   assert.equal(changes(), 3)
 })
 
@@ -42,27 +42,30 @@ test('what ended on our side says nothing about a server', () => {
   const { contacts, changes } = start()
   for (const reason of ['cancelled', 'limited', 'overloaded', 'too_large'] as const)
     contacts.observer.failed('a', reason, 'no')
-  assert.deepEqual([contacts.of('a'), changes()], [undefined, 0])
+  assert.deepEqual([contacts.get('a'), changes()], [undefined, 0])
 })
 
 test('a server is being contacted while something reads from it, but for one that is known to answer', async () => {
   const { contacts } = start()
   const took = { initialize: 4, lists: 2 }
   const during = (work: () => Promise<void>) =>
-    contacts.during('a', async () => ({ took, done: await work() }), failureOf)
+    contacts.track('a', async () => ({ took, done: await work() }), failureOf)
   await during(async () => assert.equal(contacts.isConnecting('a'), true))
   assert.equal(contacts.isConnecting('a'), false)
   await during(async () => assert.equal(contacts.isConnecting('a'), false))
-  assert.equal(contacts.times('a'), took)
+  assert.equal(contacts.readingTimes('a'), took)
   await assert.rejects(during(() => Promise.reject(new UpstreamFailure('timeout', 'silent'))))
-  assert.equal(contacts.of('a')?.reason, 'timeout')
+  assert.equal(contacts.get('a')?.reason, 'timeout')
   await assert.rejects(during(() => Promise.reject(new Error('ours'))))
-  assert.deepEqual([contacts.of('a')?.reason, contacts.isConnecting('a')], ['timeout', false])
+  assert.deepEqual([contacts.get('a')?.reason, contacts.isConnecting('a')], ['timeout', false])
 })
 
 test('servers that are gone are forgotten', () => {
   const { contacts } = start()
-  for (const name of ['a', 'b']) contacts.worked(name)
+  for (const name of ['a', 'b']) contacts.recordSuccess(name)
   contacts.keep(catalogOf('b'))
-  assert.deepEqual([contacts.of('a'), contacts.lastWorked('a'), contacts.of('b')?.isGood], [undefined, undefined, true])
+  assert.deepEqual(
+    [contacts.get('a'), contacts.lastSuccessAt('a'), contacts.get('b')?.isHealthy],
+    [undefined, undefined, true]
+  )
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildCatalog, listedText } from '../../src/gateway/catalog.ts'
+import { buildCatalog, listEntry } from '../../src/gateway/catalog.ts'
 import { definitionProblem } from '../../src/gateway/definition.ts'
 import { itemRecords } from '../../src/gateway/records.ts'
 import { globalScope } from '../../src/gateway/scope.ts'
@@ -84,7 +84,7 @@ for (const transport of ['streamable_http', 'sse', 'stdio'] as const) {
           ['good://1', 'last://1']
         )
         assert.equal((JSON.parse(itemRecords(catalog, kind).toString()) as unknown[]).length, kind === 'tool' ? 3 : 2)
-        for (const item of server.items(kind)) JSON.parse(listedText(item))
+        for (const item of server.items(kind)) JSON.parse(listEntry(item))
         for (const { bytes } of globalScope(catalog).listings(kind)) JSON.parse(`[${bytes.toString()}]`)
       }
       assert.deepEqual(catalog.faults, [])
@@ -115,7 +115,7 @@ test('SR-C1 whatever of the state cannot be read is not served and named, all el
     })
   )
   assert.deepEqual(
-    catalog.faults.map(({ what }) => what),
+    catalog.faults.map(({ subject }) => subject),
     ['server "broken"', 'tool group "g"', 'principal "bad"']
   )
   assert.equal(catalog.server('broken')!.items('tool').length, 0)

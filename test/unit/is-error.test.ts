@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import { saysIsError } from '../../src/gateway/is-error.ts'
+import { isErrorResult } from '../../src/gateway/is-error.ts'
 
-const says = (text: string) => saysIsError(Payload.of(text))
+const says = (text: string) => isErrorResult(Payload.of(text))
 
 test('a result is an error where its own member says so, wherever that stands', () => {
   for (const text of [

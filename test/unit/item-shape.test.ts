@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { specTypeSchemas } from '@modelcontextprotocol/client'
 import * as legacy from '@modelcontextprotocol/sdk/types.js'
-import { listedText } from '../../src/gateway/catalog.ts'
+import { listEntry } from '../../src/gateway/catalog.ts'
 import { shapeProblem, unlistedMembers } from '../../src/gateway/item-shape.ts'
 import { withMembers } from '../../src/gateway/json.ts'
 import type { ItemKind } from '../../src/registry/model.ts'
@@ -154,6 +154,6 @@ test('SR-C1 lists go without optional members that are null and without output s
     '{"name":"t","title":null,"inputSchema":{"type":"object","x":1.0},"outputSchema":{"type":"array"},"mine":null}'
   const server = catalogOf([storedServer('a', [storedItem('tool', 't', { definition })])]).server('a')!
   const [item] = server.items('tool')
-  assert.equal(listedText(item!), '{"name":"a__t","inputSchema":{"type":"object","x":1.0},"mine":null}', 'the list')
+  assert.equal(listEntry(item!), '{"name":"a__t","inputSchema":{"type":"object","x":1.0},"mine":null}', 'the list')
   assert.equal(item!.stored.definition, definition, 'what is stored stays as it came')
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkClosely, checkText } from '../../src/gateway/json-text.ts'
+import { checkEachCharacter, checkText } from '../../src/gateway/json-text.ts'
 
 test('short text is checked at every place in its memory, to the last byte of it', () => {
   for (let before = 0; before < 9; before++) {
@@ -8,7 +8,7 @@ test('short text is checked at every place in its memory, to the last byte of it
       for (let length = 0; length < 20; length++) {
         const memory = Buffer.from(new ArrayBuffer(before + length + after)).fill('7')
         const text = memory.subarray(before, before + length)
-        assert.deepEqual([checkText(text), checkClosely(text)], [0, 0], `${length} bytes at ${before}`)
+        assert.deepEqual([checkText(text), checkEachCharacter(text)], [0, 0], `${length} bytes at ${before}`)
       }
     }
   }
@@ -24,7 +24,11 @@ test('a control character is found at every place', () => {
         text[at] = 1
         const where = new RegExp(`position ${at}$`)
         assert.throws(() => checkText(text), where, `byte ${at} of ${length} at ${before}`)
-        assert.throws(() => checkClosely(text), where, `byte ${at} of ${length} at ${before}, character by character`)
+        assert.throws(
+          () => checkEachCharacter(text),
+          where,
+          `byte ${at} of ${length} at ${before}, character by character`
+        )
       }
     }
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createKept, ENTRY_BYTES } from '../../src/gateway/kept.ts'
+import { createFairShareCache, ENTRY_BYTES } from '../../src/gateway/kept.ts'
 import { until } from '../until.ts'
 
 const HOUR = 3_600_000
@@ -8,7 +8,7 @@ const HOUR = 3_600_000
 const ENTRY = ENTRY_BYTES + 20
 const key = (i: number) => `k${String(i).padStart(9, '0')}`
 const open = (entries: number, ofOwner = entries, maxAgeMs = HOUR) =>
-  createKept<number>({ maxBytes: entries * ENTRY, maxBytesPerOwner: ofOwner * ENTRY, maxAgeMs })
+  createFairShareCache<number>({ maxBytes: entries * ENTRY, maxBytesPerOwner: ofOwner * ENTRY, maxAgeMs })
 
 test('SR-H3 an owner past its share loses its own entries, whichever holders have them', () => {
   const kept = open(100, 10)

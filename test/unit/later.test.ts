@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, connect, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { createLater } from '../../src/gateway/later.ts'
+import { createBatchScheduler } from '../../src/gateway/later.ts'
 
 test('what is put off is done in order, and what it puts off in turn comes after other work', async () => {
-  const later = createLater()
+  const later = createBatchScheduler()
   const done: string[] = []
   later(() => {
     done.push('first')
@@ -20,7 +20,7 @@ test('what is put off is done in order, and what it puts off in turn comes after
 })
 
 test('what is put off is done behind all sockets that could be read', async (t) => {
-  const later = createLater()
+  const later = createBatchScheduler()
   const server = createServer().listen(0, '127.0.0.1')
   t.after(() => server.close())
   await once(server, 'listening')

@@ -28,7 +28,7 @@ test('a principal is one caller until it changes, and its key is never its name'
   const ann = storedUser('ann')
   const [before, after] = [catalogWith(ann), catalogWith(ann, storedClient('ann'))]
   const caller = before.principal(sha256('ann'))!.caller
-  assert.equal(after.current(caller)?.caller, caller)
+  assert.equal(after.currentPrincipal(caller)?.caller, caller)
   assert.equal(caller.key, 'user:id-ann')
 })
 
@@ -36,12 +36,12 @@ test('a caller is current while its token is good, whatever else has changed', (
   const app = storedClient('app', ['alpha'])
   const { caller } = catalogWith(app).principal(sha256('app'))!
   const wider = catalogWith({ ...app, allowed_servers: ['alpha', 'beta'], revision: '2' })
-  assert.deepEqual([...wider.current(caller)!.caller.allowed.names], ['alpha', 'beta'])
+  assert.deepEqual([...wider.currentPrincipal(caller)!.caller.allowed.names], ['alpha', 'beta'])
   const rotated = { ...app, tokenHash: sha256('other'), revision: '2' }
-  assert.equal(catalogWith(rotated).current(caller), undefined)
-  assert.equal(catalogWith().current(caller), undefined)
+  assert.equal(catalogWith(rotated).currentPrincipal(caller), undefined)
+  assert.equal(catalogWith().currentPrincipal(caller), undefined)
   const again = { ...app, id: 'another-id' }
-  assert.equal(catalogWith(again).current(caller), undefined)
+  assert.equal(catalogWith(again).currentPrincipal(caller), undefined)
 })
 
 test('the allow list that counts is the one of now: none where the client or its token is gone', () => {

@@ -56,7 +56,7 @@ function exchanged(chunks: readonly Buffer[], screen: Screen | null): Promise<An
     maxBytes: 2 * SIZE,
     pending: uncounted,
     screen,
-    later: (work) => work(),
+    schedule: (work) => work(),
     reads: unsharedReads,
     reply: ignore,
     cancel: ignore,

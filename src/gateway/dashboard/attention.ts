@@ -3,7 +3,7 @@ import type { ItemKind } from '../../registry/model.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
-import { knownIn } from '../groups.ts'
+import { namesIn } from '../groups.ts'
 import { leftOutCount } from '../left-out.ts'
 import { restName } from '../records.ts'
 import { factsOf } from './items.ts'
@@ -49,7 +49,7 @@ const ofResource = (catalog: Catalog) => ofItem('resource', (item) => restName(c
 
 function ofGroups(catalog: Catalog): Attention[] {
   return catalog.groups.flatMap(({ stored }) => {
-    const { tools, servers } = missingNames(stored, knownIn(catalog))
+    const { tools, servers } = missingNames(stored, namesIn(catalog))
     const missing = [...servers, ...tools]
     if (missing.length === 0) return []
     const title = `The group ${stored.name} names what does not exist`

@@ -11,9 +11,9 @@ import type { ServerInput } from '../../schemas/server.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { Attempts } from '../attempts.ts'
 import type { Catalog, Item, ServerBlock } from '../catalog.ts'
-import type { Changes } from '../changes.ts'
+import type { DashboardEvents } from '../changes.ts'
 import { boundIssuer } from '../bound-issuer.ts'
-import { changeBy } from '../change.ts'
+import { auditChange } from '../change.ts'
 import { groupOf } from '../endpoint.ts'
 import type { Caller } from '../gateway.ts'
 import { readableSecrets } from '../readable.ts'
@@ -31,7 +31,7 @@ import { tryOut } from './trial.ts'
 export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
   readonly registry: Registry
   readonly attempts: Attempts
-  readonly changes: Changes
+  readonly events: DashboardEvents
   readonly visitors: Visitors
   catalog(): Catalog
   targetOf(stored: StoredServer): Target
@@ -56,7 +56,7 @@ export interface Counts {
  * AppError.
  */
 export interface Dashboard {
-  readonly changes: Pick<Changes, 'subscribe' | 'note'>
+  readonly events: Pick<DashboardEvents, 'subscribe' | 'publish'>
   servers(): Promise<ServerView[]>
   /** 404. */
   server(name: string): Promise<ServerView>
@@ -88,7 +88,7 @@ export interface Dashboard {
 }
 
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { registry, attempts, catalog, changes, visitors, targetOf, readOffer, readRegistered, findCommand } = options
+  const { registry, attempts, catalog, events, visitors, targetOf, readOffer, readRegistered, findCommand } = options
   const views = createServerViews({ ...options, secretsOf: (stored) => readableSecrets(registry, stored) })
 
   const find = (name: string): ServerBlock => {
@@ -107,7 +107,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     globalScope(catalog()).servers.flatMap((server) => server.items(kind).filter(({ enabled }) => enabled)).length
 
   return {
-    changes,
+    events,
     async servers() {
       const counted = await stats()
       return catalog().servers.map((server) => views.view(server, counted))
@@ -151,7 +151,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const commands = processes.map(({ stored }) => checkCommand(stored, findCommand))
       return [
         ...(await checkDatabase(registry.ping)),
-        ...servers.map((server) => checkServer(server, options.contacts.times(server.name))),
+        ...servers.map((server) => checkServer(server, options.health.readingTimes(server.name))),
         ...servers.flatMap(checkLeftOut),
         ...(await Promise.all(commands))
       ]
@@ -159,19 +159,19 @@ export function createDashboard(options: DashboardOptions): Dashboard {
 
     async test(caller, name) {
       const { stored } = find(name)
-      const read = (target: Target) => attempts.during(caller, 'server.test', target, readRegistered)
+      const read = (target: Target) => attempts.run(caller, 'server.test', target, readRegistered)
       return tryOut(targetOf(stored), { read, stderr: () => options.stderr(name) })
     },
     trial(caller, config) {
       const target = configTarget(config)
-      const read = () => attempts.during(caller, 'server.dry_run', target, readOffer)
+      const read = () => attempts.run(caller, 'server.dry_run', target, readOffer)
       return tryOut(target, { read, stderr: target.tail.lines })
     },
 
     async accept(caller, kind, name) {
       const item = anyByName(catalog(), kind, name)
       if (!item) throw notFound(kind, name)
-      await registry.write(changeBy(caller, `${kind}.accept`, name), (tx) =>
+      await registry.write(auditChange(caller, `${kind}.accept`, name), (tx) =>
         tx.items.accept(item.server.name, { kind, name: item.name })
       )
     },

@@ -3,7 +3,7 @@ import { splitName } from '../../domain/names.ts'
 import type { GroupConfig } from '../../registry/model.ts'
 import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
 import { partsOf, type Catalog, type Item } from '../catalog.ts'
-import { checkBare, knownIn } from '../groups.ts'
+import { checkBare, namesIn } from '../groups.ts'
 import { globalScope, scopeFor } from '../scope.ts'
 import { factsOf } from './items.ts'
 
@@ -37,7 +37,7 @@ export function effectiveOf(catalog: Catalog, config: GroupConfig): Effective {
       else left.push({ name, reason: whyLeftOut(item) })
     }
   }
-  const { hasTool } = knownIn(catalog)
+  const { hasTool } = namesIn(catalog)
   const exists = (name: string) => {
     const split = splitName(name)
     return split !== undefined && hasTool(split.server, split.name)
@@ -58,7 +58,7 @@ export function globalTools(catalog: Catalog): { count: number; tokens: number }
 /** What such a group would serve; unknown names are no failure here. 400 where it could not be stored for another reason. */
 export function previewOf(catalog: Catalog, config: GroupConfig): ToolGroupPreview {
   checkBare(config)
-  const { tools, servers } = missingNames(config, knownIn(catalog))
+  const { tools, servers } = missingNames(config, namesIn(catalog))
   const all = globalTools(catalog)
   return {
     ...effectiveOf(catalog, config),

@@ -4,14 +4,14 @@ import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { leftOutCount } from '../left-out.ts'
-import type { Contacts } from '../contacts.ts'
+import type { HealthTracker } from '../contacts.ts'
 import type { SessionCounts } from '../upstream/sessions.ts'
 import { changedCount } from './items.ts'
 import { statusOf } from './statuses.ts'
 import { summaryOf } from './summary.ts'
 
 export interface ServerViewsOptions {
-  readonly contacts: Contacts
+  readonly health: HealthTracker
   /** Empty where they do not open. */
   secretsOf(stored: StoredServer): ServerSecrets
   /** Takes the server's secrets out of text. */
@@ -60,17 +60,17 @@ function protocolOf({ verdict }: StoredServer): Partial<ServerDetails> {
 }
 
 export function createServerViews(options: ServerViewsOptions): ServerViews {
-  const { contacts, secretsOf, redactorOf, stderr, sessions } = options
+  const { health, secretsOf, redactorOf, stderr, sessions } = options
   const summaries = new WeakMap<StoredServer, ConfigSummary>()
   const summary = (stored: StoredServer): ConfigSummary => {
     const known = summaries.get(stored) ?? summaryOf(stored, secretsOf(stored))
     summaries.set(stored, known)
     return known
   }
-  const status = (server: ServerBlock) => statusOf(server, contacts, summary(server.stored))
+  const status = (server: ServerBlock) => statusOf(server, health, summary(server.stored))
 
   const contactOf = (server: ServerBlock) => {
-    const contact = server.enabled ? contacts.of(server.name) : undefined
+    const contact = server.enabled ? health.get(server.name) : undefined
     if (!contact) return {}
     const redact = redactorOf(server.stored)
     return {
@@ -81,7 +81,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
   }
   /** What a re-read finds is stored only where it differs. */
   const discovered = ({ name, stored: { verdict } }: ServerBlock) => {
-    const read = contacts.lastRead(name)
+    const read = health.lastReadAt(name)
     const at = Math.max(read ?? 0, verdict ? Date.parse(verdict.checkedAt) : 0)
     return at > 0 ? { last_discovered_at: iso(at) } : {}
   }
@@ -109,7 +109,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
   const details = (server: ServerBlock, stats?: CallFigures): ServerDetails => {
     const { stored, name } = server
     const { open, idle, spare = 0 } = sessions(stored.id)
-    const worked = contacts.lastWorked(name)
+    const worked = health.lastSuccessAt(name)
     const redact = redactorOf(stored)
     return {
       ...view(server, stats),

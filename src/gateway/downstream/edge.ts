@@ -2,7 +2,7 @@ import { TITLE, PRODUCT } from '../../domain/product.ts'
 import type { Config } from '../../config.ts'
 import type { Registry } from '../../registry/registry.ts'
 import type { SessionEnd } from '../../registry/session-ends.ts'
-import type { Later } from '../later.ts'
+import type { BatchScheduler } from '../later.ts'
 import type { Observer } from '../observation.ts'
 import type { Quotas, Shares } from '../shares.ts'
 import type { Subscriptions } from '../subscriptions.ts'
@@ -35,7 +35,7 @@ export interface EdgeOptions {
   /** Calls under way of each principal. */
   readonly calls: Shares
   readonly quotas: Quotas
-  readonly later: Later
+  readonly schedule: BatchScheduler
   /** What the MCP edge had of it has ended. */
   readonly onSessionEnd: (session: Session) => void
   readonly log: { warn(details: object, text: string): void }
@@ -43,7 +43,7 @@ export interface EdgeOptions {
 
 /** What the exchanges of one gateway share: its sessions, keys and limits. */
 export function createEdge(options: EdgeOptions): Edge {
-  const { registry, version, core, observer, watch, subscriptions, calls, quotas, later, log } = options
+  const { registry, version, core, observer, watch, subscriptions, calls, quotas, schedule, log } = options
   const { limits, timeouts } = options.config
   const identity = { name: PRODUCT, title: TITLE, version }
   const replays = createReplays()
@@ -95,7 +95,7 @@ export function createEdge(options: EdgeOptions): Edge {
     maxBatchBytes: limits.batchBytes,
     maxBufferedBytes: limits.streamBufferBytes,
     unsent: createUnsent(quotas.partOf(limits.unsentBytes), limits.unsentBytes),
-    later,
+    schedule,
     identity,
     serverInfo: JSON.stringify(identity)
   }

@@ -1,6 +1,6 @@
 import { LATEST_LEGACY_VERSION } from '../../domain/protocol.ts'
-import { members, textOf } from '../json.ts'
-import { createKept } from '../kept.ts'
+import { members, stringOf } from '../json.ts'
+import { createFairShareCache } from '../kept.ts'
 import type { Answer } from '../upstream/call.ts'
 import { listenerOf } from './listen.ts'
 import type { Responder } from './responder.ts'
@@ -41,14 +41,14 @@ const usable = (id: unknown): string | undefined =>
 /** Of `params` as JSON text, of which nothing else is read. */
 function idIn(params: string): string | undefined {
   try {
-    return usable(textOf(params, members(params), 'elicitationId'))
+    return usable(stringOf(params, members(params), 'elicitationId'))
   } catch {
     return undefined
   }
 }
 
 export function createElicitations(): Elicitations {
-  const visitors = createKept<Visitor>({
+  const visitors = createFairShareCache<Visitor>({
     maxBytes: MAX_BYTES,
     maxBytesPerOwner: MAX_BYTES_PER_SERVER,
     maxAgeMs: MAX_AGE_MS

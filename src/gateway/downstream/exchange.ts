@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerBlock } from '../catalog.ts'
 import type { Caller } from '../gateway.ts'
 import type { SessionEnd } from '../../registry/session-ends.ts'
-import type { Later } from '../later.ts'
+import type { BatchScheduler } from '../later.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
 import type { Observation, Observer } from '../observation.ts'
 import type { Scope } from '../scope.ts'
@@ -99,7 +99,7 @@ export interface Edge {
   readonly maxBufferedBytes: number
   /** Answers that clients have not read yet. */
   readonly unsent: Unsent
-  readonly later: Later
+  readonly schedule: BatchScheduler
   readonly identity: Identity
   /** The same as JSON text. */
   readonly serverInfo: string

@@ -1,4 +1,4 @@
-import { createBag } from '../bag.ts'
+import { createSlotSet } from '../bag.ts'
 import type { Responder } from './responder.ts'
 
 /** Every reply is looked at once in this time, some at each tick: to write to thousands at once would hold up calls. */
@@ -16,7 +16,7 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(): Heartbeat {
-  const replies = createBag<Responder>()
+  const replies = createSlotSet<Responder>()
   let timer: NodeJS.Timeout | null = null
   let next = 0
   const stop = () => {

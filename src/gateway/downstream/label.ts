@@ -1,6 +1,6 @@
 import { INPUT_REQUIRED } from '../../domain/protocol.ts'
 import { labelledText } from '../../domain/quoted.ts'
-import { members, textOf, valueOf, withMembers } from '../json.ts'
+import { members, stringOf, valueOf, withMembers } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import type { Scope } from '../scope.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
@@ -28,7 +28,7 @@ export function labelled(method: string, params: string, server: string): string
   const member = readFirst[method]
   if (member === undefined) return params
   const found = members(params)
-  const text = textOf(params, found, member)
+  const text = stringOf(params, found, member)
   if (text !== undefined) return withMembers(params, { [member]: JSON.stringify(labelledText(text, server)) })
   if (member !== 'systemPrompt') return params
   const prompt = JSON.stringify(`[${server}]`)
@@ -40,7 +40,7 @@ function labelledRequest(request: string, server: string): string {
   if (!request.startsWith('{')) return request
   const found = members(request)
   const params = valueOf(request, found, 'params')
-  const method = textOf(request, found, 'method')
+  const method = stringOf(request, found, 'method')
   if (method === undefined || !params?.startsWith('{')) return request
   return withMembers(request, { params: labelled(method, params, server) })
 }

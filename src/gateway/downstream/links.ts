@@ -1,5 +1,5 @@
-import { eachElement, JsonError, type Member, members, textOf } from '../json.ts'
-import { createKept } from '../kept.ts'
+import { eachElement, JsonError, type Member, members, stringOf } from '../json.ts'
+import { createFairShareCache } from '../kept.ts'
 import type { Payload } from '../payload.ts'
 
 /**
@@ -53,10 +53,10 @@ function* blocks(text: string): Generator<readonly Member[]> {
 }
 
 function uriOf(text: string, block: readonly Member[]): string | undefined {
-  const type = textOf(text, block, 'type')
-  if (type === 'resource_link') return textOf(text, block, 'uri')
+  const type = stringOf(text, block, 'type')
+  if (type === 'resource_link') return stringOf(text, block, 'uri')
   const resource = type === 'resource' ? objectAt(text, valueAt(block, 'resource')) : undefined
-  return resource && textOf(text, resource, 'uri')
+  return resource && stringOf(text, resource, 'uri')
 }
 
 /** The URIs in a result, as far as it can be read: values are not built, since a result may hold millions of them. */
@@ -72,7 +72,7 @@ function* urisIn(text: string): Generator<string> {
 }
 
 export function createLinks(): Links {
-  const kept = createKept<true>({
+  const kept = createFairShareCache<true>({
     maxBytes: MAX_BYTES,
     maxBytesPerOwner: MAX_BYTES_PER_SERVER,
     maxAgeMs: MAX_AGE_MS
@@ -87,6 +87,6 @@ export function createLinks(): Links {
         if (--left === 0) return
       }
     },
-    find: (principal, uri) => kept.first(uri, { holder: principal })?.owner
+    find: (principal, uri) => kept.oldest(uri, { holder: principal })?.owner
   }
 }

@@ -70,7 +70,7 @@ function sizeOf({ bytes, pieces }: Cut, { servers, isBare }: Scope, kind: ItemKi
  */
 export function listPage(scope: Scope, kind: ItemKind, index: number): Page {
   const { pages } = scope.catalog
-  const key = `${kind} ${index} ${scope.content}`
+  const key = `${kind} ${index} ${scope.contentHash}`
   const known = pages.get(key)
   if (known) return known
   const made = cut(scope, kind, index)

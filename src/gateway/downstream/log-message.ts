@@ -1,5 +1,5 @@
 import { reaches } from '../../domain/log-levels.ts'
-import { members, textOf, withMembers } from '../json.ts'
+import { members, stringOf, withMembers } from '../json.ts'
 import type { Scope } from '../scope.ts'
 
 /** JSON text of a notification; `params` is JSON text. */
@@ -9,7 +9,7 @@ export const notification = (method: string, params: string) =>
 /** Log messages say which server they come from (mcp-proxy.md#logging). */
 function withLogger(params: string, server: string): string {
   const found = members(params)
-  const given = textOf(params, found, 'logger')
+  const given = stringOf(params, found, 'logger')
   const rest = withMembers(params, { logger: null }, found).slice(1)
   const logger = JSON.stringify(given === undefined ? server : `${server}/${given}`)
   return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
@@ -23,6 +23,6 @@ export function logMessage(
   level: string | undefined
 ): string | undefined {
   if (!params.startsWith('{')) return undefined
-  if (level !== undefined && !reaches(textOf(params, members(params), 'level'), level)) return undefined
+  if (level !== undefined && !reaches(stringOf(params, members(params), 'level'), level)) return undefined
   return notification('notifications/message', isBare ? params : withLogger(params, server))
 }

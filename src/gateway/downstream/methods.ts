@@ -74,7 +74,7 @@ const list =
     const stamp = stampOf(exchange, uncached)
     const before = `{${nextCursor}"${listMembers[kind]}":[`
     // as answers of upstreams are: lists that are asked for together are cheaper to send together
-    const turn = new Promise<void>(edge.later)
+    const turn = new Promise<void>(edge.schedule)
     return turn.then(() => reply.list(message.id, before, bytes, stamp === '' ? ']}' : `],${stamp}}`))
   }
 

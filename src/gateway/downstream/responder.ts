@@ -1,12 +1,12 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { Held } from '../bag.ts'
+import type { SlotItem } from '../bag.ts'
 import { Payload } from '../payload.ts'
 import type { Pieces } from '../pieces.ts'
 import type { Answer } from '../upstream/call.ts'
 import { codes, errorText } from './jsonrpc.ts'
 
 /** Where the answer to one request goes: an HTTP response of its own, or a part of something larger. */
-export interface Responder extends Held {
+export interface Responder extends SlotItem {
   readonly isStream: boolean
   /** True where nothing more can be said. */
   readonly isEnded: boolean

@@ -1,5 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
-import { JsonError, members, textOf, valueOf } from '../json.ts'
+import { JsonError, members, stringOf, valueOf } from '../json.ts'
 import type { Outgoing } from '../upstream/call.ts'
 import type { Payload } from '../payload.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
@@ -29,7 +29,7 @@ const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
 function readRequest(text: string, key: string, start: number): InputRequest {
   const found = members(text, start)
-  const method = textOf(text, found, 'method')
+  const method = stringOf(text, found, 'method')
   if (method === undefined) throw bad('the upstream asked for input without saying what')
   return { key, method, params: valueOf(text, found, 'params') ?? '{}' }
 }

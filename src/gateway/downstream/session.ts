@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { createBag, type Bag, type Held } from '../bag.ts'
+import { createSlotSet, type SlotSet, type SlotItem } from '../bag.ts'
 import type { EndedSession, SessionEnd } from '../../registry/session-ends.ts'
-import { createKept } from '../kept.ts'
+import { createFairShareCache } from '../kept.ts'
 import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
@@ -28,7 +28,7 @@ interface Claims {
 }
 
 /** A call under way, by the JSON text of the client's request id. */
-export interface ActiveCall extends Held {
+export interface ActiveCall extends SlotItem {
   readonly id: string
   /** The one that is under way now: a call may take several rounds. */
   call: Call
@@ -51,7 +51,7 @@ export interface Session {
   awaited: Reply | null
   /** What can be resumed, once there is something. */
   tracks: Set<Track> | null
-  readonly calls: Bag<ActiveCall>
+  readonly calls: SlotSet<ActiveCall>
   /** Requests of upstreams to this client, once there is one. */
   pushes: Pushes | null
   /** Takes what its upstreams say outside of calls, once there is one. */
@@ -120,7 +120,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
   // in order of last use, to within a second
   const known = new Map<string, Session>()
   /** By principal, which may make the gateway remember as many as it likes: of its own it forgets. */
-  const ended = createKept<true>({
+  const ended = createFairShareCache<true>({
     maxBytes: MAX_ENDED_BYTES,
     maxBytesPerOwner: MAX_ENDED_BYTES,
     maxAgeMs: MAX_AGE_S * 1000
@@ -138,7 +138,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
       streams: new Set(),
       awaited: null,
       tracks: null,
-      calls: createBag(),
+      calls: createSlotSet(),
       pushes: null,
       home: null,
       following: null,

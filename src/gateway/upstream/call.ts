@@ -1,4 +1,4 @@
-import type { Held } from '../bag.ts'
+import type { SlotItem } from '../bag.ts'
 import type { Observation } from '../observation.ts'
 import { Payload } from '../payload.ts'
 import type { TraceContext } from '../tracing.ts'
@@ -72,7 +72,7 @@ export const countedBytes = (length: number) => (length < COUNTED_BYTES ? 0 : le
  * One request under way, shared by the gateway, which may stop it, and the transport, which carries it.
  * Not an AbortSignal: this costs one object and no listeners on the hot path.
  */
-export class Call implements Held {
+export class Call implements SlotItem {
   slot = -1
   readonly request: Outgoing
   readonly sink: Sink

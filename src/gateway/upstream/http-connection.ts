@@ -1,10 +1,10 @@
-import { createBag } from '../bag.ts'
+import { createSlotSet } from '../bag.ts'
 import type { Answer, Call, Sink } from './call.ts'
 import type { Connection, Era, Greeting } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { createHearing, type Hearing, type Streams } from './hearing.ts'
-import type { Later } from '../later.ts'
+import type { BatchScheduler } from '../later.ts'
 import type { HttpPool } from './http-pool.ts'
 import type { Pending } from './pending.ts'
 import type { ServerReads } from './reading-turns.ts'
@@ -42,7 +42,7 @@ export interface Shared {
   readonly screen: Screen | null
   /** A message was malformed and is not passed on. */
   readonly dropped: (why: string) => void
-  readonly later: Later
+  readonly schedule: BatchScheduler
   readonly reads: ServerReads
   readonly connections: Set<HttpConnection>
   readonly streams: Streams
@@ -62,11 +62,11 @@ export interface ConnectOptions {
 
 /** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
 export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, pending, screen, dropped, later, reads } = shared
+  const { pool, hasCredential, maxBytes, pending, screen, dropped, schedule, reads } = shared
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(shared.base, greeting.version, session)
   const fixedMeta = modernMeta(shared.clientInfo)
-  const exchanges = createBag<Exchange>()
+  const exchanges = createSlotSet<Exchange>()
   const watches = new Set<Watch>()
   let closed = false
   /** Settles when the upstream has taken all cancellations: a session that is deleted may let its calls run on. */
@@ -101,7 +101,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     pending,
     screen,
     dropped,
-    later,
+    schedule,
     reads,
     reply,
     cancel(id, reason) {
@@ -180,7 +180,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
         pending,
         hasCredential,
         screen,
-        later,
+        schedule,
         reads,
         reply,
         dropped,

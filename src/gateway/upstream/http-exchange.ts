@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { members, valueOf, withMembers } from '../json.ts'
-import type { Held } from '../bag.ts'
-import type { Later } from '../later.ts'
+import type { SlotItem } from '../bag.ts'
+import type { BatchScheduler } from '../later.ts'
 import { Asked, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
@@ -36,7 +36,7 @@ export interface ExchangeHost {
   readonly pending: Pending
   /** Looks for secrets in each message; null: nothing is searched. */
   readonly screen: Screen | null
-  readonly later: Later
+  readonly schedule: BatchScheduler
   /** Shares the event loop with other servers. */
   readonly reads: ServerReads
   /** Answers a request of the upstream's; `id` is JSON text. */
@@ -83,7 +83,7 @@ const isEventStream = (type: string) => /^text\/event-stream\s*(;|$)/i.test(type
  * that the turn of the event loop brings, so that by then the response may be over, or the call. The handler is of undici's
  * older kind, which gets the raw headers and no wrapper objects. A class, since there is one for each call.
  */
-export class Exchange implements Dispatcher.DispatchHandler, Held {
+export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   slot = -1
   readonly id: string
   readonly #host: ExchangeHost
@@ -163,7 +163,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
 
   onData(chunk: Buffer): boolean {
     if (this.#mode === 'json') this.#addJson(chunk)
-    else if (this.#mode === 'stream') this.#later(() => this.#source!.read(() => this.#addEvents(chunk)))
+    else if (this.#mode === 'stream') this.#schedule(() => this.#source!.read(() => this.#addEvents(chunk)))
     else this.#discard(chunk)
     return this.#source?.mustWait !== true
   }
@@ -171,15 +171,17 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   onComplete(): void {
     this.#end()
     if (this.#isSettled) return
-    if (this.#mode === 'json') this.#later(() => this.#readJson())
+    if (this.#mode === 'json') this.#schedule(() => this.#readJson())
     else
-      this.#later(() => this.#streamEnded(new UpstreamFailure('unreachable', 'event stream ended before the answer')))
+      this.#schedule(() =>
+        this.#streamEnded(new UpstreamFailure('unreachable', 'event stream ended before the answer'))
+      )
   }
 
   onError(error: Error): void {
     this.#end()
     if (this.#isSettled) return
-    if (this.#mode === 'stream') this.#later(() => this.#streamEnded(socketFailure(error, true)))
+    if (this.#mode === 'stream') this.#schedule(() => this.#streamEnded(socketFailure(error, true)))
     else this.#fail(socketFailure(error, this.#isSent))
   }
 
@@ -189,8 +191,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Held {
   }
 
   /** Behind all that the turn brings, unless the call is over by then. */
-  #later(work: () => void): void {
-    this.#host.later(() => {
+  #schedule(work: () => void): void {
+    this.#host.schedule(() => {
       if (this.#isSettled) return
       try {
         work()

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { membersOfBytes, skipSpaceBytes } from '../json-bytes.ts'
-import { checkText, HALVES, SPACED } from '../json-text.ts'
+import { checkText, HAS_LONE_SURROGATES, HAS_CONTROL_SPACE } from '../json-text.ts'
 import {
   checkUnique,
   type JsonLimits,
@@ -68,9 +68,9 @@ export function checkMessage(bytes: Buffer): Checked {
   if (!isUtf8(bytes)) throw bad('answered with invalid UTF-8')
   const found = checkText(bytes)
   if (found === 0) return plain
-  const isRepaired = (found & HALVES) !== 0
+  const isRepaired = (found & HAS_LONE_SURROGATES) !== 0
   if (isRepaired) bytes.write(withoutLoneSurrogates(bytes.toString('latin1')), 'latin1')
-  return { limits: (found & SPACED) === 0 ? defaultLimits : spacedLimits, isRepaired }
+  return { limits: (found & HAS_CONTROL_SPACE) === 0 ? defaultLimits : spacedLimits, isRepaired }
 }
 
 const endsAt = (text: string, at: number) =>

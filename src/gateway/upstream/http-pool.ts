@@ -1,7 +1,7 @@
 import { type Dispatcher, Pool, type buildConnector } from 'undici'
 import { socketFailure } from './http-failure.ts'
 import type { Exchange } from './http-exchange.ts'
-import { createBag } from '../bag.ts'
+import { createSlotSet } from '../bag.ts'
 import type { Authorization } from './authorization.ts'
 import { UpstreamFailure } from './failure.ts'
 
@@ -112,7 +112,7 @@ function messageHandler(
 
 /** Ends the responses that stay open although their call is over. One timer, and only while there are any. */
 function createLingering() {
-  const exchanges = createBag<Exchange>()
+  const exchanges = createSlotSet<Exchange>()
   let timer: NodeJS.Timeout | null = null
   const sweep = () => {
     const now = performance.now()

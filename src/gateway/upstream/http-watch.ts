@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import type { Later } from '../later.ts'
+import type { BatchScheduler } from '../later.ts'
 import { Asked } from './asked.ts'
 import type { Answer, Sink } from './call.ts'
 import { EventStream } from './event-stream.ts'
@@ -34,7 +34,7 @@ export interface WatchOptions {
   /** Looks for secrets in each message; null: nothing is searched. */
   readonly screen: Screen | null
   /** As of the calls: what comes behind an answer is read behind it. */
-  readonly later: Later
+  readonly schedule: BatchScheduler
   readonly reads: ServerReads
   readonly reply: (id: string, answer: Answer) => void
   /** A message was malformed and is not passed on. */
@@ -48,7 +48,7 @@ const MAX_PUSHES = 100
 
 /** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
 export function createWatch(options: WatchOptions): Watch {
-  const { sink, maxEventBytes, pending, hasCredential, screen, later, reads, reply, dropped, onEnd } = options
+  const { sink, maxEventBytes, pending, hasCredential, screen, schedule, reads, reply, dropped, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -131,11 +131,11 @@ export function createWatch(options: WatchOptions): Watch {
       return true
     },
     onData(chunk) {
-      later(() => source.read(() => readChunk(chunk)))
+      schedule(() => source.read(() => readChunk(chunk)))
       return !source.mustWait
     },
-    onComplete: () => later(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
-    onError: (error) => later(() => end(socketFailure(error, abort !== null)))
+    onComplete: () => schedule(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
+    onError: (error) => schedule(() => end(socketFailure(error, abort !== null)))
   }
   return { opened, handler, close }
 }

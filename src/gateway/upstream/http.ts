@@ -3,7 +3,7 @@ import { objectOr } from '../../domain/is-object.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION } from '../../domain/protocol.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import type { Verdict } from '../../registry/model.ts'
-import { createLater, type Later } from '../later.ts'
+import { createBatchScheduler, type BatchScheduler } from '../later.ts'
 import type { Authorization } from './authorization.ts'
 import { type Answer, Call, silentSink } from './call.ts'
 import type { Greeting, OpenOptions, TransportClient } from './connection.ts'
@@ -37,7 +37,7 @@ export interface HttpClientOptions {
   /** Told of messages that are malformed and not passed on. */
   readonly onDropped?: (why: string) => void
   /** Shared by all clients, whose answers are passed on together. Default: one of its own. */
-  readonly later?: Later
+  readonly schedule?: BatchScheduler
   /** Requests at a time; more queue. Default 128. */
   readonly connections?: number
   /** Requests under way and queued; more fail with `overloaded`. Default 4096. */
@@ -93,7 +93,7 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** The exchange of `initialize`, which happens before there is a connection. */
 function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, pending, screen, dropped, later, reads } = shared
+  const { pool, hasCredential, maxBytes, pending, screen, dropped, schedule, reads } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -103,7 +103,7 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
       pending,
       screen,
       dropped,
-      later,
+      schedule,
       reads,
       reply() {},
       cancel() {},
@@ -175,7 +175,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     pending: options.pending ?? uncounted,
     screen: options.screen ?? null,
     dropped: options.onDropped ?? (() => {}),
-    later: options.later ?? createLater(),
+    schedule: options.schedule ?? createBatchScheduler(),
     reads: options.reads ?? unsharedReads,
     connections,
     streams: unknownStreams(),

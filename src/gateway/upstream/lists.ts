@@ -274,5 +274,5 @@ export async function readLists(
   } catch (error) {
     throw error instanceof JsonError ? toFailure(error) : error
   }
-  return { items, leftOut: sums.left.done(), ttlMs: sums.ttlMs }
+  return { items, leftOut: sums.left.result(), ttlMs: sums.ttlMs }
 }

@@ -33,7 +33,7 @@ export const events: FastifyPluginAsync = async (app) => {
   const look = setInterval(() => {
     if (streams.size === 0) return
     const { callsUnderWay } = app.gateway.stats()
-    if (callsUnderWay !== before) app.gateway.dashboard.changes.note('in_flight')
+    if (callsUnderWay !== before) app.gateway.dashboard.events.publish('in_flight')
     before = callsUnderWay
   }, LOOK_MS).unref()
   app.addHook('preClose', async () => {
@@ -45,11 +45,11 @@ export const events: FastifyPluginAsync = async (app) => {
   app.get('/events', { config: { access: 'admin', ownPages: true }, exposeHeadRoute: false }, (_request, reply) => {
     if (streams.size >= MAX_STREAMS) throw unavailable('too many pages are listening')
     // before the response is ours: the registry may not be there yet
-    const { changes } = app.gateway.dashboard
+    const { events } = app.gateway.dashboard
     reply.hijack()
     const { raw } = reply
     streams.add(raw)
-    const unsubscribe = changes.subscribe((kinds) => {
+    const unsubscribe = events.subscribe((kinds) => {
       const event: ChangeEvent = { kinds: [...kinds] }
       write(raw, `event: change\ndata: ${JSON.stringify(event)}\n\n`)
     })
