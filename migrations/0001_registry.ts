@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** Items whose `position` is null are not offered at present: the row keeps the choice that they are disabled. */
+/** Items with a null `position` are not listed at present; the row keeps their enabled flag. */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`
     create table gateway (

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** The three lists are JSON arrays of names: names in them may be of things that are gone. */
+/** The three lists are JSON arrays of names, which may refer to tools and servers that no longer exist. */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`
     create table tool_groups (

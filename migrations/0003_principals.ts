@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** One table of tokens: a hash belongs to one user or client, which the database itself makes sure of. */
+/** One table of tokens, so that the database itself ensures that a hash belongs to one user or client. */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`alter table gateway add column initialized_at timestamptz`.execute(db)
   await sql`

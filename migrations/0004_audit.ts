@@ -1,6 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 
-/** `changed` is a JSON array of names, `before` and `after` are JSON objects: what a change made of what, without secrets. */
+/**
+ * `changed` is a JSON array of names; `before` and `after` are JSON objects with the changed values, without secrets.
+ */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`
     alter table audit_log

@@ -1,8 +1,9 @@
 import { sql, type Kysely } from 'kysely'
 
 /**
- * Sessions: sign-ins that are under way; what they need is sealed, and null once they are over. Tokens: `claim` names the
- * replica that renews them, until `claimed_until` at the latest; `problem` says why they cannot be renewed any more.
+ * Sessions are pending sign-ins; `sealed` holds their encrypted data, and is null once they are over. Tokens: `claim`
+ * identifies the renewal in progress, until `claimed_until` at the latest; `problem` says why they can no longer be
+ * renewed.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** Few indexes: each is a cost of every call, and how many rows there are is bounded. */
+/** Few indexes: each adds a cost to every call, and the number of rows is bounded. */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`
     create table calls (

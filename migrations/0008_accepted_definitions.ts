@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** `accepted`: the definition that somebody has looked at, where the present one differs from it. */
+/** `accepted`: the last accepted definition if it differs from the current one. */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`alter table items add column accepted text`.execute(db)
   await sql`alter table servers add column updated_at timestamptz not null default now()`.execute(db)

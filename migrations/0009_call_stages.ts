@@ -1,8 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 
 /**
- * What a call waited for before it was with its server, and in which terms. Most of it is null for most calls, which costs
- * nothing: a wait that did not happen, a server that is spoken to as the client speaks, a session mode that is the default.
+ * Waiting times of a call before it reached its server, protocol revisions and session mode. Most are null for most
+ * calls, which costs nothing: no wait, the server's revision is the client's, the session mode is the default.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`

@@ -1,8 +1,8 @@
 /**
- * Secrets in URLs and arguments of servers are sealed from here on: the values themselves are moved when a process starts,
- * which has the key. This keeps an older version, which would send `***` in their place, from starting on the result.
+ * From here on, secrets in URLs and arguments of servers are encrypted. The values are moved when a process that has
+ * the key starts. This migration keeps an older version, which would send `***` instead, from starting on the database.
  */
 export async function up(): Promise<void> {}
 
-/** Sealed values cannot be moved back without the key: an older version would have to be given its URLs again. */
+/** Encrypted values cannot be moved back without the key: an older version would need its URLs to be entered again. */
 export async function down(): Promise<void> {}

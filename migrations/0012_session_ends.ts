@@ -1,6 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 
-/** MCP sessions that were ended before their ids expire. `mark`: the signature of the id, which opens nothing by itself. */
+/**
+ * MCP sessions that ended before their ids expire. `mark`: the signature of the id, which grants no access by itself.
+ */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`
     create table session_ends (

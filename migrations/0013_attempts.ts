@@ -1,8 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 
 /**
- * Rows about contacting servers: `purpose` is the action that asks for it, `fingerprint` a keyed hash of the configuration
- * that is used; the row with the outcome names that of the attempt.
+ * Rows about contacting servers: `purpose` is the action that required it, `fingerprint` a keyed hash of the
+ * configuration used; the row with the result refers to that of the attempt.
  */
 export async function up(db: Kysely<never>): Promise<void> {
   await sql`

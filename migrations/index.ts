@@ -13,7 +13,7 @@ import * as sealedSettings from './0011_sealed_settings.ts'
 import * as sessionEnds from './0012_session_ends.ts'
 import * as attempts from './0013_attempts.ts'
 
-/** Every migration by name, applied in the order of the names. */
+/** All migrations, applied in order of their names. */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_registry': registry,
   '0002_tool_groups': toolGroups,

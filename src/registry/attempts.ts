@@ -4,14 +4,17 @@ import { rowOf, safeRow, type AuditRow } from './audit.ts'
 import type { Attempt, AttemptEnd, Launch } from './model.ts'
 import type { Db } from './tables.ts'
 
-/** Fingerprints: equal where everything of the launch is equal. Keyed, so that secrets cannot be found by trying. */
+/**
+ * Returns a function that computes the fingerprint of a launch configuration. Keyed, so that secrets cannot be found by
+ * brute force.
+ */
 export const createFingerprint = (key: Buffer) => (launch: Launch) =>
   createHmac('sha256', key).update(canonical(launch)).digest('hex')
 
 const inOrder = (entries: Readonly<Record<string, string>> = {}) =>
   Object.entries(entries).toSorted(([a], [b]) => (a < b ? -1 : 1))
 
-/** As a list of fixed length, so that no two launches have one text. */
+/** Serialises a launch as a list of fixed length, so that different launches never have the same text. */
 const canonical = ({ transport, command, args = [], env, url, headers, bearer_token }: Launch) =>
   JSON.stringify([transport, command ?? null, args, inOrder(env), url ?? null, inOrder(headers), bearer_token ?? null])
 
@@ -22,13 +25,14 @@ export interface AttemptsOptions {
   readonly db: Db
   readonly key: Buffer
   translating<T>(work: () => Promise<T>): Promise<T>
-  /** Takes a row that could not be written at once. */
+  /** Queues a row that could not be written immediately. */
   later(row: AuditRow): void
 }
 
 /**
- * Writes that a server is about to be contacted; rejects with a 503 AppError where that cannot be written. Resolves with the
- * function that writes how it went; that one never rejects: what cannot be written at once is written later.
+ * Returns a function that writes an audit row before a server is contacted and rejects with a 503 AppError if it
+ * cannot. It resolves with a function that writes the result, which never rejects: a result that cannot be written is
+ * queued.
  */
 export function createAttempts({ db, key, translating, later }: AttemptsOptions) {
   const fingerprintOf = createFingerprint(key)

@@ -6,12 +6,15 @@ import type { Expiry } from './expiry.ts'
 import type { Act, AuditEntry, AuditQuery, Change, Outcome } from './model.ts'
 import type { Db, Tables } from './tables.ts'
 
-/** Texts of a row may come from outside: as long as this, and nothing in them that is not seen. */
+/**
+ * Maximum length of texts in a row. They may come from outside, so they are truncated and invisible characters are
+ * escaped.
+ */
 const MAX_TEXT = 200
 
 export type AuditRow = Insertable<Tables['audit_log']>
 
-/** An act as a row, without what came of it. */
+/** Converts an act to a row, without its result. */
 export const rowOf = ({ actor, action, target, address, requestId }: Act, outcome: Outcome) => ({
   actor_kind: actor.kind,
   actor: actor.name,
@@ -22,13 +25,13 @@ export const rowOf = ({ actor, action, target, address, requestId }: Act, outcom
   request_id: requestId ?? null
 })
 
-/** The row with texts that are cut and show nothing unseen. */
+/** Returns the row with its texts truncated and invisible characters escaped. */
 export const safeRow = <T extends object>(row: T): T =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [name, typeof value === 'string' ? escaped(value, MAX_TEXT) : value])
   ) as T
 
-/** For what changes nothing and is still to be known of. */
+/** Records an act that changes nothing but has to be audited. */
 export async function recordAct(db: Db, act: Act): Promise<void> {
   await db.insertInto('audit_log').values(rowOf(act, 'ok')).execute()
 }
@@ -37,7 +40,7 @@ export async function recordRows(db: Db, rows: readonly AuditRow[]): Promise<voi
   await db.insertInto('audit_log').values(rows).execute()
 }
 
-/** One row for everything that a write did. */
+/** Writes one audit row for all changes of a write. */
 export async function recordChange(db: Db, change: Change, version: string, effects: readonly Effect[]): Promise<void> {
   const { changed, before, after } = difference(
     Object.assign({}, ...effects.map((effect) => effect.before)),
@@ -79,7 +82,7 @@ const columns = [
   'attempt'
 ] as const
 
-/** The newest first. */
+/** Returns matching rows, newest first. */
 export async function readAudit(db: Db, query: AuditQuery): Promise<AuditEntry[]> {
   const { actor, action, target, outcome, from, to, before, limit } = query
   let rows = db.selectFrom('audit_log').select(columns)
@@ -97,7 +100,7 @@ type Selected = Record<(typeof columns)[number], unknown>
 
 const json = (text: unknown): unknown => (text === null ? null : JSON.parse(text as string))
 
-/** Members that a row does not have are absent, not null. */
+/** Converts a row to an entry; null members are omitted. */
 function toEntry({ at, changed, before, after, ...row }: Selected): AuditEntry {
   const entry = {
     ...row,

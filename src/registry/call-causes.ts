@@ -4,17 +4,20 @@ import type { CallCause, CausesQuery } from '../schemas/call.ts'
 import { inOrder, rowsOf, scanNewest, type Piece } from './call-scan.ts'
 import type { Db } from './tables.ts'
 
-/** Calls of which charts and filters say that they failed (design of the dashboard, 3.3). */
+/** Outcomes that charts and filters count as failures (design of the dashboard, 3.3) */
 export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
 
-/** Of so many failed calls, the newest. */
+/** Number of most recent failed calls that are analysed */
 const MOST_CALLS = 1_000
 const MOST_CAUSES = 20
 
 const QUOTED = `"[^"]*"|'[^']*'`
 const IDS = '\\y[0-9a-f]{8,}(-[0-9a-f]{4,})*\\y'
 
-/** What calls that failed alike have in common: their error but for what is quoted, ids and numbers, or their outcome. */
+/**
+ * Cause of a failed call: its error with quoted texts, ids and numbers replaced by placeholders, or its outcome if it
+ * has no error
+ */
 const causeOf = sql<string>`
   coalesce(
     regexp_replace(
@@ -26,14 +29,17 @@ const causeOf = sql<string>`
       '[0-9]+', 'n', 'g'),
     outcome)`
 
-/** Whether a failed call has the cause. Its error must hold what is no variable in it, which costs a tenth to find out. */
+/**
+ * Matches failed calls with the given cause. The LIKE pattern of its fixed parts is tested first, at a tenth of the
+ * cost.
+ */
 export function hasCause(cause: string) {
   const pattern = `%${cause.replace(/[\\%_]/g, '\\$&').replace(/[n…]+/g, '%')}`
   return sql<boolean>`
     case when error is null or error like ${pattern}::text then ${causeOf} = ${cause}::text else false end`
 }
 
-/** Why calls fail: by server and cause, the most frequent first. */
+/** Returns failed calls grouped by server and cause, most frequent first. */
 export async function readCauses(db: Db, { from, endpoint }: CausesQuery): Promise<CallCause[]> {
   const read = (piece: Piece, most: number) => {
     let failed = rowsOf(db, piece).where('outcome', 'in', failedOutcomes)
@@ -49,7 +55,7 @@ export async function readCauses(db: Db, { from, endpoint }: CausesQuery): Promi
     if (known) known.calls++
     else alike.set(key, { ...withServer(server), cause, calls: 1, outcome, ...withError(error) })
   }
-  // the newest came first, and stay so among those that are as frequent
+  // Rows arrive newest first, and the stable sort keeps that order among equally frequent causes.
   return [...alike.values()].sort((a, b) => b.calls - a.calls).slice(0, MOST_CAUSES)
 }
 

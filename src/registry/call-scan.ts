@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Db } from './tables.ts'
 
-/** Members of a call that lists show and filters look at: all but its contents. */
+/** Columns for lists and filters: all except arguments, result and stderr */
 export const listed = [
   'id',
   'at',
@@ -29,29 +29,29 @@ export const listed = [
   'request_id'
 ] as const
 
-/** Numbers that one statement looks at: few at first, since mostly the newest fit; 2,000 take some ms at worst. */
+/** Ids scanned by one statement: few at first, since the newest rows usually match; 2,000 take some ms at worst */
 const SIZE = { first: 250, most: 2_000 }
-/** Rows of one statement's answer, of which each may cost as much as twenty that are only looked at. */
+/** Rows returned by one statement; returning a row may cost as much as scanning twenty */
 const ANSWER = 128
 
-/** Calls whose numbers follow one another. */
+/** Range of call ids */
 export interface Piece {
   readonly newest: string
-  /** Not in it any more. */
+  /** Lower bound, exclusive */
   readonly end: string
 }
 
 export interface Scan<T> {
   readonly before?: string | undefined
   readonly limit: number
-  /** Of the rows of the piece those that fit, the newest first, `most` at most. */
+  /** Returns the matching rows of a range, newest first, `most` at most. */
   readonly read: (piece: Piece, most: number) => Promise<readonly T[]>
 }
 
 /**
- * The newest rows that fit, piece by piece until there are `limit` of them or no more. No index helps most filters, and
- * in the embedded store a query stops the process: so none looks at many rows, and there is a turn of the event loop
- * between two.
+ * Returns the newest matching rows, scanning range by range until `limit` rows are found or the table ends. Most
+ * filters have no index, and a query of the embedded store blocks the process: each statement therefore scans few rows,
+ * and the event loop runs between statements.
  */
 export async function scanNewest<T extends { readonly id: string }>(db: Db, { before, limit, read }: Scan<T>) {
   const found: T[] = []
@@ -64,7 +64,7 @@ export async function scanNewest<T extends { readonly id: string }>(db: Db, { be
     found.push(...rows)
     if (found.length >= limit) break
     const isCut = rows.length === most
-    // there are gaps, and they may be wide: where the next piece begins is looked up
+    // Ids may have wide gaps, so the start of the next range is looked up.
     newest = await findNewest(db, isCut ? rows.at(-1)!.id : String(BigInt(end) + 1n))
     if (!isCut) size = Math.min(2 * size, SIZE.most)
     await setImmediate()
@@ -78,13 +78,13 @@ async function findNewest(db: Db, before: string | undefined): Promise<string | 
   return (await ids.orderBy('id', 'desc').limit(1).executeTakeFirst())?.id
 }
 
-/** The rows of a piece, for filters that cost little. */
+/** Selects the rows of a range, for cheap filters. */
 export const rowsOf = (db: Db, { newest, end }: Piece) =>
   db.selectFrom('calls').select(listed).where('id', '<=', newest).where('id', '>', end)
 
 /**
- * For filters that cost much, which then see no more rows than are asked for. `offset 0` keeps the planner from moving
- * them, and from reading by another index than that of the ids.
+ * Wraps `rows` for expensive filters, so that they are evaluated only for the rows needed. `offset 0` keeps the planner
+ * from moving the filters into the subquery and from choosing another index than that of the ids.
  */
 export const inOrder = (db: Db, rows: ReturnType<typeof rowsOf>) =>
   db.selectFrom(rows.orderBy('id', 'desc').offset(0).as('piece'))

@@ -7,19 +7,19 @@ const shapes = {
   '7d': { step: 7_200, count: 84 }
 } as const
 type Shape = (typeof shapes)[Range]
-/** Of two slices of a day's chart each. */
+/** Half-hours, each of two slices of the 24-hour chart */
 const STRIP = { step: 1_800, count: 48 }
 const MOST_TOOLS = 10
 
-/** How each server went within a day. */
+/** Activity of each server within a day */
 export interface Strips {
-  /** Begin of the first half-hour, ISO 8601. */
+  /** Start of the first half-hour, ISO 8601 */
   readonly from: string
-  /** Those that were called, ordered by name. */
+  /** Servers with calls, ordered by name */
   readonly servers: readonly ServerStrip[]
 }
 
-/** What charts are drawn from, as of some seconds ago. */
+/** Figures for the charts, cached for some seconds */
 export interface CallStats {
   stats(range: Range): Promise<CallFigures>
   strips(): Promise<Strips>
@@ -27,14 +27,14 @@ export interface CallStats {
 
 type Percentiles = Pick<CallFigures['total'], 'p50_ms' | 'p95_ms' | 'p99_ms'>
 
-/** Adds tallies up. */
+/** Accumulates tallies. */
 function createSum() {
   let calls = 0
   let failed = 0
   let timed = 0
   const bins = new Map<number, number>()
 
-  /** The shortest duration that so many calls did not exceed. */
+  /** Returns the duration that the given share of calls did not exceed. */
   const percentile = (sorted: readonly (readonly [bin: number, calls: number])[], share: number) => {
     let left = Math.ceil(share * timed)
     return durationOf(sorted.find(([, count]) => (left -= count) <= 0)![0])
@@ -67,7 +67,7 @@ function sumUp(slices: readonly (readonly Tally[])[]): Sum {
   return sum
 }
 
-/** Begin of the oldest slice, in seconds since 1970; slices begin where clocks are round. */
+/** Returns the start of the oldest slice, in seconds since 1970; slices are aligned to multiples of `step`. */
 const beginOf = (now: number, { step, count }: { step: number; count: number }) =>
   (Math.floor(now / step) - count + 1) * step
 
@@ -75,12 +75,12 @@ const iso = (seconds: number) => new Date(seconds * 1_000).toISOString()
 
 async function readSlices(read: ReadSlice, { step, count }: Shape, begin: number, now: number) {
   const slices: (readonly Tally[])[] = []
-  // one after another: whoever waits for the store is served in between
+  // Sequential, so that other queries of the store run in between
   for (let place = 0; place < count; place++) slices.push(await read(begin + place * step, step, now))
   return slices
 }
 
-/** Tallies of each server, by slice. */
+/** Groups tallies by server, one list per slice. */
 function byServer(slices: readonly (readonly Tally[])[]): Map<string, Tally[][]> {
   const servers = new Map<string, Tally[][]>()
   for (const [place, slice] of slices.entries()) {
@@ -117,7 +117,7 @@ function readTools(slices: readonly (readonly Tally[])[]) {
   for (const tally of slices.flat()) {
     const { server, tool } = tally
     if (server === null || tool === null) continue
-    // a server's name holds no space
+    // Server names contain no space.
     const key = `${server} ${tool}`
     const known = tools.get(key) ?? { server, tool, sum: createSum() }
     tools.set(key, known)
@@ -146,12 +146,15 @@ async function readStats(read: ReadSlice, range: Range, { from: strip_from, serv
   }
 }
 
-/** Charts may take this part of the time, however often they are asked for. */
+/** Maximum share of time spent on charts, however often they are requested */
 const SHARE = 1 / 20
-/** Pages that are open ask again and again. */
+/** Minimum cache lifetime, since open pages poll continually */
 const FRESH_MS = 2_000
 
-/** Reads once for all who ask at a time; the longer it took, the longer its answer is good. */
+/**
+ * Caches results and shares a running read among concurrent callers; the longer the read took, the longer its result is
+ * cached.
+ */
 function sharing<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
   const known = new Map<K, Promise<T>>()
   return (key) => {
@@ -167,7 +170,10 @@ function sharing<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
   }
 }
 
-/** `read`: tallies of calls of a time, in seconds since 1970. `now`: milliseconds. */
+/**
+ * Creates the chart statistics. `read` returns the tallies of a period, in seconds since 1970; `now` is in
+ * milliseconds.
+ */
 export function createCallStats(
   read: (from: number, seconds: number) => Promise<readonly Tally[]>,
   now: () => number = Date.now

@@ -3,26 +3,26 @@ import { sql } from 'kysely'
 import { failedOutcomes } from './call-causes.ts'
 import type { Db } from './tables.ts'
 
-/** Calls within a slice of time that have the server, the tool and about the duration in common. */
+/** Number of calls in a time slice with the same server, tool and approximate duration */
 export interface Tally {
-  /** null: what was asked for was not there. */
+  /** null: the requested item did not exist */
   readonly server: string | null
-  /** null: no tool, or not there. */
+  /** null: not a tool, or it did not exist */
   readonly tool: string | null
-  /** Of the duration; null: refused or cancelled, which took no time that says anything. */
+  /** Histogram bin of the duration; null for refused and cancelled calls, whose duration means nothing */
   readonly bin: number | null
   readonly calls: number
   readonly failed: number
 }
 
-/** So many bins for a duration and e times that: 8 % wide each. */
+/** Bins per factor e of the duration: each is 8 % wide */
 const BINS = 12
 const SHORTEST_MS = 0.001
 
-/** The middle of a bin, in milliseconds. */
+/** Returns the middle of a bin, in milliseconds. */
 export const durationOf = (bin: number): number => Number(Math.exp((bin + 0.5) / BINS).toPrecision(3))
 
-/** Calls that came in from the second `from`, since 1970, on. */
+/** Counts calls that arrived in the `seconds` from `from` (seconds since 1970). */
 export async function readTallies(db: Db, from: number, seconds: number): Promise<Tally[]> {
   const { rows } = await sql<Tally>`
     select
@@ -37,7 +37,7 @@ export async function readTallies(db: Db, from: number, seconds: number): Promis
   return rows
 }
 
-/** What one slice may be and for how long it may be asked for, in seconds. The longer is a multiple of the shorter. */
+/** Lengths of slices and how long each stays cached, in seconds. Each length is a multiple of the next. */
 const SLICES = [
   { step: 7_200, keep: 7 * 86_400 },
   { step: 900, keep: 86_400 },
@@ -45,15 +45,18 @@ const SLICES = [
 ] as const
 type Step = (typeof SLICES)[number]['step']
 
-/** A call has its row when it is over, at the time at which it came in: by then but a few are over. */
+/**
+ * Age at which a slice is considered final: a row is stored when its call ends, under the time at which the call
+ * arrived.
+ */
 const SETTLES_S = 600
 
-/** Tallies of a slice that begins at `from`; `now` in seconds since 1970. */
+/** Returns the tallies of a slice beginning at `from`; `now` is in seconds since 1970. */
 export type ReadSlice = (from: number, step: Step, now: number) => Promise<readonly Tally[]>
 
 /**
- * Reads each slice of the past once and remembers it, also when its rows are no longer kept; what is not over is read in
- * the shortest slices. In the embedded store a query stops the process, so there is none that reads much.
+ * Reads each final slice once and caches it, even after its rows are deleted; slices that are not final are composed of
+ * shorter ones. A query of the embedded store blocks the process, so each query is small.
  */
 export function createSlices(read: (from: number, seconds: number) => Promise<readonly Tally[]>): ReadSlice {
   const settled = new Map<Step, Map<number, readonly Tally[]>>(SLICES.map(({ step }) => [step, new Map()]))

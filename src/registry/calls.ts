@@ -8,10 +8,10 @@ import type { Db } from './tables.ts'
 
 type Stored = Omit<CallEntry, 'id' | 'at'>
 
-/** Members that are not shown in lists. */
+/** Columns that lists do not include */
 const contents = ['arguments', 'result', 'stderr'] as const
 
-/** What most calls have in common in development mode. Where a row leaves it out it costs a fifth less to store. */
+/** Most frequent values in development mode. A row that omits them costs a fifth less to store. */
 export const usual = {
   kind: 'tool',
   caller_kind: 'development',
@@ -20,7 +20,10 @@ export const usual = {
   outcome: 'ok'
 } as const
 
-/** Revision that rows of modern callers leave out. It stays this one when there are newer ones: rows keep their meaning. */
+/**
+ * Protocol revision implied if a row of a stateless caller omits it. Must not change when newer revisions appear, since
+ * stored rows depend on it.
+ */
 export const UNSAID_REVISION = '2026-07-28'
 
 type MayLack<K extends keyof Stored> = K extends keyof typeof usual
@@ -29,14 +32,17 @@ type MayLack<K extends keyof Stored> = K extends keyof typeof usual
     ? true
     : false
 
-/** A call that is over, as it is stored: its texts are cut, and can be stored. `at`: milliseconds since 1970. */
+/** Completed call to be stored; its texts are truncated and storable. `at`: milliseconds since 1970. */
 export type CallRow = { readonly at: number } & {
   readonly [K in keyof Stored]: MayLack<K> extends true ? Stored[K] | undefined : Stored[K]
 }
 
 const orUsual = (column: keyof typeof usual) => sql`coalesce(${sql.ref(column)}, ${sql.lit(usual[column])})`
 
-/** As one JSON text: a third of the CPU of an array for each column, which the driver writes by hand. */
+/**
+ * Inserts calls passed as one JSON text, at a third of the CPU of one array per column, which the driver serialises in
+ * JavaScript.
+ */
 export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<void> {
   await sql`
     insert into calls (
@@ -58,7 +64,7 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
     )`.execute(db)
 }
 
-/** The newest first, without `contents`. */
+/** Returns matching calls, newest first, without `contents`. */
 export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
   const { before, limit } = query
   const read = (piece: Piece, most: number) => filtered(db, piece, query).orderBy('id', 'desc').limit(most).execute()
@@ -78,20 +84,23 @@ function filtered(db: Db, piece: Piece, query: CallFilter) {
   if (endpoint !== undefined) rows = rows.where('endpoint', '=', endpoint)
   if (least !== undefined) rows = rows.where(sql<boolean>`total_ms >= ${least}::double precision`)
   let fitting = inOrder(db, rows).select(listed)
-  // there is an index of times, which finds too many
+  // Filters by time after the id range: the index on time would match too many rows.
   if (from !== undefined) fitting = fitting.where('at', '>=', new Date(from))
   if (to !== undefined) fitting = fitting.where('at', '<', new Date(to))
-  // of those that PostgreSQL takes for equally dear the first is looked at first
+  // PostgreSQL evaluates filters of equal cost in this order.
   if (text !== undefined) fitting = fitting.where(holds(text))
   if (cause !== undefined) fitting = fitting.where(hasCause(cause))
   return fitting
 }
 
-/** Wherever a row of the list shows it. */
+/** Matches rows that contain the text in any column shown in lists. */
 const holds = (text: string) => sql<boolean>`
   strpos(lower(concat_ws(' ', server || '__' || item, item, caller, client, error)), lower(${text}::text)) > 0`
 
-/** Of what a caller does not have, the whole name is the item's. */
+/**
+ * Matches calls of a tool by its qualified name; calls of a tool unavailable to the caller store the whole name as
+ * item.
+ */
 function isTool(qualified: string) {
   const { server, name } = splitName(qualified) ?? { server: null, name: null }
   return sql<boolean>`kind = 'tool' and (
@@ -108,7 +117,7 @@ type Nullable<T> = { [K in keyof T]: T[K] | null }
 
 type Row = Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }
 
-/** What a row leaves out because it goes without saying. */
+/** Restores the values that a row omits because they are implied. */
 function implied({ via, client_protocol, server_protocol, session_mode, upstream_ms, ended_in }: Row) {
   const spoken = client_protocol ?? (via === 'modern' ? UNSAID_REVISION : null)
   const wasMeantForServer = (upstream_ms ?? 0) > 0
@@ -119,7 +128,7 @@ function implied({ via, client_protocol, server_protocol, session_mode, upstream
   }
 }
 
-/** Members that a row does not have are absent, not null. */
+/** Converts a row to an entry; null members are omitted. */
 function toEntry(row: Row): CallEntry {
   const members = { ...row, ...implied(row), at: row.at.toISOString() }
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as unknown as CallEntry
@@ -127,11 +136,11 @@ function toEntry(row: Row): CallEntry {
 
 export interface Retention {
   readonly days: number
-  /** Of the newest calls; what failed to be stored has had a number too. */
+  /** Maximum number of calls, counted by id; ids of failed inserts count too */
   readonly rows: number
 }
 
-/** By number and by time apart: each finds its rows at one end of an index. */
+/** Deletes calls by count and by age separately, so that each finds its rows at one end of an index. */
 export const callExpiry = ({ days, rows }: Retention): Expiry => ({
   lock: 7_203_402,
   rounds: 100,

@@ -7,22 +7,25 @@ import type { Db } from './tables.ts'
 export interface ClaimOptions {
   readonly mode: 'development' | 'enterprise'
   readonly encryptionKey?: Buffer | undefined
-  /** The key that was in use before, while values are still sealed with it. */
+  /** Previous encryption key, while values are still encrypted with it */
   readonly previousKey?: Buffer | undefined
   readonly dataDir: string
 }
 
 export interface Claimed {
   readonly keys: Keyring
-  /** What keys for other purposes are derived from: it stays when the encryption key is changed. */
+  /** Root of the derived keys; it stays the same when the encryption key is rotated */
   readonly root: Buffer
 }
 
-/** The root key, sealed: whoever opens it has the key of this database. */
+/** Location of the encrypted root key; being able to decrypt it proves that the encryption key is this database's */
 export const canaryPlace = { table: 'gateway', row: '1', column: 'canary' }
 const ROOT_BYTES = 32
 
-/** Binds a new database to its mode and key, and checks both on a used one. Throws StartRefusal. */
+/**
+ * Stores the mode and root key in a new database, and checks mode and key of an existing one. Throws StartRefusal if
+ * they do not match.
+ */
 export async function claim(db: Db, { mode, encryptionKey, previousKey, dataDir }: ClaimOptions): Promise<Claimed> {
   const before = await stored(db)
   if (before) checkMode(before.mode, mode)
@@ -36,7 +39,7 @@ export async function claim(db: Db, { mode, encryptionKey, previousKey, dataDir 
       .onConflict((conflict) => conflict.doNothing())
       .execute()
   }
-  // Another process may have been first: what counts is what is stored.
+  // Another process may have inserted its row first, so the stored row is authoritative.
   const now = before ?? (await stored(db))!
   checkMode(now.mode, mode)
   return { keys, root: openRoot(now.canary, keys) }

@@ -4,29 +4,37 @@ import { notFound } from '../errors.ts'
 import type { Keyring } from './sealed.ts'
 import type { Db } from './tables.ts'
 
-/** One writing transaction. */
+/** Context of one write transaction. */
 export interface WriteContext {
   readonly db: Db
-  /** What is stored is opened with these. */
+  /** Keys that open stored secrets */
   readonly keys: Keyring
-  /** What is stored from now on is sealed with these. 503 AppError where this process has not the database's key. */
+  /**
+   * Returns the keys that new secrets are sealed with. Throws a 503 AppError if this process does not have the
+   * database's current key.
+   */
   readonly sealing: () => Keyring
-  /** The registry's version once this commits, as text; becomes the revision of each server or group that is touched. */
+  /**
+   * Registry version that this transaction will commit, as text; also the new revision of every changed server and
+   * group
+   */
   readonly version: string
-  /** Says what differs now: without it the write leaves no audit row and the version stays. */
+  /** Records the change for the audit log. A write that never calls it adds no audit row and commits no new version. */
   readonly touch: (effect: Effect) => void
 }
 
-/** What every write sets that touches a server. */
+/** Columns that every change of a server sets */
 export const touched = (version: string) => ({ revision: version, updated_at: sql<Date>`now()` })
 
-/** What was and what is, secrets included: the audit log takes of it what differs and may be kept. */
+/**
+ * Values before and after a change, secrets included. The audit log stores only the differences, with secrets removed.
+ */
 export interface Effect {
   readonly before?: Members
   readonly after?: Members
 }
 
-/** 404 AppError when there is none. */
+/** Finds a server by its exact name. Throws a 404 AppError if there is none. */
 export async function findServer(db: Db, name: string): Promise<{ id: string; enabled: boolean }> {
   const row = await db.selectFrom('servers').select(['id', 'enabled']).where('name', '=', name).executeTakeFirst()
   if (!row) throw notFound('server', name)

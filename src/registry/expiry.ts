@@ -1,19 +1,19 @@
 import { sql } from 'kysely'
 import type { Db } from './tables.ts'
 
-/** Rows that one statement deletes: it must not hold up others. */
+/** Rows deleted by one statement, limited so that it does not block other queries for long */
 const DELETED_AT_ONCE = 5_000
 
 export interface Expiry {
-  /** Any number that nothing else locks: one process at a time deletes. */
+  /** Unique advisory lock number, so that one process at a time deletes */
   readonly lock: number
-  /** Statements that one run makes at most. */
+  /** Maximum number of statements in one run */
   readonly rounds: number
-  /** Deletes at most so many rows; how many it were. */
+  /** Deletes at most `limit` rows and returns their number. */
   deleteSome(db: Db, limit: number): Promise<number>
 }
 
-/** Deletes what is no longer kept, a bounded number of rows; one process at a time does. How many it were. */
+/** Deletes expired rows, up to a limit, unless another process is doing so. Returns their number. */
 export async function expire(db: Db, { lock, rounds, deleteSome }: Expiry): Promise<number> {
   let deleted = 0
   for (let round = 0; round < rounds; round++) {
@@ -34,7 +34,10 @@ export interface Schedule {
 
 const FIRST_MS = 60_000
 
-/** The first time soon, for a process that never lives long; not at once, for one that must start quickly. */
+/**
+ * Runs `expire` periodically. The first run is early, for processes that are restarted often, but not immediate, so
+ * that it does not slow down the start.
+ */
 export function expireRegularly(db: Db, expiry: Expiry, { everyMs, onError }: Schedule): { stop(): void } {
   let isRunning = false
   const run = () => {

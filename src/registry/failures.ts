@@ -1,12 +1,12 @@
 import { AppError, invalid, unavailable } from '../errors.ts'
 
-/** A query asked for the one connection of the embedded store while a transaction holds it. */
+/** Error code: a query asked for the embedded store's only connection while a transaction holds it. */
 export const STORE_BUSY = 'STORE_BUSY'
 
-/** The embedded store has ended and is not open again yet. */
+/** Error code: the embedded store has stopped and has not been reopened yet. */
 export const STORE_STOPPED = 'STORE_STOPPED'
 
-/** SQLSTATE: disk full. */
+/** SQLSTATE: disk full */
 export const DISK_FULL = '53100'
 
 const socketCodes = new Set([
@@ -22,18 +22,21 @@ const socketCodes = new Set([
   'EAI_AGAIN',
   'ENOENT'
 ])
-/** pg reports these without a code. */
+/** Messages of errors that pg reports without a code */
 const clientMessages =
   /^(Query read timeout|timeout e(xceeded|xpired)|Connection terminated|Client (was closed|has encountered))/
-/** SQLSTATE: connection, shutdown and start-up, too many connections, idle in transaction too long, read-only standby. */
+/**
+ * SQLSTATE: connection errors, shutdown and start-up, too many connections, idle in transaction too long, read-only
+ * standby
+ */
 const lostConnection = /^(08...|57P0.|53300|25P0[34]|25006)$/
-/** SQLSTATE: statement or lock timeout, serialization failure, deadlock: the same request may succeed again. */
+/** SQLSTATE: statement or lock timeout, serialization failure, deadlock; the same request may succeed later */
 const contention = /^(57014|55P03|40001|40P01)$/
-/** Errors of the file system behind a database or a data directory, by SQLSTATE and by Node's codes. */
+/** No disk space for the database or the data directory, as SQLSTATE and as Node.js codes */
 const noRoom = /^(53100|ENOSPC|EDQUOT)$/
-/** SQLSTATE: out of memory, a limit of the server's configuration; an error of its disk. */
+/** SQLSTATE: out of memory, a configured limit of the server exceeded, I/O error */
 const exhausted = /^(53200|53400|58030)$/
-/** SQLSTATE: a character that cannot be stored, a name too long for the index. */
+/** SQLSTATE: a character that cannot be stored, a value too long for an index */
 const unstorable = /^(22021|22P05|54000)$/
 
 const codeOf = (error: unknown) => (error as { code?: unknown } | null)?.code
@@ -45,16 +48,16 @@ const matches = (error: unknown, pattern: RegExp) => {
 export const isUniqueViolation = (error: unknown, constraint: string) =>
   codeOf(error) === '23505' && (error as { constraint?: unknown }).constraint === constraint
 
-/** A database that nothing was ever made in. */
+/** Returns true if the database has never been migrated. */
 export const isMissingTable = (error: unknown) => codeOf(error) === '42P01'
 
-/** Whether the connection that the error came from must not be used again. */
+/** Returns true if the connection that the error came from must not be reused. */
 export const isConnectionLoss = (error: unknown): boolean =>
   matches(error, lostConnection) ||
   socketCodes.has(String(codeOf(error))) ||
   (error instanceof Error && clientMessages.test(error.message))
 
-/** The one map from database failures to what a caller is told; anything unknown stays as it is. */
+/** Maps database failures to AppErrors; the only place that does. Returns unknown errors unchanged. */
 export function translate(error: unknown): unknown {
   if (error instanceof AppError) return error
   if (codeOf(error) === STORE_BUSY) return unavailable('the registry database is busy')
@@ -77,7 +80,7 @@ const storeFull = (cause: unknown) =>
 const unreachable = (cause: unknown) =>
   new AppError(503, 'the registry database is not reachable', { retryAfter: 1, cause })
 
-/** Runs database work and translates what it throws. */
+/** Runs database work and maps the errors that it throws. */
 export async function translating<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -86,7 +89,10 @@ export async function translating<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Lone surrogates would be stored as U+FFFD without an error: a name would change and its definition would differ. */
+/**
+ * Throws an AppError if a text holds a lone surrogate. PostgreSQL would store it as U+FFFD without an error, and the
+ * name or definition would change.
+ */
 export function refuseUnstorable(parameters: readonly unknown[]): void {
   for (const value of parameters) {
     if (Array.isArray(value)) refuseUnstorable(value)

@@ -5,8 +5,9 @@ import { closeToOthers } from './private-folder.ts'
 import { StartRefusal } from './refusal.ts'
 
 /**
- * Makes the data directory if it is missing, and closes it to other users whoever made it. Throws StartRefusal. Step by step:
- * Node's recursive `mkdir` never ends where a folder can be neither found nor made, as in /proc.
+ * Creates the data directory if it is missing, and removes access for other users in any case. Throws StartRefusal.
+ * Creates one folder at a time, because Node's recursive `mkdir` never returns if a folder can be neither found nor
+ * created, as in /proc.
  */
 export async function makePrivate(dataDir: string): Promise<void> {
   const refuse = (reason: string, cause?: unknown) =>
@@ -23,7 +24,7 @@ export async function makePrivate(dataDir: string): Promise<void> {
     try {
       await mkdir(step, { mode: 0o700 })
     } catch (error) {
-      // another process may be making it too
+      // Another process may be creating the folder at the same time.
       if (hasCode(error, 'EEXIST') && (await stateOf(step)) === 'folder') continue
       throw refuse(`${step} cannot be made (${(error as NodeJS.ErrnoException).code})`, error)
     }
@@ -36,7 +37,7 @@ export async function makePrivate(dataDir: string): Promise<void> {
   }
 }
 
-/** What is at a path; `missing` also where that cannot be found out. */
+/** Returns the type of a path; `missing` also if the type cannot be determined. */
 async function stateOf(path: string): Promise<'folder' | 'other' | 'missing'> {
   try {
     return (await stat(path)).isDirectory() ? 'folder' : 'other'
@@ -45,7 +46,7 @@ async function stateOf(path: string): Promise<'folder' | 'other' | 'missing'> {
   }
 }
 
-/** Text of a file, undefined where there is none. */
+/** Returns the text of a file, or undefined if it does not exist. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
@@ -55,7 +56,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Creates a file (0600) that is either absent or complete on disk; false when it exists already. */
+/** Creates a file (0600) atomically; returns false if it already exists. */
 export async function createWhole(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   try {

@@ -3,10 +3,10 @@ import { PRODUCT } from '../domain/product.ts'
 import { readIfThere } from './files.ts'
 import { StartRefusal } from './refusal.ts'
 
-/** Major version of the PostgreSQL inside the pinned PGlite: its files do not open with another one. */
+/** PostgreSQL major version of the pinned PGlite, which cannot open files of another major version */
 const FORMAT = '18'
 
-/** Whether the folder holds an embedded store. Throws StartRefusal when another format wrote it. */
+/** Returns true if the folder holds an embedded store. Throws StartRefusal if its format is another one. */
 export async function checkFormat(folder: string): Promise<boolean> {
   const found = (await readIfThere(join(folder, 'PG_VERSION')))?.trim()
   if (found === undefined) return false

@@ -5,7 +5,7 @@ import { isUniqueViolation } from './failures.ts'
 import type { GroupConfig, StoredGroup } from './model.ts'
 import type { Db } from './tables.ts'
 
-/** Groups that are read by one statement: no select is without bound. */
+/** Groups read by one statement, so that no query is unbounded */
 const CHUNK = 1_000
 
 const configured = ['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const
@@ -30,10 +30,15 @@ const fromColumns = ({ description, included_tools, included_servers, excluded_t
 
 const membersOf = ({ name: _name, ...members }: GroupConfig) => members
 
-/** What a write may do to tool groups. Names are exact; 404 AppError where one does not exist. */
+/**
+ * Creates the repository of tool groups for a write. Names are exact; methods throw a 404 AppError for an unknown name.
+ */
 export function createGroups({ db, version, touch }: WriteContext) {
   return {
-    /** 409 AppError when the name is taken: the transaction is lost then, let the error pass. */
+    /**
+     * Inserts a group. Throws a 409 AppError if the name is taken; the transaction is then aborted, so the error must
+     * propagate.
+     */
     async create(config: GroupConfig): Promise<void> {
       try {
         await db
@@ -46,8 +51,10 @@ export function createGroups({ db, version, touch }: WriteContext) {
       touch({ after: membersOf(config) })
     },
 
-    /** The whole configuration of the group of that name. Nothing is written when nothing differs. */
-    /** The configuration that it had before. */
+    /**
+     * Replaces the configuration of the group with that name, and returns the previous one. Writes nothing if nothing
+     * differs.
+     */
     async replace(config: GroupConfig): Promise<GroupConfig> {
       const { name } = config
       const before = await db.selectFrom('tool_groups').select(configured).where('name', '=', name).executeTakeFirst()
@@ -76,7 +83,7 @@ export function createGroups({ db, version, touch }: WriteContext) {
   }
 }
 
-/** Every group in order of name; those of `known` whose revision is the same are not read again. */
+/** Returns all groups ordered by name; groups in `known` with an unchanged revision are not read again. */
 export async function readGroups(db: Db, known: readonly StoredGroup[] = []): Promise<StoredGroup[]> {
   const groups = new Map(known.map((group) => [group.name, group]))
   const heads = await db.selectFrom('tool_groups').select(['name', 'revision']).execute()

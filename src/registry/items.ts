@@ -4,13 +4,16 @@ import { findServer, touched, type WriteContext } from './context.ts'
 import type { ItemKind, OfferedItem } from './model.ts'
 import type { Db } from './tables.ts'
 
-/** One item of a server: own name of a tool or prompt, `uri` of a resource, `uriTemplate` of a template. */
+/**
+ * Item of a server, identified by its kind and its name in the upstream: a tool's or prompt's name, a resource's `uri`,
+ * a template's `uriTemplate`
+ */
 export interface ItemRef {
   readonly kind: ItemKind
   readonly name: string
 }
 
-/** How an offer differs from what is stored, in the upstream's order; `unchanged` also says that no item has moved. */
+/** Difference between listed and stored items, in the upstream's order; `unchanged` is false if items only moved */
 export interface Difference {
   readonly added: readonly ItemRef[]
   readonly removed: readonly ItemRef[]
@@ -18,10 +21,10 @@ export interface Difference {
   readonly unchanged: boolean
 }
 
-/** By kind and name; what an audit row tells of definitions. */
+/** Definition hashes by kind and name, for audit rows */
 export type Fingerprints = Readonly<Record<string, string>>
 
-/** A difference with the fingerprints of what differs. */
+/** Difference with the definition hashes of the differing items */
 export interface StoredDifference extends Difference {
   readonly before: Fingerprints
   readonly after: Fingerprints
@@ -35,8 +38,8 @@ interface Placed extends OfferedItem {
 type Known = Awaited<ReturnType<typeof readKnown>>[number]
 
 /**
- * Makes a server's stored items those of the offer. Items that stay keep their switch, as does a disabled one that goes; of
- * one that comes back it is known what it was.
+ * Synchronises a server's stored items with the listed ones. Remaining items keep their enabled flag, and so does a
+ * disabled item that disappears; the definition of a disappeared item is kept in case it returns.
  */
 export async function storeItems(db: Db, serverId: string, offered: readonly OfferedItem[]): Promise<StoredDifference> {
   const known = new Map((await readKnown(db, serverId)).map((item) => [keyOf(item), item]))
@@ -62,7 +65,7 @@ export async function storeItems(db: Db, serverId: string, offered: readonly Off
   }
 }
 
-/** Of everything that a server offers at present. */
+/** Returns the definition hashes of all currently listed items. */
 export async function readFingerprints(db: Db, serverId: string): Promise<Fingerprints> {
   return fingerprints((await readKnown(db, serverId)).filter(({ position }) => position !== null))
 }
@@ -70,12 +73,13 @@ export async function readFingerprints(db: Db, serverId: string): Promise<Finger
 const fingerprints = (items: readonly (ItemRef & { fingerprint: string })[]): Fingerprints =>
   Object.fromEntries(items.map((item) => [keyOf(item), item.fingerprint]))
 
-/** What a write may do to the items of a server. */
+/** Creates the repository of a server's items for a write. */
 export function createItems({ db, version, touch }: WriteContext) {
   return {
     /**
-     * Switches the named items, or all of a kind (null). Returns own names of those that the server offers at present,
-     * in the upstream's order, whether or not their switch differed. 404 AppError for an unknown server.
+     * Enables or disables the named items, or all of a kind (null). Returns the upstream's names of those currently
+     * listed, in the upstream's order, including items whose flag did not change. Throws a 404 AppError for an unknown
+     * server.
      */
     async setEnabled(serverName: string, kind: ItemKind, names: string[] | null, enabled: boolean): Promise<string[]> {
       const { id } = await findServer(db, serverName)
@@ -90,7 +94,7 @@ export function createItems({ db, version, touch }: WriteContext) {
       return affected.map((item) => item.name)
     },
 
-    /** What the server says of this item now is what somebody has looked at. 404 AppError for an unknown server. */
+    /** Marks the item's current definition as accepted. Throws a 404 AppError for an unknown server. */
     async accept(serverName: string, { kind, name }: ItemRef): Promise<void> {
       const { id } = await findServer(db, serverName)
       const accepted = await db
@@ -113,7 +117,7 @@ const states = (kind: ItemKind, names: readonly string[], enabled: boolean) => (
   [`${kind}s_enabled`]: Object.fromEntries(names.map((name) => [name, enabled]))
 })
 
-/** Names of the enabled items that a server offers, in the upstream's order. */
+/** Returns the names of a server's enabled and listed items, in the upstream's order. */
 export async function enabledNames(db: Db, serverId: string, kind: ItemKind): Promise<string[]> {
   const rows = await db
     .selectFrom('items')
@@ -144,7 +148,7 @@ async function setSwitches(db: Db, serverId: string, kind: ItemKind, names: stri
     where server_id = ${serverId} and kind = ${kind} and name = any(${names}::text[])`.execute(db)
 }
 
-/** Enabling everything ends the remembered choices about items that are away. */
+/** Enables unlisted items too, when all items of a kind are enabled. */
 async function enableAbsent(db: Db, serverId: string, kind: ItemKind): Promise<bigint> {
   const { numUpdatedRows } = await db
     .updateTable('items')
@@ -166,7 +170,7 @@ const readKnown = (db: Db, serverId: string) =>
     .orderBy('position')
     .execute()
 
-/** Positions count per kind. Of two items of one kind and name the first counts. */
+/** Assigns positions, counted per kind. Of items with the same kind and name, the first is used. */
 function place(offered: readonly OfferedItem[]): Map<string, Placed> {
   const placed = new Map<string, Placed>()
   const counts = new Map<ItemKind, number>()
@@ -186,10 +190,13 @@ const isMoved = (known: Known | undefined, item: Placed) =>
   known !== undefined && known.position !== null && known.position !== item.position && !isAltered(known, item)
 const refs = (items: readonly ItemRef[]): ItemRef[] => items.map(({ kind, name }) => ({ kind, name }))
 
-/** Enabled items of a server that are away: more are forgotten, the longest gone first. */
+/** Maximum number of enabled, unlisted items kept per server; beyond it, the earliest to disappear are deleted */
 const MAX_ABSENT = 1_000
 
-/** They stay as what they were: one that comes back under other words must not pass for the one that was accepted. */
+/**
+ * Marks items as unlisted but keeps their definitions: an item that returns with another definition must not pass for
+ * the accepted one.
+ */
 async function retire(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
   if (items.length === 0) return
   const gone = sql`unnest(${items.map((item) => item.kind)}::text[], ${items.map((item) => item.name)}::text[]) as gone (kind, name)`
@@ -202,7 +209,7 @@ async function retire(db: Db, serverId: string, items: readonly ItemRef[]): Prom
     where items.server_id = ${serverId} and items.kind = old.kind and items.name = old.name`.execute(db)
 }
 
-/** One array a column: a statement takes at most 65,535 parameters. */
+/** Inserts or updates items, passing one array per column because a statement takes at most 65,535 parameters. */
 async function upsert(db: Db, serverId: string, items: readonly Placed[]): Promise<void> {
   if (items.length === 0) return
   await sql`

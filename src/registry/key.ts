@@ -6,14 +6,14 @@ import { StartRefusal } from './refusal.ts'
 const KEY_BYTES = 32
 
 export interface KeyOptions {
-  /** The configured key, 32 bytes. */
+  /** Configured key, 32 bytes */
   readonly encryptionKey?: Buffer | undefined
   readonly dataDir: string
-  /** Whether the database was used before: then its key exists somewhere, and a new one would not open it. */
+  /** True if the database was used before: its key then exists, and a new one could not open it */
   readonly inUse: boolean
 }
 
-/** The master key: the configured one, or that of the key file, which is created beside a store that is still empty. */
+/** Returns the master key: the configured one, or that of the key file, which is created if the database is new. */
 export async function loadKey({ encryptionKey, dataDir, inUse }: KeyOptions): Promise<Buffer> {
   if (encryptionKey) return checked(encryptionKey, 'the encryption key')
   const path = join(dataDir, 'encryption.key')
@@ -31,7 +31,7 @@ export async function loadKey({ encryptionKey, dataDir, inUse }: KeyOptions): Pr
   return checked(Buffer.from(text.trim(), 'base64'), `the encryption key file ${path}`)
 }
 
-/** A key for one purpose; knowing it reveals neither the root nor those of other labels. 32 bytes. */
+/** Derives a 32-byte key for one purpose, which reveals neither the root nor keys for other labels. */
 export const deriveKey = (root: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', root, Buffer.alloc(0), label, KEY_BYTES))
 

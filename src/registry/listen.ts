@@ -1,9 +1,9 @@
 import type pg from 'pg'
 
-/** NOTIFY channel; the payload is the new version. */
+/** NOTIFY channel of changes; the payload is the new version */
 export const CHANNEL = 'registry'
 
-/** NOTIFY channel for the ends of sessions; the payload is the mark of one. */
+/** NOTIFY channel of ended sessions; the payload is the mark and principal of one */
 export const ANNOUNCEMENTS = 'announcements'
 
 const FIRST_WAIT_MS = 20
@@ -11,20 +11,23 @@ const LONGEST_WAIT_MS = 2_000
 
 export interface ListenOptions {
   readonly connect: () => pg.Client
-  /** At each notice, with the version; after each (re)connect without: nobody knows what was missed in between. */
+  /**
+   * Called for each notification with the version, and after each (re)connect without one, because notifications may
+   * have been missed
+   */
   readonly onChange: (version?: string) => void
   readonly onAnnouncement: (text: string) => void
-  /** Told once per outage. */
+  /** Called once per outage */
   readonly onError: (error: unknown) => void
 }
 
 export interface Listening {
-  /** Resolves when it is heard, or cannot be for now. */
+  /** Resolves once LISTEN is active, or the first attempt has failed */
   readonly begun: Promise<void>
   stop(): void
 }
 
-/** Holds a LISTEN connection and makes it anew whenever it is lost. */
+/** Keeps a LISTEN connection open, and reconnects whenever it is lost. */
 export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): Listening {
   let stopped = false
   let begin: () => void
@@ -78,7 +81,10 @@ const lossOf = (client: pg.Client) =>
     client.on('end', () => resolve(new Error('the connection that listens for changes has ended')))
   })
 
-/** Not waited for: a frozen database would not answer, and an unref'd socket holds no process. */
+/**
+ * Closes a client without waiting: a hung database would not answer, and an unref'd socket does not keep the process
+ * alive.
+ */
 function leave(client: pg.Client & { unref?: () => void }): void {
   client.unref?.()
   void client.end().catch(() => {})

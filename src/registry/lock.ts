@@ -7,7 +7,10 @@ import { StartRefusal } from './refusal.ts'
 
 const BEAT_MS = 2_000
 const SILENCE_MS = 15_000
-/** For a process of this machine that does not beat: after `kill -9` the kernel takes some time to end it. */
+/**
+ * Time for a process of this machine that has stopped updating the lock to exit: after `kill -9` the kernel takes some
+ * time to end it
+ */
 const DYING_MS = 5_000
 const POLL_MS = 50
 
@@ -22,9 +25,9 @@ export interface Lock {
 }
 
 /**
- * Takes the data directory for this process: a second PGlite on it would lose rows without an error.
- * Throws StartRefusal while another process holds it, which takes as long as it takes to see it beat.
- * `onLost`: somebody else took it over; stop writing at once.
+ * Locks the data directory for this process: a second PGlite on it would lose rows without an error. Throws
+ * StartRefusal if another process holds the lock, after waiting for its next heartbeat. Calls `onLost` if another
+ * process takes the lock; all writes must then stop at once.
  */
 export async function takeLock(dataDir: string, onLost: () => void): Promise<Lock> {
   const path = join(dataDir, 'lock')
@@ -67,14 +70,14 @@ async function readOwner(path: string): Promise<Owner | undefined> {
     const owner = JSON.parse(text) as Owner | null
     if (typeof owner?.nonce === 'string') return owner
   } catch {
-    // Falls through: lock files are created whole, so this is none of ours and nobody beats for it.
+    // Falls through: lock files are created whole, so the gateway did not write this one and no process updates it.
   }
   return { nonce: '', pid: 0, host: 'an unknown host' }
 }
 
 /**
- * Waits for an owner on this machine that may be ending. `held` once it has beaten meanwhile, or lives on without;
- * `changed` where the lock is no longer its.
+ * Waits for an owner on this machine that may be exiting. Returns `held` once it updates the lock or if it stays alive,
+ * and `changed` if the lock has another owner or is gone.
  */
 async function outcomeOf(path: string, owner: Owner): Promise<'stale' | 'held' | 'changed'> {
   const mayBeEnding = owner.host === hostname() && owner.pid !== process.pid
@@ -91,25 +94,31 @@ async function outcomeOf(path: string, owner: Owner): Promise<'stale' | 'held' |
 async function isStale(path: string, owner: Owner): Promise<boolean> {
   const beat = await lastBeat(path)
   if (owner.host !== hostname()) return Date.now() - beat > SILENCE_MS
-  // After a restart of the machine or of a container the pid may be another process's: one that is younger than the beat.
+  // After a restart of the machine or container, the pid may belong to another process, which started after the last
+  // heartbeat.
   return !(await isAlive(owner.pid)) || beat < (await startOf(owner.pid))
 }
 
-/** Ticks of /proc/<pid>/stat in a second, the same on every platform of Linux that Node.js runs on. */
+/** Clock ticks per second in /proc/<pid>/stat, the same on every Linux platform that Node.js supports */
 const TICKS = 100
-/** The machine's own start is told in whole seconds. */
+/** Margin, since the boot time is given in whole seconds */
 const START_ERROR_MS = 2_000
 
 const STATE_FIELD = 0
 const START_FIELD = 19
 
-/** Fields of /proc/<pid>/stat from the third on: the second is a name in parentheses that may hold anything. */
+/**
+ * Returns the fields of /proc/<pid>/stat from the third on; the second is a name in parentheses that may contain
+ * anything.
+ */
 async function statOf(pid: number): Promise<string[]> {
   const text = await readFile(`/proc/${pid}/stat`, 'latin1')
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** When a process has started at the earliest, in milliseconds since 1970; 0 where the system does not tell. */
+/**
+ * Returns the earliest possible start of a process, in milliseconds since 1970; 0 if the system does not provide it.
+ */
 async function startOf(pid: number): Promise<number> {
   if (pid === process.pid) return Date.now() - process.uptime() * 1000
   if (process.platform !== 'linux') return 0
@@ -133,7 +142,7 @@ async function lastBeat(path: string): Promise<number> {
   }
 }
 
-/** A zombie has ended; its parent has not asked how yet. */
+/** Returns true if the process is running. A zombie has ended, but its parent has not collected its exit status yet. */
 async function isAlive(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0)
@@ -144,12 +153,15 @@ async function isAlive(pid: number): Promise<boolean> {
   try {
     return !/^[ZX]/i.test((await statOf(pid))[STATE_FIELD] ?? '')
   } catch {
-    // hidden (hidepid), or gone since: the next look tells
+    // Hidden (hidepid) or just gone; the next check will tell.
     return true
   }
 }
 
-/** Removes a stale lock. Of two that try, the later one may move the first one's new lock: it is put back. */
+/**
+ * Removes a stale lock. If two processes try, the later one may move the first one's new lock; that lock is then
+ * restored.
+ */
 async function setAside(path: string, stale: Owner): Promise<void> {
   const aside = `${path}.${randomUUID()}`
   try {

@@ -4,11 +4,14 @@ import { StartRefusal } from './refusal.ts'
 import { isMissingTable, translating } from './failures.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
-/** Applies what is missing and returns its names; of several processes that start at once one applies it. */
+/** Applies pending migrations and returns their names; if several processes start at once, only one applies them. */
 export const migrateToLatest = async (store: Pick<Store, 'db' | 'maintain'>): Promise<string[]> =>
   (await isLatest(store)) ? [] : run(store, (migrator) => migrator.migrateToLatest())
 
-/** Whether there is nothing to apply and nothing amiss; Kysely takes ten queries and a lock to find that out. */
+/**
+ * Returns true if no migration is pending and the history matches; Kysely needs ten queries and a lock to find that
+ * out.
+ */
 async function isLatest({ db }: Pick<Store, 'db'>): Promise<boolean> {
   try {
     const { rows } = await sql<{ name: string }>`select name from kysely_migration order by timestamp, name`.execute(db)
@@ -19,7 +22,7 @@ async function isLatest({ db }: Pick<Store, 'db'>): Promise<boolean> {
   }
 }
 
-/** The same for a database that nobody serves from yet. */
+/** Opens the database, applies pending migrations, returns their names and closes it. */
 export async function migrateDatabase(options: StoreOptions): Promise<string[]> {
   const store = await openStore(options)
   try {
@@ -29,7 +32,7 @@ export async function migrateDatabase(options: StoreOptions): Promise<string[]> 
   }
 }
 
-/** Takes the last migration back; returns its name, or nothing when there is none. */
+/** Reverts the last migration and returns its name, or nothing if there is none. */
 export const migrateDown = (store: Pick<Store, 'maintain'>): Promise<string[]> =>
   run(store, (migrator) => migrator.migrateDown())
 
@@ -40,7 +43,7 @@ async function run(store: Pick<Store, 'maintain'>, step: (migrator: Migrator) =>
   return results.map((result) => result.migrationName)
 }
 
-/** Kysely calls a database that is ahead of this program corrupted. */
+/** Replaces Kysely's "corrupted migrations" error for a database newer than this program. */
 function explain(error: unknown): unknown {
   if (!(error instanceof Error) || !error.message.startsWith('corrupted migrations')) return error
   return new StartRefusal('the database was written by a newer version: start that version', { cause: error })

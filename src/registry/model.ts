@@ -1,4 +1,4 @@
-/** The registry's shapes: what is stored, and what the gateway is handed to serve from. */
+/** Types of stored records and of the registry state that the gateway serves from. */
 
 import type { LeftOutItem } from '../schemas/left-out.ts'
 
@@ -7,20 +7,20 @@ export type SessionMode = 'stateless' | 'stateful'
 export type ItemKind = 'tool' | 'prompt' | 'resource' | 'template'
 
 /**
- * Parts of a server's configuration that are sealed at rest (security-model.md#secrets-at-rest). Opened only where they
- * are used.
+ * Secrets of a server's configuration, encrypted at rest (security-model.md#secrets-at-rest) and decrypted only at the
+ * point of use
  */
 export interface ServerSecrets {
   readonly bearer_token?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
   readonly oauth_client_secret?: string
-  /** Whole, where a part of it is secret: the settings then have it masked. */
+  /** Complete URL or arguments, present if they contain a secret; `ServerSettings` then holds the masked form */
   readonly url?: string
   readonly args?: readonly string[]
 }
 
-/** Parts of a server's configuration that are stored readable; of `url` and `args` without what is secret in them. */
+/** Readable part of a server's configuration; secrets in `url` and `args` are masked */
 export interface ServerSettings {
   readonly url?: string
   readonly command?: string
@@ -28,19 +28,19 @@ export interface ServerSettings {
   readonly oauth_redirect_uri?: string
   readonly oauth_client_id?: string
   readonly oauth_scopes?: readonly string[]
-  /** The only authorization server that may be signed in at. */
+  /** The only authorization server accepted for sign-in */
   readonly oauth_issuer?: string
-  /** An authorization server that announces no PKCE is taken to check S256. */
+  /** Assume that an authorization server which does not advertise PKCE supports S256 */
   readonly oauth_assume_pkce?: boolean
 }
 
-/** What decides which program is started, or which address is contacted with what. */
+/** Launch configuration: the program to start, or the address to contact and the credentials to send */
 export interface Launch
   extends Pick<ServerSettings, 'url' | 'command' | 'args'>, Pick<ServerSecrets, 'bearer_token' | 'headers' | 'env'> {
   readonly transport: Transport
 }
 
-/** A validated registration (http-contract.md#registration-input), defaults filled in. */
+/** Validated registration input with defaults applied (http-contract.md#registration-input) */
 export interface ServerConfig extends ServerSettings, ServerSecrets {
   readonly name: string
   readonly transport: Transport
@@ -48,52 +48,58 @@ export interface ServerConfig extends ServerSettings, ServerSecrets {
   readonly session_mode: SessionMode
 }
 
-/** What an upstream was found to speak (mcp-proxy.md#upstream-negotiation); stored with the server. */
+/**
+ * Protocol revisions and capabilities negotiated with an upstream (mcp-proxy.md#upstream-negotiation); stored with the
+ * server
+ */
 export interface Verdict {
-  /** Modern revision in use (2026-07-28), null where the upstream has none. */
+  /** Stateless revision in use (2026-07-28), null if the upstream does not support one */
   readonly modern: string | null
-  /** Legacy revision that `initialize` agreed on, null where the upstream has none. */
+  /** Revision agreed in `initialize`, null if the upstream does not support the session protocol */
   readonly legacy: string | null
-  /** Whether the legacy wire issues an `Mcp-Session-Id` (always true for stdio and SSE: a connection is a session). */
+  /**
+   * True if the session protocol issues an `Mcp-Session-Id`; always true for stdio and SSE, where a connection is a
+   * session
+   */
   readonly hasSessions: boolean
-  /** `capabilities` of the wire that the lists are read over, as the upstream sent them. */
+  /** `capabilities` as sent by the upstream over the protocol that the lists are read with */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly serverInfo: Readonly<Record<string, unknown>> | null
   readonly instructions: string | null
-  /** ISO time of the check. */
+  /** ISO time of the negotiation */
   readonly checkedAt: string
-  /** After so many milliseconds its lists are outdated, by its own words at the check; absent where it said nothing. */
+  /** Lifetime of the lists in milliseconds, as stated by the upstream; absent if it stated none */
   readonly listTtlMs?: number
 }
 
-/** One tool, prompt, resource or template as an upstream lists it. */
+/** Tool, prompt, resource or resource template as listed by an upstream */
 export interface OfferedItem {
   readonly kind: ItemKind
-  /** Own name of the tool or prompt, `uri` of the resource, `uriTemplate` of the template; unique per kind. */
+  /** Upstream's name of the tool or prompt, `uri` of the resource, or `uriTemplate` of the template; unique per kind */
   readonly name: string
-  /** JSON text of the definition exactly as the upstream sent it. */
+  /** JSON text of the definition, exactly as the upstream sent it */
   readonly definition: string
 }
 
-/** Listed items that are not served: the first of them, within bounds, and how many there are besides. */
+/** Listed items that cannot be served: the first ones, up to a limit, and the number of the rest */
 export interface LeftOut {
   readonly items: readonly LeftOutItem[]
   readonly more: number
 }
 
-/** What contacting an upstream yields: stored together with its server in one transaction. Order is the upstream's. */
+/** Result of contacting an upstream, stored with its server in one transaction; items are in the upstream's order */
 export interface Offer {
   readonly verdict: Verdict
   readonly items: readonly OfferedItem[]
-  /** Absent where everything that is listed can be stored. */
+  /** Absent if every listed item can be stored */
   readonly leftOut?: LeftOut | undefined
-  /** Not stored. Absent where nobody measured. */
+  /** Durations for diagnostics, not stored; absent if not measured */
   readonly took?: ReadingTimes
 }
 
-/** What the parts of contacting an upstream took, in milliseconds. */
+/** Durations of the steps of contacting an upstream, in milliseconds */
 export interface ReadingTimes {
-  /** A process was started, or an event stream opened; absent where there is neither. */
+  /** Starting the process or opening the event stream; absent for transports that do neither */
   readonly start?: number
   readonly initialize: number
   readonly lists: number
@@ -101,15 +107,15 @@ export interface ReadingTimes {
 
 export interface StoredItem extends OfferedItem {
   readonly enabled: boolean
-  /** SHA-256 of the definition, hexadecimal. */
+  /** SHA-256 of the definition, hexadecimal */
   readonly fingerprint: string
-  /** ISO time of the last change of the definition. */
+  /** ISO time of the last change of the definition */
   readonly changedAt: string
-  /** The definition that somebody has looked at, where the present one differs from it; else null. */
+  /** Last definition accepted by an administrator if it differs from the current one, else null */
   readonly accepted: string | null
 }
 
-/** A server with everything it offers. Immutable: a replica reuses the same object until the revision differs. */
+/** Server with all its items. Immutable: a replica keeps the same object until the revision changes. */
 export interface StoredServer {
   readonly id: string
   readonly name: string
@@ -117,51 +123,54 @@ export interface StoredServer {
   readonly description: string | null
   readonly session_mode: SessionMode
   readonly settings: ServerSettings
-  /** Sealed ServerSecrets, null where there are none. */
+  /** Encrypted ServerSecrets, null if there are none */
   readonly sealed: Uint8Array | null
   readonly enabled: boolean
-  /** Registry version of the last change, as text. */
+  /** Registry version of the last change, as text */
   readonly revision: string
   /** ISO time. */
   readonly registeredAt: string
-  /** ISO time of the last change, of what it offers too. */
+  /** ISO time of the last change of the server or of its items */
   readonly updatedAt: string
   readonly verdict: Verdict | null
-  /** The authorization server that its access token is from; null where it has none. */
+  /** Issuer of the stored access token, null if there is no token */
   readonly issuer: string | null
-  /** What the last reading of its lists left out; absent where that was nothing. */
+  /** Items that the last list refresh left out; absent if there were none */
   readonly leftOut?: LeftOut | undefined
-  /** By kind, then in the upstream's order. Items that the upstream no longer offers are not here. */
+  /** Items ordered by kind, then in the upstream's order; excludes items that the upstream no longer lists */
   readonly items: readonly StoredItem[]
 }
 
-/** A tool group as it is configured (http-contract.md#tool-groups): exact names, also of what is gone by now. */
+/**
+ * Configuration of a tool group (http-contract.md#tool-groups); its exact names may refer to tools and servers that no
+ * longer exist
+ */
 export interface GroupConfig {
   readonly name: string
   readonly description: string | null
-  /** In `<server>__<tool>` form, as are the excluded ones. */
+  /** Tools in `<server>__<tool>` form, as in `excluded_tools` */
   readonly included_tools: readonly string[]
   readonly included_servers: readonly string[]
   readonly excluded_tools: readonly string[]
-  /** `bare`: served under the upstream's own names (mcp-proxy.md#bare-names). */
+  /** `bare`: tools are served under the upstream's own names (mcp-proxy.md#bare-names) */
   readonly tool_names: 'qualified' | 'bare'
 }
 
-/** Immutable: a replica reuses the same object until the revision differs. */
+/** Immutable: a replica keeps the same object until the revision changes. */
 export interface StoredGroup extends GroupConfig {
-  /** Registry version of the last change, as text. */
+  /** Registry version of the last change, as text */
   readonly revision: string
-  /** ISO time; tells a group from an earlier one of its name. */
+  /** ISO time; distinguishes a group from an earlier one with the same name */
   readonly createdAt: string
 }
 
 interface StoredTokenHolder {
-  /** Never given again: what is bound to it is not a later principal's of the same name. */
+  /** Never reused, so that nothing bound to it applies to a later principal with the same name */
   readonly id: string
   readonly name: string
-  /** SHA-256 of the access token. */
+  /** SHA-256 of the access token */
   readonly tokenHash: Uint8Array
-  /** Registry version of the last change, as text. */
+  /** Registry version of the last change, as text */
   readonly revision: string
 }
 
@@ -169,11 +178,13 @@ export interface StoredUser extends StoredTokenHolder {
   readonly kind: 'admin' | 'user'
 }
 
-/** What an administrator says of an MCP client. */
+/** Configuration of an MCP client */
 export interface ClientConfig {
   readonly name: string
   readonly description: string | null
-  /** Names of servers, also of what is not there; `*` stands for every server (http-contract.md#clients-and-users). */
+  /**
+   * Names of allowed servers, which may no longer exist; `*` allows every server (http-contract.md#clients-and-users)
+   */
   readonly allowed_servers: readonly string[]
 }
 
@@ -181,90 +192,95 @@ export interface StoredClient extends StoredTokenHolder, ClientConfig {
   readonly kind: 'client'
 }
 
-/** Whoever has an access token in enterprise mode. Immutable: the same object until the revision differs. */
+/**
+ * Principal with an access token in enterprise mode. Immutable: a replica keeps the same object until the revision
+ * changes.
+ */
 export type StoredPrincipal = StoredUser | StoredClient
 
 /**
- * Everything that the data plane serves from, at one version of the registry. Servers and groups, users, then clients,
- * each in order of name (byte order).
+ * Snapshot of everything that the data plane serves from, at one registry version. Principals are users, then clients;
+ * servers, groups, users and clients are each sorted by name in byte order.
  */
 export interface RegistryState {
   readonly version: string
-  /** Whether enterprise mode has its first administrator. */
+  /** True once enterprise mode has its first administrator */
   readonly initialized: boolean
   readonly servers: readonly StoredServer[]
   readonly groups: readonly StoredGroup[]
   readonly principals: readonly StoredPrincipal[]
 }
 
-/** How we are known to an authorization server. */
-/** How a client proves who it is: as RFC 7591 names it, and Basic with the id in the body, too, which some servers want. */
+/**
+ * Client authentication method at the token endpoint, in the terms of RFC 7591. `client_secret_basic+client_id` also
+ * sends the client id in the body, which some servers require.
+ */
 export type ClientMethod = 'client_secret_basic' | 'client_secret_basic+client_id' | 'client_secret_post' | 'none'
 
 export interface OAuthClient {
   readonly id: string
   readonly secret?: string
   readonly method: ClientMethod
-  /** Tried once where the authorization server does not take the first. */
+  /** Method to try once if the authorization server rejects `method` */
   readonly otherMethod?: ClientMethod
 }
 
-/** Where tokens of one issuer are asked for, and as whom. Bound together, so that nothing is sent anywhere else. */
+/** Token endpoint and client of one issuer, stored together so that credentials are never sent to another endpoint */
 export interface TokenSource {
   readonly issuer: string
   readonly tokenEndpoint: string
   readonly client: OAuthClient
-  /** Resource indicator of the upstream (RFC 8707). */
+  /** Resource indicator of the upstream (RFC 8707) */
   readonly resource: string
 }
 
-/** What a token endpoint handed out. */
+/** Token endpoint response */
 export interface Grant {
   readonly access: string
   readonly refresh?: string
-  /** Seconds, null where it is not known. */
+  /** Seconds until the access token expires, null if not known */
   readonly lifetime: number | null
 }
 
-/** The same, and as whom it was asked for in the way that worked. */
+/** Token endpoint response, with the client authentication that succeeded */
 export interface Granted {
   readonly grant: Grant
   readonly source: TokenSource
 }
 
-/** The tokens of a server, sealed at rest. */
+/** Tokens of a server, encrypted at rest */
 export interface UpstreamTokens {
   readonly access: string
   readonly refresh?: string
   readonly source: TokenSource
 }
 
-/** The tokens as they are stored now. Times are by the database's clock, which all replicas share. */
+/** Tokens as currently stored. Durations are by the database's clock, which all replicas share. */
 export interface StoredTokens {
   readonly tokens: UpstreamTokens
-  /** Why they cannot be renewed any more. */
+  /** Reason why the tokens can no longer be renewed */
   readonly problem: string | null
-  /** Milliseconds, null where that is not known. */
+  /** Milliseconds, null if not known */
   readonly lifetimeMs: number | null
   readonly leftMs: number | null
 }
 
 export type OAuthSessionStatus = 'pending' | 'completing' | 'completed' | 'failed'
 
-/** What a sign-in is for, and what completing it needs. Sealed at rest. */
+/** Purpose of a sign-in and the data needed to complete it, encrypted at rest */
 export interface PendingSignIn {
   readonly config: ServerConfig
-  /** The server whose configuration is replaced; null: a new one is created. */
+  /** Server whose configuration is replaced; null if the sign-in creates one */
   readonly serverId: string | null
   readonly force: boolean
   readonly source: TokenSource
   readonly redirectUri: string
   readonly verifier: string
-  /** Whether the authorization server says that it names itself in each response (RFC 9207). */
+  /** True if the authorization server advertises the `iss` parameter in its responses (RFC 9207) */
   readonly namesIssuer: boolean
 }
 
-/** A sign-in as it stands. */
+/** Public state of a sign-in */
 export interface OAuthSession {
   readonly id: string
   readonly server: string
@@ -275,59 +291,59 @@ export interface OAuthSession {
   readonly expiresAt: string
 }
 
-/** Who acts: a principal, the gateway itself (`system`), or somebody unknown. */
+/** Actor of an audited action: a principal, the gateway itself (`system`), or an unknown caller */
 export interface Actor {
   readonly kind: 'development' | 'admin' | 'user' | 'client' | 'system' | 'anonymous'
   readonly name: string
 }
 
-/** Who does what; becomes an audit row. */
+/** Audited action and its actor */
 export interface Act {
   readonly actor: Actor
-  /** Verb with its subject, for example `server.create`. */
+  /** Subject and verb, for example `server.create` */
   readonly action: string
-  /** Name of the thing that it is done to. */
+  /** Name of the object acted on */
   readonly target: string
-  /** Where the request came from. */
+  /** Remote address of the request */
   readonly address?: string | undefined
   readonly requestId?: string | undefined
 }
 
-/** What is done by a write: its audit row is part of the same transaction. */
+/** Audited write: its audit row is part of the same transaction */
 export interface Change extends Act {
-  /** SHA-256 of the access token that it is done on the word of; a write that finds it gone is refused. */
+  /** SHA-256 of the access token that authorises the write, which fails if the token has been revoked */
   readonly tokenHash?: Uint8Array | undefined
 }
 
-/** What somebody was refused. Texts may come from outside. */
+/** Rejected request. Its texts may come from outside. */
 export interface Refusal extends Act {
-  /** Why, as the caller was told it. */
+  /** Reason as sent to the caller */
   readonly reason: string
-  /** `global`, or the name of a group. */
+  /** `global`, or the name of a group */
   readonly endpoint?: string | undefined
 }
 
-/** A server is about to be contacted, or its command started. */
+/** Attempt to contact a server or to start its command */
 export interface Attempt extends Omit<Act, 'action'> {
-  /** The action that asks for it. */
+  /** Action that requires the contact */
   readonly purpose: string
   readonly launch: Launch
 }
 
-/** How an attempt went. */
+/** Result of an attempt */
 export interface AttemptEnd {
   readonly outcome: Exclude<Outcome, 'begun'>
-  /** Class of the failure, for example `unreachable`. */
+  /** Class of the failure, for example `unreachable` */
   readonly failure?: string | null
-  /** Why, without secrets. */
+  /** Reason, without secrets */
   readonly reason?: string | null
   readonly durationMs: number
 }
 
-/** `begun`: an attempt, whose outcome has a row of its own. */
+/** `begun` marks an attempt, whose result is in a row of its own */
 export type Outcome = 'begun' | 'ok' | 'refused' | 'failed'
 
-/** One row of the audit log as REST shows it (security-model.md#audit). */
+/** Row of the audit log as served by the REST API (security-model.md#audit) */
 export interface AuditEntry {
   readonly id: string
   readonly at: string
@@ -340,35 +356,35 @@ export interface AuditEntry {
   readonly endpoint?: string
   readonly address?: string
   readonly request_id?: string
-  /** Events that this row stands for. */
+  /** Number of events that this row stands for */
   readonly count: number
-  /** Members that a change changed; `before` and `after` hold what of them is no secret. */
+  /** Names of changed members; `before` and `after` hold their values without secrets */
   readonly changed?: readonly string[]
   readonly before?: Readonly<Record<string, unknown>>
   readonly after?: Readonly<Record<string, unknown>>
-  /** Registry version that a change made. */
+  /** Registry version that the change committed */
   readonly version?: string
-  /** Of an attempt and its outcome: the action that a server is contacted for. */
+  /** Action that required contacting the server, in rows of attempts and their results */
   readonly purpose?: string
-  /** Keyed hash of the whole launch configuration. */
+  /** HMAC of the complete launch configuration */
   readonly fingerprint?: string
   readonly failure?: string
   readonly duration_ms?: number
-  /** Id of the attempt that this is the outcome of. */
+  /** Id of the attempt that this row is the result of */
   readonly attempt?: string
 }
 
-/** Which rows; texts are compared exactly, times are ISO. */
+/** Filter for the audit log; texts are compared exactly, times are ISO */
 export interface AuditQuery {
   readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly target?: string | undefined
   readonly outcome?: Outcome | undefined
-  /** First moment. */
+  /** Earliest time, inclusive */
   readonly from?: string | undefined
-  /** First moment that is too late. */
+  /** Latest time, exclusive */
   readonly to?: string | undefined
-  /** Only rows older than the one with this id. */
+  /** Only rows older than the one with this id */
   readonly before?: string | undefined
   readonly limit: number
 }

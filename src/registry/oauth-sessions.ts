@@ -9,23 +9,23 @@ import type { Db } from './tables.ts'
 
 export interface NewSession {
   readonly id: string
-  /** Comes back from the authorization server; only its hash is stored. */
+  /** `state` parameter returned by the authorization server; only its hash is stored */
   readonly state: string
   readonly lifetimeMs: number
   readonly pending: PendingSignIn
 }
 
-/** Sign-ins at authorization servers that are under way. Any replica may complete what another one began. */
+/** Pending sign-ins at authorization servers. Any replica can complete a sign-in that another one started. */
 export interface OAuthSessions {
   add(session: NewSession): Promise<OAuthSession>
   find(id: string): Promise<OAuthSession | undefined>
   findByState(state: string): Promise<OAuthSession | undefined>
-  /** What the session is for, undefined where it is not pending. Nothing but `take` changes anything. */
+  /** Returns the data of a pending sign-in without changing it, undefined if it is not pending. */
   peek(id: string): Promise<PendingSignIn | undefined>
-  /** The same, once: of several that ask, on whichever replica, one gets it. */
+  /** Returns the data of a pending sign-in once: of several callers, on any replica, only one receives it. */
   take(id: string): Promise<PendingSignIn | undefined>
   finish(id: string, status: 'completed' | 'failed', error?: string): Promise<void>
-  /** Removes those that expired so long ago. */
+  /** Deletes sign-ins that expired more than `retentionMs` ago, and the encrypted data of all expired ones. */
   sweep(retentionMs: number): Promise<void>
 }
 
@@ -115,7 +115,7 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
 
     take: (id) =>
       translating(async () => {
-        // the row lock of the inner query lets one through; its answer is the sealed part as it was
+        // The inner query's row lock lets one caller through and returns the encrypted data before it is cleared.
         const row = await db
           .updateTable('upstream_oauth_sessions')
           .from((from) =>

@@ -11,30 +11,30 @@ import { takeLock } from './lock.ts'
 import { openReopening, type Embedded } from './reopening.ts'
 
 const INT8 = 20
-/** Oids of element and array, for the types whose arrays are parameters or results: text, integer, uuid. */
+/** OIDs of element and array for the array types used in parameters and results: text, integer, uuid */
 const arrayTypes = [
   [25, 1009],
   [23, 1007],
   [2950, 2951]
 ] as const
 
-/** PostgreSQL's default of 128 MB is taken, and filled with zeros, when it starts; a registry is smaller than this. */
+/** PostgreSQL allocates and zeroes its default of 128 MB at start; a registry is smaller than 16 MB */
 const SHARED_BUFFERS = '16MB'
 
 export interface EmbeddedOptions {
-  /** Told before a store is made. */
+  /** Called before a store is created */
   readonly onCreate?: (() => void) | undefined
-  /** Told when it has stopped by itself; it is opened again. */
+  /** Called when the store has stopped by itself; it is reopened */
   readonly onStopped: (error: Error) => void
 }
 
-/** The embedded PostgreSQL of a data directory as a pool of one connection. Throws StartRefusal. */
+/** Opens the embedded PostgreSQL of a data directory as a pool of one connection. Throws StartRefusal. */
 export async function openEmbedded(
   dataDir: string,
   connectTimeoutMs: number,
   { onCreate, onStopped }: EmbeddedOptions
 ): Promise<PostgresPool> {
-  // the store makes files at any time: from here on whatever this process makes is for its user alone
+  // PostgreSQL creates files at any time: from here on, all files of this process are private to its user.
   process.umask(0o077)
   await makePrivate(dataDir)
   const lock = await takeLock(dataDir, () => {
@@ -54,7 +54,10 @@ export async function openEmbedded(
   }
 }
 
-/** A first start that is killed half-way must not leave a folder that never opens: it is made aside and then moved. */
+/**
+ * Creates the store in a temporary folder and renames it, because a first start that is killed half-way must not leave
+ * a folder that cannot be opened.
+ */
 async function createOnce(dataDir: string, onCreate?: () => void): Promise<string> {
   const folder = join(dataDir, 'postgres')
   if (!(await checkFormat(folder))) {
@@ -69,8 +72,8 @@ async function createOnce(dataDir: string, onCreate?: () => void): Promise<strin
 }
 
 /**
- * What runs once is not worth optimising: the default of newer V8 (Node 24), where that of Node 20 spends a tenth of the
- * time that opening takes on it. Slower nowhere else.
+ * Delays WASM optimisation to the default of newer V8 (Node 24), since code that runs once is not worth optimising.
+ * Saves a tenth of the opening time on Node 20, and nothing gets slower.
  */
 const optimiseLater = () => setFlagsFromString('--wasm-tiering-budget=13000000')
 
@@ -89,18 +92,20 @@ async function open(folder: string): Promise<PGlite> {
   }
   const startParams = [...PGlite.defaultStartParams, '-c', `shared_buffers=${SHARED_BUFFERS}`]
   const pglite = new PGlite({ fs: privateFiles(new NodeFS(folder)), parsers, serializers, startParams })
-  // it would ask the database for all types of arrays: a quarter of the time that opening takes
+  // Would query all array types: a quarter of the opening time
   pglite._initArrayTypes = async () => {}
   await pglite.waitReady
   return pglite
 }
 
-/** As much of Emscripten's `NODEFS` as is changed here. */
+/** Part of Emscripten's `NODEFS` that is patched */
 interface NodeFiles {
   readonly NODEFS: Record<'node_ops' | 'stream_ops', { setattr(node: unknown, attributes: { mode?: number }): void }>
 }
 
-/** PGlite sets the permissions of files that it makes (0666 and 0644, whatever the umask): group and others get none. */
+/**
+ * Removes the permissions of group and others from all files that PGlite creates (0666 and 0644, whatever the umask).
+ */
 function privateFiles(files: NodeFS): NodeFS {
   const init = files.init.bind(files)
   files.init = async (pglite, options) => {
@@ -141,7 +146,10 @@ function poolOfOne(embedded: Embedded, connectTimeoutMs: number, close: () => Pr
   }
 }
 
-/** First come, first served; gives up after the limit, because a query outside its own transaction waits for itself. */
+/**
+ * Hands out the connection in order of request. Gives up after the limit, because a query outside its own transaction
+ * would wait for itself.
+ */
 function createTurns(limitMs: number) {
   const waiting: (() => void)[] = []
   let taken = false

@@ -5,19 +5,19 @@ import { isConnectionLoss, refuseUnstorable } from './failures.ts'
 
 export interface PoolOptions {
   readonly connectTimeoutMs: number
-  /** Limit of one statement; 0: none. */
+  /** Timeout of one statement; 0: none */
   readonly queryTimeoutMs: number
   readonly max: number
-  /** A transaction-mode pooler refuses session settings at connect. */
+  /** True if session settings may be sent at connect, which a transaction-mode pooler rejects */
   readonly sessionLimits: boolean
   readonly onIdleError: (error: Error) => void
 }
 
-/** Connections of a pool. */
+/** Connection counts of a pool */
 export interface PoolStats {
   readonly size: number
   readonly idle: number
-  /** Those who wait for a connection. */
+  /** Callers waiting for a connection */
   readonly waiting: number
 }
 
@@ -25,7 +25,7 @@ export interface CountedPool extends PostgresPool {
   stats(): PoolStats
 }
 
-/** A `pg.Pool` for Kysely that never hands out a connection again which failed or still has a transaction open. */
+/** Opens a `pg.Pool` for Kysely that never reuses a connection which failed or still has an open transaction. */
 export async function openPool(url: string, options: PoolOptions): Promise<CountedPool> {
   const { default: driver } = await import('pg')
   const pool = new driver.Pool({
@@ -48,7 +48,7 @@ export async function openPool(url: string, options: PoolOptions): Promise<Count
   }
 }
 
-/** Makes clients for LISTEN, past the pool and any pooler. */
+/** Returns a function that creates clients for LISTEN, bypassing the pool and any pooler. */
 export async function listenerFactory(url: string, connectTimeoutMs: number): Promise<() => pg.Client> {
   const { default: driver } = await import('pg')
   return () =>
@@ -63,14 +63,14 @@ export async function listenerFactory(url: string, connectTimeoutMs: number): Pr
 
 function guarded(client: pg.PoolClient): PostgresPoolClient {
   let broken: Error | undefined
-  // Between two statements of a transaction nobody else listens: without this a database restart ends the process.
+  // Between two statements of a transaction nothing else handles errors, and a database restart would end the process.
   const onError = (error: Error) => {
     broken ??= error
   }
   client.on('error', onError)
 
   const query = async (text: string, parameters: readonly unknown[]) => {
-    // A statement on a frozen connection has waited its time-out once; the roll-back behind it need not wait again.
+    // A statement on a hung connection has already waited for its timeout; the rollback must not wait again.
     if (broken) throw broken
     refuseUnstorable(parameters)
     try {

@@ -7,10 +7,10 @@ import { isUniqueViolation } from './failures.ts'
 import type { ClientConfig, StoredClient, StoredPrincipal, StoredUser } from './model.ts'
 import type { Db } from './tables.ts'
 
-/** Principals that are read by one statement: no select is without bound. */
+/** Principals read by one statement, so that no query is unbounded */
 const CHUNK = 1_000
 
-/** Name of the administrator that initialising makes. */
+/** Name of the administrator created by initialisation */
 export const FIRST_ADMIN = 'admin'
 
 export interface UserConfig {
@@ -18,7 +18,7 @@ export interface UserConfig {
   readonly role: 'admin' | 'user'
 }
 
-/** What of a client is to differ; absent members stay. */
+/** Changes to a client; absent members stay as they are */
 export interface ClientChange extends Partial<Omit<ClientConfig, 'name'>> {
   readonly tokenHash?: Uint8Array | undefined
 }
@@ -32,7 +32,10 @@ const fromRow = ({ description, allowed_servers }: ClientRow): Omit<ClientConfig
   allowed_servers: JSON.parse(allowed_servers) as string[]
 })
 
-/** What a write may do to users and clients. Constraints decide what is taken: after a 409 the transaction is lost. */
+/**
+ * Creates the repository of users and clients for a write. Uniqueness is enforced by constraints: a 409 aborts the
+ * transaction.
+ */
 export function createPrincipals({ db, version, touch }: WriteContext) {
   const addToken = async (hash: Uint8Array, owner: { user_id: string } | { client_id: string }): Promise<void> => {
     try {
@@ -60,7 +63,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
   return {
     createUser,
 
-    /** Makes the first administrator; of several that try exactly one does, the others get a 409 AppError. */
+    /** Creates the first administrator. Of several concurrent calls one succeeds, the others throw a 409 AppError. */
     async initialize(tokenHash: Uint8Array): Promise<void> {
       const { numUpdatedRows } = await db
         .updateTable('gateway')
@@ -71,7 +74,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
       await createUser({ name: FIRST_ADMIN, role: 'admin' }, tokenHash)
     },
 
-    /** The token in place of the one before; the role stays and is returned. 404. */
+    /** Replaces a user's token, keeps the role and returns it. Throws a 404 AppError. */
     async rotateUser(name: string, tokenHash: Uint8Array): Promise<UserConfig['role']> {
       const user = await db
         .updateTable('users')
@@ -90,7 +93,9 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
       return user.role
     },
 
-    /** 404; 409 for the last administrator: nobody could make another one. */
+    /**
+     * Removes a user. Throws a 404 AppError, and a 409 for the last administrator, since nobody could create another.
+     */
     async removeUser(name: string): Promise<void> {
       const removed = await db.deleteFrom('users').where('name', '=', name).returning('role').executeTakeFirst()
       if (!removed) throw notFound('user', name)
@@ -110,7 +115,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
       touch({ after: { description, allowed_servers, ...shownToken(tokenHash) } })
     },
 
-    /** Nothing is written when nothing differs. 404. */
+    /** Updates a client and returns its configuration. Writes nothing if nothing differs. Throws a 404 AppError. */
     async changeClient(name: string, { tokenHash, ...changes }: ClientChange): Promise<ClientConfig> {
       const found = await db
         .selectFrom('clients')
@@ -151,7 +156,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
   }
 }
 
-/** Work for a write may take its time, while the token that it was asked for with is revoked. 401. */
+/** Throws a 401 AppError if the caller's token has been revoked while the write was being prepared. */
 export async function requireToken(db: Db, hash: Uint8Array): Promise<void> {
   const found = await db.selectFrom('access_tokens').select('user_id').where('hash', '=', hash).executeTakeFirst()
   if (!found?.user_id) throw unauthorized('the access token is not valid any more')
@@ -162,7 +167,9 @@ async function refuseWithoutAdmin(db: Db): Promise<void> {
   if (!other) throw new AppError(409, 'the last administrator cannot be removed')
 }
 
-/** Users, then clients, each in order of name; those of `known` whose revision is the same are not read again. */
+/**
+ * Returns users, then clients, each ordered by name; those in `known` with an unchanged revision are not read again.
+ */
 export async function readPrincipals(db: Db, known: readonly StoredPrincipal[] = []): Promise<StoredPrincipal[]> {
   const heads = await db
     .selectFrom('users')

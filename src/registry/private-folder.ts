@@ -12,18 +12,19 @@ import {
 import { join } from 'node:path'
 import { StartRefusal } from './refusal.ts'
 
-/** Bits of group and others. */
+/** Permission bits of group and others */
 const OPEN_BITS = 0o077
-/** Entries of a data directory that the gateway makes, with the drafts beside them. Anything else there is left alone. */
+/** Entries of a data directory created by the gateway, including their temporary files; others are left alone */
 const OWN_ENTRY = /^(postgres|encryption\.key|lock)(\.|$)/
 
 /**
- * Takes the permissions of group and others from a data directory and from the store, key and lock in it, as PostgreSQL asks
- * of its own. Throws StartRefusal for what belongs to another user, for symbolic links, and where permissions are not kept.
+ * Removes the permissions of group and others from a data directory and from the store, key and lock in it, as
+ * PostgreSQL requires for its own. Throws StartRefusal for files of another user, for symbolic links, and if the file
+ * system ignores permissions.
  */
 export function closeToOthers(dataDir: string): void {
   const user = process.getuid?.()
-  // Windows has no such permissions
+  // Windows has no such permissions.
   if (user === undefined) return
   const refuse = (path: string, reason: string) =>
     new StartRefusal(`the data directory ${dataDir} cannot be used: ${path} ${reason}`)
@@ -34,7 +35,10 @@ export function closeToOthers(dataDir: string): void {
 
 type Refuse = (path: string, reason: string) => StartRefusal
 
-/** Folders before what is in them: once closed, nobody else can put another file or a link in their place. */
+/**
+ * Restricts a folder before its contents: once it is private, no other user can replace an entry by another file or
+ * link.
+ */
 function closeEntry(path: string, user: number, refuse: Refuse): void {
   const { mode, uid, ...kind } = statsOf(path)
   if (kind.isLink) throw refuse(path, 'is a symbolic link: put what it leads to in its place')
@@ -73,7 +77,7 @@ function requireOwner(path: string, uid: number, user: number, refuse: Refuse): 
   throw refuse(path, `belongs to user ${uid} and the gateway runs as user ${user}: ${how}`)
 }
 
-/** Some file systems (FAT, network shares) accept a change of permissions and do nothing. */
+/** Checks the result, because some file systems (FAT, network shares) accept a change of permissions and ignore it. */
 function requireClosed(path: string, mode: number, refuse: Refuse): void {
   if ((mode & OPEN_BITS) === 0) return
   throw refuse(path, 'stays open to other users: its file system keeps no permissions')

@@ -1,4 +1,7 @@
-/** A reason not to start that the operator has to settle; the process prints the message and ends with `exitCode`. */
+/**
+ * Problem that the operator must resolve before the gateway can start; the process prints the message and exits with
+ * `exitCode`.
+ */
 export class StartRefusal extends Error {
   readonly exitCode = 2
 

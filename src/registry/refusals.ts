@@ -6,38 +6,41 @@ import type { Act, Actor, Outcome, Refusal } from './model.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
 
 const BATCH = 500
-/** Rows a minute of one unknown caller's address, and of all of them. */
+/** Rows per minute for one address of unauthenticated callers, and for all of them */
 const ANONYMOUS = { perKey: 60, inAll: 600 }
-/** Rows a minute of one principal, and of all of them: never shared with those of unknown callers. */
+/** Rows per minute for one principal, and for all of them; separate from the limits of unauthenticated callers */
 const KNOWN = { perKey: 60, inAll: 3_000 }
-/** Rows that may wait while the database is away, for unknown callers: the rest of the queue is for principals. */
+/**
+ * Rows of unauthenticated callers that may wait while the database is unreachable; the rest of the queue is reserved
+ * for principals
+ */
 const MAX_WAITING_ANONYMOUS = 4_000
 
 const ourselves = { kind: 'system', name: PRODUCT } as const
 
 export interface RefusalsOptions {
-  /** Rejects with a 503 AppError while the database is not reachable. */
+  /** Rejects with a 503 AppError while the database is unreachable. */
   write(rows: readonly AuditRow[]): Promise<void>
-  /** Told once per outage, and of what can never be written. */
+  /** Called once per outage, and for rows that can never be written */
   onError(error: unknown): void
   readonly now?: () => number
 }
 
-/** Rows of the audit log that nobody waits for. */
+/** Queue of audit rows written in the background */
 export interface Refusals {
   readonly state: QueueState
   record(refusal: Refusal): void
-  /** What the gateway itself could not do; not held to the rates of addresses. */
+  /** Records a failure of the gateway itself; not rate limited. */
   fail(action: string, target: string, reason: string): void
-  /** Writes a row that could not be written at once. */
+  /** Queues a row that could not be written immediately. */
   later(row: AuditRow): void
-  /** So many rows of a log are missing. */
+  /** Records that `count` rows of a log were lost. */
   confess(action: string, count: number): void
-  /** Writes what is queued, for a bounded time. */
+  /** Writes the queued rows, for a limited time. */
   close(): Promise<void>
 }
 
-/** A principal as a key of a rate. Names hold no blank. */
+/** Rate limit key of a principal; names contain no space */
 const keyOf = ({ kind, name }: Actor) => `${kind} ${name}`
 const actorOf = (key: string): Actor => {
   const [kind, name] = key.split(' ') as [Actor['kind'], string]
@@ -48,7 +51,7 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
   const clock = now ? { now } : {}
   const anonymous = createRates({ ...ANONYMOUS, ...clock })
   const known = createRates({ ...KNOWN, ...clock })
-  /** Refusals of unknown callers for whom the queue had no place. */
+  /** Rejected requests of unauthenticated callers that did not fit into the queue */
   let unwritten = 0
   let isClosed = false
   let minuteTimer: NodeJS.Timeout | undefined
@@ -78,7 +81,7 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
     for (const { key, count } of known.settle()) summarise(count, key === undefined ? ourselves : actorOf(key))
   }
 
-  /** Whether a refusal gets a row of its own; one that does not is counted. */
+  /** Returns true if a rejected request gets its own row; otherwise counts it. */
   const admits = ({ actor, address = '' }: Act) => {
     if (actor.kind !== 'anonymous') return known.admits(keyOf(actor))
     if (queue.length < MAX_WAITING_ANONYMOUS) return anonymous.admits(networkOf(address))
@@ -86,7 +89,7 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
     return false
   }
 
-  /** A gap in a log is in the log. */
+  /** Writes a row about lost rows, so that gaps of a log are visible in it. */
   const confess = (action: string, count: number) =>
     queue.insist(full({ actor: ourselves, action, target: '*' }, 'failed', { count }))
 

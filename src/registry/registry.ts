@@ -47,10 +47,10 @@ import { createTokens, createTokenStore, type TokenStore } from './upstream-toke
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
-/** A batch takes the embedded store some 5 ms, in which nothing is served. */
+/** A batch blocks the event loop for some 5 ms with the embedded store. */
 const CALLS_AT_ONCE = 250
 
-/** What the work of a write gets. Only this may touch the database inside it. */
+/** Repositories bound to one write transaction. Inside a write, only these may access the database. */
 export interface Transaction {
   readonly servers: ReturnType<typeof createServers>
   readonly items: ReturnType<typeof createItems>
@@ -59,88 +59,99 @@ export interface Transaction {
   readonly tokens: ReturnType<typeof createTokens>
 }
 
-/** What was called, by whom and how it went (security-model.md#audit). */
+/** Call log: calls, their callers and their outcomes (security-model.md#audit) */
 export interface CallLog extends CallStats {
-  /** Stores it soon; returns at once and never throws. */
+  /** Queues a row to be stored; returns at once and never throws. */
   record(row: CallRow): void
-  /** Rows that wait to be stored. */
+  /** Number of rows waiting to be stored */
   readonly queued: number
-  /** The newest first. */
+  /** Returns calls, newest first. */
   list(query: CallFilter & { readonly limit: number }): Promise<CallEntry[]>
   find(id: string): Promise<CallEntry | undefined>
-  /** Why the newest of the failed calls failed, the most frequent first. */
+  /** Returns the causes of the most recent failed calls, most frequent first. */
   causes(query: CausesQuery): Promise<CallCause[]>
-  /** Told when rows have been stored. */
+  /** Called after rows have been stored */
   onStored: (() => void) | null
 }
 
-/** The control plane. Database failures are AppErrors: 503 when it is not reachable, 400 for what it cannot store. */
+/**
+ * Control plane storage. Database failures become AppErrors: 503 if the database is unreachable, 400 for values that it
+ * cannot store.
+ */
 export interface Registry {
   /**
-   * Change, audit row, version and NOTIFY in one transaction, one writer at a time; resolves when this process's
-   * follower has the new version, or after as long as a query may take. If `work` throws, nothing has happened; if it
-   * changes nothing, there is no audit row and no new version.
+   * Commits a change with its audit row, a new version and a NOTIFY in one transaction; writers run one at a time.
+   * Resolves once this process's follower has applied the new version, or after the query timeout. If `work` throws,
+   * nothing is changed; if it changes nothing, there is no audit row and no new version.
    */
   write<T>(change: Change, work: (tx: Transaction) => Promise<T>): Promise<T>
-  /** `tx.servers.refresh` in a write of its own. */
+  /** Runs `tx.servers.refresh` in its own write. */
   refresh(change: Change, id: string, offer: Offer, seen?: Configured): Promise<Difference>
-  /** Whether nobody, in any replica, has begun a background refresh of the server within so many milliseconds: it is ours. */
+  /**
+   * Returns true if no replica has started a background refresh of the server in the last `withinMs` milliseconds; the
+   * caller then refreshes it.
+   */
   claimRefresh(id: string, withinMs: number): Promise<boolean>
-  /** Hands the state to `apply`, now and at each change from anywhere. One follower; it must not throw. */
+  /**
+   * Passes the state to `apply`, now and after each change by any replica. Only one follower is allowed; `apply` must
+   * not throw.
+   */
   follow(
     apply: (state: RegistryState) => void,
     onAnnouncement?: (text: string) => void,
     onListening?: () => void
   ): Promise<void>
-  /** Opens a server's sealed part. 503 AppError (`secrets_unreadable`) when it does not open. */
+  /** Decrypts a server's secrets. Throws a 503 AppError (`secrets_unreadable`) if they cannot be decrypted. */
   secrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
   /**
-   * Registration inputs with their secrets, ordered by name (http-contract.md#registration-input). `reader` is recorded
-   * in the audit log.
+   * Returns registration inputs with their secrets, ordered by name (http-contract.md#registration-input). `reader` is
+   * recorded in the audit log.
    */
   configs(reader?: Change): Promise<ServerConfig[]>
-  /** Leaves a row soon; returns at once and never throws. Bounded for each principal and, apart from them, for
-   * each address of unknown callers. */
+  /**
+   * Queues an audit row for a rejected request; returns at once and never throws. Rates are limited per principal and,
+   * separately, per address of unauthenticated callers.
+   */
   recordRefusal(refusal: Refusal): void
   /**
-   * Writes that a server is about to be contacted, and resolves with what writes how it went, which never rejects. Rejects
-   * with a 503 AppError: then nothing may be contacted.
+   * Writes an audit row before a server is contacted, and resolves with a function that writes the result and never
+   * rejects. Rejects with a 503 AppError if the row cannot be written; the server must then not be contacted.
    */
   beginAttempt(attempt: Attempt): Promise<(end: AttemptEnd) => Promise<void>>
-  /** Rows of the audit log, the newest first. */
+  /** Returns rows of the audit log, newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
-  /** Of the call log, and of what the audit log holds beside changes. */
+  /** Queue statistics of the call log, and of audit rows other than changes */
   readonly logs: Readonly<Record<'calls' | 'audit', QueueState>>
-  /** Moves what is sealed to the current key. */
+  /** Re-encrypts the data keys of all stored secrets with the current key. */
   rotateKeys(change: Change): Promise<Rotation>
   readonly oauthSessions: OAuthSessions
   readonly sessionEnds: SessionEnds
   readonly tokens: TokenStore
-  /** A key of 32 bytes for one purpose, the same in every replica and for ever. */
+  /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
-  /** For how long the database has not confirmed what was handed to the follower. */
+  /** Returns the milliseconds since the database last confirmed the follower's state. */
   silentMs(): number
-  /** Connections to PostgreSQL; undefined with the embedded store. */
+  /** Returns statistics of the PostgreSQL connection pool; undefined with the embedded store. */
   pool(): PoolStats | undefined
-  /** Resolves when the database answers: with its clock, in milliseconds since 1970. */
+  /** Resolves with the database's clock, in milliseconds since 1970. */
   ping(): Promise<number>
-  /** Ends listening and polling, then closes the database. */
+  /** Stops listening and polling, then closes the database. */
   close(): Promise<void>
 }
 
 export interface RegistryOptions extends StoreOptions, ClaimOptions {
-  /** Rows of the audit log that are older are deleted; undefined: none. */
+  /** Age in days after which audit rows are deleted; undefined keeps all */
   readonly auditRetentionDays?: number | undefined
-  /** Which calls are kept; undefined: all. */
+  /** Limits of the call log; undefined keeps all */
   readonly callRetention?: Retention | undefined
-  /** Told once per outage of the database or of following it. */
+  /** Called once per outage of the database or of the change notifications */
   readonly onError: (error: unknown) => void
 }
 
 /**
- * Opens the database, migrates it, checks mode and key. Throws StartRefusal for what the operator has to settle, and a
- * 503 AppError while the database is not reachable: then the same call may succeed later.
+ * Opens the database, migrates it, and checks its mode and key. Throws StartRefusal for problems that the operator must
+ * resolve, and a 503 AppError while the database is unreachable; the same call may then succeed later.
  */
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
   const store = await openStore(options)
@@ -159,8 +170,8 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
 }
 
 /**
- * What version 0.1 stored readable is sealed, once, by whichever process comes first. The table is written anew then, so that
- * its files do not keep the old rows either.
+ * Encrypts secrets that version 0.1 stored in plain text; the first process to start does so once. The table is then
+ * rewritten, so that its files no longer contain the old rows.
  */
 async function sealSettings(store: Store, keys: Keyring, onError: (error: unknown) => void): Promise<void> {
   if (!(await hasReadableSecrets(store.db))) return
@@ -182,7 +193,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     write: (rows) => translating(() => recordRows(db, rows)),
     onError
   })
-  /** What does not open is told once, not at each use. */
+  /** Rows already reported as undecryptable, so that each is reported once instead of at every use */
   const reported = new WeakSet<Uint8Array>()
   const calls = createRowQueue<CallRow>({
     async write(rows) {
@@ -216,7 +227,7 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
 
   const write: Registry['write'] = async (change, work) => {
     const { result, version } = await translating(() => commit(db, keys, change, work))
-    // as long as a reading may take; what is committed is then answered as done all the same
+    // Waits at most as long as one state query may take; the write is committed and reported as successful either way.
     if (version !== undefined) await sync.reached(version, queryTimeoutMs)
     return result
   }
@@ -295,7 +306,7 @@ async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Trans
   })
 }
 
-/** The row lock serialises writers, so versions and revisions appear in the order of their numbers. */
+/** Locks the gateway row, which serialises writers: versions and revisions become visible in numerical order. */
 const lockHead = (db: Db): Promise<{ version: string; key: string }> =>
   db
     .selectFrom('gateway')

@@ -5,39 +5,39 @@ import type { PGlite, Results } from '@electric-sql/pglite'
 import { DISK_FULL, STORE_STOPPED } from './failures.ts'
 import { unlinkIfThere } from './files.ts'
 
-/** The embedded PostgreSQL with what keeps a full disk from ending it. */
+/** Embedded PostgreSQL that survives a full disk */
 export interface Embedded {
   query(text: string, parameters: readonly unknown[]): Promise<Results>
   close(): Promise<void>
 }
 
 export interface ReopeningOptions {
-  /** Of the store's files. */
+  /** Folder of the store's files */
   readonly folder: string
   readonly open: () => Promise<PGlite>
-  /** Told when it has stopped. */
+  /** Called when the store has stopped */
   readonly onStopped: (error: Error) => void
 }
 
-/** PostgreSQL stops where it cannot make the next segment of its log, of 16 MiB. */
+/** Required free space: PostgreSQL stops if it cannot create its next WAL segment of 16 MiB */
 const ROOM_BYTES = 20 * 2 ** 20
-/** For how long an answer about room is good. */
+/** Cache lifetime of the free space check */
 const ROOM_MS = 500
 const RETRY_MS = 1_000
 
 const fault = (code: string, message: string) => Object.assign(new Error(message), { code })
 const full = () => fault(DISK_FULL, 'no room is left beside the embedded store')
 
-/** Statements that take no room of their own. */
+/** Returns true for statements that need no disk space. */
 const isFrugal = (text: string) => /^\s*(?:select|show|begin|start|commit|rollback|savepoint|release|set)\b/i.test(text)
 
-/** After these a PGlite must not be asked again: it would not come back. */
+/** Returns true for errors after which a PGlite must not be queried again, because it would never answer. */
 const hasStopped = (error: unknown) =>
   /^(?:PANIC|FATAL)$/.test(String((error as { severity?: unknown }).severity)) ||
   (error as Error).name === 'RuntimeError' ||
   (error as Error).name === 'ExitStatus'
 
-/** Whether the file system would take as much: a quota does not show in its figures. */
+/** Returns true if a file of that size can be written, since quotas do not show in the file system's figures. */
 async function canWrite(folder: string, bytes: number): Promise<boolean> {
   const path = join(folder, '..', `postgres.room.${randomUUID()}`)
   try {
@@ -55,7 +55,10 @@ async function canWrite(folder: string, bytes: number): Promise<boolean> {
   }
 }
 
-/** Opens the store, and again after it has stopped, once there is room. Writes fail before the room has gone. */
+/**
+ * Opens the store, and reopens it after it has stopped, once there is disk space. Writes are rejected before the space
+ * runs out.
+ */
 export async function openReopening({ folder, open, onStopped }: ReopeningOptions): Promise<Embedded> {
   let current: PGlite | null = await open()
   let retryAt = 0

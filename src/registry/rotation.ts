@@ -7,24 +7,25 @@ import { keyId, rewrap, SealError, sealedKeyId, type Keyring, type Place } from 
 import type { Db } from './tables.ts'
 
 const BATCH = 100
-/** One request does not take longer; the next goes on where it ended. */
+/** Maximum duration of one request; the next one continues */
 const BUDGET_MS = 20_000
 
-/** How far the change to the current key has come. */
+/** Progress of a key rotation */
 export interface Rotation {
-  /** Values that were moved to the current key now. */
+  /** Values re-encrypted with the current key by this call */
   readonly rewrapped: number
-  /** Values that still need another key. */
+  /** Values that still use another key */
   readonly remaining: number
-  /** Values that no key at hand opens; they stay as they are. */
+  /** Values that none of the available keys decrypts; they stay unchanged */
   readonly unreadable: number
   readonly key_id: string
 }
 
 /**
- * Wraps the data keys of all that is sealed with the current key, in batches of their own transactions: it may be cut off
- * and repeated at any point. The canary goes last, and with it what replicas seal with from then on: what they had sealed
- * meanwhile is looked for again until it is little, and that is moved together with the canary.
+ * Wraps all data keys with the current master key, in batches with their own transactions, so that it can be
+ * interrupted and repeated at any point. The canary is rewrapped last, and from then on replicas encrypt with the new
+ * key. Passes are repeated until few values encrypted in the meantime are left, which are rewrapped together with the
+ * canary.
  */
 export async function rotateKeys(db: Db, keys: Keyring, change: Change): Promise<Rotation> {
   const end = performance.now() + BUDGET_MS
@@ -56,7 +57,7 @@ async function rewrapAll(transact: Transact, keys: Keyring, change: Change, end:
   return { rewrapped, unreadable }
 }
 
-/** Sealed with another key: the key's id stands behind the first byte (sealed.ts). */
+/** Matches values wrapped with another key; the key id follows the first byte (sealed.ts). */
 const isOther = (column: string, { current }: Keyring) =>
   sql<boolean>`substring(${sql.ref(column)} from 2 for 8) <> ${Buffer.from(keyId(current), 'hex')}`
 
@@ -98,8 +99,8 @@ async function countOthers(db: Db, keys: Keyring): Promise<number> {
 }
 
 /**
- * Moves the canary where nothing is left to do. The row lock keeps everybody from sealing meanwhile, and what came in since
- * is moved under it: others who never stop sealing could hold this up for ever.
+ * Rewraps the canary if few values are left. The row lock keeps all replicas from encrypting in the meantime, and the
+ * remaining values are rewrapped under it; otherwise constant encryption by others could delay completion forever.
  */
 async function finish(db: Db, keys: Keyring, change: Change, unreadable: number) {
   const { canary } = await db.selectFrom('gateway').select('canary').forUpdate().executeTakeFirstOrThrow()

@@ -7,37 +7,37 @@ const RETRY_MS = 1_000
 const CLOSE_MS = 2_000
 
 export interface RowQueueOptions<T> {
-  /** Rejects with a 503 AppError while the database is not reachable. */
+  /** Rejects with a 503 AppError while the database is unreachable. */
   write(rows: readonly T[]): Promise<void>
-  /** Told once per outage, and of what can never be written. */
+  /** Called once per outage, and for rows that can never be written */
   onError(error: unknown): void
-  /** Told how many rows were dropped, once others can be written again, and before the close. */
+  /** Called with the number of dropped rows, once rows can be written again and before the close */
   onDropped(count: number): void
-  /** Rows that are written together. */
+  /** Maximum number of rows per write */
   readonly batch: number
 }
 
-/** Numbers of rows. */
+/** Row counts of a queue */
 export interface QueueState {
-  /** Those that wait to be stored. */
+  /** Rows waiting to be stored */
   readonly length: number
-  /** Those that were lost since the start. */
+  /** Rows lost since the start */
   readonly dropped: number
 }
 
-/** Rows that nobody waits for: queued and written together, behind the answers. An outage loses at most the queue. */
+/** Queue of rows that are written in batches in the background. An outage loses at most the rows of the queue. */
 export interface RowQueue<T> extends QueueState {
   push(row: T): void
-  /** Takes it however full the queue is: for what says that something is missing. */
+  /** Adds a row even if the queue is full, for rows that report lost ones. */
   insist(row: T): void
-  /** Writes what is queued, for a bounded time. Resolves with how many rows are lost. */
+  /** Writes the queued rows, for a limited time, and resolves with the number of lost rows. */
   close(): Promise<number>
 }
 
 export function createRowQueue<T>({ write, onError, onDropped, batch: size }: RowQueueOptions<T>): RowQueue<T> {
   const queue: T[] = []
   let dropped = 0
-  /** Part of them of which nobody was told. */
+  /** Dropped rows not yet passed to `onDropped` */
   let untold = 0
   let isDown = false
   let isClosed = false
@@ -59,7 +59,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
   const drain = async () => {
     while (queue.length > 0 && (await writeNext()));
   }
-  /** Whether it was written. */
+  /** Writes the next batch and returns true on success. */
   const writeNext = async (): Promise<boolean> => {
     const batch = queue.slice(0, size)
     try {
@@ -68,7 +68,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       if (!isDown) onError(error)
       isDown = true
       const isPassing = error instanceof AppError && error.statusCode === 503
-      // what can never be written must not hold up the others
+      // Rows that can never be written must not block the others.
       if (!isPassing) drop(queue.splice(0, batch.length).length)
       return false
     }

@@ -1,11 +1,14 @@
-/** A column of envelopes; `id` is the column whose text is the row of their place (sealed.ts). */
+/** Column of encrypted values; the text of column `id` is the `row` of their `Place` (sealed.ts) */
 export interface SealedColumn {
   readonly table: string
   readonly id: string
   readonly column: string
 }
 
-/** Everything that is sealed but the canary: what is not in this list keeps its old key when keys are changed. */
+/**
+ * All encrypted columns except the canary. A column missing from this list would keep its old key during a key
+ * rotation.
+ */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'servers', id: 'id', column: 'sealed' },
   { table: 'upstream_oauth_sessions', id: 'id', column: 'sealed' },

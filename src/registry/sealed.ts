@@ -1,20 +1,20 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
-/** The keys that values may be sealed with; all that is sealed from now on is sealed with `current`. */
+/** Master keys; new values are encrypted with `current` */
 export interface Keyring {
   readonly current: Buffer
-  /** While keys are changed. */
+  /** Present during a key rotation */
   readonly previous?: Buffer | undefined
 }
 
-/** Where a sealed value lives. A value moved to another table, row or column does not open. */
+/** Location of an encrypted value, bound to it: a value moved to another table, row or column cannot be decrypted */
 export interface Place {
   readonly table: string
   readonly row: string
   readonly column: string
 }
 
-/** The value was sealed with another key, moved or altered. */
+/** The value was encrypted with another key, moved or altered. */
 export class SealError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options)
@@ -31,38 +31,37 @@ const WRAP_AT = 1 + KEY_ID_BYTES
 const WRAP_BYTES = NONCE_BYTES + KEY_BYTES + TAG_BYTES
 const PAYLOAD_AT = WRAP_AT + WRAP_BYTES
 
-/** Names a master key without revealing it: 16 hexadecimal digits. */
+/** Returns the id of a master key, 16 hexadecimal digits that do not reveal it. */
 export const keyId = (master: Buffer): string => idBytes(master).toString('hex')
 
-/** Id of the key that a value was sealed with. Throws SealError when the value is no envelope. */
+/** Returns the id of the key that a value was encrypted with. Throws SealError if the value has an unknown format. */
 export function sealedKeyId(sealed: Uint8Array): string {
   return checked(sealed).subarray(1, WRAP_AT).toString('hex')
 }
 
 /**
- * Envelope encryption (security-model.md#secrets-at-rest): format version, key id, wrap nonce, wrapped data key and
- * tag,
- * payload nonce, payload and tag.
+ * Encrypts a value with envelope encryption (security-model.md#secrets-at-rest). Result: format version, key id, wrap
+ * nonce, wrapped data key and tag, payload nonce, payload and tag.
  */
 export function seal({ current }: Keyring, plain: Buffer, place: Place): Buffer {
   const dataKey = randomBytes(KEY_BYTES)
   return Buffer.concat([wrap(current, dataKey, place), encrypt(dataKey, plain, payloadAad(place))])
 }
 
-/** Opens what `seal` made for the same place, with either key. Throws SealError. */
+/** Decrypts a value encrypted for the same place, with either key. Throws SealError. */
 export function open(keys: Keyring, sealed: Uint8Array, place: Place): Buffer {
   const bytes = checked(sealed)
   const dataKey = unwrap(keys, bytes, place)
   return unaltered(() => decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(place)))
 }
 
-/** The same value for the current key: its data key is wrapped anew, its payload stays. Throws SealError. */
+/** Wraps a value's data key with the current master key; the payload stays unchanged. Throws SealError. */
 export function rewrap(keys: Keyring, sealed: Uint8Array, place: Place): Buffer {
   const bytes = checked(sealed)
   return Buffer.concat([wrap(keys.current, unwrap(keys, bytes, place), place), bytes.subarray(PAYLOAD_AT)])
 }
 
-/** What stays of a value when keys are changed. Nonces are random, so that equal payloads are the same value. */
+/** Returns the part that a key rotation does not change. Nonces are random, so equal payloads are the same value. */
 export const payloadOf = (sealed: Uint8Array): Uint8Array => sealed.subarray(PAYLOAD_AT)
 
 function wrap(master: Buffer, dataKey: Buffer, place: Place): Buffer {
@@ -100,7 +99,7 @@ function checked(sealed: Uint8Array): Buffer {
   return bytes
 }
 
-/** Each part with its length before it, so that no two places give the same bytes. */
+/** Additional authenticated data. Each part is prefixed with its length, so that no two places yield the same bytes. */
 function payloadAad({ table, row, column }: Place): Buffer {
   return withLengths([Buffer.of(FORMAT), Buffer.from(table), Buffer.from(row), Buffer.from(column)])
 }

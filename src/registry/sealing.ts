@@ -3,12 +3,12 @@ import { AppError } from '../errors.ts'
 import { keyId, type Keyring } from './sealed.ts'
 import type { Db } from './tables.ts'
 
-/** Id of the key that the database is on: that of its canary, which stands behind the first byte (sealed.ts). */
+/** Id of the database's current key: that of its canary, which follows the first byte (sealed.ts) */
 export const databaseKey = sql<string>`encode(substring(canary from 2 for 8), 'hex')`
 
 /**
- * The keys with that of the database as the current one: all replicas seal with the same key, and change to another in the
- * moment in which the canary does. Undefined where it is not among them.
+ * Returns the keys with the database's key as `current`, or undefined if it is not among them. All replicas encrypt
+ * with the same key and switch to another one when the canary does.
  */
 export function sealingKeys(keys: Keyring, database: string): Keyring | undefined {
   const { current, previous } = keys
@@ -16,7 +16,10 @@ export function sealingKeys(keys: Keyring, database: string): Keyring | undefine
   return previous && keyId(previous) === database ? { current: previous, previous: current } : undefined
 }
 
-/** What is sealed with a key that the database has left could not be opened once that key is gone. */
+/**
+ * Returns the keys to encrypt with. Throws a 503 AppError without the database's key, since values encrypted with a
+ * retired key could not be decrypted later.
+ */
 export function requireSealingKeys(keys: Keyring, database: string): Keyring {
   const found = sealingKeys(keys, database)
   if (found) return found
@@ -24,7 +27,10 @@ export function requireSealingKeys(keys: Keyring, database: string): Keyring {
   throw new AppError(503, text, { code: 'encryption_key_changed' })
 }
 
-/** Work that seals but is no write of the registry. Its lock keeps the key what it is meanwhile, and holds up writes for that moment. */
+/**
+ * Runs work that encrypts outside a registry write. Its lock prevents a key rotation in the meantime, and briefly
+ * blocks writes.
+ */
 export const whileKeyStays = <T>(db: Db, work: (trx: Db, database: string) => Promise<T>): Promise<T> =>
   db.transaction().execute(async (trx) => {
     const { key } = await trx.selectFrom('gateway').select(databaseKey.as('key')).forShare().executeTakeFirstOrThrow()

@@ -18,7 +18,7 @@ const secretNames = ['bearer_token', 'headers', 'env', 'oauth_client_secret'] as
 
 const placeOf = (id: string) => ({ table: 'servers', row: id, column: 'sealed' })
 
-/** The readable part of a configuration: secrets in the URL and the arguments are masked. */
+/** Returns the readable part of a configuration, with secrets in the URL and arguments masked. */
 export const settingsOf = (config: ServerConfig): ServerSettings => ({
   ...pick(config, settingNames),
   ...masked(config)
@@ -29,29 +29,31 @@ const masked = ({ url, args }: ServerSettings): Pick<ServerSettings, 'url' | 'ar
   ...(args === undefined ? {} : { args: maskedArguments(args) })
 })
 
-/** `url` and `args` where masking them takes something away. */
+/** Returns `url` and `args` if they contain secrets. */
 function hiddenIn(config: ServerSettings): Pick<ServerSecrets, 'url' | 'args'> {
   const shown = masked(config)
   const names = (['url', 'args'] as const).filter((name) => !isDeepStrictEqual(shown[name], config[name]))
   return pick(config, names)
 }
 
-/** Whether settings hold a secret that is not masked, as version 0.1 stored them. */
+/** Returns true if settings contain an unmasked secret, as stored by version 0.1. */
 export const holdsSecrets = (settings: ServerSettings): boolean => Object.keys(hiddenIn(settings)).length > 0
 
-/** Settings as they were given. `secrets`: of the same server. */
+/** Returns the settings with the original URL and arguments. `secrets` must be of the same server. */
 export const wholeSettings = (settings: ServerSettings, secrets: ServerSecrets): ServerSettings => ({
   ...settings,
   ...pick(secrets, ['url', 'args'])
 })
 
-/** The sealed part of a configuration, bound to the row; null where it has none. */
+/** Encrypts the secrets of a configuration, bound to its row; null if it has none. */
 export function sealSecrets(keys: () => Keyring, id: string, config: ServerConfig): Buffer | null {
   const secrets = { ...pick(config, secretNames), ...hiddenIn(config) }
   return Object.keys(secrets).length === 0 ? null : sealJson(keys(), secrets, placeOf(id))
 }
 
-/** Throws AppError when the value does not open: an upstream is never called without its secret. */
+/**
+ * Decrypts a server's secrets. Throws an AppError if that fails, since an upstream is never called without its secret.
+ */
 export const openSecrets = (
   keys: Keyring,
   { id, name, sealed }: Pick<StoredServer, 'id' | 'name' | 'sealed'>
@@ -60,7 +62,7 @@ export const openSecrets = (
 export const sealJson = (keys: Keyring, value: object, place: Place): Buffer =>
   seal(keys, Buffer.from(JSON.stringify(value)), place)
 
-/** What `sealJson` made for the same place. Throws AppError when it does not open. */
+/** Decrypts a value of `sealJson` for the same place. Throws an AppError if that fails. */
 export function openSealed<T>(keys: Keyring, sealed: Uint8Array, place: Place, owner = 'the server'): T {
   try {
     return JSON.parse(open(keys, sealed, place).toString('utf8')) as T

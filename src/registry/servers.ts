@@ -15,7 +15,7 @@ import type { Db, Tables } from './tables.ts'
 
 const nothing: Difference = { added: [], removed: [], changed: [], unchanged: true }
 
-/** What a write may do to servers. Names are exact; 404 AppError where one does not exist. */
+/** Creates the repository of servers for a write. Names are exact; methods throw a 404 AppError for an unknown name. */
 export function createServers(context: WriteContext) {
   const { db, keys, sealing, version, touch } = context
 
@@ -40,7 +40,10 @@ export function createServers(context: WriteContext) {
   }
 
   return {
-    /** The new row's id. 409 AppError when the name is taken: the transaction is lost then, let the error pass. */
+    /**
+     * Inserts a server and returns its id. Throws a 409 AppError if the name is taken; the transaction is then aborted,
+     * so the error must propagate.
+     */
     async create(config: ServerConfig, offer: Offer): Promise<string> {
       const id = randomUUID()
       try {
@@ -60,12 +63,12 @@ export function createServers(context: WriteContext) {
       if (!(await discard(name))) throw notFound('server', name)
     },
 
-    /** Removes the server if there is one (`force`); whether there was. */
+    /** Removes the server if it exists (`force`), and returns true if it did. */
     discard,
 
     /**
-     * New configuration for a server: the row, its switch and those of items that stay remain. The row's id. 409 where it
-     * is no longer configured as `seen`.
+     * Replaces a server's configuration and returns its id. The server's enabled flag and those of the remaining items
+     * are kept. Throws a 409 AppError if its configuration is no longer `seen`.
      */
     async replace(name: string, config: ServerConfig, offer: Offer, seen?: Configured): Promise<string> {
       const row = await db.selectFrom('servers').select(described).where('name', '=', name).executeTakeFirst()
@@ -87,8 +90,8 @@ export function createServers(context: WriteContext) {
     },
 
     /**
-     * Seals what version 0.1 stored readable in URLs and arguments. Names of the servers that were changed; a server whose
-     * secrets do not open stays as it is.
+     * Encrypts secrets in URLs and arguments that version 0.1 stored in plain text, and returns the names of the
+     * changed servers. Skips servers whose secrets cannot be decrypted.
      */
     async sealSettings(): Promise<string[]> {
       const rows = await db.selectFrom('servers').select(described).forUpdate().execute()
@@ -111,7 +114,10 @@ export function createServers(context: WriteContext) {
       return moved
     },
 
-    /** Own names of the enabled tools and prompts: what appears or disappears when `changed` is true. */
+    /**
+     * Enables or disables a server, and returns the upstream's names of its enabled tools and prompts: those that
+     * appear or disappear if `changed` is true.
+     */
     async setEnabled(name: string, enabled: boolean) {
       const { id, enabled: before } = await findServer(db, name)
       const changed = before !== enabled
@@ -128,8 +134,8 @@ export function createServers(context: WriteContext) {
     },
 
     /**
-     * Stores a re-read of an upstream: the lists with the switches kept, and the verdict. Nothing is written when
-     * nothing differs (`checkedAt` and `listTtlMs` aside), when the server is gone, or when it is no longer configured as `seen`.
+     * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
+     * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration is no longer `seen`.
      */
     async refresh(id: string, offer: Offer, seen?: Configured): Promise<Difference> {
       const row = await db.selectFrom('servers').select(configured).where('id', '=', id).executeTakeFirst()
@@ -155,8 +161,8 @@ export function createServers(context: WriteContext) {
 }
 
 /**
- * Every registration input, complete, by name (http-contract.md#registration-input). AppError when a sealed part does
- * not open.
+ * Returns all registration inputs with their secrets, ordered by name (http-contract.md#registration-input). Throws an
+ * AppError if a server's secrets cannot be decrypted.
  */
 export async function readConfigs(db: Db, keys: Keyring): Promise<ServerConfig[]> {
   const rows = await db
@@ -167,7 +173,7 @@ export async function readConfigs(db: Db, keys: Keyring): Promise<ServerConfig[]
   return rows.map((row) => toConfig(row, openSecrets(keys, row)))
 }
 
-/** What a stored server is, its items aside. */
+/** Columns of a server's configuration and state, without its items */
 export const described = [
   'id',
   'name',
@@ -190,7 +196,7 @@ const toConfig = (row: Omit<Described, 'enabled' | 'verdict'>, secrets: ServerSe
   ...secrets
 })
 
-/** What the audit log may tell of a server. */
+/** Returns a server's members for the audit log. */
 const members = ({ name: _name, ...config }: ServerConfig, verdict: Verdict | string | null, enabled: boolean) => ({
   ...config,
   enabled,
@@ -200,7 +206,7 @@ const members = ({ name: _name, ...config }: ServerConfig, verdict: Verdict | st
 const storedMembers = (keys: Keyring, row: Described) =>
   members(toConfig(row, openIfPossible(keys, row)), row.verdict, row.enabled)
 
-/** Whether a server is left that version 0.1 stored. */
+/** Returns true if version 0.1 left secrets in plain text. */
 export async function hasReadableSecrets(db: Db): Promise<boolean> {
   const rows = await db.selectFrom('servers').select('settings').execute()
   return rows.some(({ settings }) => holdsSecrets(JSON.parse(settings) as ServerSettings))
@@ -216,7 +222,7 @@ function opens(keys: Keyring, row: Described): boolean {
   }
 }
 
-/** What does not open can still be replaced and removed. */
+/** Returns no secrets if they cannot be decrypted, so that such a server can still be replaced and removed. */
 function openIfPossible(keys: Keyring, row: Described): ServerSecrets {
   try {
     return openSecrets(keys, row)
@@ -226,7 +232,7 @@ function openIfPossible(keys: Keyring, row: Described): ServerSecrets {
   }
 }
 
-/** What an upstream says of itself is its text, which may be anything: of that a fingerprint. */
+/** Replaces the upstream's description of itself by a hash, since its text may contain anything. */
 function toUpstream(verdict: Verdict | string | null) {
   if (verdict === null) return null
   const { modern, legacy, hasSessions, capabilities, serverInfo, instructions } =
@@ -235,17 +241,20 @@ function toUpstream(verdict: Verdict | string | null) {
   return { modern, legacy, sessions: hasSessions, description: createHash('sha256').update(said).digest('hex') }
 }
 
-/** UTF-16 units of changed instructions that the audit log takes. */
+/** Maximum length of changed instructions in the audit log, in UTF-16 units */
 const MAX_INSTRUCTIONS = 200
 
-/** Takes the secrets of a stored server, and those of its next configuration, out of text. */
+/** Returns a function that removes the secrets of a stored server, and of its next configuration, from a text. */
 function redactorFor(keys: Keyring, row: Described, next?: ServerConfig): (text: string) => string {
   const { settings } = row
   const known = secretsIn(openIfPossible(keys, row), JSON.parse(settings) as ServerSettings)
   return createRedactor(next ? [...known, ...secretsIn(next, next)] : known)
 }
 
-/** What differs in the instructions before and after, cut, for the audit log; nothing where they are the same. */
+/**
+ * Returns the differing parts of the old and new instructions for the audit log, truncated; empty objects if they are
+ * equal.
+ */
 function changedInstructions(before: string | null, { instructions }: Verdict, redact: (text: string) => string) {
   const said = before === null ? null : (JSON.parse(before) as Verdict).instructions
   if (said === instructions) return [{}, {}]
@@ -253,14 +262,14 @@ function changedInstructions(before: string | null, { instructions }: Verdict, r
   return parts.map((text) => (text === '' ? {} : { instructions: escaped(text, MAX_INSTRUCTIONS) }))
 }
 
-/** The part of a stored server that says how its upstream is reached. */
+/** Stored settings that determine how an upstream is contacted */
 export type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'settings' | 'sealed'>
 
 const configured = [...described, 'left_out'] as const
 
 const nothingSealed = Buffer.alloc(0)
 
-/** Equal payloads are equal secrets, whichever key they are sealed with. */
+/** Compares configurations. Equal payloads mean equal secrets, whichever master key wraps the data key. */
 function isSame(row: Omit<Configured, 'settings'> & { settings: string }, seen: Configured): boolean {
   return (
     row.transport === seen.transport &&
@@ -272,14 +281,14 @@ function isSame(row: Omit<Configured, 'settings'> & { settings: string }, seen: 
 
 const leftOutText = ({ leftOut }: Offer): string | null => (leftOut ? JSON.stringify(leftOut) : null)
 
-/** How many items are left out, for the audit log. */
+/** Returns the number of items left out, for the audit log. */
 function leftOutSize(text: string | null): number {
   if (text === null) return 0
   const { items, more } = JSON.parse(text) as LeftOut
   return items.length + more
 }
 
-/** Without what may be another at each check. */
+/** Removes the members that may differ at every negotiation. */
 const settled = ({ checkedAt: _at, listTtlMs: _ttl, ...verdict }: Verdict) => verdict
 
 function isSameVerdict(stored: string | null, verdict: Verdict): boolean {
@@ -289,8 +298,8 @@ function isSameVerdict(stored: string | null, verdict: Verdict): boolean {
 }
 
 /**
- * True where nobody has begun to read the upstream's lists within so many milliseconds: then it is up to who asked. By the
- * database's clock, so that of several replicas one reads.
+ * Returns true, and records the time, if no background refresh of the upstream's lists was started in the last
+ * `withinMs` milliseconds. Uses the database's clock, so that only one of several replicas refreshes.
  */
 export async function claimRefresh(db: Db, id: string, withinMs: number): Promise<boolean> {
   const { numUpdatedRows } = await db

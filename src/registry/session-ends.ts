@@ -4,37 +4,37 @@ import { translating } from './failures.ts'
 import { ANNOUNCEMENTS } from './listen.ts'
 import type { Db } from './tables.ts'
 
-/** An ended session, as its id and its principal tell. */
+/** Ended MCP session, identified by its id and principal */
 export interface EndedSession {
-  /** Signature of the session's id, base64url. */
+  /** Signature of the session id, base64url */
   readonly mark: string
   readonly principal: string
 }
 
-/** The end of an MCP session whose id would be good for longer. */
+/** Ended MCP session whose id has not expired yet */
 export interface SessionEnd extends EndedSession {
-  /** When the id expires, milliseconds since 1970. */
+  /** Expiry of the session id, in milliseconds since 1970 */
   readonly expiresAt: number
 }
 
-/** Ended sessions, for every replica and for those that start later. */
+/** Store of ended sessions, shared by all replicas and later processes */
 export interface SessionEnds {
-  /** Stores and announces it, both or neither. */
+  /** Stores and announces an ended session in one transaction. */
   add(end: SessionEnd): Promise<void>
-  /** All whose ids have not expired, the oldest first; past 100,000 each principal loses its oldest. */
+  /** Returns ended sessions with unexpired ids, oldest first; beyond 100,000 each principal loses its oldest. */
   load(): Promise<EndedSession[]>
 }
 
-/** An announcement of an end. */
+/** Formats the announcement of an ended session. */
 const toAnnouncement = ({ mark, principal }: EndedSession): string => `${mark} ${principal}`
 
-/** Undefined where the text is none. */
+/** Parses an announcement; undefined if the text is not one. */
 export function readAnnouncement(text: string): EndedSession | undefined {
   const at = text.indexOf(' ')
   return at < 0 ? undefined : { mark: text.slice(0, at), principal: text.slice(at + 1) }
 }
 
-/** Of one principal, past which its oldest go: more than it may have sessions in a day of ordinary use. */
+/** Maximum per principal, beyond which the oldest are deleted; more than the sessions of a day in ordinary use */
 const KEPT_PER_PRINCIPAL = 10_000
 const LOADED = 100_000
 
@@ -71,7 +71,7 @@ async function deleteExpired(db: Db, limit: number): Promise<number> {
   return Number(numAffectedRows)
 }
 
-/** The oldest of one principal past its share, found by the index. */
+/** Deletes the oldest rows of a principal beyond its limit, found by the index. */
 async function deleteOldest(db: Db, principal: string, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from session_ends where mark in (
@@ -81,7 +81,7 @@ async function deleteOldest(db: Db, principal: string, limit: number): Promise<n
   return Number(numAffectedRows)
 }
 
-/** Rows whose ids have expired, and those past a principal's share. Counted in the order of an index: nothing is sorted. */
+/** Deletes rows with expired ids and rows beyond a principal's limit. Counts in index order, without sorting. */
 export const sessionEndExpiry: Expiry = {
   lock: 7_203_403,
   rounds: 20,

@@ -5,13 +5,13 @@ import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, 
 import { described } from './servers.ts'
 import type { Db } from './tables.ts'
 
-/** Servers whose rows are read by one statement: no select is without bound. */
+/** Servers whose rows are read by one statement, so that no query is unbounded */
 const CHUNK = 100
 
 const columns = [...described, 'left_out', 'revision', 'registered_at', 'updated_at'] as const
 
 /**
- * The state as of now: only what has another revision than in `previous` is read, everything else is the same objects.
+ * Returns the current state. Only rows whose revision differs from `previous` are read; all other objects are reused.
  */
 export function loadState(db: Db, previous?: RegistryState): Promise<RegistryState> {
   return db
@@ -51,7 +51,7 @@ export async function readVersion(db: Db): Promise<string> {
   return version
 }
 
-/** A database that was put back to an earlier state gives known revisions out again, to other contents. */
+/** Detects a database restored from a backup, which assigns known revisions again to other contents. */
 const isOlder = (previous: RegistryState | undefined, version: string) =>
   previous !== undefined && BigInt(version) < BigInt(previous.version)
 

@@ -6,26 +6,26 @@ import type { Db, Tables } from './tables.ts'
 import { within } from './within.ts'
 
 export interface StoreOptions {
-  /** PostgreSQL; without it the embedded store in `dataDir` is opened. */
+  /** PostgreSQL connection URL; without it the embedded store in `dataDir` is opened */
   readonly databaseUrl?: string | undefined
-  /** Past a transaction-mode pooler, for LISTEN and migrations; default `databaseUrl`. */
+  /** URL that bypasses a transaction-mode pooler, for LISTEN and migrations; default `databaseUrl` */
   readonly directDatabaseUrl?: string | undefined
-  /** Absolute path; created 0700 when it is needed. */
+  /** Absolute path; created with mode 0700 if needed */
   readonly dataDir: string
   readonly connectTimeoutMs: number
   readonly queryTimeoutMs: number
   readonly onIdleError: (error: Error) => void
-  /** Told before an embedded store is made, which takes seconds. */
+  /** Called before an embedded store is created, which takes seconds */
   readonly onCreate?: () => void
 }
 
 export interface Store {
   readonly db: Db
-  /** A client for LISTEN; undefined where every change comes from this process. */
+  /** Creates a client for LISTEN; undefined with the embedded store, where all changes come from this process */
   readonly listener: (() => pg.Client) | undefined
-  /** Undefined where there is no pool: the embedded store is in this process. */
+  /** Returns pool statistics, undefined with the embedded store. */
   pool(): PoolStats | undefined
-  /** Work that may take long and holds session locks (migrations): over the direct connection. */
+  /** Runs work that may take long and holds session locks (migrations), over the direct connection. */
   maintain<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
 }

@@ -7,11 +7,14 @@ const POLL_MS = 1_000
 
 export interface SyncOptions {
   readonly store: Pick<Store, 'db' | 'listener'>
-  /** Told once per outage, when the registry cannot be read or followed. */
+  /** Called once per outage, when the registry cannot be read or followed */
   readonly onError: (error: unknown) => void
 }
 
-/** Keeps one follower at the registry's version: by own commits, by NOTIFY and, where that fails, by a version poll. */
+/**
+ * Keeps one follower at the registry's version: after own commits, by NOTIFY and, if that fails, by polling the
+ * version.
+ */
 export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   const report = oncePerOutage(onError)
   const waiters = new Set<{ version: bigint; resolve: () => void }>()
@@ -36,7 +39,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
     for (const waiter of waiters) if (BigInt(state.version) >= waiter.version) waiter.resolve()
   }
 
-  // One load at a time; whatever comes in meanwhile is folded into one more.
+  // Runs one load at a time; further triggers during it cause only one more.
   const run = async () => {
     try {
       while (dirty && !closed) {
@@ -47,7 +50,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
     } catch (error) {
       if (closed) return
       report.failed(error)
-      // With PostgreSQL the poll comes back to it.
+      // With PostgreSQL the poll retries.
       if (!listener) poll = setTimeout(trigger, POLL_MS).unref()
     } finally {
       running = undefined
@@ -72,11 +75,14 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   }
 
   return {
-    /** `follower` must not throw. Resolves after the first `apply`, hearing of changes where that is possible; rejects when the state cannot be read. */
+    /**
+     * Starts following. `follower` must not throw. Resolves after the first `apply` and, with PostgreSQL, the first
+     * LISTEN attempt; rejects if the state cannot be read.
+     */
     async follow(
       follower: (state: RegistryState) => void,
       onAnnouncement: (text: string) => void = () => {},
-      /** At each time that listening begins: announcements before it were lost. */
+      /** Called whenever listening begins: earlier announcements were lost */
       onListening: () => void = () => {}
     ): Promise<void> {
       if (apply) throw new Error('the registry has one follower')
@@ -100,14 +106,14 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       const listening = listenForChanges({ connect: listener, onChange, onAnnouncement, onError })
       stopListening = listening.stop
       schedulePoll()
-      // announcements are not stored: what is told before anybody listens is lost
+      // Announcements are not stored: those sent before listening begins are lost.
       await listening.begun
     },
 
-    /** Where every change comes from this process there is nobody to ask. */
+    /** Returns 0 with the embedded store, since all changes come from this process. */
     silentMs: () => (listener ? performance.now() - confirmedAt : 0),
 
-    /** Resolves when the follower has that version, and at the limit in any case: what is committed is committed. */
+    /** Resolves when the follower has applied the version, or after the limit; the change is committed either way. */
     async reached(version: string, limitMs: number): Promise<void> {
       if (!apply) return
       const wanted = BigInt(version)

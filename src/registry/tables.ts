@@ -2,7 +2,7 @@ import type { ColumnType, Generated, Kysely, RawBuilder } from 'kysely'
 import type { CallEntry } from '../schemas/call.ts'
 import type { Actor, ItemKind, OAuthSessionStatus, Outcome, SessionMode, Transport } from './model.ts'
 
-/** bigint: text on both engines, so that no digit is lost (store.ts sets the parsers). */
+/** bigint, read as text so that no digit is lost; pglite.ts sets a parser, pg does so by default */
 type Bigint = ColumnType<string, string, string>
 type Optional = ColumnType<string | null, string | null | undefined, never>
 type Timestamp = ColumnType<Date, never, Date>
@@ -13,7 +13,7 @@ export interface Tables {
     mode: string
     version: ColumnType<string, string | undefined, string>
     canary: Uint8Array
-    /** null: enterprise mode without an administrator yet; of no meaning in development mode. */
+    /** null: enterprise mode without an administrator; unused in development mode */
     initialized_at: ColumnType<Date | null, null | undefined, Date | RawBuilder<Date>>
   }
   servers: {
@@ -22,38 +22,38 @@ export interface Tables {
     transport: Transport
     description: string | null
     session_mode: SessionMode
-    /** JSON of ServerSettings. */
+    /** JSON of ServerSettings */
     settings: string
     sealed: Uint8Array | null
     enabled: Generated<boolean>
     revision: Bigint
-    /** JSON of Verdict. */
+    /** JSON of Verdict */
     verdict: string | null
-    /** JSON of LeftOut. */
+    /** JSON of LeftOut */
     left_out: ColumnType<string | null, string | null | undefined, string | null>
     registered_at: Timestamp
     updated_at: ColumnType<Date, never, RawBuilder<Date>>
-    /** When somebody last began to read the upstream's lists in the background. */
+    /** Start of the last background refresh of the upstream's lists */
     refresh_begun_at: ColumnType<Date | null, never, Date>
   }
   items: {
     server_id: string
     kind: ItemKind
     name: string
-    /** null: not offered by the upstream at present, remembered for when it is again. */
+    /** null: no longer listed by the upstream; the row keeps its settings in case the item returns */
     position: number | null
     enabled: Generated<boolean>
     definition: string
     fingerprint: string
     first_seen: Timestamp
     changed_at: Timestamp
-    /** The definition that somebody has looked at; null: the present one. */
+    /** Last accepted definition; null if that is the current one */
     accepted: ColumnType<string | null, never, null>
   }
   tool_groups: {
     name: string
     description: string | null
-    /** JSON arrays of names. */
+    /** JSON arrays of names */
     included_tools: string
     included_servers: string
     excluded_tools: string
@@ -72,14 +72,14 @@ export interface Tables {
     id: string
     name: string
     description: string | null
-    /** JSON array of names; `*` stands for every server. */
+    /** JSON array of names; `*` stands for every server */
     allowed_servers: string
     revision: Bigint
     created_at: Timestamp
   }
   /** Each row belongs to one user or to one client. */
   access_tokens: {
-    /** SHA-256. */
+    /** SHA-256 of the token */
     hash: Uint8Array
     user_id: ColumnType<string | null, string | undefined, never>
     client_id: ColumnType<string | null, string | undefined, never>
@@ -92,7 +92,7 @@ export interface Tables {
     issuer: string
     status: Generated<OAuthSessionStatus>
     error: string | null
-    /** Sealed PendingSignIn; null once the session is over. */
+    /** Encrypted PendingSignIn; null once the sign-in is over */
     sealed: Uint8Array | null
     created_at: Timestamp
     expires_at: ColumnType<Date, RawBuilder<Date>, never>
@@ -100,16 +100,16 @@ export interface Tables {
   upstream_tokens: {
     server_id: string
     issuer: string
-    /** Sealed UpstreamTokens. */
+    /** Encrypted UpstreamTokens */
     sealed: Uint8Array
     problem: string | null
     issued_at: ColumnType<Date, RawBuilder<Date>, RawBuilder<Date>>
-    /** null: not known. */
+    /** null: not known */
     expires_at: ColumnType<Date | null, RawBuilder<Date | null>, RawBuilder<Date | null>>
     claim: string | null
     claimed_until: ColumnType<Date | null, null, RawBuilder<Date> | null>
   }
-  /** Rows are added and, when they are old, deleted; none is ever changed. */
+  /** Append-only until rows expire; no row is ever updated */
   audit_log: {
     id: ColumnType<string, never, never>
     at: ColumnType<Date, Date | undefined, never>
@@ -122,22 +122,22 @@ export interface Tables {
     endpoint: Optional
     address: Optional
     request_id: Optional
-    /** Events that the row stands for. */
+    /** Number of events that the row stands for */
     count: Generated<number>
-    /** JSON array of names. */
+    /** JSON array of names */
     changed: Optional
-    /** JSON objects. */
+    /** JSON objects */
     before: Optional
     after: Optional
-    /** null: not a change. */
+    /** null: not a change */
     version: Optional
-    /** Of rows about contacting a server: the action that asks for it. */
+    /** Rows about contacting a server: the action that required it */
     purpose: Optional
-    /** HMAC-SHA256 of the launch configuration, hexadecimal. */
+    /** HMAC-SHA256 of the launch configuration, hexadecimal */
     fingerprint: Optional
     failure: Optional
     duration_ms: ColumnType<number | null, number | null | undefined, never>
-    /** Id of the row of the attempt that this is the outcome of. */
+    /** Id of the attempt that this row is the result of */
     attempt: Optional
   }
   session_ends: {
@@ -146,7 +146,7 @@ export interface Tables {
     ended_at: Generated<Date>
     expires_at: Date
   }
-  /** Rows are added and, when they are old or too many, deleted. */
+  /** Rows are added, and deleted once they are too old or too many. */
   calls: {
     id: ColumnType<string, never, never>
     at: Timestamp

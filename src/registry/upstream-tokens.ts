@@ -8,7 +8,7 @@ import type { Keyring } from './sealed.ts'
 import { sealingKeys, whileKeyStays } from './sealing.ts'
 import type { Db } from './tables.ts'
 
-/** Longer than a token request may take; a replica that died meanwhile is not waited for any longer. */
+/** Exclusive right to renew; longer than a token request may take, so that the claim of a crashed replica expires */
 const CLAIM = sql<Date>`now() + interval '20 seconds'`
 const LONGEST_SECONDS = 365 * 86_400
 
@@ -32,10 +32,13 @@ function columns(keys: Keyring, serverId: string, source: TokenSource, { access,
   }
 }
 
-/** What a write may do to the tokens of a server; together with a change of the server itself, which tells replicas. */
+/**
+ * Creates the repository of a server's tokens for a write. Used together with a change of the server itself, which
+ * notifies replicas.
+ */
 export function createTokens({ db, sealing, touch }: WriteContext) {
   return {
-    /** In place of those before, whichever issuer they were from. */
+    /** Replaces the stored tokens, whichever issuer they were from. */
     async put(serverId: string, source: TokenSource, grant: Grant): Promise<void> {
       const values = columns(sealing(), serverId, source, grant)
       await db
@@ -68,22 +71,22 @@ interface Row {
   readonly left: number | null
 }
 
-/** The right to renew the tokens of one server, which one replica has at a time. */
+/** Right to renew the tokens of one server, held by one replica at a time */
 export interface TokenClaim {
-  /** As they are stored now: another replica may have renewed them before. */
+  /** Currently stored tokens; another replica may have renewed them before */
   readonly stored: StoredTokens
-  /** New tokens in place of the claimed ones. False where these were replaced or removed meanwhile. */
+  /** Replaces the claimed tokens. Returns false if they were replaced or removed in the meantime. */
   renewed(granted: Granted): Promise<boolean>
-  /** They cannot be renewed any more. */
+  /** Records why the tokens can no longer be renewed. */
   failed(problem: string): Promise<void>
   release(): Promise<void>
 }
 
-/** The tokens of upstreams between writes of the registry: a renewal changes no configuration and has no version. */
+/** Tokens of upstreams, accessed outside registry writes: a renewal changes no configuration and has no version */
 export interface TokenStore {
-  /** Undefined where the server has none. */
+  /** Returns a server's tokens, undefined if it has none. */
   read(serverId: string): Promise<StoredTokens | undefined>
-  /** Undefined where another replica has the claim, or there is nothing to renew. */
+  /** Claims the right to renew; undefined if another replica holds it, or there is nothing to renew. */
   claim(serverId: string): Promise<TokenClaim | undefined>
 }
 
@@ -105,7 +108,10 @@ export function createTokenStore(db: Db, keys: Keyring): TokenStore {
         .executeTakeFirstOrThrow()
       return numUpdatedRows > 0n
     }
-    /** The tokens before may be void by now: new ones are kept in any case, if need be for a change of keys to find. */
+    /**
+     * The previous tokens may be void already, so new ones are stored in any case, even with a key that only a later
+     * rotation replaces.
+     */
     const renew = ({ grant, source }: Granted) =>
       whileKeyStays(db, (trx, database) =>
         end(columns(sealingKeys(keys, database) ?? keys, serverId, source, grant), trx)

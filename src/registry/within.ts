@@ -1,4 +1,4 @@
-/** Resolves with the work, and at the limit in any case: a frozen database must not keep the process from ending. */
+/** Resolves when `work` does, or after `limitMs`: a hung database must not keep the process from exiting. */
 export async function within(limitMs: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<void>((resolve) => {
