@@ -102,10 +102,10 @@ interface CallRowSink {
 }
 
 /** Writes down each call that is over; `contents`: with its arguments and its result. */
-export function createCallLog(log: CallRowSink, contents: boolean): Pick<Observer, 'call'> {
+export function createCallLog(log: CallRowSink, contents: boolean): Pick<Observer, 'onCall'> {
   const schedule = createBatchScheduler()
   return {
-    call(done) {
+    onCall(done) {
       if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(done))
       if (!contents) return log.record(withTail(rowOf(done), done))
       // reading them takes time, and the answer has not gone yet

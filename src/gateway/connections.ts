@@ -160,7 +160,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       connectMs: timeouts.connectMs,
       observer: {
         ...observer,
-        failed: (server, reason, message) => observer.failed(server, reason, redact(message))
+        onConnectionFailure: (server, reason, message) => observer.onConnectionFailure(server, reason, redact(message))
       },
       idleMs: timeouts.sessionIdleMs,
       callMs: timeouts.callMs,

@@ -25,7 +25,7 @@ export interface HealthTrackerOptions {
 /** Status of servers from real contacts (design of the dashboard, 3.3). By name; what is not in the catalog is forgotten. */
 export interface HealthTracker {
   /** Takes what calls find. */
-  readonly observer: Pick<Observer, 'call' | 'failed'>
+  readonly observer: Pick<Observer, 'onCall' | 'onConnectionFailure'>
   /** Runs what reads from a server, and takes how it goes. */
   track<T extends ReadResult>(
     server: string,
@@ -92,10 +92,10 @@ export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions
 
   return {
     observer: {
-      call({ server, outcome }) {
+      onCall({ server, outcome }) {
         if (server !== undefined && (outcome === 'ok' || outcome === 'tool_error')) good(server)
       },
-      failed: (server, reason, message) => bad(server, { reason, message })
+      onConnectionFailure: (server, reason, message) => bad(server, { reason, message })
     },
     async track(server, work, failureOf) {
       count(server, 1)

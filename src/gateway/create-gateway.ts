@@ -24,7 +24,7 @@ import { createBatchScheduler } from './later.ts'
 import { createListChanges, isListChange } from './list-changes.ts'
 import { createManagement } from './management.ts'
 import { createMcpRefusals } from './mcp-refusals.ts'
-import { readUpdate } from './notifications.ts'
+import { parseUpdate } from './notifications.ts'
 import { changedPrincipals, createPrincipals } from './principals.ts'
 import { joinObservers, type Observer } from './observation.ts'
 import { createReadingOrder } from './reading-order.ts'
@@ -193,8 +193,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
         inTurn,
         onNotification(method, params) {
           handleNotification(stored, method, params)
-          const update = method === 'notifications/resources/updated' ? readUpdate(params) : undefined
-          if (update) subscriptions.updated(stored.name, update.uri, update.said)
+          const update = method === 'notifications/resources/updated' ? parseUpdate(params) : undefined
+          if (update) subscriptions.updated(stored.name, update.uri, update.extra)
         },
         onOpen: (isFirst) => {
           if (!isFirst || isOutdated(stored)) refresher.request(stored.id)
@@ -274,7 +274,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     catalog: () => catalog,
     toolNames: config.toolNames,
     swap,
-    onApplied: observer.swapped,
+    onApplied: observer.onCatalogApplied,
     log
   })
   /** Cut off for so long that what was revoked may still be served (security-model.md#fault-isolation). */

@@ -96,7 +96,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
   ): Promise<Payload> => {
     const { requestId, key: principal } = caller
     const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
-    observation.aims(undefined, asked)
+    observation.setTarget(undefined, asked)
     let active: ActiveCall | undefined
     let server: ServerBlock | undefined
     try {
@@ -104,7 +104,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       const { request } = prepared
       server = prepared.server
       const { method } = request
-      const trace = observation.joins(caller.trace)
+      const trace = observation.startSpan(caller.trace)
       const meta = trace && observer.tracer ? traceMembers(trace) : ''
       const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
       call.bytes = countedBytes(request.members.length)
@@ -121,11 +121,11 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       }
       const adaptation = { method, from: era, to: 'legacy', server: server.name, serverInfo: '{}' } as const
       const result = adaptResult(answer.body, adaptation)
-      observation.answered(answer.body)
+      observation.complete(answer.body)
       return result
     } catch (error) {
       const told = callerError(error, active?.call, server)
-      observation.failed(told)
+      observation.fail(told)
       throw told
     } finally {
       signal.onDisconnect = null
@@ -142,7 +142,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
     run(kind, caller, name, signal, (observation) => {
       const item = findNamed(kind, name)
       const { server } = item
-      observation.aims(server.name, item.alias)
+      observation.setTarget(server.name, item.alias)
       refuseDisabled(item, name)
       const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
       const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []
@@ -177,7 +177,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       const result = await run('resource', caller, uri, signal, (observation) => {
         target = resolve(uri)
         const { server, uri: own } = target
-        observation.aims(server.name, own)
+        observation.setTarget(server.name, own)
         const members = `"uri":${JSON.stringify(own)}`
         return { server, request: { method: 'resources/read', members, meta: '', name: own } }
       })

@@ -13,13 +13,13 @@ import { storeSwitches, switchesOf } from './server-switches.ts'
 import type { Target } from './transports.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 
-/** What changing the registry needs of the data plane. */
+/** Dependencies of `createManagement`. */
 export interface ManagementOptions {
   readonly registry: Registry
   readonly readings: ReadingOrder
   readonly attempts: Attempts
   catalog(): Catalog
-  /** Reads an upstream's lists anew. Rejects with UpstreamFailure. */
+  /** Connects to an upstream and reads its lists. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<Offer>
   targetOf(stored: StoredServer): Target
 }
@@ -29,6 +29,7 @@ type Management = Pick<
   'servers' | 'server' | 'remove' | 'refresh' | 'setServerEnabled' | 'setItemsEnabled' | 'switches' | 'setSwitches'
 >
 
+/** Creates the operations on registered servers and on the `enabled` flags of servers and items. */
 export function createManagement(options: ManagementOptions): Management {
   const { registry, readings, attempts, catalog, readOffer, targetOf } = options
 
@@ -39,7 +40,10 @@ export function createManagement(options: ManagementOptions): Management {
   }
   const record = (caller: Caller, server: ServerBlock) =>
     serverRecord(server, readableSecrets(registry, server.stored), caller)
-  const whole = (caller: Caller, server: ServerBlock) => ({ ...record(caller, server), ...leftOutRecord(server, true) })
+  const fullRecord = (caller: Caller, server: ServerBlock) => ({
+    ...record(caller, server),
+    ...leftOutRecord(server, true)
+  })
 
   const publicNames = (server: ServerBlock, kind: ItemKind, names: readonly string[]) =>
     names.map((name) => {
@@ -50,7 +54,7 @@ export function createManagement(options: ManagementOptions): Management {
   return {
     servers: (caller) =>
       catalog().servers.map((server) => ({ ...record(caller, server), ...leftOutRecord(server, false) })),
-    server: (caller, name) => whole(caller, find(name)),
+    server: (caller, name) => fullRecord(caller, find(name)),
 
     async remove(caller, name) {
       await registry.write(auditChange(caller, 'server.remove', name), (tx) => tx.servers.remove(name))
@@ -64,13 +68,13 @@ export function createManagement(options: ManagementOptions): Management {
       })
       const before = catalog()
       const difference = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
-      const known = (block: ServerBlock | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
+      const publicNameOf = (block: ServerBlock | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
         block?.find(kind, own)?.publicName ?? own
       return {
         name,
-        added: difference.added.map((ref) => known(catalog().server(name), ref)),
-        removed: difference.removed.map((ref) => known(before.server(name), ref)),
-        changed: difference.changed.map((ref) => known(catalog().server(name), ref)),
+        added: difference.added.map((ref) => publicNameOf(catalog().server(name), ref)),
+        removed: difference.removed.map((ref) => publicNameOf(before.server(name), ref)),
+        changed: difference.changed.map((ref) => publicNameOf(catalog().server(name), ref)),
         ...leftOutRecord(catalog().server(name), true)
       }
     },
@@ -82,9 +86,9 @@ export function createManagement(options: ManagementOptions): Management {
       )
       const server = catalog().server(name)
       const publicName = (kind: ItemKind, own: string) => server?.find(kind, own)?.publicName ?? `${name}__${own}`
-      const shown = (kind: ItemKind, own: readonly string[]) =>
+      const publicNamesOf = (kind: ItemKind, own: readonly string[]) =>
         changed ? own.map((each) => publicName(kind, each)) : []
-      return { name, tools_affected: shown('tool', tools), prompts_affected: shown('prompt', prompts) }
+      return { name, tools_affected: publicNamesOf('tool', tools), prompts_affected: publicNamesOf('prompt', prompts) }
     },
 
     switches: (_caller, name) => switchesOf(find(name)),

@@ -1,20 +1,20 @@
-const MOST = 64
-const LONGEST = 4_096
+const MAX_ENTRIES = 64
+const MAX_CHARACTERS = 4_096
 
 /**
- * Reads a text anew only where it is none of the last that it was asked for: clients say the same of themselves with each
- * request. What is read is shared, so nobody may change it.
+ * Memoizes `read` for the 64 most recently added texts of at most 4,096 characters: clients repeat the same `_meta` with
+ * each request. Results are shared and must not be mutated.
  */
-export function createMemo<T extends {}>(read: (text: string) => T): (text: string) => T {
-  const known = new Map<string, T>()
+export function memoize<T extends {}>(read: (text: string) => T): (text: string) => T {
+  const results = new Map<string, T>()
   return (text) => {
-    const found = known.get(text)
-    if (found !== undefined) return found
-    const made = read(text)
-    if (text.length > LONGEST) return made
-    if (known.size === MOST) known.delete(known.keys().next().value!)
-    // copied: a part of a text keeps the whole of it in memory
-    known.set(Buffer.from(text).toString(), made)
-    return made
+    const known = results.get(text)
+    if (known !== undefined) return known
+    const result = read(text)
+    if (text.length > MAX_CHARACTERS) return result
+    if (results.size === MAX_ENTRIES) results.delete(results.keys().next().value!)
+    // copied, because a slice keeps the whole string in memory
+    results.set(Buffer.from(text).toString(), result)
+    return result
   }
 }

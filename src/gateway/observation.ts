@@ -4,23 +4,23 @@ import { ProtocolError } from './downstream/jsonrpc.ts'
 import type { Caller } from './gateway.ts'
 import { isErrorResult } from './is-error.ts'
 import type { Payload } from './payload.ts'
-import { sentContext, type Trace, type TraceContext, type TracePolicy, type Tracer } from './tracing.ts'
+import { contextToForward, type Trace, type TraceContext, type TracePolicy, type Tracer } from './tracing.ts'
 import { UpstreamFailure, type Reason } from './upstream/failure.ts'
 import { stageOf, waitsOf, type Opening, type Stage, type Waits } from './upstream/stages.ts'
 
-/** How a call went, in the same words everywhere (design of the dashboard, 3.3). */
+/** Outcomes of a call, spelled alike in the API, the metrics and the dashboard (dashboard.md#status-and-outcomes). */
 export const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 export type Outcome = (typeof outcomes)[number]
 
 export type CallKind = 'tool' | 'prompt' | 'resource' | 'completion'
 
-/** How a call came in: over REST, or in an era of MCP. */
+/** Protocol of the caller's request: REST, or an era of MCP. */
 export type Via = 'rest' | 'legacy' | 'modern'
 
-/** What stands as endpoint of a call that came in over REST. */
+/** `endpoint` of calls over REST. */
 export const REST_ENDPOINT = '/api/v0'
 
-/** One call as it went, told when it is over, however it came in: REST, MCP of either era, alone or in a batch. */
+/** Record of one finished call over REST or MCP; each call of a batch has its own. */
 export interface CallObservation {
   readonly kind: CallKind
   readonly caller: Caller
@@ -28,95 +28,95 @@ export interface CallObservation {
   readonly endpoint: string
   readonly via: Via
   readonly requestId: string | undefined
-  /** How the client names itself, where it does: one line, and no character in it that is not seen. */
+  /** Name from the client's `clientInfo`, if it sent one: a single line of printable characters. */
   readonly client: string | undefined
-  /** Revision that the client's session has agreed on; undefined outside of one. */
+  /** Protocol version negotiated with the client; undefined outside a session. */
   readonly clientVersion: string | undefined
-  /** Undefined where what was asked for is not there for this caller: then `item` is any text. */
+  /** Name of the server; undefined if the item does not exist for this caller. `item` is then arbitrary text. */
   readonly server: string | undefined
-  /** The upstream's own name of the tool or prompt, or a URI; of something unknown what the caller called it. */
+  /** The upstream's own name of the tool or prompt, or the URI; for an unknown item, the name in the request. */
   readonly item: string | undefined
   readonly outcome: Outcome
-  /** What went wrong, in words that the caller may read; undefined where nothing did or the tool itself says it. */
+  /** Error message that the caller may read; undefined for success and for tool results with `isError`. */
   readonly error: string | undefined
   /** Milliseconds since 1970. */
   readonly startedAt: number
-  /** From the first look at the request to its answer, without the time in which the caller itself was asked. */
+  /** Milliseconds from parsing the request to its answer, without the time spent waiting for the caller's input. */
   readonly totalMs: number
-  /** The part of it in which a connection was made or waited for, and the upstream's answer waited for. */
+  /** Part of `totalMs` spent on waiting for a connection and for the upstream's answer. */
   readonly upstreamMs: number
-  /** Of the server, where the call was meant for one. */
+  /** Session mode of the server; undefined if the call was not forwarded to one. */
   readonly mode: SessionMode | undefined
-  /** Revision that the server was spoken to in; undefined where the call did not get there. */
+  /** Protocol version of the connection to the server; undefined if the call never got a connection. */
   readonly serverVersion: string | undefined
-  /** What it had to wait for, where there was something. */
+  /** Milliseconds waited in each stage of opening a connection; undefined if a connection was ready. */
   readonly waits: Waits | undefined
-  /** Where it ended before it was with the server. */
+  /** Stage of opening a connection at which the call ended; undefined if it got a connection. */
   readonly endedIn: Stage | undefined
-  /** Of a process that failed it: the last that it wrote to stderr. May quote secrets of the server. */
+  /** Last lines on stderr of the process that failed the call. May quote secrets of the server. */
   readonly stderr: string
-  /** Members of the request's `params` as JSON text without braces, as they went upstream; empty where nothing did. */
+  /** Members of `params` as sent upstream, as JSON text without braces; empty if nothing was sent. */
   readonly params: string
-  /** JSON text of the result, null where there is none. Of the call, so not to be kept. */
+  /** JSON of the result, or null. Owned by the call: observers must not retain it. */
   readonly result: Payload | null
-  /** Takes the server's secrets out of a text. */
+  /** Redacts the server's secrets in a text. */
   readonly redact: (text: string) => string
 }
 
-/** Who wants to know what the data plane does. Called on the way of a request: must not throw, nor wait. */
+/** Callbacks for events of the data plane. Called while a request is served: must neither throw nor block. */
 export interface Observer {
-  /** Undefined where nobody wants spans. */
+  /** Undefined if no spans are exported. */
   readonly tracer: Tracer | undefined
-  /** What servers are told of the trace; `own` where nothing says so. */
+  /** Trace context that is forwarded to servers; `own` by default. */
   readonly traceContext: TracePolicy
-  call(done: CallObservation): void
-  /** A list was asked for over MCP. */
-  list(kind: ItemKind): void
-  /** A way to an upstream was opened: a session, a process, an event stream, or the pool that all its calls share. */
-  connected(server: string, transport: Transport, ms: number): void
-  /** A call has a session for itself, as in stateless mode: a spare one, or else one that it has to wait for. */
-  sessionTaken(server: string, isSpare: boolean): void
-  /** A way to an upstream was not to be had, or broke under a call. `message` may quote secrets of the server. */
-  failed(server: string, reason: Reason, message: string): void
-  /** Another version of the registry has been taken over. */
-  swapped(ms: number): void
+  onCall(done: CallObservation): void
+  /** A client listed items over MCP. */
+  onList(kind: ItemKind): void
+  /** A connection to an upstream was opened: a session, a process, an event stream, or a shared connection pool. */
+  onConnected(server: string, transport: Transport, ms: number): void
+  /** A call got an exclusive session, as in stateless mode: a spare one, or one opened for this call. */
+  onSessionTaken(server: string, isSpare: boolean): void
+  /** A connection could not be opened, or failed during a call. `message` may quote secrets of the server. */
+  onConnectionFailure(server: string, reason: Reason, message: string): void
+  /** A new version of the catalog is served; `ms`: the time it took to build and apply it. */
+  onCatalogApplied(ms: number): void
 }
 
-/** Tells each of them what it asks for. */
+/** Combines observers into one that calls each callback of each observer. */
 export function joinObservers(observers: readonly Partial<Observer>[]): Observer {
-  const calls = observers.flatMap((each) => each.call ?? [])
-  const lists = observers.flatMap((each) => each.list ?? [])
-  const connects = observers.flatMap((each) => each.connected ?? [])
-  const takes = observers.flatMap((each) => each.sessionTaken ?? [])
-  const swaps = observers.flatMap((each) => each.swapped ?? [])
-  const failures = observers.flatMap((each) => each.failed ?? [])
+  const calls = observers.flatMap((each) => each.onCall ?? [])
+  const lists = observers.flatMap((each) => each.onList ?? [])
+  const connects = observers.flatMap((each) => each.onConnected ?? [])
+  const takes = observers.flatMap((each) => each.onSessionTaken ?? [])
+  const swaps = observers.flatMap((each) => each.onCatalogApplied ?? [])
+  const failures = observers.flatMap((each) => each.onConnectionFailure ?? [])
   return {
     tracer: observers.find(({ tracer }) => tracer)?.tracer,
     traceContext: observers.find(({ traceContext }) => traceContext)?.traceContext ?? 'own',
-    call(done) {
-      for (const tell of calls) tell(done)
+    onCall(call) {
+      for (const notify of calls) notify(call)
     },
-    list(kind) {
-      for (const tell of lists) tell(kind)
+    onList(kind) {
+      for (const notify of lists) notify(kind)
     },
-    connected(...made) {
-      for (const tell of connects) tell(...made)
+    onConnected(...event) {
+      for (const notify of connects) notify(...event)
     },
-    sessionTaken(...taken) {
-      for (const tell of takes) tell(...taken)
+    onSessionTaken(...event) {
+      for (const notify of takes) notify(...event)
     },
-    failed(...lost) {
-      for (const tell of failures) tell(...lost)
+    onConnectionFailure(...event) {
+      for (const notify of failures) notify(...event)
     },
-    swapped(ms) {
-      for (const tell of swaps) tell(ms)
+    onCatalogApplied(ms) {
+      for (const notify of swaps) notify(ms)
     }
   }
 }
 
-export const nobody: Observer = joinObservers([])
+export const noopObserver: Observer = joinObservers([])
 
-const byReason: Record<Reason, Outcome> = {
+const outcomeByReason: Record<Reason, Outcome> = {
   unreachable: 'failed',
   timeout: 'timeout',
   crashed: 'failed',
@@ -130,9 +130,9 @@ const byReason: Record<Reason, Outcome> = {
   unreadable: 'failed'
 }
 
-/** An upstream that itself says that it has too much to do has failed; we refuse only what never reached it. */
+/** A failure with a status came from the upstream, so it counts as failed; `refused` is for the gateway's refusals. */
 const outcomeOfFailure = ({ reason, status }: UpstreamFailure): Outcome =>
-  status === undefined ? byReason[reason] : 'failed'
+  status === undefined ? outcomeByReason[reason] : 'failed'
 
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof UpstreamFailure) return outcomeOfFailure(error)
@@ -141,13 +141,13 @@ function outcomeOf(error: unknown): Outcome {
   return error.cause instanceof UpstreamFailure ? outcomeOfFailure(error.cause) : 'refused'
 }
 
-/** Where a call came in. */
-export type Entrance = Pick<CallObservation, 'caller' | 'endpoint' | 'via' | 'requestId'> &
+/** Properties of a call that are known when it arrives. */
+export type InboundCall = Pick<CallObservation, 'caller' | 'endpoint' | 'via' | 'requestId'> &
   Partial<Pick<CallObservation, 'client' | 'clientVersion'>>
 
-const asItIs = (text: string) => text
+const identity = (text: string) => text
 
-/** A call while it is under way. A class, since there is one for each call. */
+/** Record of a call in progress. A class, because every call creates one. */
 export class Observation implements CallObservation {
   readonly kind: CallKind
   readonly caller: Caller
@@ -170,12 +170,12 @@ export class Observation implements CallObservation {
   stderr = ''
   params = ''
   result: Payload | null = null
-  redact: (text: string) => string = asItIs
+  redact: (text: string) => string = identity
   private heldMs = 0
   private heldSince = 0
-  private leftAt = 0
+  private upstreamSince = 0
   private opening: Opening | null = null
-  private awaitedAt = 0
+  private openingSince = 0
   private readonly since = performance.now()
   private readonly observer: Observer
   private trace: Trace | null = null
@@ -184,7 +184,7 @@ export class Observation implements CallObservation {
   constructor(
     observer: Observer,
     kind: CallKind,
-    { caller, endpoint, via, requestId, client, clientVersion }: Entrance
+    { caller, endpoint, via, requestId, client, clientVersion }: InboundCall
   ) {
     this.observer = observer
     this.kind = kind
@@ -196,12 +196,13 @@ export class Observation implements CallObservation {
     this.clientVersion = clientVersion
   }
 
-  /** What the call is for; `server` where it is there. */
-  aims(server: string | undefined, item: string | undefined): void {
+  /** Sets the requested item; `server` is undefined if no server offers it to this caller. */
+  setTarget(server: string | undefined, item: string | undefined): void {
     this.server = server
     this.item = item
   }
 
+  /** Stops the clock while the caller is asked for input. */
   hold(now: number): void {
     this.heldSince = now
   }
@@ -211,51 +212,52 @@ export class Observation implements CallObservation {
     this.heldSince = 0
   }
 
-  /** Opens the call's spans where somebody wants them. Answers what the server is to be told of the trace. */
-  joins(given: TraceContext | undefined): TraceContext | undefined {
+  /** Starts the call's span if spans are exported. Returns the trace context to forward to the server. */
+  startSpan(given: TraceContext | undefined): TraceContext | undefined {
     const { tracer, traceContext } = this.observer
-    if (!tracer) return sentContext(traceContext, undefined, given)
+    if (!tracer) return contextToForward(traceContext, undefined, given)
     this.trace = tracer.start(this, performance.now() - this.since, given)
-    return sentContext(traceContext, this.trace.context, given)
+    return contextToForward(traceContext, this.trace.context, given)
   }
 
-  /** It is in the upstream's hands from now on. */
-  leaves(redact: (text: string) => string, mode: SessionMode): void {
+  /** Starts measuring `upstreamMs`. */
+  startUpstream(redact: (text: string) => string, mode: SessionMode): void {
     this.redact = redact
     this.mode = mode
-    this.leftAt = performance.now() - this.heldMs
+    this.upstreamSince = performance.now() - this.heldMs
   }
 
-  /** There is no connection yet. */
-  awaits(opening: Opening): void {
+  /** Starts measuring the wait for `opening`, the connection that is being opened for the call. */
+  markConnecting(opening: Opening): void {
     this.opening = opening
-    this.awaitedAt = performance.now()
+    this.openingSince = performance.now()
   }
 
-  /** It goes out on a connection in this revision. */
-  reaches(version: string): void {
+  /** Sets the protocol version of the connection on which the call is sent. */
+  markConnected(version: string): void {
     this.serverVersion = version
   }
 
-  /** What the process had written when it failed the call. */
-  hears(stderr: string | undefined): void {
+  /** Attaches the last lines on stderr of the process that failed the call. */
+  attachStderr(stderr: string | undefined): void {
     if (stderr !== undefined) this.stderr = stderr
   }
 
-  returns(): void {
-    this.upstreamMs += performance.now() - this.heldMs - this.leftAt
+  /** Stops measuring `upstreamMs`. */
+  endUpstream(): void {
+    this.upstreamMs += performance.now() - this.heldMs - this.upstreamSince
   }
 
-  answered(result: Payload): void {
+  complete(result: Payload): void {
     this.result = result
     this.end(this.kind === 'tool' && isErrorResult(result) ? 'tool_error' : 'ok', undefined)
   }
 
-  failed(error: unknown): void {
+  fail(error: unknown): void {
     this.end(outcomeOf(error), error instanceof Error ? error.message : undefined)
   }
 
-  /** The first end counts. */
+  /** Ends the call and reports it to the observer; later calls of `end` do nothing. */
   end(outcome: Outcome, error: string | undefined): void {
     if (this.isEnded) return
     this.isEnded = true
@@ -264,14 +266,14 @@ export class Observation implements CallObservation {
     this.totalMs = now - this.since - this.heldMs
     this.outcome = outcome
     this.error = error
-    if (this.opening !== null) this.waits = waitsOf(this.opening, this.awaitedAt, now)
-    if (this.mode !== undefined && this.serverVersion === undefined) this.endsEarly()
+    if (this.opening !== null) this.waits = waitsOf(this.opening, this.openingSince, now)
+    if (this.mode !== undefined && this.serverVersion === undefined) this.recordEndStage()
     this.trace?.end(this, now - this.since)
-    this.observer.call(this)
+    this.observer.onCall(this)
   }
 
-  /** It has never been with its server. */
-  private endsEarly(): void {
+  /** Records at which stage a call without a connection ended, and the stderr of the process it waited for. */
+  private recordEndStage(): void {
     this.endedIn = (this.opening && stageOf(this.opening)) ?? 'queue'
     this.stderr ||= this.opening?.stderr ?? ''
   }

@@ -1,9 +1,9 @@
-import type { Said } from './notifications.ts'
+import type { ExtraParams } from './notifications.ts'
 
 /** One who wants to hear when a resource changes. */
 export interface Subscriber {
   /** `uri` is the upstream's own, of the resource or of a part of it; `said` what it says besides. */
-  updated(uri: string, said: Said): void
+  updated(uri: string, extra: ExtraParams): void
   /** Whether it may not hear of it any more; then it does not count on it either. */
   isLost(): boolean
 }
@@ -16,7 +16,7 @@ export interface Subscriptions {
   /** The URIs that the upstream is asked to tell of. */
   followed(server: string): ReadonlySet<string>
   /** A server says that a resource has changed. */
-  updated(server: string, uri: string, said: Said): void
+  updated(server: string, uri: string, extra: ExtraParams): void
   /** Lets go of those who are lost. */
   review(): void
   close(): void
@@ -79,10 +79,10 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
     },
     delete: remove,
     followed: (server) => new Set(servers.get(server)?.keys()),
-    updated(server, uri, said) {
+    updated(server, uri, extra) {
       for (const [whole, { subscribers }] of servers.get(server) ?? []) {
         if (!isPartOf(uri, whole)) continue
-        for (const subscriber of subscribers) subscriber.updated(uri, said)
+        for (const subscriber of subscribers) subscriber.updated(uri, extra)
       }
     },
     review() {

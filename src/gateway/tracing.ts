@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CallObservation } from './observation.ts'
 
-/** Where a request stands in a trace that others began (W3C Trace Context). */
+/** Position of a request in a distributed trace (W3C Trace Context). */
 export interface TraceContext {
   readonly traceparent: string
   readonly tracestate: string | undefined
@@ -9,37 +9,40 @@ export interface TraceContext {
 
 /** The spans of one call. */
 export interface Trace {
-  /** What the server is told: its part of the call is a span of its own. */
+  /** Context of the upstream span, for the request to the server. */
   readonly context: TraceContext
-  /** `ms`: since the call began. */
+  /** `ms`: milliseconds since the call began. */
   end(done: CallObservation, ms: number): void
 }
 
-/** Opens spans. There is one only where somebody exports them. */
+/** Starts spans. Exists only if an exporter is configured. */
 export interface Tracer {
-  /** Of a call whose server is known; `ms`: since the call began. */
+  /** Starts the spans of a call whose server is known; `ms`: milliseconds since the call began. */
   start(call: CallObservation, ms: number, parent: TraceContext | undefined): Trace
 }
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 const TRACESTATE = /^[ !#-[\]-~]{1,512}$/
 
-/** Undefined where it is none: what is malformed is not passed on. A state without a parent means nothing. */
-export function traceContext(traceparent: unknown, tracestate: unknown): TraceContext | undefined {
+/** Parses a trace context; undefined if `traceparent` is malformed. A malformed `tracestate` is dropped. */
+export function parseTraceContext(traceparent: unknown, tracestate: unknown): TraceContext | undefined {
   if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined
   const isState = typeof tracestate === 'string' && TRACESTATE.test(tracestate)
   return { traceparent, tracestate: isState ? tracestate : undefined }
 }
 
-/** The context in the headers of a request. */
-export const traceOfHeaders = ({ traceparent, tracestate }: IncomingHttpHeaders): TraceContext | undefined =>
-  traceparent === undefined ? undefined : traceContext(traceparent, tracestate)
+/** Reads the trace context from the headers of a request. */
+export const readTraceHeaders = ({ traceparent, tracestate }: IncomingHttpHeaders): TraceContext | undefined =>
+  traceparent === undefined ? undefined : parseTraceContext(traceparent, tracestate)
 
-/** Setting TOWPATH_TRACE_CONTEXT: none, that of our own span, or besides everything that the caller sent. */
+/** Setting TOWPATH_TRACE_CONTEXT: forward no context, that of the gateway's span, or also all that the caller sent. */
 export type TracePolicy = 'off' | 'own' | 'all'
 
-/** What a server is sent, by policy. `own` is the context of our span, which carries the caller's `tracestate` along. */
-export function sentContext(
+/**
+ * Returns the context to forward to a server under `policy`. `own`: context of the gateway's span, which includes the
+ * caller's `tracestate`; `given`: the caller's context.
+ */
+export function contextToForward(
   policy: TracePolicy,
   own: TraceContext | undefined,
   given: TraceContext | undefined
@@ -48,16 +51,16 @@ export function sentContext(
   return policy === 'own' && own ? { traceparent: own.traceparent, tracestate: undefined } : undefined
 }
 
-/** A member of `_meta` that tells a server about the caller's systems, beside its place in a trace. */
+/** Returns true for W3C Baggage, which may describe the caller's systems: only policy `all` forwards it. */
 export const isBaggage = (key: string) => key === 'baggage'
 
-/** Members of `_meta` that carry it. */
+/** Returns true for the members of `_meta` that carry the trace context. */
 export const isTraceKey = (key: string) => key === 'traceparent' || key === 'tracestate'
 
-/** As members of `_meta`, without braces: neither value holds a character that JSON escapes. */
+/** Serializes the context as members of `_meta`, without braces. Neither value can contain a character to escape. */
 export const traceMembers = ({ traceparent, tracestate }: TraceContext): string =>
   `"traceparent":"${traceparent}"${tracestate === undefined ? '' : `,"tracestate":"${tracestate}"`}`
 
-/** As headers in pairs. */
+/** Returns the context as a flat list of header names and values. */
 export const traceHeaders = ({ traceparent, tracestate }: TraceContext): string[] =>
   tracestate === undefined ? ['traceparent', traceparent] : ['traceparent', traceparent, 'tracestate', tracestate]

@@ -5,7 +5,7 @@ import { readCredentials } from '../domain/credentials.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../errors.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
 import { createFailedLogins } from './failed-logins.ts'
-import { traceOfHeaders } from '../gateway/tracing.ts'
+import { readTraceHeaders } from '../gateway/tracing.ts'
 
 type Access = 'public' | 'user' | 'admin' | 'client'
 
@@ -24,7 +24,7 @@ export function callerOf({ caller, address, id, headers }: FastifyRequest): Call
   if (!caller) throw forbidden('no caller is known for this request')
   const { kind, name, key, allowed, tokenHash } = caller
   // not spread: each call over REST comes by
-  const whole = { kind, name, key, allowed, tokenHash, address, requestId: id, trace: traceOfHeaders(headers) }
+  const whole = { kind, name, key, allowed, tokenHash, address, requestId: id, trace: readTraceHeaders(headers) }
   return whole satisfies { readonly [K in keyof Required<Caller>]: Caller[K] }
 }
 

@@ -175,7 +175,7 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
       via: 'legacy',
       requestId: undefined
     })
-    observation.aims(`s${i % 200}`, `t${i}`)
+    observation.setTarget(`s${i % 200}`, `t${i}`)
     observation.end('ok', undefined)
   }
   const text = await metrics.text()
@@ -187,7 +187,7 @@ test('of tools more are counted one by one than the two thousand of the SDK', as
 test('a histogram is served as Prometheus reads it: buckets that add up, their sum and their number', async (t) => {
   const metrics = createMetrics(nothing)
   later(t, metrics.close)
-  for (const ms of [2, 0.5, 400_000]) metrics.observer.swapped!(ms)
+  for (const ms of [2, 0.5, 400_000]) metrics.observer.onCatalogApplied!(ms)
   const series = (await metrics.text()).split('\n').filter((line) => line.startsWith('towpath_catalog_swap'))
   const bounds = ['0.001', '0.0025', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '+Inf']
   const counts = [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]

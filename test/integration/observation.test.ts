@@ -22,11 +22,11 @@ async function watch(t: TestContext, env: Record<string, string> = {}): Promise<
   const calls: CallObservation[] = []
   const told: string[] = []
   const observers: Partial<Observer>[] = [
-    { call: (done) => void calls.push(done) },
-    { list: (kind) => void told.push(`list ${kind}`) },
+    { onCall: (done) => void calls.push(done) },
+    { onList: (kind) => void told.push(`list ${kind}`) },
     {
-      connected: (server, transport) => void told.push(`connected ${server} ${transport}`),
-      failed: (server, reason) => void told.push(`failed ${server} ${reason}`)
+      onConnected: (server, transport) => void told.push(`connected ${server} ${transport}`),
+      onConnectionFailure: (server, reason) => void told.push(`failed ${server} ${reason}`)
     }
   ]
   const mcp = await startMcp(t, env, { observers })
@@ -207,7 +207,7 @@ test('the log line of a request that a fault ended names it as its call does', a
   const broken = () => {
     throw new Error('a fault of ours')
   }
-  const app = await startApp(t, { log: { write: (line) => lines.push(line) }, observers: [{ list: broken }] })
+  const app = await startApp(t, { log: { write: (line) => lines.push(line) }, observers: [{ onList: broken }] })
   const ask = (method: string) => ({ jsonrpc: '2.0', id: 1, method })
   const post = (payload: object) =>
     app.inject({

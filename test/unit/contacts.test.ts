@@ -25,12 +25,12 @@ function start() {
 test('what fails keeps the time since when, and the cause that was last seen, until a contact works', () => {
   const { contacts, changes } = start()
   assert.equal(contacts.get('a'), undefined)
-  contacts.observer.failed('a', 'unreachable', 'refused')
+  contacts.observer.onConnectionFailure('a', 'unreachable', 'refused')
   const first = contacts.get('a')!
   assert.deepEqual([first.isHealthy, first.error, first.stderr], [false, 'refused', 'last line'])
-  contacts.observer.failed('a', 'unreachable', 'refused')
+  contacts.observer.onConnectionFailure('a', 'unreachable', 'refused')
   assert.equal(changes(), 1)
-  contacts.observer.failed('a', 'crashed', 'exited')
+  contacts.observer.onConnectionFailure('a', 'crashed', 'exited')
   assert.deepEqual([contacts.get('a')?.since, contacts.get('a')?.error], [first.since, 'exited'])
   contacts.recordSuccess('a')
   assert.deepEqual([contacts.get('a')?.isHealthy, contacts.get('a')?.error], [true, undefined])
@@ -41,7 +41,7 @@ test('what fails keeps the time since when, and the cause that was last seen, un
 test('what ended on our side says nothing about a server', () => {
   const { contacts, changes } = start()
   for (const reason of ['cancelled', 'limited', 'overloaded', 'too_large'] as const)
-    contacts.observer.failed('a', reason, 'no')
+    contacts.observer.onConnectionFailure('a', reason, 'no')
   assert.deepEqual([contacts.get('a'), changes()], [undefined, 0])
 })
 

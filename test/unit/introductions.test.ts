@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createIntroductions } from '../../src/gateway/downstream/introductions.ts'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
-import { createMemo } from '../../src/gateway/memo.ts'
+import { memoize } from '../../src/gateway/memo.ts'
 
 const limits = { depth: 64, elements: 1_000 }
 const said = (meta: object) =>
@@ -11,7 +11,7 @@ const member = (name: string, value: unknown) => ({ [`io.modelcontextprotocol/${
 
 test('a text is read once, until too many others were new, and a long one each time', () => {
   const read: string[] = []
-  const memo = createMemo((text) => {
+  const memo = memoize((text) => {
     read.push(text)
     return { text }
   })

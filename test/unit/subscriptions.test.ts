@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { readUpdate } from '../../src/gateway/notifications.ts'
+import { parseUpdate } from '../../src/gateway/notifications.ts'
 import { createSubscriptions } from '../../src/gateway/subscriptions.ts'
 
 const nothing = { members: '', meta: '' }
@@ -75,12 +75,12 @@ test('what only they followed the upstream is not asked to tell of any more', as
 })
 
 test('a malformed notification names no resource', () => {
-  assert.deepEqual(readUpdate('{"uri":"x://1"}'), { uri: 'x://1', said: nothing })
-  for (const params of ['{}', '{"uri":1}', '{"uri"', 'null']) assert.equal(readUpdate(params), undefined, params)
+  assert.deepEqual(parseUpdate('{"uri":"x://1"}'), { uri: 'x://1', extra: nothing })
+  for (const params of ['{}', '{"uri":1}', '{"uri"', 'null']) assert.equal(parseUpdate(params), undefined, params)
 })
 
 test('SR-H3 a notification of a URI that is longer than a request may name tells of no resource', () => {
   const long = (characters: number) => `x://${'u'.repeat(characters - 4)}`
-  assert.equal(readUpdate(JSON.stringify({ uri: long(8_192) }))?.uri, long(8_192), 'as long as it may be')
-  assert.equal(readUpdate(JSON.stringify({ uri: long(8_193) })), undefined, 'longer')
+  assert.equal(parseUpdate(JSON.stringify({ uri: long(8_192) }))?.uri, long(8_192), 'as long as it may be')
+  assert.equal(parseUpdate(JSON.stringify({ uri: long(8_193) })), undefined, 'longer')
 })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { traceContext, traceHeaders, traceMembers, traceOfHeaders } from '../../src/gateway/tracing.ts'
+import { parseTraceContext, readTraceHeaders, traceHeaders, traceMembers } from '../../src/gateway/tracing.ts'
 
 const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
 
 test('a context is taken where it is well-formed, with its state', () => {
-  assert.deepEqual(traceContext(traceparent, 'a=1,b=2'), { traceparent, tracestate: 'a=1,b=2' })
-  assert.deepEqual(traceOfHeaders({ traceparent }), { traceparent, tracestate: undefined })
+  assert.deepEqual(parseTraceContext(traceparent, 'a=1,b=2'), { traceparent, tracestate: 'a=1,b=2' })
+  assert.deepEqual(readTraceHeaders({ traceparent }), { traceparent, tracestate: undefined })
 })
 
 test('what is no context is none, and a state that is malformed is left out', () => {
@@ -21,11 +21,11 @@ test('what is no context is none, and a state that is malformed is left out', ()
     `00-${'a'.repeat(32)}-${'0'.repeat(16)}-01`,
     `${traceparent}\r\nx: y`
   ]) {
-    assert.equal(traceContext(wrong, 'a=1'), undefined, String(wrong))
+    assert.equal(parseTraceContext(wrong, 'a=1'), undefined, String(wrong))
   }
-  assert.equal(traceOfHeaders({ tracestate: 'a=1' }), undefined)
+  assert.equal(readTraceHeaders({ tracestate: 'a=1' }), undefined)
   for (const state of ['', 'a="1"', 'a=\\', 'a=\n', 'x'.repeat(513), 7, ['a=1']]) {
-    assert.equal(traceContext(traceparent, state)?.tracestate, undefined, String(state))
+    assert.equal(parseTraceContext(traceparent, state)?.tracestate, undefined, String(state))
   }
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { createSessions as makeSessions, type Need, type SessionsOptions } from '../../src/gateway/upstream/sessions.ts'
-import { nobody } from '../../src/gateway/observation.ts'
+import { noopObserver } from '../../src/gateway/observation.ts'
 import { silentSink } from '../../src/gateway/upstream/call.ts'
 import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
 import { startRecorder, type RecorderOptions } from '../fixtures/http/recorder.ts'
@@ -40,7 +40,7 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
     verdict: sessionVerdict,
     slots: undefined,
     breaker: createBreaker(),
-    observer: nobody,
+    observer: noopObserver,
     connectMs: 2_000,
     idleMs: 60_000,
     spares: noSpares,
@@ -144,7 +144,7 @@ test('an opening that failed is not remembered', async (t) => {
       const breaker = createBreaker()
       const limits = { connectMs: 2_000, idleMs: 60_000, spares: noSpares }
       const sessions = createSessions({
-        ...{ ...options, ...limits, name: 'alpha', breaker, observer: nobody },
+        ...{ ...options, ...limits, name: 'alpha', breaker, observer: noopObserver },
         onNotification() {}
       })
       closing(t, sessions, client, upstream)

@@ -51,7 +51,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
     deadlines,
     shares: createShares(Infinity),
     callBytes: createShares(Infinity),
-    observer: joinObservers([{ sessionTaken: (_, isSpare) => taken.push(isSpare ? 'hit' : 'miss') }]),
+    observer: joinObservers([{ onSessionTaken: (_, isSpare) => taken.push(isSpare ? 'hit' : 'miss') }]),
     spares: { ...noSpares, most: 1 },
     ...more
   })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { nobody } from '../../src/gateway/observation.ts'
+import { noopObserver } from '../../src/gateway/observation.ts'
 import { Call, silentSink, type Answer, type Outgoing, type Sink } from '../../src/gateway/upstream/call.ts'
 import type { TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -18,7 +18,7 @@ export const noSpares = { most: 0, idleMs: 60_000, inTurn: (work: () => Promise<
 export const ordinary = {
   verdict: sessionVerdict,
   slots: undefined,
-  observer: nobody,
+  observer: noopObserver,
   connectMs: 2_000,
   idleMs: 60_000,
   spares: noSpares,

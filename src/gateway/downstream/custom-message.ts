@@ -1,4 +1,4 @@
-import { isCustom, paramsText, readSaid, type Allowance } from '../notifications.ts'
+import { isCustomNotification, joinParams, parseExtraParams, type RateLimiter } from '../notifications.ts'
 import type { Scope } from '../scope.ts'
 import { needsLabel } from './label.ts'
 
@@ -11,12 +11,12 @@ export function customMessage(
   params: string,
   server: string,
   scope: Scope,
-  allowance: Allowance
+  allowance: RateLimiter
 ): string | undefined {
-  if (!isCustom(method)) return undefined
-  const said = readSaid(params)
+  if (!isCustomNotification(method)) return undefined
+  const said = parseExtraParams(params)
   if (!said || !allowance.take(method.length + params.length)) return undefined
   const whose = needsLabel(scope) ? `"towpath/upstream":{"server":${JSON.stringify(server)}}` : ''
-  const shown = paramsText([said.members], [said.meta, whose])
+  const shown = joinParams([said.members], [said.meta, whose])
   return `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${shown}}`
 }

@@ -66,7 +66,7 @@ export class Flow implements Abandonable, Asker {
   abandon(): void {
     this.#questions?.close()
     this.call.stop(callerLeft())
-    this.observation?.failed(callerLeft())
+    this.observation?.fail(callerLeft())
   }
 
   #createQuestions(): Questions {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Said } from '../notifications.ts'
+import type { ExtraParams } from '../notifications.ts'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
 import { isPartOf } from '../subscriptions.ts'
 import { canFollow } from '../watching.ts'
@@ -16,7 +16,7 @@ export interface Following {
   /** Does nothing where it is not followed. */
   delete(asked: string): void
   /** A server says in the client's own session that a resource has changed. */
-  heard(server: string, uri: string, said: Said): void
+  heard(server: string, uri: string, said: ExtraParams): void
   /** The client has a session of its own with a server from now on. */
   opened(server: string): void
   /** It has none any more. */
@@ -71,7 +71,7 @@ interface Followed {
  */
 export function createFollowing(
   { edge, caller, endpoint }: Exchange,
-  tell: (uri: string, said: Said) => void,
+  tell: (uri: string, said: ExtraParams) => void,
   own: TellUpstream = async () => false
 ): Following {
   const { core, subscriptions } = edge
@@ -116,7 +116,7 @@ export function createFollowing(
   }
   const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
     const subscriber = {
-      updated(changed: string, said: Said) {
+      updated(changed: string, said: ExtraParams) {
         if (!entry.isOwn && isVisible(name, changed)) tell(formOf(entry, changed), said)
       },
       isLost() {

@@ -4,12 +4,12 @@ import type { ServerBlock } from '../catalog.ts'
 import { valueOf } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import {
+  contextToForward,
   isBaggage,
   isTraceKey,
-  sentContext,
-  traceContext,
+  parseTraceContext,
+  readTraceHeaders,
   traceMembers,
-  traceOfHeaders,
   type TraceContext,
   type TracePolicy
 } from '../tracing.ts'
@@ -55,7 +55,7 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
   return {
     fragment,
     progressToken: token === 'null' ? undefined : token,
-    trace: isTraced ? traceContext(message.meta('traceparent'), message.meta('tracestate')) : undefined
+    trace: isTraced ? parseTraceContext(message.meta('traceparent'), message.meta('tracestate')) : undefined
   }
 }
 
@@ -65,7 +65,7 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
  */
 function replyFailure(exchange: Exchange, server: ServerBlock, failure: UpstreamFailure): void {
   const { edge, reply, message } = exchange
-  edge.core.refusals.failed(exchange, server, failure)
+  edge.core.refusals.auditFailure(exchange, server, failure)
   if (failure.reason === 'cancelled' && failure !== withdrawn) {
     reply.openStream()
     return reply.close()
@@ -103,7 +103,7 @@ function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forward
   const { method } = message
   const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: edge.serverInfo }
   const result = adaptResult(answer.body, adaptation)
-  exchange.observation?.answered(answer.body)
+  exchange.observation?.complete(answer.body)
   if (linking.has(method)) edge.links.note(caller.key, server.name, answer.body)
   // asked of the answer as it came, which has been read: the adapted one would be read anew
   const isAsked = era === 'modern' && needsLabel(scope) && asksForInput(answer.body)
@@ -160,7 +160,7 @@ function ask(exchange: Exchange, parked: Parked<Flow>): void {
 
 function refuseToAsk({ flow }: Parked<Flow>, reason: Reason, message: string): never {
   const failure = new UpstreamFailure(reason, message)
-  flow.observation?.failed(failure)
+  flow.observation?.fail(failure)
   flow.abandon()
   throw failure
 }
@@ -245,8 +245,10 @@ export async function forward(
   const { tracer, traceContext: policy } = exchange.edge.observer
   const meta = readMeta(message, tracer !== undefined, policy)
   const { progressToken } = meta
-  const given = meta.trace ?? traceOfHeaders(exchange.headers)
-  const trace = exchange.observation ? exchange.observation.joins(given) : sentContext(policy, undefined, given)
+  const given = meta.trace ?? readTraceHeaders(exchange.headers)
+  const trace = exchange.observation
+    ? exchange.observation.startSpan(given)
+    : contextToForward(policy, undefined, given)
   const fragment = tracer && trace ? joinMembers(meta.fragment, traceMembers(trace)) : meta.fragment
   // not spread: that is a tenth of the CPU of a call
   const request: Outgoing = { method: message.method, members, meta: fragment, name, headers, trace }
@@ -254,7 +256,7 @@ export async function forward(
   try {
     await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, ending)
   } catch (error) {
-    exchange.observation?.failed(error)
+    exchange.observation?.fail(error)
     if (error instanceof InputRefused) return exchange.reply.error(message.id, error.code, error.message)
     if (!(error instanceof UpstreamFailure)) throw error
     replyFailure(exchange, server, error)

@@ -1,5 +1,5 @@
 import type { ServerBlock } from '../catalog.ts'
-import { Allowance, readUpdate } from '../notifications.ts'
+import { RateLimiter, parseUpdate } from '../notifications.ts'
 import { Call, errorAnswer, methodNotFound, type Answer, type Sink } from '../upstream/call.ts'
 import type { Home } from '../upstream/home.ts'
 import { givesSessions } from '../upstream/sessions.ts'
@@ -41,9 +41,9 @@ function streamOf(underway: readonly Call[]): Responder | null {
  */
 function createHome({ edge, caller, endpoint }: Exchange, session: Session): Home {
   const open = new Map<Push, string>()
-  const allowances = new Map<string, Allowance>()
-  const allowanceOf = (server: string): Allowance => {
-    const known = allowances.get(server) ?? new Allowance()
+  const allowances = new Map<string, RateLimiter>()
+  const allowanceOf = (server: string): RateLimiter => {
+    const known = allowances.get(server) ?? new RateLimiter()
     allowances.set(server, known)
     return known
   }
@@ -56,8 +56,8 @@ function createHome({ edge, caller, endpoint }: Exchange, session: Session): Hom
       const scope = scopeWith(server)
       if (!scope) return
       if (method === 'notifications/resources/updated') {
-        const update = readUpdate(params)
-        if (update) session.following?.heard(server, update.uri, update.said)
+        const update = parseUpdate(params)
+        if (update) session.following?.heard(server, update.uri, update.extra)
       } else if (method === 'notifications/message') {
         const logged = logMessage(params, server, scope, session.logLevel)
         if (logged !== undefined) listenerOf(session)?.message(logged)

@@ -1,7 +1,7 @@
 import { isObject } from '../../domain/is-object.ts'
 import { META } from '../../domain/protocol.ts'
 import { escaped } from '../../domain/text.ts'
-import { createMemo } from '../memo.ts'
+import { memoize } from '../memo.ts'
 import { declaredUpstream } from './capabilities.ts'
 import type { Message } from './jsonrpc.ts'
 
@@ -34,11 +34,11 @@ export interface Introductions {
 const nobody: Introduced = { info: undefined, name: undefined }
 
 export function createIntroductions(): Introductions {
-  const clientOf = createMemo<Introduced>((text) => {
+  const clientOf = memoize<Introduced>((text) => {
     const info: unknown = JSON.parse(text)
     return { info, name: nameIn(info) }
   })
-  const capabilitiesOf = createMemo((text) => declaredUpstream(JSON.parse(text)))
+  const capabilitiesOf = memoize((text) => declaredUpstream(JSON.parse(text)))
   return {
     client(message) {
       const text = message.metaText(CLIENT_INFO)

@@ -29,7 +29,7 @@ const refuse = ({ message }: Exchange, text: string, data?: unknown, code: numbe
   new ProtocolError(code, text, { status: 200, id: message.id, data })
 
 function unknown(exchange: Exchange, kind: 'tool' | 'prompt' | 'resource', name: string, data?: unknown) {
-  exchange.edge.core.refusals.outOfScope(exchange, kind, name)
+  exchange.edge.core.refusals.auditOutOfScope(exchange, kind, name)
   return refuse(exchange, `Unknown ${kind}: ${name}`, data)
 }
 
@@ -57,7 +57,7 @@ const list =
   (kind: ItemKind): Method =>
   (exchange) => {
     const { scope, message, edge, endpoint, reply } = exchange
-    edge.observer.list(kind)
+    edge.observer.onList(kind)
     const cursor = message.param('cursor')
     const { version } = scope.catalog
     // a cursor is good at its own endpoint only: the same index elsewhere is another item
@@ -97,7 +97,7 @@ const observed =
     try {
       return method(exchange)
     } catch (error) {
-      observation.failed(error)
+      observation.fail(error)
       throw error
     }
   }
@@ -123,7 +123,7 @@ const useItem =
     const { message, scope } = exchange
     const publicName = stringParam(exchange, 'name')
     const item = scope.find(kind, publicName)
-    exchange.observation?.aims(item?.server.name, item?.alias ?? publicName)
+    exchange.observation?.setTarget(item?.server.name, item?.alias ?? publicName)
     if (!item) throw unknown(exchange, kind, publicName)
     if (message.has('arguments') && !message.isObject('arguments')) {
       throw refuse(exchange, 'Invalid params: "arguments" must be an object')
@@ -152,9 +152,9 @@ const readResource: Method = (exchange) => {
   const { message, scope, era, edge, caller } = exchange
   const asked = stringParam(exchange, 'uri')
   const target = scope.resolve(asked, true, edge.links.find(caller.key, asked))
-  exchange.observation?.aims(target?.server.name, target?.uri ?? asked)
+  exchange.observation?.setTarget(target?.server.name, target?.uri ?? asked)
   if (!target) {
-    exchange.edge.core.refusals.outOfScope(exchange, 'resource', asked)
+    exchange.edge.core.refusals.auditOutOfScope(exchange, 'resource', asked)
     const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
     throw refuse(exchange, `Resource not found: ${asked}`, { uri: asked }, code)
   }
@@ -202,7 +202,7 @@ const complete: Method = (exchange) => {
   const { server, key, value } = findReference(exchange)
   const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
   refuseLookalikes(members(ref), message.id)
-  exchange.observation?.aims(server.name, value)
+  exchange.observation?.setTarget(server.name, value)
   const { verdict } = server.stored
   const isDeclared = verdict?.capabilities['completions'] !== undefined
   if (!verdict || !(isDeclared || mayTry(exchange, server, verdict, 'completion/complete')))

@@ -1,5 +1,5 @@
 import { META } from '../../domain/protocol.ts'
-import { paramsText } from '../notifications.ts'
+import { joinParams } from '../notifications.ts'
 import type { ResourceTarget } from '../scope.ts'
 import { Call, silentSink } from '../upstream/call.ts'
 import type { Exchange } from './exchange.ts'
@@ -20,7 +20,7 @@ const flags: Record<ListKind, string> = {
 
 /** Each frame names the subscription that it belongs to (mcp-proxy.md#modern-wire). */
 const frame = (method: string, id: string, members = '', meta = '') =>
-  notification(method, paramsText([members], [meta, `"${META}subscriptionId":${id}`]))
+  notification(method, joinParams([members], [meta, `"${META}subscriptionId":${id}`]))
 
 interface Resource {
   readonly uri: string

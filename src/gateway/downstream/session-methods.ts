@@ -1,6 +1,6 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
 import type { Verdict } from '../../registry/model.ts'
-import { paramsText, type Said } from '../notifications.ts'
+import { joinParams, type ExtraParams } from '../notifications.ts'
 import type { ResourceTarget } from '../scope.ts'
 import type { Answer } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
@@ -30,8 +30,8 @@ function uriOf(exchange: Exchange): string {
   throw refuse(exchange, codes.invalidParams, 'Invalid params: "uri" must be a string')
 }
 
-const updated = (uri: string, { members, meta }: Said) =>
-  notification('notifications/resources/updated', paramsText([`"uri":${JSON.stringify(uri)}`, members], [meta]))
+const updated = (uri: string, { members, meta }: ExtraParams) =>
+  notification('notifications/resources/updated', joinParams([`"uri":${JSON.stringify(uri)}`, members], [meta]))
 
 /**
  * Told on the session's newest stream, as everything that belongs to no request (mcp-proxy.md#json-or-event-stream).
@@ -66,7 +66,7 @@ const subscribe: Method = async (exchange) => {
   const asked = uriOf(exchange)
   const target = exchange.scope.resolve(asked)
   if (!target) {
-    exchange.edge.core.refusals.outOfScope(exchange, 'resource', asked)
+    exchange.edge.core.refusals.auditOutOfScope(exchange, 'resource', asked)
     throw refuse(exchange, codes.legacyResourceNotFound, `Resource not found: ${asked}`, { uri: asked })
   }
   const { verdict } = target.server.stored

@@ -39,7 +39,7 @@ export function refuseMore(
   const headers = { 'retry-after': retryAfter[what] }
   if (why === 'full') return reply.plain(503, `too many ${what} are ${states[what]}`, headers)
   const text = `too many of your ${what === 'ends' ? 'session ends' : what} are ${states[what]}`
-  core.refusals.limited(asking, what, text)
+  core.refusals.auditLimit(asking, what, text)
   reply.plain(429, text, headers)
 }
 

@@ -1,7 +1,7 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
 import { META } from '../../domain/protocol.ts'
 import type { ServerBlock } from '../catalog.ts'
-import { Allowance } from '../notifications.ts'
+import { RateLimiter } from '../notifications.ts'
 import { methodNotFound, type Answer, type Asking, type Call, type Sink } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import { customMessage } from './custom-message.ts'
@@ -45,7 +45,7 @@ export class CallSink implements Sink {
   /** While the caller is away: what it will hear when it comes back. */
   #kept: Kept[] | null = null
   #keptSize = 0
-  #allowance: Allowance | null = null
+  #allowance: RateLimiter | null = null
 
   constructor(exchange: Exchange, server: ServerBlock, token: string | undefined) {
     this.capabilities = exchange.capabilities
@@ -97,7 +97,7 @@ export class CallSink implements Sink {
       const logged = logMessage(params, this.#server.name, scope, logLevel)
       if (logged !== undefined) reply.message(logged)
     } else if (session || era === 'modern') {
-      const allowance = (this.#allowance ??= new Allowance())
+      const allowance = (this.#allowance ??= new RateLimiter())
       const custom = customMessage(method, params, this.#server.name, scope, allowance)
       if (custom !== undefined) reply.message(custom)
     }

@@ -1,5 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
-import { createMemo } from '../memo.ts'
+import { memoize } from '../memo.ts'
 
 /** Parts of each capability that decide which requests of an upstream a client takes. */
 const parts: readonly (readonly [name: string, members: readonly string[]])[] = [
@@ -28,6 +28,6 @@ function read(text: string): string {
  * clients that take the same requests. Anything else that a client declares must not decide how many sessions it has.
  */
 export const createCarried = () => {
-  const memo = createMemo(read)
+  const memo = memoize(read)
   return (capabilities: string): string => (capabilities === '{}' ? capabilities : memo(capabilities))
 }

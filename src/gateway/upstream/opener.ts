@@ -12,7 +12,7 @@ export interface OpenerOptions {
   readonly transport: Transport
   readonly breaker: Breaker
   readonly connectMs: number
-  readonly observer: Pick<Observer, 'connected' | 'failed'>
+  readonly observer: Pick<Observer, 'onConnected' | 'onConnectionFailure'>
   /** What connections report besides answers; `isOpening` in their first moments. */
   readonly onNotification: (method: string, params: string, isOpening: boolean) => void
 }
@@ -45,13 +45,13 @@ export function createOpener(options: OpenerOptions) {
       const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs, opening })
       const openedAt = performance.now()
       opening.openAt = openedAt
-      observer.connected(name, transport, openedAt - startedAt)
+      observer.onConnected(name, transport, openedAt - startedAt)
       if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
       connection.onNotification = (method, params) =>
         onNotification(method, params, performance.now() - openedAt < OPENING_MS)
       return connection
     } catch (error) {
-      if (error instanceof UpstreamFailure) observer.failed(name, error.reason, error.message)
+      if (error instanceof UpstreamFailure) observer.onConnectionFailure(name, error.reason, error.message)
       noteFailure(breaker, error)
       giveBack?.()
       throw error

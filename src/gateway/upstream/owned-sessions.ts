@@ -89,7 +89,7 @@ export function createOwnedSessions({ name, idleMs, open, onEnd, onIdle }: Owned
     return session
   }
   const waitFor = async (session: Owned, need: Need): Promise<Connection> => {
-    need.observation?.awaits(session.stages)
+    need.observation?.markConnecting(session.stages)
     try {
       return await session.opening
     } catch (error) {

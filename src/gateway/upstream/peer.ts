@@ -1,6 +1,6 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, withMembers } from '../json.ts'
-import { isCustom } from '../notifications.ts'
+import { isCustomNotification } from '../notifications.ts'
 import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call } from './call.ts'
 import { CommonClock } from './common-clock.ts'
@@ -147,7 +147,7 @@ export function createPeer(options: PeerOptions): Peer {
     if (method === 'notifications/cancelled') return pushes.withdraw(params)
     const call = isBroadcast(method) ? undefined : oldestCall()
     // of calls of several clients nothing says which one it is for
-    if (call && isCustom(method) && pending.size > 1 && !onRequest()) return
+    if (call && isCustomNotification(method) && pending.size > 1 && !onRequest()) return
     if (call) call.sink.notify(method, params)
     else onNotification(method, params)
   }

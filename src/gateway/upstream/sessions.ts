@@ -26,7 +26,7 @@ export interface Need {
   /** Whether the caller wants the upstream's log messages. */
   readonly wantsLogs?: boolean
   /** The call that it is for: told what it waits for. */
-  readonly observation?: Pick<Observation, 'awaits' | 'caller' | 'requestId'> | null
+  readonly observation?: Pick<Observation, 'markConnecting' | 'caller' | 'requestId'> | null
   /** Answers what the upstream has asked of its client before the call. */
   readonly sink: Sink
   /** Whether it must be a session that was opened just now: another one proved to be of no use. */
@@ -43,7 +43,7 @@ export interface SessionsOptions extends OpenerOptions {
   readonly slots: Slots | undefined
   /** Places for stateful sessions that are no processes. */
   readonly places?: Slots | undefined
-  readonly observer: Pick<Observer, 'connected' | 'failed' | 'sessionTaken'>
+  readonly observer: Pick<Observer, 'onConnected' | 'onConnectionFailure' | 'onSessionTaken'>
   /** A stateful session that nobody used for so long is closed. */
   readonly idleMs: number
   /** Sessions that are kept ready in stateless mode. */
@@ -216,10 +216,10 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
     const isLimited = need.holder !== undefined && slots?.isLimited(need.holder) === true
     const spare = need.mustBeFresh || isLimited ? undefined : spares?.take(need, need.sink)
-    if (spares && !need.mustBeFresh) observer.sessionTaken(name, spare !== undefined)
+    if (spares && !need.mustBeFresh) observer.onSessionTaken(name, spare !== undefined)
     if (spare) return use(spare)
     const { opening, stages } = (isLimited ? undefined : spares?.join(need)) ?? openSingle(need)
-    need.observation?.awaits(stages)
+    need.observation?.markConnecting(stages)
     return opening.then(use)
   }
   const closeSingle = (connection: Connection) => {

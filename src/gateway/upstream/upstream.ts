@@ -168,8 +168,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     if (error !== call.stopped) noteFailure(breaker, error)
     if (!(error instanceof UpstreamFailure)) return error
     if (error.reason !== 'cancelled') {
-      observer.failed(name, error.reason, error.message)
-      call.observation?.hears(connection.stderr?.())
+      observer.onConnectionFailure(name, error.reason, error.message)
+      call.observation?.attachStderr(connection.stderr?.())
     }
     return redactFailure(error, redact)
   }
@@ -181,7 +181,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
   const begin = (call: Call) => {
     active++
-    call.observation?.leaves(redact, mode)
+    call.observation?.startUpstream(redact, mode)
     deadlines.watch(call, callMs, callTotalMs)
   }
   const finish = (call: Call, principal: string | null) => {
@@ -190,7 +190,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       if (call.bytes > 0) callBytes.give(principal, call.bytes)
     }
     deadlines.forget(call)
-    call.observation?.returns()
+    call.observation?.endUpstream()
     active--
     if (active === 0) retired?.()
   }
@@ -230,7 +230,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
             if (call.stopped) throw call.stopped
             if (mode === 'stateless' && connection.closed) throw lost()
-            call.observation?.reaches(connection.greeting.version)
+            call.observation?.markConnected(connection.greeting.version)
             const answer = await connection.send(call)
             breaker.reacted()
             return { answer: answer.kind === 'error' ? redacted(answer) : answer, era: need.era }

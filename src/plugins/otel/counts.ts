@@ -51,25 +51,25 @@ export function createObserver(counts: Counts): Partial<Observer> {
     if (upstreamMs > 0) record(latency.at(name, 'upstream'), upstreamMs / 1e3)
   }
   return {
-    call(done) {
+    onCall(done) {
       const { kind, server, outcome } = done
       if (kind === 'tool') toolCall(done)
       else counts[kind].at(server ?? OTHER, outcome).value++
     },
-    list(kind) {
+    onList(kind) {
       lists.at(kind).value++
     },
-    connected(server, transport, ms) {
+    onConnected(server, transport, ms) {
       connects.at(server, transport).value++
       record(connectTime.at(transport), ms / 1e3)
     },
-    failed(server, reason) {
+    onConnectionFailure(server, reason) {
       failures.at(server, reason).value++
     },
-    sessionTaken(server, isSpare) {
+    onSessionTaken(server, isSpare) {
       sessionsTaken.at(server, isSpare ? 'hit' : 'miss').value++
     },
-    swapped: (ms) => record(swaps.at(), ms / 1e3)
+    onCatalogApplied: (ms) => record(swaps.at(), ms / 1e3)
   }
 }
 
