@@ -85,7 +85,9 @@ const SPARE_STARTS = { processes: 2, sessions: 4 }
 const SPARE_IDLE_MS = 60_000
 
 const unreadable = () =>
-  new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', { taken: false })
+  new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', {
+    maybeProcessed: false
+  })
 
 function redactorFor({ secrets, settings, authorization }: Target): (text: string) => string {
   const redact = createRedactor(secretsIn(secrets, settings))

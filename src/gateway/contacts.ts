@@ -1,7 +1,7 @@
 import type { ReadingTimes } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
 import type { Observer } from './observation.ts'
-import type { Reason } from './upstream/failure.ts'
+import type { FailureReason } from './upstream/failure.ts'
 
 /** How the last contact with a server went: a call, a re-read of its lists, a test, its registration. */
 export interface ServerHealth {
@@ -9,7 +9,7 @@ export interface ServerHealth {
   /** Milliseconds since 1970: when it became so. */
   readonly since: number
   /** Of the failure, without secrets. */
-  readonly reason?: Reason
+  readonly reason?: FailureReason
   readonly error?: string
   /** Last line that its process had written by then. */
   readonly stderr?: string
@@ -51,12 +51,12 @@ interface ReadResult {
 }
 
 export interface ContactFailure {
-  readonly reason: Reason
+  readonly reason: FailureReason
   readonly message: string
 }
 
 /** Says nothing about the server: ended or held up on our side, or an answer that was too long. */
-const neutral: ReadonlySet<Reason> = new Set<Reason>(['cancelled', 'limited', 'overloaded', 'too_large'])
+const neutral: ReadonlySet<FailureReason> = new Set<FailureReason>(['cancelled', 'limited', 'overloaded', 'too_large'])
 
 export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions): HealthTracker {
   const contacts = new Map<string, ServerHealth>()

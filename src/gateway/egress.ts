@@ -52,7 +52,7 @@ const INSIDE =
 /** Hosts whose place is remembered; the one that was added first gives way. */
 const MAX_KNOWN_HOSTS = 10_000
 
-const denied = (message: string) => new UpstreamFailure('denied', message, { taken: false })
+const denied = (message: string) => new UpstreamFailure('denied', message, { maybeProcessed: false })
 const isLoopbackAddress = (address: string) => address.startsWith('127.') || address === '::1'
 const portOf = (protocol: string, port: string) => Number(port) || (protocol === 'https:' ? 443 : 80)
 

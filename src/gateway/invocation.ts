@@ -15,7 +15,7 @@ import type { Payload } from './payload.ts'
 import { itemRecord, itemRecords } from './records.ts'
 import { traceMembers } from './tracing.ts'
 import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
-import { Call, countedBytes, silentSink, type Answer, type Outgoing } from './upstream/call.ts'
+import { Call, countBytes, silentSink, type Answer, type OutgoingRequest } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
 import { withdrawn } from './withdrawal.ts'
 
@@ -44,7 +44,7 @@ const disabled = (what: string, name: string) => new AppError(409, `${what} "${n
 /** What a read is answered where the upstream has no such resource: -32602 since 2026-07-28, -32002 before. */
 const noSuchResource = new Set<unknown>([-32002, -32602])
 
-function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer): AppError {
+function refusalOf({ name }: ServerBlock, { method }: OutgoingRequest, answer: Answer): AppError {
   const isMissing = method === 'resources/read' && noSuchResource.has(errorCode(answer))
   return new AppError(isMissing ? 404 : 502, serverError(name, errorMessage(answer)))
 }
@@ -52,7 +52,7 @@ function refusalOf({ name }: ServerBlock, { method }: Outgoing, answer: Answer):
 /** A request, and whom it is for. */
 interface PreparedCall {
   readonly server: ServerBlock
-  readonly request: Outgoing
+  readonly request: OutgoingRequest
 }
 
 const disconnected = () => new UpstreamFailure('cancelled', 'the caller has left')
@@ -107,7 +107,7 @@ export function createInvocation(catalog: () => Catalog, core: Core, observer: O
       const trace = observation.startSpan(caller.trace)
       const meta = trace && observer.tracer ? traceMembers(trace) : ''
       const call = new Call(trace ? { ...request, meta, trace } : request, silentSink)
-      call.bytes = countedBytes(request.members.length)
+      call.countedBytes = countBytes(request.members.length)
       call.observation = observation
       observation.params = request.members
       if (signal.isDisconnected) throw disconnected()

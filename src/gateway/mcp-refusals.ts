@@ -4,7 +4,7 @@ import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { Exchange } from './downstream/exchange.ts'
 import { groupOf } from './endpoint.ts'
 import { anyByUri } from './scope.ts'
-import type { Reason, UpstreamFailure } from './upstream/failure.ts'
+import type { FailureReason, UpstreamFailure } from './upstream/failure.ts'
 
 type Kind = 'tool' | 'prompt' | 'resource'
 
@@ -29,7 +29,7 @@ export interface McpRefusals {
 
 type RefusedRequest = Pick<Exchange, 'caller' | 'endpoint' | 'address' | 'requestId'>
 
-const actions: Partial<Record<Reason, string>> = { limited: 'request.refused', denied: 'upstream.refused' }
+const actions: Partial<Record<FailureReason, string>> = { limited: 'request.refused', denied: 'upstream.refused' }
 
 export function createMcpRefusals(catalog: () => Catalog, record: (refusal: Refusal) => void): McpRefusals {
   const audit = (

@@ -5,7 +5,7 @@ import type { Caller } from './gateway.ts'
 import { isErrorResult } from './is-error.ts'
 import type { Payload } from './payload.ts'
 import { contextToForward, type Trace, type TraceContext, type TracePolicy, type Tracer } from './tracing.ts'
-import { UpstreamFailure, type Reason } from './upstream/failure.ts'
+import { UpstreamFailure, type FailureReason } from './upstream/failure.ts'
 import { stageOf, waitsOf, type Opening, type Stage, type Waits } from './upstream/stages.ts'
 
 /** Outcomes of a call, spelled alike in the API, the metrics and the dashboard (dashboard.md#status-and-outcomes). */
@@ -77,7 +77,7 @@ export interface Observer {
   /** A call got an exclusive session, as in stateless mode: a spare one, or one opened for this call. */
   onSessionTaken(server: string, isSpare: boolean): void
   /** A connection could not be opened, or failed during a call. `message` may quote secrets of the server. */
-  onConnectionFailure(server: string, reason: Reason, message: string): void
+  onConnectionFailure(server: string, reason: FailureReason, message: string): void
   /** A new version of the catalog is served; `ms`: the time it took to build and apply it. */
   onCatalogApplied(ms: number): void
 }
@@ -116,7 +116,7 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
 
 export const noopObserver: Observer = joinObservers([])
 
-const outcomeByReason: Record<Reason, Outcome> = {
+const outcomeByReason: Record<FailureReason, Outcome> = {
   unreachable: 'failed',
   timeout: 'timeout',
   crashed: 'failed',

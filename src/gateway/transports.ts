@@ -201,7 +201,7 @@ export function createTransports(options: TransportOptions): Transports {
       by
     } = target
     const problem = stdioProblem(stdio, target)
-    if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { taken: false }))
+    if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { maybeProcessed: false }))
     return createStdioClient({
       server: name,
       command,

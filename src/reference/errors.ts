@@ -1,11 +1,11 @@
 import { codes } from '../gateway/downstream/jsonrpc.ts'
-import { statuses } from '../gateway/upstream/failure.ts'
+import { httpStatuses } from '../gateway/upstream/failure.ts'
 import { meanings } from '../schemas/shared.ts'
 
 const statusRow = ([status, meaning]: [string, string]) => `| ${status} | ${meaning} |`
 
 /** What each reason means, in the order of the page. */
-const reasons: Readonly<Record<keyof typeof statuses, string>> = {
+const reasons: Readonly<Record<keyof typeof httpStatuses, string>> = {
   unreachable: 'It cannot be connected to; or it is given a rest after five time-outs: then 503 with `Retry-After`',
   timeout: 'It did not answer in time',
   crashed: 'Its process ended',
@@ -74,7 +74,7 @@ where there is one. A caller with too many calls gets the plain 429 over MCP too
 | \`reason\` | Status | Meaning |
 |---|---|---|
 ${Object.entries(reasons)
-  .map(([reason, meaning]) => `| \`${reason}\` | ${statuses[reason as keyof typeof statuses]} | ${meaning} |`)
+  .map(([reason, meaning]) => `| \`${reason}\` | ${httpStatuses[reason as keyof typeof httpStatuses]} | ${meaning} |`)
   .join('\n')}
 
 ## JSON-RPC codes of the gateway

@@ -54,7 +54,7 @@ const failureOf = async (work: Promise<unknown>): Promise<UpstreamFailure> => {
 const REFUSAL = 'the egress policy does not allow this address (TOWPATH_EGRESS_DENY, TOWPATH_EGRESS_ALLOW)'
 const LOOP = 'the egress policy does not allow this address: it leads back to this gateway (TOWPATH_EGRESS_ALLOW)'
 const refused = (failure: UpstreamFailure, message = REFUSAL) =>
-  assert.deepEqual([failure.reason, failure.message, failure.taken], ['denied', message, false])
+  assert.deepEqual([failure.reason, failure.message, failure.maybeProcessed], ['denied', message, false])
 
 test('IN-18 one denied address among those of a name is enough to refuse it, and none is connected to', async (t) => {
   const upstream = await startPlain(t)

@@ -3,7 +3,7 @@ import { connect, type AddressInfo } from 'node:net'
 import test from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { buildApp } from '../../src/app.ts'
-import { toAppError, UpstreamFailure, type Reason } from '../../src/gateway/upstream/failure.ts'
+import { toAppError, UpstreamFailure, type FailureReason } from '../../src/gateway/upstream/failure.ts'
 import { freshConfig, register, startApp, stdioServer } from '../app.ts'
 import { later } from '../store.ts'
 
@@ -144,7 +144,7 @@ test('a failure of an upstream is one warning without a stack, a caller who left
   const lines: string[] = []
   const app = await buildApp(await freshConfig(t), { log: { write: (line) => lines.push(line) } })
   later(t, () => app.close())
-  const failing = (reason: Reason) => () => {
+  const failing = (reason: FailureReason) => () => {
     throw toAppError(new UpstreamFailure(reason, 'connection refused'), 'one')
   }
   app.get('/failing', { config: { access: 'public' } }, failing('unreachable'))

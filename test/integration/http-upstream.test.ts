@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import { type Answer, type Outgoing, type Sink, Call, silentSink } from '../../src/gateway/upstream/call.ts'
+import { type Answer, type OutgoingRequest, type Sink, Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
 import { type HttpClientOptions, createHttpClient } from '../../src/gateway/upstream/http.ts'
@@ -32,13 +32,13 @@ const openLegacy = (t: TestContext, url: string, more: Partial<HttpClientOptions
 const openModern = (t: TestContext, url: string, more: Partial<HttpClientOptions> = {}) =>
   newClient(t, url, more).open({ era: 'modern', capabilities: '{}', deadline: soon() })
 
-const toolCall = (name: string, args: unknown = {}): Outgoing => ({
+const toolCall = (name: string, args: unknown = {}): OutgoingRequest => ({
   method: 'tools/call',
   members: `"name":${JSON.stringify(name)},"arguments":${JSON.stringify(args)}`,
   meta: '',
   name
 })
-const send = (connection: HttpConnection, request: Outgoing, sink: Sink = silentSink) =>
+const send = (connection: HttpConnection, request: OutgoingRequest, sink: Sink = silentSink) =>
   connection.send(new Call(request, sink))
 const textOf = ({ body }: Answer): string =>
   (JSON.parse(body.toString()) as { content: { text: string }[] }).content[0]!.text
@@ -119,7 +119,7 @@ test('a legacy session is opened, carries calls with its id and version, and is 
   connection.close()
   await until('the session is deleted', () => upstream.sessions.size === 0)
   assert.deepEqual([connection.closed, closes], [true, 1])
-  assert.equal((await failure(send(connection, toolCall('echo')))).taken, false)
+  assert.equal((await failure(send(connection, toolCall('echo')))).maybeProcessed, false)
 })
 
 test('what initialize declares are the capabilities that it was opened with', async (t) => {
@@ -468,7 +468,7 @@ test('more requests than allowed are refused at once', async (t) => {
   const connection = await openLegacy(t, upstream.url, { connections: 2, maxRequests: 3 })
   const slow = Array.from({ length: 3 }, () => send(connection, toolCall('slow', { ms: 100 })))
   const failed = await failure(send(connection, toolCall('echo')))
-  assert.deepEqual([failed.reason, failed.taken], ['overloaded', false])
+  assert.deepEqual([failed.reason, failed.maybeProcessed], ['overloaded', false])
   await Promise.all(slow)
   await send(connection, toolCall('echo'))
 })
@@ -480,7 +480,7 @@ test('a session that the upstream forgot ends the connection, and the call was n
   connection.onClose = () => closes++
   upstream.dropSessions()
   const failed = await failure(send(connection, toolCall('echo')))
-  assert.deepEqual([failed.reason, failed.taken, failed.status], ['unreachable', false, 404])
+  assert.deepEqual([failed.reason, failed.maybeProcessed, failed.status], ['unreachable', false, 404])
   assert.deepEqual([connection.closed, closes], [true, 1])
   assert.equal(upstream.calls('tools/call').length, 1)
 })
@@ -499,18 +499,18 @@ test('a 400 about the session ends it too, any other 400 does not', async (t) =>
   const connection = await openLegacy(t, upstream.origin)
   assert.equal((await send(connection, toolCall('a'))).kind, 'error')
   const failed = await failure(send(connection, toolCall('b')))
-  assert.deepEqual([failed.taken, failed.status, connection.closed], [false, 400, true])
+  assert.deepEqual([failed.maybeProcessed, failed.status, connection.closed], [false, 400, true])
 })
 
 test('a refused connection proves that the call was not taken, a reset one does not', async (t) => {
   const gone = await startRecorder(null)
   await gone.close()
   const failed = await failure(send(await openModern(t, gone.url), toolCall('echo')))
-  assert.deepEqual([failed.reason, failed.taken, failed.message], ['unreachable', false, 'connection refused'])
+  assert.deepEqual([failed.reason, failed.maybeProcessed, failed.message], ['unreachable', false, 'connection refused'])
 
   const upstream = await startFaulty(t, { mode: 'reset' })
   const reset = await failure(send(await openLegacy(t, upstream.url), toolCall('echo')))
-  assert.deepEqual([reset.reason, reset.taken], ['unreachable', true])
+  assert.deepEqual([reset.reason, reset.maybeProcessed], ['unreachable', true])
   const calls = upstream.requests.filter(({ message }) => message?.method === 'tools/call')
   assert.equal(calls.length, 1)
 })
@@ -763,5 +763,5 @@ test('closing the client ends its sessions', async (t) => {
   assert.equal(upstream.sessions.size, 2)
   client.close()
   await until('the sessions are deleted', () => upstream.sessions.size === 0)
-  assert.equal((await failure(open())).taken, false)
+  assert.equal((await failure(open())).maybeProcessed, false)
 })

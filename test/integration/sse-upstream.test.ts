@@ -54,7 +54,7 @@ test('a connection is one event stream, messages go to the endpoint that it name
   connection.close()
   await until('the stream is closed', () => upstream.streams.size === 0)
   assert.deepEqual([connection.closed, closes], [true, 1])
-  assert.equal((await failure(call(connection))).taken, false)
+  assert.equal((await failure(call(connection))).maybeProcessed, false)
 })
 
 test('an endpoint at another origin is refused, and nothing is sent there', async (t) => {
@@ -149,7 +149,10 @@ test('a message that is refused with 404 was not taken, and ends the connection'
   const sessions = upstream.streams as Map<string, unknown>
   sessions.clear()
   const failed = await failure(call(connection))
-  assert.deepEqual([failed.reason, failed.taken, failed.status, connection.closed], ['unreachable', false, 404, true])
+  assert.deepEqual(
+    [failed.reason, failed.maybeProcessed, failed.status, connection.closed],
+    ['unreachable', false, 404, true]
+  )
 })
 
 test('progress, messages and requests of the upstream reach the call', async (t) => {

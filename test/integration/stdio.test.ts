@@ -20,7 +20,7 @@ import { Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import type { Sink } from '../../src/gateway/upstream/call.ts'
 import type { OpenOptions } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
-import type { Reason } from '../../src/gateway/upstream/failure.ts'
+import type { FailureReason } from '../../src/gateway/upstream/failure.ts'
 import { createChildren } from '../../src/gateway/upstream/stdio-children.ts'
 import type { Log } from '../../src/gateway/upstream/stdio-process.ts'
 import { asIdentity } from '../../src/gateway/upstream/stdio-command.ts'
@@ -84,7 +84,7 @@ const callTool = async (connection: StdioConnection, name: string, args: object 
 const readJson = async (connection: StdioConnection, name: string, args: object = {}) =>
   JSON.parse(await callTool(connection, name, args)) as Record<string, unknown>
 
-const failsWith = (reason: Reason, message: RegExp) => (error: unknown) => {
+const failsWith = (reason: FailureReason, message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof UpstreamFailure)
   assert.match(error.message, message)
   assert.equal(error.reason, reason)
@@ -341,7 +341,7 @@ test('the folder of a second user goes with all that it left there', { skip: nee
   )
 })
 
-const refused: [string, Partial<StdioOptions>, Reason, RegExp][] = [
+const refused: [string, Partial<StdioOptions>, FailureReason, RegExp][] = [
   [
     'a command that does not exist',
     { command: 'no-such-command' },
@@ -379,7 +379,10 @@ test('UP-10 a death in the middle of a call fails it at once, naming code or sig
     connection.onClose = () => closes++
     await assert.rejects(connection.send(startCall('die', args)), failsWith('crashed', message))
     assert.deepEqual([connection.closed, closes], [true, 1])
-    await assert.rejects(connection.send(startCall('pid')), (error) => error instanceof UpstreamFailure && !error.taken)
+    await assert.rejects(
+      connection.send(startCall('pid')),
+      (error) => error instanceof UpstreamFailure && !error.maybeProcessed
+    )
     connection.close()
     await connection.ended
     assert.deepEqual([closes, isListed(connection.pid)], [1, false])
@@ -436,7 +439,7 @@ test('what a child does not read is bounded: further requests are refused as not
   const refusal = connection.send(startCall('echo', { text }))
   await assert.rejects(
     refusal,
-    (error) => failsWith('overloaded', /does not read/)(error) && !(error as UpstreamFailure).taken
+    (error) => failsWith('overloaded', /does not read/)(error) && !(error as UpstreamFailure).maybeProcessed
   )
   connection.close()
   for (const answer of waiting) await assert.rejects(answer, failsWith('cancelled', /closed/))
@@ -543,7 +546,7 @@ test('what a process that has closed its input is sent was provably not taken', 
   await until('the end of its input', () => hasClosed)
   const error: unknown = await connection.send(startCall('echo')).catch((reason: unknown) => reason)
   assert.ok(error instanceof UpstreamFailure)
-  assert.deepEqual([error.reason, error.taken], ['crashed', false])
+  assert.deepEqual([error.reason, error.maybeProcessed], ['crashed', false])
 })
 
 test('a program that was changed is another basis for connections, other files are not', async (t) => {
@@ -551,13 +554,13 @@ test('a program that was changed is another basis for connections, other files a
   const [script, data] = [temporaryFile(t), temporaryFile(t)]
   for (const file of [script, data]) writeFileSync(file, '')
   const program = client('good.mjs', { command: process.execPath, args: [script, data] })
-  const before = program.basis
+  const before = program.fingerprint
   utimesSync(data, 1, 1)
-  assert.equal(program.basis, before)
+  assert.equal(program.fingerprint, before)
   utimesSync(script, 1, 1)
-  assert.notEqual(program.basis, before)
+  assert.notEqual(program.fingerprint, before)
   const unknown = client('good.mjs', { command: 'node', args: ['/no/such/script', data] })
-  assert.equal(unknown.basis, unknown.basis)
+  assert.equal(unknown.fingerprint, unknown.fingerprint)
 })
 
 test('closing the client ends open connections and those that are still opening', async (t) => {

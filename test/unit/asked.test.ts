@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import { Asked } from '../../src/gateway/upstream/asked.ts'
-import type { Answer, Asking } from '../../src/gateway/upstream/call.ts'
+import type { Answer, InboundRequest } from '../../src/gateway/upstream/call.ts'
 
 const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
 
@@ -25,8 +25,8 @@ test('what the upstream takes back is told to who is asked, and gets no answer',
   const { asked, replies } = open()
   let withdrawn = 0
   let settle: (answer: Answer) => void = () => {}
-  const handle = (_method: string, _params: string, asking: Asking) => {
-    asking.onWithdraw = () => void withdrawn++
+  const handle = (_method: string, _params: string, asking: InboundRequest) => {
+    asking.onCancel = () => void withdrawn++
     return new Promise<Answer>((resolve) => (settle = resolve))
   }
   const taken = asked.take('"a"', 'elicitation/create', '{}', handle)

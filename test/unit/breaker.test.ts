@@ -7,14 +7,14 @@ function open() {
   let at = 0
   const breaker = createBreaker(undefined, () => at)
   const timeOut = (times: number) => {
-    for (let i = 0; i < times; i++) breaker.timedOut()
+    for (let i = 0; i < times; i++) breaker.recordTimeout()
   }
   return { breaker, timeOut, pass: (ms: number) => (at += ms) }
 }
 
 function refusalOf(breaker: Breaker): UpstreamFailure | undefined {
   try {
-    breaker.admit()
+    breaker.assertClosed()
     return undefined
   } catch (error) {
     assert.ok(error instanceof UpstreamFailure)
@@ -29,15 +29,15 @@ test('it opens at the fifth time-out in a row, and says when to come back', () =
   timeOut(1)
   assert.equal(breaker.state, 'open')
   pass(2_500)
-  const { reason, taken, retryAfter } = refusalOf(breaker)!
-  assert.deepEqual([reason, taken, retryAfter], ['unreachable', false, 8])
+  const { reason, maybeProcessed, retryAfter } = refusalOf(breaker)!
+  assert.deepEqual([reason, maybeProcessed, retryAfter], ['unreachable', false, 8])
 })
 
 test('any sign of life between two time-outs begins the count anew', () => {
   const { breaker, timeOut } = open()
   for (let round = 0; round < 3; round++) {
     timeOut(4)
-    breaker.reacted()
+    breaker.recordResponse()
   }
   assert.equal(breaker.state, 'closed')
 })
@@ -58,12 +58,12 @@ test('a probe that succeeds closes it, one that times out opens it for as long a
   const { breaker, timeOut, pass } = open()
   timeOut(5)
   pass(10_000)
-  breaker.admit()
-  breaker.timedOut()
+  breaker.assertClosed()
+  breaker.recordTimeout()
   assert.deepEqual([breaker.state, refusalOf(breaker)?.retryAfter], ['open', 10])
   pass(10_000)
-  breaker.admit()
-  breaker.reacted()
+  breaker.assertClosed()
+  breaker.recordResponse()
   assert.deepEqual([breaker.state, refusalOf(breaker)], ['closed', undefined])
 })
 
@@ -71,7 +71,7 @@ test('a probe of which nothing is heard does not keep it open for ever', () => {
   const { breaker, timeOut, pass } = open()
   timeOut(5)
   pass(10_000)
-  breaker.admit()
+  breaker.assertClosed()
   pass(9_999)
   assert.equal(refusalOf(breaker)?.retryAfter, 1)
   pass(1)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCarried } from '../../src/gateway/upstream/carried.ts'
+import { createCapabilityFilter } from '../../src/gateway/upstream/carried.ts'
 import { mayAsk } from '../../src/gateway/downstream/capabilities.ts'
 
 const sampling = [undefined, null, true, [], {}, { tools: {} }, { context: {}, tools: {}, x: 1 }, { tools: 1 }]
@@ -21,7 +21,7 @@ const requests: readonly (readonly [method: string, params: object])[] = [
 ]
 
 test('SR-M6 carried capabilities allow the same requests as those that were declared, and are few', () => {
-  const carried = createCarried()
+  const carried = createCapabilityFilter()
   const texts = new Set<string>()
   for (const one of sampling) {
     for (const two of elicitation) {

@@ -15,7 +15,7 @@ test('a call without progress is stopped, and told which limit it was', async (t
   const call = newCall()
   deadlines.watch(call, 50, 10_000)
   await until('the call is stopped', () => call.stopped !== null)
-  assert.deepEqual([call.stopped!.reason, call.stopped!.taken], ['timeout', true])
+  assert.deepEqual([call.stopped!.reason, call.stopped!.maybeProcessed], ['timeout', true])
   assert.match(call.stopped!.message, /without progress/)
 })
 
@@ -27,7 +27,7 @@ test('progress keeps a call alive, but not beyond the limit for all of it', asyn
   deadlines.watch(call, 500, 900)
   await until('the call is stopped', () => {
     // looked at right after the progress, however late this comes
-    call.touch(performance.now())
+    call.extendIdleDeadline(performance.now())
     t.mock.timers.tick(100)
     return call.stopped !== null
   })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import { type Answer, Call, type Sink } from '../../src/gateway/upstream/call.ts'
 import type { Connection } from '../../src/gateway/upstream/connection.ts'
-import { createHearing, unknownStreams, type Streams } from '../../src/gateway/upstream/hearing.ts'
+import { createSessionStream, createStreamStats, type SessionStreamStats } from '../../src/gateway/upstream/hearing.ts'
 import type { HttpConnection } from '../../src/gateway/upstream/http-connection.ts'
 
 /** A call that writes down what reaches it. */
@@ -21,7 +21,7 @@ function newCall(name: string) {
 
 interface Options {
   readonly opened?: Promise<boolean>
-  readonly known?: Streams
+  readonly known?: SessionStreamStats
   /** Answers what belongs to no call. */
   readonly home?: NonNullable<Connection['onRequest']>
 }
@@ -29,7 +29,7 @@ interface Options {
 /** A session whose stream the test speaks on. */
 function open(
   isMixed: boolean,
-  { opened = Promise.resolve(true), known = unknownStreams(), home: onRequest }: Options = {}
+  { opened = Promise.resolve(true), known = createStreamStats(), home: onRequest }: Options = {}
 ) {
   const streams: { sink: Sink; end: () => void }[] = []
   const broadcasts: string[] = []
@@ -41,7 +41,7 @@ function open(
     onNotification: (method: string) => void broadcasts.push(method),
     onRequest
   }
-  const hearing = createHearing(connection as unknown as HttpConnection, isMixed, known)
+  const hearing = createSessionStream(connection as unknown as HttpConnection, isMixed, known)
   const ask = async () => (await streams[0]!.sink.request('roots/list', '{}')).body.toString()
   return { hearing, streams, broadcasts, ask }
 }
@@ -96,7 +96,7 @@ test('a stream that broke is opened again by the next call; one that is refused 
 })
 
 test('that an upstream has no such stream is remembered, and its later sessions ask for none', async () => {
-  const known = unknownStreams()
+  const known = createStreamStats()
   for (const [expected, opened] of [
     [1, Promise.reject(new Error('no'))],
     [1, Promise.resolve(false)],
@@ -111,7 +111,7 @@ test('that an upstream has no such stream is remembered, and its later sessions 
 test('streams that are always late are asked for and waited for only a moment, but looked at in full now and then', async (t) => {
   const alive = setInterval(() => {}, 1_000)
   t.after(() => clearInterval(alive))
-  const known = unknownStreams()
+  const known = createStreamStats()
   const never = new Promise<boolean>(() => {})
   const waited = async (opened: Promise<boolean>) => {
     const start = performance.now()
@@ -126,7 +126,7 @@ test('streams that are always late are asked for and waited for only a moment, b
   for (const i of [0, 1, 2, 16]) assert.ok(times[i]! > 240, `${i}: ${times[i]}`)
   assert.ok(Math.min(...times.slice(3, 16)) < 240)
   await waited(Promise.resolve(true))
-  assert.equal(known.late, 0)
+  assert.equal(known.lateCount, 0)
 })
 
 const atHome = async (): Promise<Answer> => ({ kind: 'result', body: Payload.of('{"of":"home"}') })
@@ -157,20 +157,24 @@ test('CR-F1: while the session asks, the clock of each call stands, also of one 
   await hearing.add(late)
   await hearing.add(brief)
   hearing.delete(brief)
-  assert.deepEqual([early.isHeld, late.isHeld, brief.isHeld, underway], [true, true, false, [1]], 'before the answer')
+  assert.deepEqual(
+    [early.isPaused, late.isPaused, brief.isPaused, underway],
+    [true, true, false, [1]],
+    'before the answer'
+  )
   answer(await atHome())
   await asked
-  assert.deepEqual([early.isHeld, late.isHeld], [false, false], 'after it')
+  assert.deepEqual([early.isPaused, late.isPaused], [false, false], 'after it')
 })
 
 test('that a session asks while calls are under way is remembered for the others of its server', async () => {
-  const known = unknownStreams()
+  const known = createStreamStats()
   const { hearing, ask } = open(true, { known })
   await ask()
-  assert.equal(known.hasAsked, false, 'it could not be of a call')
+  assert.equal(known.hasRequests, false, 'it could not be of a call')
   await hearing.add(newCall('a').call)
   await ask()
-  assert.equal(known.hasAsked, true, 'it may be of the call')
+  assert.equal(known.hasRequests, true, 'it may be of the call')
 })
 
 test('a stream that broke is opened again without a call where somebody is at home, each time later', async (t) => {

@@ -7,7 +7,7 @@ import { developmentCaller } from '../../src/gateway/gateway.ts'
 import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createParks, giveUp, inputRequests, readResponses, type Question } from '../../src/gateway/downstream/park.ts'
 import { Questions } from '../../src/gateway/downstream/questions.ts'
-import type { Answer, Asking } from '../../src/gateway/upstream/call.ts'
+import type { Answer, InboundRequest } from '../../src/gateway/upstream/call.ts'
 import { callerNamed } from './stored.ts'
 import { until } from '../until.ts'
 
@@ -206,19 +206,19 @@ test('when the call is over everything that is asked is given up, then and later
 
 test('a question that is taken back is not asked, and one that was asked needs no answer', async () => {
   const questions = new Questions()
-  const asking = (): Asking => ({ onWithdraw: null })
+  const asking = (): InboundRequest => ({ onCancel: null })
   const [early, late] = [asking(), asking()]
   const first = questions.ask('a', '{}', early)
   const second = questions.ask('b', '{}', late)
   void questions.ask('c', '{}')
-  early.onWithdraw!()
+  early.onCancel!()
   const asked = await next(questions)
   assert.deepEqual(
     asked.map(({ method }) => method),
     ['b', 'c']
   )
   assert.equal((await first).kind, 'error')
-  late.onWithdraw!()
+  late.onCancel!()
   assert.equal((await second).kind, 'error')
   assert.equal(inputRequests(asked), '{"input-2":{"method":"c","params":{}}}')
   const read = (responses: string) =>
@@ -232,9 +232,9 @@ test('a question that is taken back is not asked, and one that was asked needs n
 
 test('questions that are all taken back before they were asked ask nobody', async () => {
   const questions = new Questions()
-  const asking: Asking = { onWithdraw: null }
+  const asking: InboundRequest = { onCancel: null }
   void questions.ask('a', '{}', asking)
-  asking.onWithdraw!()
+  asking.onCancel!()
   let isAsked = false
   void next(questions).then(() => (isAsked = true))
   await new Promise((resolve) => setTimeout(resolve, 60))

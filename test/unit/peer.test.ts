@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import { Call, silentSink } from '../../src/gateway/upstream/call.ts'
-import type { Answer, Outgoing, Sink } from '../../src/gateway/upstream/call.ts'
+import type { Answer, OutgoingRequest, Sink } from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import { createPeer } from '../../src/gateway/upstream/peer.ts'
 import type { PeerOptions } from '../../src/gateway/upstream/peer.ts'
 
-const echo: Outgoing = { method: 'tools/call', members: '"name":"echo","arguments":{}', meta: '' }
+const echo: OutgoingRequest = { method: 'tools/call', members: '"name":"echo","arguments":{}', meta: '' }
 
 /** A peer whose other side is the list of what it wrote. */
 const startPeer = (options: Partial<PeerOptions> = {}) => {
@@ -235,7 +235,7 @@ test('CR-F1: where somebody is at home each question goes there, and the end of 
   const withdrawn: number[] = []
   const { peer, receive, written } = startPeer({
     onRequest: () => (_method, _params, asking, underway) => {
-      asking.onWithdraw = () => void withdrawn.push(underway.length)
+      asking.onCancel = () => void withdrawn.push(underway.length)
       return new Promise((resolve) => void answers.push(resolve))
     }
   })
@@ -243,14 +243,14 @@ test('CR-F1: where somebody is at home each question goes there, and the end of 
   void peer.send(first)
   const other = peer.send(second)
   for (const id of [7, 8]) receive(`{"jsonrpc":"2.0","id":${id},"method":"roots/list"}`)
-  assert.deepEqual([first.isHeld, second.isHeld], [true, true], 'the clocks of all calls stand')
+  assert.deepEqual([first.isPaused, second.isPaused], [true, true], 'the clocks of all calls stand')
   receive('{"jsonrpc":"2.0","id":1,"result":{}}')
   answers[0]!({ kind: 'result', body: Payload.of('{"of":7}') })
   await settled()
-  assert.equal(second.isHeld, true, 'one is still open')
+  assert.equal(second.isPaused, true, 'one is still open')
   answers[1]!({ kind: 'result', body: Payload.of('{"of":8}') })
   await settled()
-  assert.deepEqual([first.isHeld, second.isHeld, withdrawn], [false, false, []], 'none is open')
+  assert.deepEqual([first.isPaused, second.isPaused, withdrawn], [false, false, []], 'none is open')
   assert.deepEqual(written.slice(2), [
     '{"jsonrpc":"2.0","id":7,"result":{"of":7}}',
     '{"jsonrpc":"2.0","id":8,"result":{"of":8}}'
@@ -348,7 +348,7 @@ test('the end of the connection fails every call, and later ones as never taken'
   for (const call of calls) await assert.rejects(call, failsWith('crashed', /code 3/))
   await assert.rejects(
     peer.send(new Call(echo, silentSink)),
-    (error) => error instanceof UpstreamFailure && error.reason === 'crashed' && !error.taken
+    (error) => error instanceof UpstreamFailure && error.reason === 'crashed' && !error.maybeProcessed
   )
   peer.notify('notifications/initialized', '')
   assert.equal(written.length, 2)
@@ -359,7 +359,7 @@ test('a message that cannot be delivered fails its own call alone', async () => 
   const { peer, receive } = startPeer({ write: (_, refused) => refuse.push(refused) })
   const first = peer.send(new Call(echo, silentSink))
   const second = peer.send(new Call(echo, silentSink))
-  refuse[0]!(new UpstreamFailure('overloaded', 'too much', { taken: false }))
+  refuse[0]!(new UpstreamFailure('overloaded', 'too much', { maybeProcessed: false }))
   await assert.rejects(first, failsWith('overloaded'))
   receive('{"jsonrpc":"2.0","id":2,"result":{}}')
   assert.equal(text(await second), 'result {}')

@@ -4,10 +4,10 @@ import { Payload } from '../../src/gateway/payload.ts'
 import type { Forwarded } from '../../src/gateway/downstream/exchange.ts'
 import { answerRounds, InputRefused } from '../../src/gateway/downstream/rounds.ts'
 import type { CallSink } from '../../src/gateway/downstream/sink.ts'
-import { type Answer, Call, type Outgoing, silentSink } from '../../src/gateway/upstream/call.ts'
+import { type Answer, Call, type OutgoingRequest, silentSink } from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 
-const request: Outgoing = {
+const request: OutgoingRequest = {
   method: 'tools/call',
   members: '"name":"t","arguments":{"n":1.0}',
   meta: '"x":1',
@@ -32,7 +32,7 @@ interface Run {
 /** A client that answers questions, and an upstream that asks them. */
 function run({ says, capabilities = everything, answer = () => result('{"action":"accept"}') }: Run) {
   const asked: string[] = []
-  const sent: Outgoing[] = []
+  const sent: OutgoingRequest[] = []
   let closed = 0
   const call = new Call(request, silentSink)
   const sink = {
@@ -44,7 +44,7 @@ function run({ says, capabilities = everything, answer = () => result('{"action"
     },
     close: () => void closed++
   }
-  const send = async (next: Outgoing) => {
+  const send = async (next: OutgoingRequest) => {
     sent.push(next)
     return says[Math.min(sent.length, says.length - 1)]!
   }

@@ -49,9 +49,9 @@ test('past the queue a call is refused at once, and one that waited too long as 
   const release = await slots.take(soon())
   const late = failureOf(slots.take(performance.now() + 20))
   const refused = await failureOf(slots.take(soon()))
-  assert.deepEqual([refused.reason, refused.taken], ['overloaded', false])
+  assert.deepEqual([refused.reason, refused.maybeProcessed], ['overloaded', false])
   const gone = await late
-  assert.deepEqual([gone.reason, gone.taken], ['overloaded', false])
+  assert.deepEqual([gone.reason, gone.maybeProcessed], ['overloaded', false])
   const waiting = slots.take(soon())
   release()
   ;(await waiting)()
@@ -103,7 +103,7 @@ test('SR-M6 a holder at its share waits for its own places, others overtake it, 
   await waiting
   assert.deepEqual(order, ['b', 'a'])
   const refused = await failureOf(slots.take(performance.now(), 'a'))
-  assert.deepEqual([refused.reason, refused.taken], ['limited', false])
+  assert.deepEqual([refused.reason, refused.maybeProcessed], ['limited', false])
 })
 
 test('SR-M6 half of the queue is for others than the one who fills it', async () => {

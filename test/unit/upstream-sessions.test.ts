@@ -161,7 +161,7 @@ test('closing ends every kind of session, and one that was opening is not handed
     const open_ = await sessions.acquire(need())
     const opening = failureOf(sessions.acquire(need({ owner: 'late' })))
     sessions.close()
-    assert.deepEqual([(await opening).reason, (await opening).taken], ['unreachable', false])
+    assert.deepEqual([(await opening).reason, (await opening).maybeProcessed], ['unreachable', false])
     await until('all are closed', () => open_.closed && upstream.sessions.size === 0)
   }
 })

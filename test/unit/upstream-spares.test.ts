@@ -37,7 +37,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
       await control.before()
       return counting.open(options)
     },
-    get basis() {
+    get fingerprint() {
       return control.basis
     },
     close: counting.close
@@ -215,7 +215,7 @@ test('a spare that cannot be opened is not tried again before a call could open 
   let attempts = 0
   control.before = () => {
     attempts++
-    return Promise.reject(new UpstreamFailure('unreachable', 'connection refused', { taken: false }))
+    return Promise.reject(new UpstreamFailure('unreachable', 'connection refused', { maybeProcessed: false }))
   }
   await call()
   await until('an attempt', () => attempts === 1)
@@ -242,7 +242,7 @@ test('a spare session of an access token, or a program, that is not in use any m
 test('an upstream that is retired, or given a rest, keeps no session ready', async (t) => {
   const { control, recorder, upstream, call, warm, spare } = await open(t)
   await warm()
-  control.before = () => Promise.reject(new UpstreamFailure('timeout', 'no answer in time', { taken: false }))
+  control.before = () => Promise.reject(new UpstreamFailure('timeout', 'no answer in time', { maybeProcessed: false }))
   for (let count = 0; count < 5; count++) {
     // of a kind for which there is no spare
     assert.equal((await failureOf(call(roots))).reason, 'timeout')

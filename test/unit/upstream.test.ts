@@ -267,8 +267,8 @@ test('calls beyond the share of their principal are refused at once, those of ot
   const calls = [newCall('slow', { ms: 60_000 }), newCall('slow', { ms: 60_000 })]
   const running = calls.map((call) => failureOf(upstream.call(call, origin)))
   await started(recorder, 2)
-  const { reason, taken, retryAfter } = await failureOf(upstream.call(newCall(), origin))
-  assert.deepEqual([reason, taken, retryAfter], ['limited', false, 1])
+  const { reason, maybeProcessed, retryAfter } = await failureOf(upstream.call(newCall(), origin))
+  assert.deepEqual([reason, maybeProcessed, retryAfter], ['limited', false, 1])
   const { answer } = await upstream.call(newCall(), { ...origin, owner: 'two', principal: 'two' })
   assert.match(textOf(answer), /alpha/)
   for (const call of calls) call.stop(cancelled())

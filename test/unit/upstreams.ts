@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { noopObserver } from '../../src/gateway/observation.ts'
-import { Call, silentSink, type Answer, type Outgoing, type Sink } from '../../src/gateway/upstream/call.ts'
+import { Call, silentSink, type Answer, type OutgoingRequest, type Sink } from '../../src/gateway/upstream/call.ts'
 import type { TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import { createHttpClient } from '../../src/gateway/upstream/http.ts'
@@ -48,7 +48,7 @@ export function countingClient(url: string): TransportClient & { readonly opened
   }
 }
 
-export const toolCall = (name: string, args: object = {}): Outgoing => ({
+export const toolCall = (name: string, args: object = {}): OutgoingRequest => ({
   method: 'tools/call',
   members: `"name":${JSON.stringify(name)},"arguments":${JSON.stringify(args)}`,
   meta: '',

@@ -10,7 +10,7 @@ import type { Subscriptions } from '../subscriptions.ts'
 import type { Visitor } from '../visitors.ts'
 import type { Answer, Call } from '../upstream/call.ts'
 import type { Era } from '../upstream/connection.ts'
-import type { Home } from '../upstream/home.ts'
+import type { SessionCallbacks } from '../upstream/home.ts'
 import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
 import type { Flow } from './flow.ts'
@@ -48,7 +48,7 @@ export interface Origin {
   /** Whose share of processes and upstream sessions it takes, where `principal` is null. */
   readonly holder?: string
   /** The client of that MCP session. */
-  readonly home?: Home | undefined
+  readonly home?: SessionCallbacks | undefined
 }
 
 /** What the MCP edge needs of the data plane. */

@@ -1,5 +1,5 @@
 import type { Observation } from '../observation.ts'
-import type { Answer, Asking, Call } from '../upstream/call.ts'
+import type { Answer, InboundRequest, Call } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { Forwarded } from './exchange.ts'
 import type { Abandonable, Question } from './park.ts'
@@ -58,7 +58,7 @@ export class Flow implements Abandonable, Asker {
     })
   }
 
-  ask(method: string, params: string, asking: Asking): Promise<Answer> {
+  ask(method: string, params: string, asking: InboundRequest): Promise<Answer> {
     this.#questions ??= this.#createQuestions()
     return this.#questions.ask(method, params, asking)
   }

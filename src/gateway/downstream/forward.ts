@@ -13,8 +13,8 @@ import {
   type TraceContext,
   type TracePolicy
 } from '../tracing.ts'
-import { Call, countedBytes, type Answer, type Outgoing } from '../upstream/call.ts'
-import { UpstreamFailure, type Reason } from '../upstream/failure.ts'
+import { Call, countBytes, type Answer, type OutgoingRequest } from '../upstream/call.ts'
+import { UpstreamFailure, type FailureReason } from '../upstream/failure.ts'
 import { withdrawn } from '../withdrawal.ts'
 import type { Exchange, Forwarded } from './exchange.ts'
 import { homeOf, ownerOf } from './home.ts'
@@ -127,10 +127,10 @@ type Token = string | undefined
 const askable = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** A call with what it can take before its answer. */
-function createCall(exchange: Exchange, server: ServerBlock, request: Outgoing, token: string | undefined) {
+function createCall(exchange: Exchange, server: ServerBlock, request: OutgoingRequest, token: string | undefined) {
   const sink = new CallSink(exchange, server, token)
   const call = new Call(request, sink)
-  call.bytes = countedBytes(exchange.message.text.length)
+  call.countedBytes = countBytes(exchange.message.text.length)
   call.observation = exchange.observation
   sink.call = call
   return { call, sink }
@@ -158,7 +158,7 @@ function ask(exchange: Exchange, parked: Parked<Flow>): void {
   reply.result(message.id, Buffer.from(result))
 }
 
-function refuseToAsk({ flow }: Parked<Flow>, reason: Reason, message: string): never {
+function refuseToAsk({ flow }: Parked<Flow>, reason: FailureReason, message: string): never {
   const failure = new UpstreamFailure(reason, message)
   flow.observation?.fail(failure)
   flow.abandon()
@@ -191,7 +191,7 @@ function resume(exchange: Exchange, server: ServerBlock, state: string, ending?:
 async function forwardLegacy(
   exchange: Exchange,
   server: ServerBlock,
-  request: Outgoing,
+  request: OutgoingRequest,
   token: Token,
   ending?: Ending
 ) {
@@ -201,10 +201,10 @@ async function forwardLegacy(
   if (active) session.calls.add(active)
   else reply.onLeave = () => call.stop(callerLeft())
   edge.heartbeat.add(reply)
-  const again = (next: Outgoing): Promise<Forwarded> => {
+  const again = (next: OutgoingRequest): Promise<Forwarded> => {
     active!.call = new Call(next, sink)
     active!.call.observation = exchange.observation
-    active!.call.bytes = countedBytes(next.members.length)
+    active!.call.countedBytes = countBytes(next.members.length)
     sink.call = active!.call
     return send(exchange, server, active!.call)
   }
@@ -220,7 +220,13 @@ async function forwardLegacy(
 }
 
 /** The modern form: what its upstream asks, the caller is asked in a result. */
-function forwardModern(exchange: Exchange, server: ServerBlock, request: Outgoing, token: Token, ending?: Ending) {
+function forwardModern(
+  exchange: Exchange,
+  server: ServerBlock,
+  request: OutgoingRequest,
+  token: Token,
+  ending?: Ending
+) {
   const requestState = exchange.message.param('requestState')
   if (exchange.edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, ending)
   const { call, sink } = createCall(exchange, server, request, token)
@@ -238,7 +244,7 @@ function forwardModern(exchange: Exchange, server: ServerBlock, request: Outgoin
 export async function forward(
   exchange: Exchange,
   server: ServerBlock,
-  { members, name, headers }: Pick<Outgoing, 'members' | 'name' | 'headers'>,
+  { members, name, headers }: Pick<OutgoingRequest, 'members' | 'name' | 'headers'>,
   ending?: Ending
 ): Promise<void> {
   const { message, era } = exchange
@@ -251,7 +257,7 @@ export async function forward(
     : contextToForward(policy, undefined, given)
   const fragment = tracer && trace ? joinMembers(meta.fragment, traceMembers(trace)) : meta.fragment
   // not spread: that is a tenth of the CPU of a call
-  const request: Outgoing = { method: message.method, members, meta: fragment, name, headers, trace }
+  const request: OutgoingRequest = { method: message.method, members, meta: fragment, name, headers, trace }
   if (exchange.observation) exchange.observation.params = members
   try {
     await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, ending)

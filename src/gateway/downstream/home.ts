@@ -1,7 +1,7 @@
 import type { ServerBlock } from '../catalog.ts'
 import { RateLimiter, parseUpdate } from '../notifications.ts'
 import { Call, errorAnswer, methodNotFound, type Answer, type Sink } from '../upstream/call.ts'
-import type { Home } from '../upstream/home.ts'
+import type { SessionCallbacks } from '../upstream/home.ts'
 import { givesSessions } from '../upstream/sessions.ts'
 import { mayAsk } from './capabilities.ts'
 import { customMessage } from './custom-message.ts'
@@ -39,7 +39,7 @@ function streamOf(underway: readonly Call[]): Responder | null {
  * What belongs to no call goes on the session's newest stream (mcp-proxy.md#json-or-event-stream), of servers that its
  * client may see.
  */
-function createHome({ edge, caller, endpoint }: Exchange, session: Session): Home {
+function createHome({ edge, caller, endpoint }: Exchange, session: Session): SessionCallbacks {
   const open = new Map<Push, string>()
   const allowances = new Map<string, RateLimiter>()
   const allowanceOf = (server: string): RateLimiter => {
@@ -77,15 +77,15 @@ function createHome({ edge, caller, endpoint }: Exchange, session: Session): Hom
       session.pushes ??= createPushes(session)
       const push = session.pushes.ask(stream, method, needsLabel(scope) ? labelled(method, params, server) : params)
       open.set(push, server)
-      asking.onWithdraw = push.cancel
+      asking.onCancel = push.cancel
       try {
         return await push.answer
       } finally {
         open.delete(push)
       }
     },
-    opened: (server) => session.following?.opened(server),
-    closed(server) {
+    onOpen: (server) => session.following?.opened(server),
+    onClose(server) {
       session.following?.closed(server)
       allowances.delete(server)
       for (const [push, from] of open) if (from === server) push.cancel()
@@ -93,7 +93,8 @@ function createHome({ edge, caller, endpoint }: Exchange, session: Session): Hom
   }
 }
 
-export const homeOf = (exchange: Exchange, session: Session): Home => (session.home ??= createHome(exchange, session))
+export const homeOf = (exchange: Exchange, session: Session): SessionCallbacks =>
+  (session.home ??= createHome(exchange, session))
 
 /** Subscribes in the client's own session with a stateful upstream, which may tell no other session. */
 export function ownSessions(exchange: Exchange, session: Session): TellUpstream {
@@ -124,7 +125,7 @@ export async function askFor(
     wantsProgress: false,
     logLevel: session.logLevel,
     notify: (said, params) => home.notify(server, said, params),
-    request: (asked, params, asking = { onWithdraw: null }) => home.request(server, asked, params, asking)
+    request: (asked, params, asking = { onCancel: null }) => home.request(server, asked, params, asking)
   }
   const call = new Call({ method, members: `"uri":${JSON.stringify(uri)}`, meta: '' }, sink)
   const { answer } = await edge.core.forward(block, call, {

@@ -1,4 +1,4 @@
-import { errorAnswer, type Answer, type Asking } from '../upstream/call.ts'
+import { errorAnswer, type Answer, type InboundRequest } from '../upstream/call.ts'
 import { giveUp, type Question } from './park.ts'
 
 /** Requests that an upstream sends at once arrive one by one; so long they are gathered (mcp-proxy.md#parked-calls). */
@@ -16,7 +16,7 @@ export class Questions {
   #isClosed = false
 
   /** Asks; resolves when the caller has come back with the answer, is given up, or the upstream takes the question back. */
-  ask(method: string, params: string, asking?: Asking): Promise<Answer> {
+  ask(method: string, params: string, asking?: InboundRequest): Promise<Answer> {
     return new Promise((resolve) => {
       const answer = (given: Answer) => {
         this.#open.delete(question)
@@ -24,7 +24,7 @@ export class Questions {
       }
       const question: Question = { method, params, answer }
       if (this.#isClosed) return giveUp([question])
-      if (asking) asking.onWithdraw = () => this.#withdraw(question)
+      if (asking) asking.onCancel = () => this.#withdraw(question)
       this.#open.add(question)
       this.#waiting.push(question)
       this.#timer ??= setTimeout(() => this.#gathered(), GATHER_MS)

@@ -1,6 +1,6 @@
 import { isObject } from '../../domain/is-object.ts'
 import { JsonError, members, stringOf, valueOf } from '../json.ts'
-import type { Outgoing } from '../upstream/call.ts'
+import type { OutgoingRequest } from '../upstream/call.ts'
 import type { Payload } from '../payload.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { mayAsk } from './capabilities.ts'
@@ -100,8 +100,8 @@ async function ask(sink: CallSink, requests: readonly InputRequest[]): Promise<s
 export async function answerRounds(
   first: Forwarded,
   sink: CallSink,
-  request: Outgoing,
-  send: (request: Outgoing) => Promise<Forwarded>
+  request: OutgoingRequest,
+  send: (request: OutgoingRequest) => Promise<Forwarded>
 ): Promise<Forwarded> {
   let forwarded = first
   for (let round = 0; ; round++) {

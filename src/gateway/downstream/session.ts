@@ -4,7 +4,7 @@ import type { EndedSession, SessionEnd } from '../../registry/session-ends.ts'
 import { createFairShareCache } from '../kept.ts'
 import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
-import type { Home } from '../upstream/home.ts'
+import type { SessionCallbacks } from '../upstream/home.ts'
 import type { Visitor } from '../visitors.ts'
 import type { Following } from './following.ts'
 import type { Pushes } from './push.ts'
@@ -55,7 +55,7 @@ export interface Session {
   /** Requests of upstreams to this client, once there is one. */
   pushes: Pushes | null
   /** Takes what its upstreams say outside of calls, once there is one. */
-  home: Home | null
+  home: SessionCallbacks | null
   /** Resources that it subscribed to, once there are any. */
   following: Following | null
   /** The least severe log messages that it wants; undefined until it says so. */

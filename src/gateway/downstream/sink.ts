@@ -2,7 +2,7 @@ import { isLogLevel } from '../../domain/log-levels.ts'
 import { META } from '../../domain/protocol.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { RateLimiter } from '../notifications.ts'
-import { methodNotFound, type Answer, type Asking, type Call, type Sink } from '../upstream/call.ts'
+import { methodNotFound, type Answer, type InboundRequest, type Call, type Sink } from '../upstream/call.ts'
 import { mayAsk } from './capabilities.ts'
 import { customMessage } from './custom-message.ts'
 import type { Exchange } from './exchange.ts'
@@ -25,7 +25,7 @@ const MAX_KEPT_CHARACTERS = 16_384
 
 /** Takes a request of an upstream where the caller cannot be sent one: a modern caller is asked in its result. */
 export interface Asker {
-  ask(method: string, params: string, asking: Asking): Promise<Answer>
+  ask(method: string, params: string, asking: InboundRequest): Promise<Answer>
 }
 
 /** What a client's call can take before its answer: progress, log messages, a server's own and requests, on its stream. */
@@ -111,13 +111,13 @@ export class CallSink implements Sink {
   }
 
   /** The time that a person or a model takes to answer does not count towards the call's limits. */
-  async request(method: string, params: string, asking: Asking = { onWithdraw: null }): Promise<Answer> {
+  async request(method: string, params: string, asking: InboundRequest = { onCancel: null }): Promise<Answer> {
     if (!mayAsk(this.capabilities, method, params)) return methodNotFound
-    this.call?.hold()
+    this.call?.pauseClock()
     try {
       return await this.#ask(method, this.#labelled(method, params), asking)
     } finally {
-      this.call?.resume()
+      this.call?.resumeClock()
     }
   }
 
@@ -130,7 +130,7 @@ export class CallSink implements Sink {
     return needsLabel(this.#exchange.scope) ? labelled(method, params, this.#server.name) : params
   }
 
-  #ask(method: string, params: string, asking: Asking): Promise<Answer> {
+  #ask(method: string, params: string, asking: InboundRequest): Promise<Answer> {
     const { session, reply, edge } = this.#exchange
     if (!session) return this.asker?.ask(method, params, asking) ?? Promise.resolve(methodNotFound)
     edge.elicitations.note(this.#server.name, params, { session, reply })
@@ -138,7 +138,7 @@ export class CallSink implements Sink {
     const push = session.pushes.ask(() => this.stream, method, params)
     const pushes = (this.#pushes ??= new Set())
     pushes.add(push)
-    asking.onWithdraw = push.cancel
+    asking.onCancel = push.cancel
     return push.answer.finally(() => pushes.delete(push))
   }
 }

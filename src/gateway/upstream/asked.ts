@@ -1,10 +1,10 @@
 import { members, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
-import { errorAnswer, type Answer, type Asking } from './call.ts'
+import { errorAnswer, type Answer, type InboundRequest } from './call.ts'
 import { uncounted, type Pending } from './pending.ts'
 
 /** Answers a request of the upstream's; both texts are JSON. */
-export type RequestHandler = (method: string, params: string, asking: Asking) => Promise<Answer>
+export type RequestHandler = (method: string, params: string, asking: InboundRequest) => Promise<Answer>
 
 /** Notifications that are for everybody who listens, whichever stream they come on. */
 export const isBroadcast = (method: string) =>
@@ -28,7 +28,7 @@ async function handled(handle: RequestHandler, ...request: Parameters<RequestHan
 /** The requests of an upstream that still want an answer, on one stream or pipe. */
 export class Asked {
   /** By the JSON text of their ids. */
-  readonly #open = new Map<string, Asking>()
+  readonly #open = new Map<string, InboundRequest>()
   /** Handlers that have not answered: requests may share an id, or be withdrawn from handlers that go on. */
   #running = 0
   readonly #max: number
@@ -47,7 +47,7 @@ export class Asked {
     const bytes = params.length + id.length
     if (this.#running >= this.#max || !this.#pending.take(bytes)) return this.#reply(id, tooMany)
     this.#running++
-    const asking: Asking = { onWithdraw: null }
+    const asking: InboundRequest = { onCancel: null }
     this.#open.set(id, asking)
     const answer = await handled(handle, method, params, asking)
     this.#running--
@@ -62,7 +62,7 @@ export class Asked {
     const id = valueOf(params, members(params), 'requestId') ?? ''
     const asking = this.#open.get(id)
     this.#open.delete(id)
-    asking?.onWithdraw?.()
+    asking?.onCancel?.()
   }
 
   /** Nobody can be answered any more. */

@@ -69,7 +69,7 @@ export function authorized(client: TransportClient, authorization: Authorization
       )
       return Object.assign(connection, { send: sendWith(connection.send) })
     },
-    get basis() {
+    get fingerprint() {
       return authorization.isFresh ? authorization.value : undefined
     },
     close: () => client.close()

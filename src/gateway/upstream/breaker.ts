@@ -3,54 +3,54 @@ import { UpstreamFailure } from './failure.ts'
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
- * Spares callers the wait for an upstream to which connecting times out again and again
- * (security-model.md#fault-isolation).
+ * Circuit breaker for one upstream: after several connect timeouts in a row, calls fail at once instead of waiting for
+ * the next timeout (security-model.md#fault-isolation).
  */
 export interface Breaker {
-  /** `half-open`: the outcome of a probe is waited for. */
+  /** `half-open`: one probe is under way. */
   readonly state: BreakerState
-  /** Before something that may have to connect. Throws UpstreamFailure while the upstream is given a rest. */
-  admit(): void
-  /** Connecting or initialising took longer than it may. */
-  timedOut(): void
-  /** The upstream has shown a sign of life, a refusal included: that fails at once by itself. */
-  reacted(): void
+  /** Call before any work that may connect. Throws UpstreamFailure while the breaker is open. */
+  assertClosed(): void
+  /** Records that connecting or initialising timed out. */
+  recordTimeout(): void
+  /** Records any response of the upstream, a refusal included: a refusal fails fast by itself. */
+  recordResponse(): void
 }
 
-const TIMEOUTS = 5
-const REST_MS = 10_000
+const TIMEOUT_THRESHOLD = 5
+const OPEN_MS = 10_000
 
-const refusal = (waitMs: number) =>
+const openFailure = (waitMs: number) =>
   new UpstreamFailure('unreachable', 'connecting timed out several times in a row; it is tried again shortly', {
-    taken: false,
+    maybeProcessed: false,
     retryAfter: Math.ceil(waitMs / 1000)
   })
 
 export function createBreaker(onOpen = () => {}, now = () => performance.now()): Breaker {
   let timeouts = 0
-  let restsUntil = 0
+  let openUntil = 0
   let isProbing = false
 
   return {
     get state() {
-      if (timeouts < TIMEOUTS) return 'closed'
+      if (timeouts < TIMEOUT_THRESHOLD) return 'closed'
       return isProbing ? 'half-open' : 'open'
     },
-    admit() {
-      if (timeouts < TIMEOUTS) return
+    assertClosed() {
+      if (timeouts < TIMEOUT_THRESHOLD) return
       const at = now()
-      if (at < restsUntil) throw refusal(restsUntil - at)
+      if (at < openUntil) throw openFailure(openUntil - at)
       isProbing = true
-      // the others go on waiting; where nothing comes of this one, another may try then
-      restsUntil = at + REST_MS
+      // other callers keep failing; if this probe never reports back, the next one may start after the same pause
+      openUntil = at + OPEN_MS
     },
-    timedOut() {
+    recordTimeout() {
       isProbing = false
-      if (++timeouts < TIMEOUTS) return
-      restsUntil = now() + REST_MS
+      if (++timeouts < TIMEOUT_THRESHOLD) return
+      openUntil = now() + OPEN_MS
       onOpen()
     },
-    reacted() {
+    recordResponse() {
       isProbing = false
       timeouts = 0
     }

@@ -4,30 +4,39 @@ import { Payload } from '../payload.ts'
 import type { TraceContext } from '../tracing.ts'
 import type { UpstreamFailure } from './failure.ts'
 
-/** A request on its way to an upstream, in the parts that hops touch; everything else is JSON text, passed as it is. */
-export interface Outgoing {
+/**
+ * A request to an upstream, split into the parts that the gateway changes; everything else is JSON text passed through
+ * unchanged.
+ */
+export interface OutgoingRequest {
   readonly method: string
-  /** Members of `params` without `_meta`, as JSON text without the braces (`"name":"echo","arguments":{…}`); may be empty. */
+  /**
+   * Members of `params` without `_meta`, as JSON text without the braces (`"name":"echo","arguments":{…}`); may be
+   * empty.
+   */
   readonly members: string
-  /** Members of `params._meta` that are passed on, as JSON text without the braces, hop keys taken out; may be empty. */
+  /**
+   * Members of `params._meta` to pass on, as JSON text without the braces and without hop-by-hop keys; may be empty.
+   */
   readonly meta: string
-  /** Plain value for `Mcp-Name` towards a modern upstream: the tool's or prompt's own name, or the resource's URI. */
+  /** Plain value of `Mcp-Name` for a modern upstream: the upstream's own tool or prompt name, or the resource URI. */
   readonly name?: string | undefined
   /**
-   * More headers towards a modern upstream, in pairs, ready to be sent (`Mcp-Param-*`, mcp-proxy.md#parameter-headers).
+   * Further headers for a modern upstream as name-value pairs, already encoded (`Mcp-Param-*`,
+   * mcp-proxy.md#parameter-headers).
    */
   readonly headers?: readonly string[] | undefined
-  /** Told in the headers of a request over HTTP, beside what stands in `meta`. */
+  /** Trace context for the headers of an HTTP request, in addition to the one in `meta`. */
   readonly trace?: TraceContext | undefined
 }
 
-/** What came back: the JSON text of `result` or of `error`, byte for byte. */
+/** An answer of an upstream: the JSON text of `result` or `error`, byte for byte. */
 export interface Answer {
   readonly kind: 'result' | 'error'
   readonly body: Payload
 }
 
-/** An error of our own making. */
+/** Returns a JSON-RPC error made by the gateway itself. */
 export const errorAnswer = (code: number, message: string): Answer => ({
   kind: 'error',
   body: Payload.of(JSON.stringify({ code, message }))
@@ -35,27 +44,32 @@ export const errorAnswer = (code: number, message: string): Answer => ({
 
 export const methodNotFound = errorAnswer(-32601, 'Method not found')
 
-/** A request of an upstream, shared by the transport that it came over and whoever is to answer it. */
-export interface Asking {
-  /** Set by who answers: the upstream wants no answer any more. */
-  onWithdraw: (() => void) | null
+/** A request from an upstream, shared by the transport that received it and the code that answers it. */
+export interface InboundRequest {
+  /** Set by the answering code; called when the upstream cancels the request. */
+  onCancel: (() => void) | null
 }
 
-/** The caller's side of a call: what it can take before the answer (architecture, idea 3). */
+/** The caller's side of a call: receives notifications and requests before the answer. */
 export interface Sink {
-  /** JSON text of the client capabilities that the caller declared, `{}` for none. Declared upstream as they are. */
+  /**
+   * JSON text of the client capabilities that the caller declared, `{}` for none. Declared to the upstream unchanged.
+   */
   readonly capabilities: string
-  /** Whether the caller asked for progress: then the transport sends a token of its own upstream. */
+  /** True if the caller asked for progress: the transport then sends its own progress token upstream. */
   readonly wantsProgress: boolean
-  /** The least severe log messages that the caller wants; undefined where it has not said. */
+  /** Least severe log level that the caller wants; undefined if the caller did not set one. */
   readonly logLevel?: string | undefined
-  /** A notification that belongs to this call. `params` is JSON text; of `notifications/progress` without its token. */
+  /**
+   * Passes on a notification that belongs to this call. `params` is JSON text; `notifications/progress` comes without
+   * its token.
+   */
   notify(method: string, params: string): void
-  /** A request from the upstream that belongs to this call; answers JSON text of result or error. */
-  request(method: string, params: string, asking?: Asking): Promise<Answer>
+  /** Passes on a request of the upstream that belongs to this call; resolves with JSON text of its result or error. */
+  request(method: string, params: string, inbound?: InboundRequest): Promise<Answer>
 }
 
-/** For callers that declare no capability and want nothing but the answer (REST). */
+/** Sink for callers without client capabilities that only want the answer (REST). */
 export const silentSink: Sink = {
   capabilities: '{}',
   wantsProgress: false,
@@ -63,43 +77,43 @@ export const silentSink: Sink = {
   request: async () => methodNotFound
 }
 
-/** Smaller requests are not counted: their number is bounded. */
-const COUNTED_BYTES = 16_384
-/** What a request of that length counts. */
-export const countedBytes = (length: number) => (length < COUNTED_BYTES ? 0 : length)
+/** Requests below this size are not counted by size: their number is already limited. */
+const MIN_COUNTED_BYTES = 16_384
+/** Returns the bytes that a request of this length counts towards its principal's quota. */
+export const countBytes = (length: number) => (length < MIN_COUNTED_BYTES ? 0 : length)
 
 /**
- * One request under way, shared by the gateway, which may stop it, and the transport, which carries it.
- * Not an AbortSignal: this costs one object and no listeners on the hot path.
+ * One request in flight, shared by the gateway, which may stop it, and the transport, which carries it. Not an
+ * AbortSignal: a Call costs one object and no listeners on the hot path.
  */
 export class Call implements SlotItem {
   slot = -1
-  readonly request: Outgoing
+  readonly request: OutgoingRequest
   readonly sink: Sink
-  /** What its request holds, in bytes, where that is much. */
-  bytes = 0
-  /** Of the call that a caller waits for; null for what the gateway asks by itself. */
+  /** Bytes counted for a large request; 0 for a small one. */
+  countedBytes = 0
+  /** Observation of the client's call; null for requests that the gateway makes for itself. */
   observation: Observation | null = null
-  /** Set by the transport while the request is under way: tell the upstream and let go of the connection. */
+  /** Set by the transport while the request is in flight: cancels it upstream and releases the connection. */
   onStop: ((failure: UpstreamFailure) => void) | null = null
-  /** Time (`performance.now()`) after which the call is stopped unless there is progress before. Kept by Deadlines. */
+  /** Time (`performance.now()`) at which the call is stopped unless progress arrives first. Maintained by Deadlines. */
   idleDeadline = Infinity
-  /** Time after which the call is stopped in any case. */
+  /** Time at which the call is stopped regardless of progress. */
   totalDeadline = Infinity
-  /** Milliseconds that each progress adds. */
+  /** Milliseconds by which each progress notification extends the idle deadline. */
   idleMs = Infinity
   stopped: UpstreamFailure | null = null
-  /** Called when the clock is stopped and when it goes on. */
-  onHold: (() => void) | null = null
+  /** Called when the deadlines are paused or resumed. */
+  onPauseChange: (() => void) | null = null
   #holds = 0
   #totalLeft = 0
 
-  constructor(request: Outgoing, sink: Sink) {
+  constructor(request: OutgoingRequest, sink: Sink) {
     this.request = request
     this.sink = sink
   }
 
-  /** Ends the call: `timeout` or `cancelled`. The first wins; stopping an ended call does nothing. */
+  /** Ends the call with `timeout` or `cancelled`. The first call wins; stopping an ended call does nothing. */
   stop(failure: UpstreamFailure): void {
     if (this.stopped) return
     this.stopped = failure
@@ -108,33 +122,33 @@ export class Call implements SlotItem {
     stop?.(failure)
   }
 
-  /** Stops the clock while the caller itself is asked for something. As many `resume` must follow. */
-  hold(): void {
+  /** Pauses the deadlines while the client is asked for input. Each pause needs one `resumeClock`. */
+  pauseClock(): void {
     if (this.#holds++ > 0) return
     const now = performance.now()
     this.observation?.hold(now)
     this.#totalLeft = this.totalDeadline - now
     this.idleDeadline = Infinity
     this.totalDeadline = Infinity
-    this.onHold?.()
+    this.onPauseChange?.()
   }
 
-  /** Whether the caller itself is asked for something. */
-  get isHeld(): boolean {
+  /** True while the client is asked for input. */
+  get isPaused(): boolean {
     return this.#holds > 0
   }
 
-  resume(): void {
+  resumeClock(): void {
     if (--this.#holds > 0) return
     const now = performance.now()
     this.observation?.resume(now)
     this.idleDeadline = now + this.idleMs
     this.totalDeadline = now + this.#totalLeft
-    this.onHold?.()
+    this.onPauseChange?.()
   }
 
-  /** Progress counts as life (mcp-proxy.md#progress); the total limit stays. */
-  touch(now: number): void {
+  /** Extends the idle deadline after a progress notification (mcp-proxy.md#progress); the total deadline stays. */
+  extendIdleDeadline(now: number): void {
     if (this.#holds === 0) this.idleDeadline = now + this.idleMs
   }
 }

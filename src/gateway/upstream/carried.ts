@@ -1,33 +1,33 @@
 import { isObject } from '../../domain/is-object.ts'
 import { memoize } from '../memo.ts'
 
-/** Parts of each capability that decide which requests of an upstream a client takes. */
-const parts: readonly (readonly [name: string, members: readonly string[]])[] = [
+/** Members of each client capability that decide which requests of an upstream the client accepts. */
+const capabilityMembers: readonly (readonly [name: string, members: readonly string[]])[] = [
   ['sampling', ['context', 'tools']],
   ['elicitation', ['form', 'url']],
   ['roots', []]
 ]
 
-function read(text: string): string {
-  const given: unknown = JSON.parse(text)
-  if (!isObject(given)) return '{}'
+function filterCapabilities(text: string): string {
+  const declared: unknown = JSON.parse(text)
+  if (!isObject(declared)) return '{}'
   const kept: Record<string, unknown> = {}
-  for (const [name, members] of parts) {
-    const capability = given[name]
+  for (const [name, members] of capabilityMembers) {
+    const capability = declared[name]
     if (!isObject(capability)) continue
     kept[name] = Object.fromEntries(
       members.filter((member) => isObject(capability[member])).map((member) => [member, {}])
     )
   }
-  if (isObject(given['roots']) && given['roots']['listChanged'] === true) kept['roots'] = { listChanged: true }
+  if (isObject(declared['roots']) && declared['roots']['listChanged'] === true) kept['roots'] = { listChanged: true }
   return JSON.stringify(kept)
 }
 
 /**
- * The capabilities that requests of an upstream depend on (sampling, elicitation, roots), as JSON text: one text for all
- * clients that take the same requests. Anything else that a client declares must not decide how many sessions it has.
+ * Returns a function that reduces client capabilities (JSON text) to sampling, elicitation and roots: clients that
+ * accept the same upstream requests get the same text. Other capabilities must not multiply sessions.
  */
-export const createCarried = () => {
-  const memo = memoize(read)
+export const createCapabilityFilter = () => {
+  const memo = memoize(filterCapabilities)
   return (capabilities: string): string => (capabilities === '{}' ? capabilities : memo(capabilities))
 }

@@ -1,10 +1,10 @@
 import type { Call } from './call.ts'
 
 /**
- * The clocks of all calls under way in one session of an upstream. A question on a pipe or on the session's own stream does
- * not say which call asks it: while one is open each of them may be the one that waits for a person.
+ * The deadlines of all calls in one upstream session. A request on a pipe or on the session's own stream does not name
+ * its call, so while one is open, any call may be the one that waits for a person.
  */
-export class CommonClock {
+export class SharedClock {
   readonly #calls: () => Iterable<Call>
   readonly #held = new Set<Call>()
   #open = 0
@@ -13,28 +13,28 @@ export class CommonClock {
     this.#calls = calls
   }
 
-  /** A call has begun. */
-  begin(call: Call): void {
+  /** Adds a call that was sent. */
+  add(call: Call): void {
     if (this.#open > 0) this.#hold(call)
   }
 
-  /** A call is over. */
-  end(call: Call): void {
-    if (this.#held.delete(call)) call.resume()
+  /** Removes a call that has ended. */
+  remove(call: Call): void {
+    if (this.#held.delete(call)) call.resumeClock()
   }
 
-  /** Stops all clocks until a question has its answer. */
-  async during<T>(answer: Promise<T>): Promise<T> {
+  /** Pauses the deadlines of all calls until `answer` settles. */
+  async pauseDuring<T>(answer: Promise<T>): Promise<T> {
     if (this.#open++ === 0) for (const call of this.#calls()) this.#hold(call)
     try {
       return await answer
     } finally {
-      if (--this.#open === 0) for (const call of this.#held) this.end(call)
+      if (--this.#open === 0) for (const call of this.#held) this.remove(call)
     }
   }
 
   #hold(call: Call): void {
     this.#held.add(call)
-    call.hold()
+    call.pauseClock()
   }
 }

@@ -1,72 +1,77 @@
-export interface Wanted {
-  /** How many should be ready; 0 where nobody calls again and again. */
-  readonly wanted: number
-  /** How busy it has been of late: calls, those of a quarter of a minute ago counting half. */
-  readonly weight: number
+export interface PoolTarget {
+  /** Number of warm sessions to keep; 0 without repeated calls. */
+  readonly target: number
+  /** Recent load: the number of calls, halved every 15 seconds. */
+  readonly load: number
 }
 
-/** What a way of calling an upstream needs in spare sessions, told from its calls. All times are of one clock, in ms. */
-export interface Demand {
-  /** A call that needed a session of its own. One that is taken from the spares has another in its place after `replaceMs`. */
-  called(now: number, replaceMs: number): void
-  at(now: number): Wanted
-  /** When nothing is wanted any more, unless there is another call. */
-  readonly endsAt: number
+/**
+ * Computes the number of warm sessions for one kind of caller from its calls. All times are milliseconds of one clock.
+ */
+export interface PoolSizer {
+  /**
+   * Records a call that needed a session of its own. `replaceMs`: time until a session taken from the pool is replaced.
+   */
+  recordCall(now: number, replaceMs: number): void
+  targetAt(now: number): PoolTarget
+  /** Time at which the target drops to 0 unless another call arrives. */
+  readonly expiresAt: number
 }
 
 const HALF_LIFE_MS = 15_000
 
 /**
- * A second call within `idleMs` deserves a spare, as many at a time deserve as many: the most calls that came, within the
- * last `idleMs`, in the time in which a spare is replaced. `idleMs` after the last call nothing is wanted.
+ * The target is the largest number of calls, within the last `idleMs`, that arrived in the time it takes to replace a
+ * session. A single call within `idleMs` gets none, and the target drops to 0 `idleMs` after the last call.
  */
-export function createDemand(most: number, idleMs: number): Demand {
-  /** Times of the last calls, none older than `replaceMs` at the last of them; no more than matter. */
+export function createPoolSizer(maxSize: number, idleMs: number): PoolSizer {
+  /** Times of recent calls, none older than `replaceMs` at the latest call; at most `maxSize` of them. */
   const recent: number[] = []
   let peak = { calls: 0, at: 0 }
   let lastAt = -Infinity
   let isRepeated = false
-  let weight = 0
+  let load = 0
 
-  const weightAt = (now: number) => (weight === 0 ? 0 : weight * 0.5 ** ((now - lastAt) / HALF_LIFE_MS))
+  const loadAt = (now: number) => (load === 0 ? 0 : load * 0.5 ** ((now - lastAt) / HALF_LIFE_MS))
   return {
-    called(now, replaceMs) {
+    recordCall(now, replaceMs) {
       isRepeated = now - lastAt < idleMs
-      weight = weightAt(now) + 1
+      load = loadAt(now) + 1
       lastAt = now
       recent.push(now)
-      while (recent.length > most || now - recent[0]! > replaceMs) recent.shift()
+      while (recent.length > maxSize || now - recent[0]! > replaceMs) recent.shift()
       if (recent.length >= peak.calls || now - peak.at >= idleMs) peak = { calls: recent.length, at: now }
     },
-    at: (now) => ({
-      wanted: isRepeated && now - lastAt < idleMs ? peak.calls : 0,
-      weight: weightAt(now)
+    targetAt: (now) => ({
+      target: isRepeated && now - lastAt < idleMs ? peak.calls : 0,
+      load: loadAt(now)
     }),
-    get endsAt() {
+    get expiresAt() {
       return lastAt + idleMs
     }
   }
 }
 
-/** One that wants spares, and how many it has. */
-export interface Claim extends Wanted {
-  readonly held: number
+/** The target of one kind of caller, and the number of its sessions that are open or being opened. */
+export interface PoolClaim extends PoolTarget {
+  readonly count: number
 }
 
 /**
- * Shares `most` spares, in the order of `claims`: each that wants any has one before any has a second, the busiest first.
- * Who has some counts double: where two are alike, a spare of one is not ended for a spare of the other with every call.
+ * Divides `maxSize` warm sessions among `claims`, in the order of `claims`: each claim with a target gets one before any
+ * gets a second, the busiest first. A claim that already holds sessions counts double, so two equally busy claims do
+ * not take sessions from each other with every call.
  */
-export function share(claims: readonly Claim[], most: number): number[] {
-  const rank = ({ weight, held }: Claim) => weight * (held > 0 ? 2 : 1)
-  const shares = claims.map(() => 0)
+export function allocateSessions(claims: readonly PoolClaim[], maxSize: number): number[] {
+  const rank = ({ load, count }: PoolClaim) => load * (count > 0 ? 2 : 1)
+  const allocation = claims.map(() => 0)
   const order = claims.map((claim, at) => ({ claim, at })).sort((a, b) => rank(b.claim) - rank(a.claim))
-  let left = most
-  for (let round = 1; left > 0; round++) {
-    const takers = order.filter(({ claim }) => claim.wanted >= round).slice(0, left)
+  let remaining = maxSize
+  for (let round = 1; remaining > 0; round++) {
+    const takers = order.filter(({ claim }) => claim.target >= round).slice(0, remaining)
     if (takers.length === 0) break
-    for (const { at } of takers) shares[at] = round
-    left -= takers.length
+    for (const { at } of takers) allocation[at] = round
+    remaining -= takers.length
   }
-  return shares
+  return allocation
 }

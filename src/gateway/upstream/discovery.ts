@@ -1,52 +1,52 @@
 import { isObject } from '../../domain/is-object.ts'
 import type { Offer, ReadingTimes, Transport } from '../../registry/model.ts'
 import type { Answer } from './call.ts'
-import type { Connection, Era, Greeting, TransportClient } from './connection.ts'
+import type { Connection, Era, ServerGreeting, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { valueOfAnswer } from './http-message.ts'
 import { answerPush, ask, listingCapabilities, readLists, type Lists, type ReadOptions } from './lists.ts'
 import { Opening } from './stages.ts'
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
-/** A server that does not know `server/discover` may not answer it at all (mcp-proxy.md#upstream-negotiation). */
+/** A legacy server may not answer `server/discover` at all (mcp-proxy.md#upstream-negotiation). */
 const PROBE_MS = { streamable_http: 5_000, stdio: 4_000 }
-/** For `initialize` of an upstream that is known to be modern: it may not answer it at all either. */
+/** Time for `initialize` on an upstream known to be modern, which may not answer `initialize` at all. */
 const LEGACY_PROBE_MS = 5_000
 const PROCESS_END_MS = 8_000
 const HEADER_MISMATCH = -32020
 const MISSING_CAPABILITY = -32021
 const UNSUPPORTED_VERSION = -32022
 
-/** What was found over one era's wire. */
-interface Found {
-  readonly greeting: Greeting
+/** Outcome of probing one era. */
+interface ProbeResult {
+  readonly greeting: ServerGreeting
   readonly hasSession: boolean
-  /** Read where this is the wire that lists are read over. */
+  /** Null if the lists are read over the other era. */
   readonly lists: Lists | null
-  readonly took: ReadingTimes
+  readonly times: ReadingTimes
 }
 
-/** `initialize`: from the connection, or from its opening where that greets, to `greetedAt`. */
-function timesOf({ startedAt, greetedAt, openAt }: Opening, heardAt: number, endedAt: number): ReadingTimes {
-  const initialize = heardAt - (greetedAt || openAt)
-  return { ...(startedAt > 0 ? { start: greetedAt - startedAt } : {}), initialize, lists: endedAt - heardAt }
+/** `initialize` is measured from connecting, or from `initializeAt` if the connect phase includes the handshake. */
+function readingTimes({ startedAt, greetedAt, openAt }: Opening, initializedAt: number, endedAt: number): ReadingTimes {
+  const initialize = initializedAt - (greetedAt || openAt)
+  return { ...(startedAt > 0 ? { start: greetedAt - startedAt } : {}), initialize, lists: endedAt - initializedAt }
 }
 
-const speaksOurs = (versions: unknown) => Array.isArray(versions) && versions.includes(MODERN_VERSION)
+const includesModernVersion = (versions: unknown) => Array.isArray(versions) && versions.includes(MODERN_VERSION)
 
-/** An error that only a modern server answers with; where it tells its versions, ours must be one of them. */
+/** True for an error that only a modern server sends; if it lists its versions, ours must be among them. */
 function isModernError({ code, data }: Record<string, unknown>): boolean {
   if (code === HEADER_MISMATCH || code === MISSING_CAPABILITY) return true
-  return code === UNSUPPORTED_VERSION && isObject(data) && speaksOurs(data.supported)
+  return code === UNSUPPORTED_VERSION && isObject(data) && includesModernVersion(data.supported)
 }
 
-/** What a modern server says of itself; null where the answer shows that it is none. */
-function readDiscovery(given: Answer): Greeting | null {
-  const answer = valueOfAnswer(given)
+/** Reads an answer to `server/discover`; null if it shows that the server is not modern. */
+function readDiscovery(response: Answer): ServerGreeting | null {
+  const answer = valueOfAnswer(response)
   const unknown = { version: MODERN_VERSION, capabilities: {}, serverInfo: null, instructions: null }
-  if (given.kind === 'error') return isModernError(answer) ? unknown : null
+  if (response.kind === 'error') return isModernError(answer) ? unknown : null
   const { supportedVersions, capabilities, instructions, _meta: meta } = answer
-  if (!speaksOurs(supportedVersions)) return null
+  if (!includesModernVersion(supportedVersions)) return null
   const serverInfo = (isObject(meta) ? meta[`${META}serverInfo`] : undefined) ?? answer.serverInfo
   return {
     version: MODERN_VERSION,
@@ -56,8 +56,8 @@ function readDiscovery(given: Answer): Greeting | null {
   }
 }
 
-/** Waits until nothing is left of a process; HTTP connections have nothing to wait for. */
-async function end(connection: Connection): Promise<void> {
+/** Closes a connection and waits until its processes are gone; HTTP connections need no wait. */
+async function closeAndWait(connection: Connection): Promise<void> {
   connection.close()
   if (!connection.ended) return
   let timer: NodeJS.Timeout | undefined
@@ -66,78 +66,86 @@ async function end(connection: Connection): Promise<void> {
   clearTimeout(timer)
 }
 
-async function onConnection<T>(
+async function withConnection<T>(
   client: TransportClient,
   era: Era,
   deadline: number,
-  use: (connection: Connection, opening: Opening) => Promise<T>
+  use: (connection: Connection, timings: Opening) => Promise<T>
 ): Promise<T> {
-  const opening = new Opening()
-  const connection = await client.open({ era, capabilities: listingCapabilities, deadline, opening })
-  opening.openAt = performance.now()
+  const timings = new Opening()
+  const connection = await client.open({ era, capabilities: listingCapabilities, deadline, timings })
+  timings.openAt = performance.now()
   connection.onRequest = answerPush
   try {
-    return await use(connection, opening)
+    return await use(connection, timings)
   } finally {
-    await end(connection)
+    await closeAndWait(connection)
   }
 }
 
 const isAuth = (error: unknown) => error instanceof UpstreamFailure && error.reason === 'auth'
 
-/** The modern wire with its lists, null where the upstream has none. A refused credential says nothing about the era. */
-async function findModern(client: TransportClient, transport: 'stdio' | 'streamable_http', options: ReadOptions) {
+/**
+ * Probes the modern era and reads the lists; null if the upstream does not speak it. A refused credential is rethrown:
+ * it says nothing about the era.
+ */
+async function probeModern(client: TransportClient, transport: 'stdio' | 'streamable_http', options: ReadOptions) {
   const now = performance.now()
-  // however short the time is, half of it is for `initialize`
+  // reserve half of a short time limit for `initialize`
   const probeEnd = now + Math.min(PROBE_MS[transport], (options.deadline - now) / 2)
-  // a process that speaks modern has been asked when it was opened
+  // a modern stdio server was already asked during its handshake
   const discover = async (connection: Connection) =>
     transport === 'stdio' ? connection.greeting : readDiscovery(await ask(connection, 'server/discover', '', probeEnd))
-  let isFound = false
+  let isDiscovered = false
   try {
-    return await onConnection(client, 'modern', probeEnd, async (connection, opening): Promise<Found | null> => {
-      const greeting = await discover(connection)
-      if (!greeting) return null
-      isFound = true
-      const heardAt = performance.now()
-      const lists = await readLists(connection, greeting.capabilities, options)
-      return { greeting, hasSession: false, lists, took: timesOf(opening, heardAt, performance.now()) }
-    })
+    return await withConnection(
+      client,
+      'modern',
+      probeEnd,
+      async (connection, timings): Promise<ProbeResult | null> => {
+        const greeting = await discover(connection)
+        if (!greeting) return null
+        isDiscovered = true
+        const initializedAt = performance.now()
+        const lists = await readLists(connection, greeting.capabilities, options)
+        return { greeting, hasSession: false, lists, times: readingTimes(timings, initializedAt, performance.now()) }
+      }
+    )
   } catch (error) {
-    if (isFound || isAuth(error) || !(error instanceof UpstreamFailure)) throw error
+    if (isDiscovered || isAuth(error) || !(error instanceof UpstreamFailure)) throw error
     return null
   }
 }
 
-/** The legacy wire; its lists are read only where there is no other. */
-const findLegacy = (client: TransportClient, deadline: number, options: ReadOptions | null): Promise<Found> =>
-  onConnection(client, 'legacy', deadline, async (connection, opening) => {
+/** Probes the legacy era; reads the lists only if there is no modern era (`options` given). */
+const probeLegacy = (client: TransportClient, deadline: number, options: ReadOptions | null): Promise<ProbeResult> =>
+  withConnection(client, 'legacy', deadline, async (connection, timings) => {
     const { greeting } = connection
     const lists = options && (await readLists(connection, greeting.capabilities, options))
     const hasSession = (connection as { hasSession?: boolean }).hasSession ?? true
-    return { greeting, hasSession, lists, took: timesOf(opening, opening.openAt, performance.now()) }
+    return { greeting, hasSession, lists, times: readingTimes(timings, timings.openAt, performance.now()) }
   })
 
-async function findBoth(client: TransportClient, transport: Transport, options: ReadOptions) {
-  const modern = transport === 'sse' ? null : await findModern(client, transport, options)
-  if (!modern) return { modern, legacy: await findLegacy(client, options.deadline, options) }
+async function probeEras(client: TransportClient, transport: Transport, options: ReadOptions) {
+  const modern = transport === 'sse' ? null : await probeModern(client, transport, options)
+  if (!modern) return { modern, legacy: await probeLegacy(client, options.deadline, options) }
   const deadline = Math.min(options.deadline, performance.now() + LEGACY_PROBE_MS)
-  const legacy = await findLegacy(client, deadline, null).catch(() => null)
+  const legacy = await probeLegacy(client, deadline, null).catch(() => null)
   return { modern, legacy }
 }
 
 /**
- * Finds out what an upstream speaks and reads its lists, over the modern wire where there is one
- * (mcp-proxy.md#upstream-negotiation, mcp-proxy.md#reading-upstream-lists).
- * Of a process there is never more than one at a time. Rejects with UpstreamFailure. Closes what it opened.
+ * Finds out which eras an upstream speaks and reads its lists, over the modern era if available
+ * (mcp-proxy.md#upstream-negotiation, mcp-proxy.md#reading-upstream-lists). Runs at most one process of the server at a
+ * time. Rejects with UpstreamFailure. Closes every connection that it opened.
  */
 export async function readUpstream(
   client: TransportClient,
   transport: Transport,
   options: ReadOptions
 ): Promise<Offer> {
-  const { modern, legacy } = await findBoth(client, transport, options)
-  const { greeting, lists, took } = (modern ?? legacy)!
+  const { modern, legacy } = await probeEras(client, transport, options)
+  const { greeting, lists, times } = (modern ?? legacy)!
   const { capabilities, serverInfo, instructions } = greeting
   const verdict = {
     modern: modern?.greeting.version ?? null,
@@ -149,5 +157,5 @@ export async function readUpstream(
     checkedAt: new Date().toISOString(),
     ...(lists?.ttlMs === undefined ? {} : { listTtlMs: lists.ttlMs })
   }
-  return { verdict, items: lists?.items ?? [], leftOut: lists?.leftOut, took }
+  return { verdict, items: lists?.items ?? [], leftOut: lists?.leftOut, took: times }
 }

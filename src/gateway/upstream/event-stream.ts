@@ -1,4 +1,4 @@
-import { Bytes } from './http-bytes.ts'
+import { GrowableBuffer } from './http-bytes.ts'
 
 const LF = 10
 const CR = 13
@@ -22,10 +22,10 @@ export class EventStream {
   readonly #maxEventBytes: number
   readonly #onEvent: (data: Buffer, type: string) => void
   /** The beginning of a line that has not ended. */
-  #rest: Bytes | null = null
+  #rest: GrowableBuffer | null = null
   /** The first data line of the event; with a second one they move to `#lines`. */
   #data: Buffer | null = null
-  #lines: Bytes | null = null
+  #lines: GrowableBuffer | null = null
   #type = ''
   #id: string | null = null
   #isAfterCarriageReturn = false
@@ -58,7 +58,7 @@ export class EventStream {
       if (lf >= 0 && lf < at) lf = chunk.indexOf(LF, at)
       if (cr >= 0 && cr < at) cr = chunk.indexOf(CR, at)
     }
-    if (at < chunk.length) (this.#rest ??= new Bytes()).add(chunk.subarray(at))
+    if (at < chunk.length) (this.#rest ??= new GrowableBuffer()).add(chunk.subarray(at))
     return this.held <= this.#maxEventBytes
   }
 
@@ -108,7 +108,7 @@ export class EventStream {
       return
     }
     if (this.#lines === null) {
-      this.#lines = new Bytes()
+      this.#lines = new GrowableBuffer()
       this.#lines.add(this.#data)
     }
     this.#lines.add(LINE_BREAK)

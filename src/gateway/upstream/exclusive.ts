@@ -1,102 +1,103 @@
 import type { Call } from './call.ts'
 
-/** A call's place among those of its key. */
-export interface Turn {
-  /** 0, unless calls before it wait for their callers. */
+/** A call's hold on the lock of its key. */
+export interface MutexLease {
+  /** 0, unless earlier calls are waiting for their clients. */
   readonly lane: number
-  /** Gives the place to the next. */
-  done(): void
+  /** Releases the lock to the next call. */
+  release(): void
 }
 
 /**
- * Calls that share something by key: one at a time, the others in order. While one waits for its caller, which may take
- * minutes, the next goes on in a lane of its own. Where each lane waits for its caller the clocks of the others stand.
+ * Mutex by key: calls of one key run one at a time, in order. While the running call waits for its client, which may
+ * take minutes, the next one runs in another lane. If every lane waits for its client, the deadlines of queued calls
+ * are paused.
  */
-export interface Exclusive {
-  /** Waits for the turn, but no longer than the call lives: then rejects with what stopped it. */
-  take(key: string, call: Call): Promise<Turn>
+export interface KeyedMutex {
+  /** Waits for the lock; rejects with the call's failure if the call is stopped first. */
+  acquire(key: string, call: Call): Promise<MutexLease>
 }
 
-/** A call that waits for its turn. */
-interface Waiting {
+/** A call that waits for the lock. */
+interface Waiter {
   readonly call: Call
-  readonly go: (lane: number) => void
-  /** Its clock stands. */
-  isHeld: boolean
+  readonly grant: (lane: number) => void
+  /** True while its deadlines are paused. */
+  isPaused: boolean
 }
 
-interface Lanes {
-  /** Calls that have their turn, by lane. */
+interface KeyLanes {
+  /** Running calls by lane. */
   readonly calls: (Call | undefined)[]
-  readonly queue: Waiting[]
+  readonly queue: Waiter[]
 }
 
-/** Each may be a process. */
+/** Each lane may cost a process. */
 const MAX_LANES = 4
 
-/** The first without a call, where all before it wait for their callers. */
-function freeLane({ calls }: Lanes): number | undefined {
+/** Returns the first lane without a call, if the calls in all lanes before it wait for their clients. */
+function freeLane({ calls }: KeyLanes): number | undefined {
   for (let lane = 0; lane < MAX_LANES; lane++) {
     const call = calls[lane]
     if (!call) return lane
-    if (!call.isHeld) return undefined
+    if (!call.isPaused) return undefined
   }
   return undefined
 }
 
-function setHeld(waiting: Waiting, isHeld: boolean): void {
-  if (waiting.isHeld === isHeld) return
-  waiting.isHeld = isHeld
-  if (isHeld) waiting.call.hold()
-  else waiting.call.resume()
+function setPaused(waiter: Waiter, isHeld: boolean): void {
+  if (waiter.isPaused === isHeld) return
+  waiter.isPaused = isHeld
+  if (isHeld) waiter.call.pauseClock()
+  else waiter.call.resumeClock()
 }
 
-function pump(lanes: Lanes): void {
+function grantNext(lanes: KeyLanes): void {
   const { calls, queue } = lanes
   while (queue.length > 0) {
     const lane = freeLane(lanes)
     if (lane === undefined) break
     const next = queue.shift()!
-    setHeld(next, false)
-    next.go(lane)
+    setPaused(next, false)
+    next.grant(lane)
   }
-  const areAllAsked = calls.every((call) => call?.isHeld)
-  for (const waiting of queue) setHeld(waiting, areAllAsked)
+  const areAllPaused = calls.every((call) => call?.isPaused)
+  for (const waiter of queue) setPaused(waiter, areAllPaused)
 }
 
-export function createExclusive(): Exclusive {
-  /** A key is here while somebody has a turn. */
-  const known = new Map<string, Lanes>()
+export function createKeyedMutex(): KeyedMutex {
+  /** Lanes of every key that is locked. */
+  const lanesByKey = new Map<string, KeyLanes>()
 
-  const wait = (lanes: Lanes, call: Call) =>
+  const wait = (lanes: KeyLanes, call: Call) =>
     new Promise<number>((resolve, reject) => {
-      const go = (lane: number) => {
+      const grant = (lane: number) => {
         call.onStop = null
         lanes.calls[lane] = call
         resolve(lane)
       }
-      const waiting: Waiting = { call, go, isHeld: false }
-      lanes.queue.push(waiting)
+      const waiter: Waiter = { call, grant, isPaused: false }
+      lanes.queue.push(waiter)
       call.onStop = (failure) => {
-        lanes.queue.splice(lanes.queue.indexOf(waiting), 1)
-        setHeld(waiting, false)
+        lanes.queue.splice(lanes.queue.indexOf(waiter), 1)
+        setPaused(waiter, false)
         reject(failure)
       }
-      pump(lanes)
+      grantNext(lanes)
     })
   return {
-    async take(key, call) {
-      const lanes = known.get(key) ?? { calls: [], queue: [] }
-      known.set(key, lanes)
+    async acquire(key, call) {
+      const lanes = lanesByKey.get(key) ?? { calls: [], queue: [] }
+      lanesByKey.set(key, lanes)
       const lane = await wait(lanes, call)
-      call.onHold = () => pump(lanes)
+      call.onPauseChange = () => grantNext(lanes)
       return {
         lane,
-        done() {
-          call.onHold = null
+        release() {
+          call.onPauseChange = null
           lanes.calls[lane] = undefined
-          pump(lanes)
-          if (lanes.calls.every((each) => !each)) known.delete(key)
+          grantNext(lanes)
+          if (lanes.calls.every((each) => !each)) lanesByKey.delete(key)
         }
       }
     }

@@ -2,12 +2,11 @@ import { serverError } from '../../domain/server-error.ts'
 import { AppError } from '../../errors.ts'
 
 /**
- * Why a request to an upstream came to nothing (mcp-proxy.md#upstream-errors). `cancelled`: the caller ended it;
- * `denied`: our own
- * settings forbid it; `limited`: the caller has too many under way; `unreadable`: its secrets do not
- * open.
+ * Reason why a request to an upstream failed (mcp-proxy.md#upstream-errors). `cancelled`: the caller ended it;
+ * `denied`: the gateway's own settings forbid it; `limited`: the caller has too many calls in flight; `unreadable`: the
+ * server's secrets cannot be decrypted.
  */
-export type Reason =
+export type FailureReason =
   | 'unreachable'
   | 'timeout'
   | 'crashed'
@@ -21,47 +20,47 @@ export type Reason =
   | 'unreadable'
 
 export interface FailureOptions extends ErrorOptions {
-  /** HTTP status that the upstream answered with, where it answered with one. */
+  /** HTTP status of the upstream's answer, if there was one. */
   readonly status?: number
-  /** False only where it is proven that the upstream did not take the request: then it may be sent again. */
-  readonly taken?: boolean
-  /** Seconds after which it is worth another try. */
+  /** False only if the upstream provably did not process the request, which makes a retry safe. Default: true. */
+  readonly maybeProcessed?: boolean
+  /** Seconds after which a retry makes sense. */
   readonly retryAfter?: number
 }
 
-/** Too much is under way, which passes. */
-const isFull: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'limited'])
+/** Reasons of passing overload. */
+const overloadReasons: ReadonlySet<FailureReason> = new Set<FailureReason>(['overloaded', 'limited'])
 
-/** A request to an upstream that failed below the protocol. The message names no URL, header, path or secret. */
+/** A request to an upstream that failed below the MCP protocol. The message contains no URL, header, path or secret. */
 export class UpstreamFailure extends Error {
-  readonly reason: Reason
+  readonly reason: FailureReason
   readonly status: number | undefined
-  readonly taken: boolean
+  readonly maybeProcessed: boolean
   readonly retryAfter: number | undefined
 
-  constructor(reason: Reason, message: string, options: FailureOptions = {}) {
+  constructor(reason: FailureReason, message: string, options: FailureOptions = {}) {
     super(message, options)
     this.name = 'UpstreamFailure'
     this.reason = reason
     this.status = options.status
-    this.taken = options.taken ?? true
-    this.retryAfter = options.retryAfter ?? (isFull.has(reason) ? 1 : undefined)
+    this.maybeProcessed = options.maybeProcessed ?? true
+    this.retryAfter = options.retryAfter ?? (overloadReasons.has(reason) ? 1 : undefined)
   }
 }
 
-/** The same failure in words that others may read. */
+/** Returns the failure with its message redacted. */
 export function redactFailure(failure: UpstreamFailure, redact: (text: string) => string): UpstreamFailure {
   const message = redact(failure.message)
   if (message === failure.message) return failure
-  const { reason, status, taken, retryAfter } = failure
+  const { reason, status, maybeProcessed, retryAfter } = failure
   return new UpstreamFailure(reason, message, {
-    taken,
+    maybeProcessed,
     ...(status === undefined ? {} : { status }),
     ...(retryAfter === undefined ? {} : { retryAfter })
   })
 }
 
-export const statuses: Record<Reason, 429 | 502 | 503 | 504> = {
+export const httpStatuses: Record<FailureReason, 429 | 502 | 503 | 504> = {
   unreachable: 502,
   timeout: 504,
   crashed: 502,
@@ -75,10 +74,10 @@ export const statuses: Record<Reason, 429 | 502 | 503 | 504> = {
   unreadable: 503
 }
 
-/** The one table from upstream failure to HTTP status (http-contract.md#errors, http-contract.md#tool-record). */
+/** The only mapping from upstream failure to HTTP status (http-contract.md#errors, http-contract.md#tool-record). */
 export function toAppError(failure: UpstreamFailure, server: string): AppError {
   const { reason, message, retryAfter } = failure
-  const own = statuses[reason]
+  const own = httpStatuses[reason]
   const status = own === 502 && retryAfter !== undefined ? 503 : own
   const text = reason === 'limited' ? message : serverError(server, message)
   return new AppError(status, text, { cause: failure, ...(retryAfter === undefined ? {} : { retryAfter }) })

@@ -1,27 +1,33 @@
-import type { Answer, Asking, Call } from './call.ts'
+import type { Answer, InboundRequest, Call } from './call.ts'
 import type { Connection } from './connection.ts'
 
 /**
- * The client whose sessions with upstreams are its own: it gets what they say while no call
- * of it is under way, and what they ask without saying for which call.
+ * Callbacks to the client that owns a stateful session: receive the upstream's messages while none of the client's
+ * calls is in flight, and upstream requests that do not name their call.
  */
-export interface Home {
+export interface SessionCallbacks {
   /** `params` is JSON text. */
   notify(server: string, method: string, params: string): void
-  /** `underway`: the calls that may have caused it, the oldest first. */
-  request(server: string, method: string, params: string, asking: Asking, underway?: readonly Call[]): Promise<Answer>
-  /** There is a session with that server from now on. */
-  opened(server: string): void
-  /** The session with that server is over. */
-  closed(server: string): void
+  /** `underway`: the calls that may have caused the request, oldest first. */
+  request(
+    server: string,
+    method: string,
+    params: string,
+    asking: InboundRequest,
+    underway?: readonly Call[]
+  ): Promise<Answer>
+  /** A session with that server was opened. */
+  onOpen(server: string): void
+  /** The session with that server has ended. */
+  onClose(server: string): void
 }
 
-/** From now on what belongs to no call of the connection, or may belong to several, goes home too. */
-export function bringHome(connection: Connection, server: string, home: Home): void {
+/** Routes messages that belong to no call of the connection, or to one of several, to the callbacks as well. */
+export function attachCallbacks(connection: Connection, server: string, callbacks: SessionCallbacks): void {
   const { onNotification } = connection
   connection.onNotification = (method, params) => {
     onNotification?.(method, params)
-    home.notify(server, method, params)
+    callbacks.notify(server, method, params)
   }
-  connection.onRequest = (...asked) => home.request(server, ...asked)
+  connection.onRequest = (...request) => callbacks.request(server, ...request)
 }

@@ -1,8 +1,8 @@
 /**
- * Gathers chunks of bytes. One chunk stays what it is; from the second on they are copied into a buffer that grows, so that
- * an upstream that sends its answer in crumbs costs no more memory than the answer.
+ * Collects chunks of bytes. A single chunk is not copied; from the second on, chunks are copied into one growing
+ * buffer, so many tiny chunks take no more memory than their bytes.
  */
-export class Bytes {
+export class GrowableBuffer {
   #first: Buffer | null = null
   #buffer: Buffer | null = null
   length = 0
@@ -22,7 +22,7 @@ export class Bytes {
     this.length = length
   }
 
-  /** Everything so far; begins anew. */
+  /** Returns all bytes so far and resets the buffer. */
   take(): Buffer {
     const all = this.#buffer?.subarray(0, this.length) ?? this.#first ?? Buffer.alloc(0)
     this.#first = null

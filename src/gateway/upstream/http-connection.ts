@@ -1,9 +1,9 @@
 import { createSlotSet } from '../bag.ts'
 import type { Answer, Call, Sink } from './call.ts'
-import type { Connection, Era, Greeting } from './connection.ts'
+import type { Connection, Era, ServerGreeting } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
-import { createHearing, type Hearing, type Streams } from './hearing.ts'
+import { createSessionStream, type SessionStream, type SessionStreamStats } from './hearing.ts'
 import type { BatchScheduler } from '../later.ts'
 import type { HttpPool } from './http-pool.ts'
 import type { Pending } from './pending.ts'
@@ -45,18 +45,18 @@ export interface Shared {
   readonly schedule: BatchScheduler
   readonly reads: ServerReads
   readonly connections: Set<HttpConnection>
-  readonly streams: Streams
+  readonly streams: SessionStreamStats
   nextId(): string
 }
 
 const REPLY_TIMEOUT_MS = 10_000
 /** Answers and notifications that are being posted; a server that asks faster than it takes answers gets no more. */
 const MAX_POSTING = 256
-const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { taken: false })
+const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
 
 export interface ConnectOptions {
   readonly era: Era
-  readonly greeting: Greeting
+  readonly greeting: ServerGreeting
   readonly session: string | null
 }
 
@@ -71,7 +71,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
   let closed = false
   /** Settles when the upstream has taken all cancellations: a session that is deleted may let its calls run on. */
   let cancelling: Promise<void> | undefined
-  let hearing: Hearing | null = null
+  let hearing: SessionStream | null = null
 
   let posting = 0
   const posted = () => void posting--
@@ -129,7 +129,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     if (call.stopped) return reject(call.stopped)
     if (closed) return reject(closedFailure())
     if (pool.isFull)
-      return reject(new UpstreamFailure('overloaded', 'too many requests are under way', { taken: false }))
+      return reject(new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false }))
     const { request, sink } = call
     const id = shared.nextId()
     const body = isLegacy
@@ -140,7 +140,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     pool.post(isLegacy ? legacyHeaders(headers, request) : modernHeaders(headers, request), body, exchange)
   }
 
-  const sendHeard = async (call: Call, { add, delete: remove }: Hearing): Promise<Answer> => {
+  const sendHeard = async (call: Call, { add, delete: remove }: SessionStream): Promise<Answer> => {
     try {
       await add(call)
       return await new Promise<Answer>((resolve, reject) => {
@@ -168,8 +168,8 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     onRequest: null,
     send: (call) =>
       hearing ? sendHeard(call, hearing) : new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
-    hear(isMixed) {
-      if (isLegacy && session !== null) hearing ??= createHearing(connection, isMixed, shared.streams)
+    openSessionStream(isMixed) {
+      if (isLegacy && session !== null) hearing ??= createSessionStream(connection, isMixed, shared.streams)
     },
     notify,
     watch(sink, onEnd) {

@@ -5,7 +5,7 @@ import type { BatchScheduler } from '../later.ts'
 import { Asked, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
-import { type Reason, UpstreamFailure } from './failure.ts'
+import { type FailureReason, UpstreamFailure } from './failure.ts'
 import { Arrivals, gather } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { Holding, type Pending, TOO_MUCH } from './pending.ts'
@@ -42,7 +42,7 @@ export interface ExchangeHost {
   /** Answers a request of the upstream's; `id` is JSON text. */
   reply(id: string, answer: Answer): void
   /** Tells a legacy upstream that the request is given up. */
-  cancel(id: string, reason: Reason): void
+  cancel(id: string, reason: FailureReason): void
   /** Takes up a broken event stream again, into the same exchange. */
   resume(exchange: Exchange, lastEventId: string): void
   /** As the pool's. */
@@ -300,7 +300,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   #sessionLost(): void {
     this.#host.sessionLost()
-    const options = { status: this.#status, taken: this.#lastEventId !== null }
+    const options = { status: this.#status, maybeProcessed: this.#lastEventId !== null }
     this.#fail(new UpstreamFailure('unreachable', `does not know the session any more (HTTP ${this.#status})`, options))
   }
 
@@ -390,7 +390,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     if (!this.#call.sink.wantsProgress) return
     const found = members(params)
     if (valueOf(params, found, 'progressToken') !== this.id) return
-    this.#call.touch(performance.now())
+    this.#call.extendIdleDeadline(performance.now())
     this.#call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }, found))
   }
 

@@ -1,4 +1,4 @@
-import { type FailureOptions, type Reason, UpstreamFailure } from './failure.ts'
+import { type FailureOptions, type FailureReason, UpstreamFailure } from './failure.ts'
 
 const MAX_CHALLENGE = 4096
 
@@ -12,7 +12,7 @@ export function headerOf(raw: readonly Buffer[], name: string): string | undefin
   return undefined
 }
 
-const reasonOf = (status: number): Reason => {
+const reasonOf = (status: number): FailureReason => {
   if (status === 429) return 'overloaded'
   return status === 502 || status === 503 || status === 504 ? 'unreachable' : 'bad_response'
 }
@@ -65,7 +65,7 @@ function connectFailure(code: string, options: FailureOptions): UpstreamFailure 
 export function socketFailure(error: unknown, sent: boolean): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error
   const code = codeOf(error)
-  const options: FailureOptions = { taken: sent, cause: error }
+  const options: FailureOptions = { maybeProcessed: sent, cause: error }
   if (!sent) return connectFailure(code, options)
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
     return new UpstreamFailure('bad_response', 'answered with less than announced', options)

@@ -1,6 +1,6 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { traceHeaders } from '../tracing.ts'
-import type { Outgoing } from './call.ts'
+import type { OutgoingRequest } from './call.ts'
 
 const JSON_AND_STREAM = 'application/json, text/event-stream'
 
@@ -20,7 +20,7 @@ const envelope = (id: string, method: string, members: string, meta: string) =>
 
 const join = (first: string, second: string) => (first === '' || second === '' ? first + second : `${first},${second}`)
 
-export const legacyBody = (id: string, request: Outgoing, wantsProgress: boolean): string =>
+export const legacyBody = (id: string, request: OutgoingRequest, wantsProgress: boolean): string =>
   envelope(
     id,
     request.method,
@@ -35,7 +35,7 @@ export const logLevelMember = (level: string | undefined) =>
 /** `fixedMeta` as `modernMeta` makes it; `capabilities` is JSON text. */
 export const modernBody = (
   id: string,
-  request: Outgoing,
+  request: OutgoingRequest,
   wantsProgress: boolean,
   fixedMeta: string,
   capabilities: string,
@@ -79,10 +79,13 @@ export const connectionHeaders = (base: readonly string[], version: string, sess
 ]
 
 /** Without a trace the connection's own, which nobody changes. */
-export const legacyHeaders = (connection: string[], { trace }: Outgoing): string[] =>
+export const legacyHeaders = (connection: string[], { trace }: OutgoingRequest): string[] =>
   trace === undefined ? connection : [...connection, ...traceHeaders(trace)]
 
-export function modernHeaders(connection: readonly string[], { method, name, headers, trace }: Outgoing): string[] {
+export function modernHeaders(
+  connection: readonly string[],
+  { method, name, headers, trace }: OutgoingRequest
+): string[] {
   const own = [...connection, 'mcp-method', method]
   if (name !== undefined) own.push('mcp-name', headerValue(name))
   if (headers !== undefined) own.push(...headers)

@@ -6,13 +6,13 @@ import type { Verdict } from '../../registry/model.ts'
 import { createBatchScheduler, type BatchScheduler } from '../later.ts'
 import type { Authorization } from './authorization.ts'
 import { type Answer, Call, silentSink } from './call.ts'
-import type { Greeting, OpenOptions, TransportClient } from './connection.ts'
+import type { ServerGreeting, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { type HttpConnection, type Shared, connect } from './http-connection.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { headerOf, statusFailure } from './http-failure.ts'
 import { readError, valueOfAnswer } from './http-message.ts'
-import { unknownStreams } from './hearing.ts'
+import { createStreamStats } from './hearing.ts'
 import { createHttpPool } from './http-pool.ts'
 import type { Screen } from './result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
@@ -57,13 +57,18 @@ export interface HttpClient extends TransportClient {
 const LONGEST_TIMER = 2 ** 31 - 1
 const DEFAULT_CONNECTIONS = 128
 const DEFAULT_MAX_REQUESTS = 4096
-const emptyGreeting: Greeting = { version: MODERN_VERSION, capabilities: {}, serverInfo: null, instructions: null }
+const emptyGreeting: ServerGreeting = {
+  version: MODERN_VERSION,
+  capabilities: {},
+  serverInfo: null,
+  instructions: null
+}
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 const timeLeft = (deadline: number) => Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER)
 const bad = (message: string) => new UpstreamFailure('bad_response', message)
 
-function readGreeting(answer: Answer): Greeting {
+function readGreeting(answer: Answer): ServerGreeting {
   if (answer.kind === 'error') throw bad(`refused initialize: ${readError(answer).message}`)
   const { protocolVersion: version, capabilities, serverInfo, instructions } = valueOfAnswer(answer)
   if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
@@ -77,7 +82,7 @@ function readGreeting(answer: Answer): Greeting {
   }
 }
 
-const knownGreeting = ({ capabilities, serverInfo, instructions }: Verdict, version: string): Greeting => ({
+const knownGreeting = ({ capabilities, serverInfo, instructions }: Verdict, version: string): ServerGreeting => ({
   version,
   capabilities,
   serverInfo,
@@ -143,7 +148,7 @@ async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions
 
 /** The same greeting comes with each new session: it is parsed once. */
 function createGreetings(): typeof readGreeting {
-  let last: { readonly body: string; readonly greeting: Greeting } | null = null
+  let last: { readonly body: string; readonly greeting: ServerGreeting } | null = null
   return (answer) => {
     checkGreeting(answer.body.length)
     if (answer.kind === 'result' && last?.body === answer.body.latin1) return last.greeting
@@ -178,7 +183,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     schedule: options.schedule ?? createBatchScheduler(),
     reads: options.reads ?? unsharedReads,
     connections,
-    streams: unknownStreams(),
+    streams: createStreamStats(),
     nextId: () => String(++lastId)
   }
 
@@ -191,11 +196,11 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (verdict?.legacy && !verdict.hasSessions) {
         return connect(shared, { era: 'legacy', greeting: knownGreeting(verdict, verdict.legacy), session: null })
       }
-      if (open.opening) open.opening.greetedAt = performance.now()
+      if (open.timings) open.timings.greetedAt = performance.now()
       return connect(shared, { era: 'legacy', ...(await handshake(shared, open, readOnce)) })
     },
-    get hasAskedAside() {
-      return shared.streams.hasAsked
+    get hasSessionRequests() {
+      return shared.streams.hasRequests
     },
     close() {
       for (const connection of connections) connection.close()

@@ -28,8 +28,8 @@ const ours: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied',
 /** What a failure tells of connecting: only one before anything was sent is such. */
 export function noteFailure(breaker: Breaker, error: unknown): void {
   const { reason } = error as { reason?: unknown }
-  if (reason === 'timeout') breaker.timedOut()
-  else if (!ours.has(reason)) breaker.reacted()
+  if (reason === 'timeout') breaker.recordTimeout()
+  else if (!ours.has(reason)) breaker.recordResponse()
 }
 
 /**
@@ -38,13 +38,13 @@ export function noteFailure(breaker: Breaker, error: unknown): void {
  */
 export function createOpener(options: OpenerOptions) {
   const { name, client, transport, breaker, connectMs, observer, onNotification } = options
-  return async (wanted: Wanted, opening: Opening, giveBack?: () => void): Promise<Connection> => {
+  return async (wanted: Wanted, timings: Opening, giveBack?: () => void): Promise<Connection> => {
     const startedAt = performance.now()
     try {
       const { era, capabilities } = wanted
-      const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs, opening })
+      const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs, timings })
       const openedAt = performance.now()
-      opening.openAt = openedAt
+      timings.openAt = openedAt
       observer.onConnected(name, transport, openedAt - startedAt)
       if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
       connection.onNotification = (method, params) =>

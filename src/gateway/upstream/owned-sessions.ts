@@ -1,5 +1,5 @@
 import type { Connection } from './connection.ts'
-import { createCarried } from './carried.ts'
+import { createCapabilityFilter } from './carried.ts'
 import type { Idle, Need, SessionCounts } from './sessions.ts'
 import type { MayEnd } from './slots.ts'
 import type { Underway } from './spares.ts'
@@ -46,7 +46,7 @@ const SWEEP_MS = 10_000
 export function createOwnedSessions({ name, idleMs, open, onEnd, onIdle }: OwnedSessionsOptions): OwnedSessions {
   const owned = new Map<string, Owned>()
   const byConnection = new WeakMap<Connection, Owned>()
-  const carried = createCarried()
+  const carried = createCapabilityFilter()
   let sweeper: NodeJS.Timeout | null = null
 
   const sweep = () => {
@@ -75,14 +75,14 @@ export function createOwnedSessions({ name, idleMs, open, onEnd, onIdle }: Owned
     const end = () => {
       forget()
       if (session.connection) onEnd(session.connection)
-      home?.closed(name)
+      home?.onClose(name)
     }
     session.opening.then((connection) => {
       session.connection = connection
       byConnection.set(connection, session)
       connection.onClose = end
       if (connection.closed) end()
-      else home?.opened(name)
+      else home?.onOpen(name)
     }, forget)
     owned.set(key, session)
     sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()

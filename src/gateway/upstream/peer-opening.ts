@@ -1,8 +1,8 @@
 import { objectOr } from '../../domain/is-object.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { silentSink, Call } from './call.ts'
-import type { Outgoing } from './call.ts'
-import type { Greeting, OpenOptions } from './connection.ts'
+import type { OutgoingRequest } from './call.ts'
+import type { ServerGreeting, OpenOptions } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, META, MODERN_VERSION } from '../../domain/protocol.ts'
 import type { Peer } from './peer.ts'
@@ -20,7 +20,7 @@ const textOrNull = (value: unknown): string | null => (typeof value === 'string'
 const plain = (value: unknown): string =>
   (typeof value === 'string' ? value : String(JSON.stringify(value))).replace(/\p{Cc}+/gu, ' ').slice(0, 200)
 
-async function ask(peer: Peer, request: Outgoing, { capabilities, deadline }: OpenOptions): Promise<JsonObject> {
+async function ask(peer: Peer, request: OutgoingRequest, { capabilities, deadline }: OpenOptions): Promise<JsonObject> {
   const call = new Call(request, { ...silentSink, capabilities })
   const expire = () => call.stop(new UpstreamFailure('timeout', `no answer to ${request.method} in time`))
   const timer = setTimeout(expire, Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER))
@@ -36,7 +36,7 @@ async function ask(peer: Peer, request: Outgoing, { capabilities, deadline }: Op
 }
 
 /** The legacy opening: `initialize`, `notifications/initialized`. Rejects with UpstreamFailure. */
-export async function initialize(peer: Peer, info: string, options: OpenOptions): Promise<Greeting> {
+export async function initialize(peer: Peer, info: string, options: OpenOptions): Promise<ServerGreeting> {
   const members = `"protocolVersion":"${LATEST_LEGACY_VERSION}","capabilities":${options.capabilities},"clientInfo":${info}`
   const { protocolVersion, capabilities, serverInfo, instructions } = await ask(
     peer,
@@ -57,7 +57,7 @@ export async function initialize(peer: Peer, info: string, options: OpenOptions)
 }
 
 /** What a modern server tells about itself; the peer must be a modern one. Rejects with UpstreamFailure. */
-export async function discover(peer: Peer, options: OpenOptions): Promise<Greeting> {
+export async function discover(peer: Peer, options: OpenOptions): Promise<ServerGreeting> {
   const result = await ask(peer, { method: 'server/discover', members: '', meta: '' }, options)
   const { supportedVersions, capabilities, instructions, _meta } = result
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(MODERN_VERSION)) {

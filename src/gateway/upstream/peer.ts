@@ -3,8 +3,8 @@ import { JsonError, members, withMembers } from '../json.ts'
 import { isCustomNotification } from '../notifications.ts'
 import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call } from './call.ts'
-import { CommonClock } from './common-clock.ts'
-import type { HomeHandler } from './connection.ts'
+import { SharedClock } from './common-clock.ts'
+import type { SessionRequestHandler } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import {
   addressOf,
@@ -33,7 +33,7 @@ export interface PeerOptions {
   /** Notifications that belong to no call. `params` is JSON text, `{}` where there were none. */
   readonly onNotification: (method: string, params: string) => void
   /** Answers requests, none of which says which call it belongs to; null: the oldest call does, without one -32601. */
-  readonly onRequest: () => HomeHandler | null
+  readonly onRequest: () => SessionRequestHandler | null
   /** Looks for secrets in each message that comes. Default: nothing is searched. */
   readonly screen?: Screen | null | undefined
 }
@@ -96,13 +96,13 @@ export function createPeer(options: PeerOptions): Peer {
   )
 
   const underway = () => [...pending.values()].map(({ call }) => call)
-  const clock = new CommonClock(underway)
+  const clock = new SharedClock(underway)
 
   const settle = (id: number): Waiting | undefined => {
     const entry = pending.get(id)
     if (!entry) return undefined
     pending.delete(id)
-    clock.end(entry.call)
+    clock.remove(entry.call)
     entry.call.onStop = null
     return entry
   }
@@ -138,7 +138,7 @@ export function createPeer(options: PeerOptions): Peer {
     const token = found.find(({ key }) => key === 'progressToken')
     const call = token && pending.get(Number(params.slice(token.start, token.end)))?.call
     if (!call?.sink.wantsProgress) return
-    call.touch(performance.now())
+    call.extendIdleDeadline(performance.now())
     call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }, found))
   }
 
@@ -154,7 +154,7 @@ export function createPeer(options: PeerOptions): Peer {
 
   const ask: RequestHandler = async (method, params, asking) => {
     const home = onRequest()
-    if (home) return clock.during(home(method, params, asking, underway()))
+    if (home) return clock.pauseDuring(home(method, params, asking, underway()))
     return oldestCall()?.sink.request(method, params, asking) ?? methodNotFound
   }
 
@@ -188,11 +188,12 @@ export function createPeer(options: PeerOptions): Peer {
     },
     send(call) {
       if (call.stopped) return Promise.reject(call.stopped)
-      if (over) return Promise.reject(new UpstreamFailure(over.reason, over.message, { taken: false, cause: over }))
+      if (over)
+        return Promise.reject(new UpstreamFailure(over.reason, over.message, { maybeProcessed: false, cause: over }))
       const id = ++lastId
       return new Promise<Answer>((resolve, reject) => {
         pending.set(id, { call, resolve, reject })
-        clock.begin(call)
+        clock.add(call)
         call.onStop = (failure) => stop(id, failure)
         write(requestText(id, call), (failure) => settle(id)?.reject(failure))
       })

@@ -3,7 +3,7 @@ import type { Observation, Observer } from '../observation.ts'
 import type { Sink } from './call.ts'
 import type { Connection, Era } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
-import { bringHome, type Home } from './home.ts'
+import { attachCallbacks, type SessionCallbacks } from './home.ts'
 import { createOpener, type OpenerOptions } from './opener.ts'
 import { createOwnedSessions } from './owned-sessions.ts'
 import type { MayEnd, Slots } from './slots.ts'
@@ -22,7 +22,7 @@ export interface Need {
   /** Tells sessions of the same owner and capabilities apart, where one does not do. Absent: 0. */
   readonly lane?: number
   /** The client itself where the owner is one: what comes outside of calls is for it. */
-  readonly home?: Home | undefined
+  readonly home?: SessionCallbacks | undefined
   /** Whether the caller wants the upstream's log messages. */
   readonly wantsLogs?: boolean
   /** The call that it is for: told what it waits for. */
@@ -116,25 +116,25 @@ export function createSessions(options: SessionsOptions): Sessions {
   const hear = (connection: Connection, { capabilities, home, wantsLogs }: Wanted) => {
     const logs = wantsLogs && verdict.capabilities.logging !== undefined
     const updates = home && mode === 'stateful' && verdict.capabilities.resources !== undefined
-    if (capabilities !== '{}' || logs || updates) connection.hear?.(mode === 'stateful' && !home)
+    if (capabilities !== '{}' || logs || updates) connection.openSessionStream?.(mode === 'stateful' && !home)
   }
   const checkOpen = (connection: Connection): Connection => {
     if (!isClosed) return connection
     connection.close()
-    throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { taken: false })
+    throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { maybeProcessed: false })
   }
   const openNew = async (wanted: Wanted, opening: Opening, giveBack?: () => void): Promise<Connection> => {
     const startedAt = performance.now()
     const connection = checkOpen(await openWith(wanted, opening, giveBack))
     if (giveBack) releases.set(connection, giveBack)
     spares?.opened(opening.openAt - startedAt)
-    breaker.reacted()
-    if (wanted.home && mode === 'stateful') bringHome(connection, name, wanted.home)
+    breaker.recordResponse()
+    if (wanted.home && mode === 'stateful') attachCallbacks(connection, name, wanted.home)
     hear(connection, wanted)
     return connection
   }
   const openOwn = async (need: Need, opening: Opening): Promise<Connection> => {
-    breaker.admit()
+    breaker.assertClosed()
     if (!slots) return openNew(need, opening)
     opening.queuedAt = performance.now()
     return openNew(need, opening, await slots.take(opening.queuedAt + connectMs, need.holder))
@@ -172,7 +172,7 @@ export function createSessions(options: SessionsOptions): Sessions {
           ...options.spares,
           open: openSpare,
           isAvailable: () => breaker.state === 'closed',
-          basis: () => client.basis,
+          basis: () => client.fingerprint,
           onChange(isReady) {
             // it gives way where somebody waits for its place
             if (isReady) slots?.relieve()
@@ -192,7 +192,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   }
   const acquireShared = (era: Era): Connection | Promise<Connection> => {
-    breaker.admit()
+    breaker.assertClosed()
     const ready = shared.get(era)
     if (ready && !ready.closed) return ready
     const opening = openingShared.get(era) ?? openShared(era)

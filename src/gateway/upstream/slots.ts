@@ -92,8 +92,8 @@ export function createSlots(
     reclaim(mayEndFor(holder)) || (holder !== undefined && shares.of(holder) === 0 && reclaim(() => true))
   const refusal = (holder: string | undefined, otherwise: string) =>
     isLimited(holder)
-      ? new UpstreamFailure('limited', `too many of your ${what} are in use`, { taken: false })
-      : new UpstreamFailure('overloaded', otherwise, { taken: false })
+      ? new UpstreamFailure('limited', `too many of your ${what} are in use`, { maybeProcessed: false })
+      : new UpstreamFailure('overloaded', otherwise, { maybeProcessed: false })
   const enqueue = (deadline: number, holder: string | undefined) =>
     new Promise<() => void>((resolve, reject) => {
       const giveUp = () => {

@@ -54,7 +54,7 @@ export function createSpare(connection: Connection, { canBeAsked, basis, onGone 
   if (canBeAsked) {
     connection.onRequest = (method, params, asking) =>
       new Promise((resolve) => {
-        asking.onWithdraw = spare.end
+        asking.onCancel = spare.end
         asked.push((sink) => resolve(sink.request(method, params, asking)))
       })
   }

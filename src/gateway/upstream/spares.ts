@@ -1,6 +1,6 @@
 import type { Sink } from './call.ts'
 import type { Connection, Era } from './connection.ts'
-import { createDemand, share, type Demand } from './demand.ts'
+import { createPoolSizer, allocateSessions, type PoolSizer } from './demand.ts'
 import { createSpare, type Spare, type SpareOptions } from './spare.ts'
 import { Opening } from './stages.ts'
 
@@ -63,7 +63,7 @@ interface Start {
 }
 
 interface Group extends Kind {
-  readonly demand: Demand
+  readonly demand: PoolSizer
   readonly ready: Set<Spare>
   readonly starts: Set<Start>
 }
@@ -111,7 +111,7 @@ export function createSpares(options: SparesOptions): Spares {
     const { era, capabilities } = kind
     const key = keyOf(kind)
     const known = groups.get(key)
-    const demand = known?.demand ?? createDemand(most, idleMs)
+    const demand = known?.demand ?? createPoolSizer(most, idleMs)
     const group = known ?? { era, capabilities, demand, ready: new Set(), starts: new Set() }
     groups.delete(key)
     groups.set(key, group)
@@ -162,7 +162,7 @@ export function createSpares(options: SparesOptions): Spares {
   }
   const end = (now: number) => {
     for (const [key, group] of groups) {
-      if (group.demand.endsAt <= now) forget(key, group)
+      if (group.demand.expiresAt <= now) forget(key, group)
       for (const spare of group.ready) if (!spare.isGood) spare.end()
     }
   }
@@ -177,13 +177,13 @@ export function createSpares(options: SparesOptions): Spares {
     const now = performance.now()
     end(now)
     const all = [...groups.values()]
-    const shares = share(
-      all.map((group) => ({ ...group.demand.at(now), held: held(group) })),
+    const shares = allocateSessions(
+      all.map((group) => ({ ...group.demand.targetAt(now), count: held(group) })),
       most
     )
     for (const [at, { ready }] of all.entries()) for (const spare of [...ready].slice(shares[at])) spare.end()
     if (!isDoubtful && isAvailable()) beginAll(all, shares)
-    if (all.length > 0) schedule(Math.min(LONGEST_REVIEW_MS, ...all.map(({ demand }) => demand.endsAt - now)))
+    if (all.length > 0) schedule(Math.min(LONGEST_REVIEW_MS, ...all.map(({ demand }) => demand.expiresAt - now)))
   }
 
   const takeReady = ({ ready }: Group, sink: Sink): Connection | undefined => {
@@ -202,7 +202,7 @@ export function createSpares(options: SparesOptions): Spares {
     take(kind, sink) {
       if (isClosed || kind.capabilities.length > MAX_CAPABILITIES) return undefined
       const group = groupOf(kind)
-      group.demand.called(performance.now(), PATIENCE_MS + openMs)
+      group.demand.recordCall(performance.now(), PATIENCE_MS + openMs)
       return takeReady(group, sink)
     },
     join(kind) {
@@ -227,7 +227,7 @@ export function createSpares(options: SparesOptions): Spares {
     leastWanted() {
       const now = performance.now()
       const full = [...groups.values()].filter(({ ready }) => ready.size > 0)
-      const [least] = full.sort((a, b) => a.demand.at(now).weight - b.demand.at(now).weight)
+      const [least] = full.sort((a, b) => a.demand.targetAt(now).load - b.demand.targetAt(now).load)
       return least?.ready.values().next().value
     },
     close() {

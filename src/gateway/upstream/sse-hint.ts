@@ -25,7 +25,7 @@ export async function withSseHint(
   } finally {
     client.close()
   }
-  const { reason, message, status, taken, cause } = failure
+  const { reason, message, status, maybeProcessed, cause } = failure
   const text = `${message}; it answers over HTTP+SSE: register it with the transport "sse"`
-  return new UpstreamFailure(reason, text, { ...(status === undefined ? {} : { status }), taken, cause })
+  return new UpstreamFailure(reason, text, { ...(status === undefined ? {} : { status }), maybeProcessed, cause })
 }

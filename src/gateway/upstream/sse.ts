@@ -1,5 +1,5 @@
 import { PRODUCT } from '../../domain/product.ts'
-import type { Connection, HomeHandler, OpenOptions, TransportClient } from './connection.ts'
+import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { statusFailure } from './http-failure.ts'
 import { type HttpPool, type Posted, createHttpPool } from './http-pool.ts'
@@ -10,7 +10,7 @@ import { type Peer, createPeer } from './peer.ts'
 import { type SseStream, openSseStream } from './sse-stream.ts'
 
 export interface SseConnection extends Connection {
-  onRequest: HomeHandler | null
+  onRequest: SessionRequestHandler | null
 }
 
 export interface SseClient extends TransportClient {
@@ -29,14 +29,17 @@ const POST_TIMEOUT_MS = 30_000
 const DEFAULT_MAX_REQUESTS = 4096
 const LONGEST_TIMER = 2 ** 31 - 1
 
-const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { taken: false })
-const overloaded = () => new UpstreamFailure('overloaded', 'too many requests are under way', { taken: false })
+const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
+const overloaded = () => new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false })
 
 /** Why a message was not taken, null where it was. An unknown session is proof that it was not. */
 function refusalOf({ status, headers }: Posted, hasCredential: boolean): UpstreamFailure | null {
   if (status < 300) return null
   if (status !== 404) return statusFailure(status, headers, hasCredential)
-  return new UpstreamFailure('unreachable', 'does not know the session any more (HTTP 404)', { status, taken: false })
+  return new UpstreamFailure('unreachable', 'does not know the session any more (HTTP 404)', {
+    status,
+    maybeProcessed: false
+  })
 }
 
 /** The conversation over an open stream: answers come on it, messages are posted to the endpoint that it named. */
@@ -113,7 +116,7 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
   const { options, pool, headers, hasCredential } = shared
   const { path } = pool
   const url = new URL(path, options.url).href
-  if (open.opening) open.opening.startedAt = performance.now()
+  if (open.timings) open.timings.startedAt = performance.now()
   const stream = openSseStream({
     url,
     maxEventBytes: options.maxResponseBytes,
@@ -129,7 +132,7 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
   try {
     const endpoint = await stream.endpoint
     clearTimeout(timer)
-    if (open.opening) open.opening.greetedAt = performance.now()
+    if (open.timings) open.timings.greetedAt = performance.now()
     return await converse(shared, stream, endpoint).connect(open)
   } catch (error) {
     stream.close()
@@ -157,7 +160,9 @@ export function createSseClient(options: HttpClientOptions): SseClient {
     open: (open) =>
       open.era === 'legacy'
         ? openConnection(shared, open, streams)
-        : Promise.reject(new UpstreamFailure('bad_response', 'the SSE transport has no modern era', { taken: false })),
+        : Promise.reject(
+            new UpstreamFailure('bad_response', 'the SSE transport has no modern era', { maybeProcessed: false })
+          ),
     close() {
       for (const stream of streams) stream.fail(closedFailure())
       shared.pool.close()

@@ -61,7 +61,7 @@ export function createChildren(watch: (prefix: string) => Watchdog): Children {
       return trees.size
     },
     prepare() {
-      if (isClosing) throw new UpstreamFailure('unreachable', 'the gateway is stopping', { taken: false })
+      if (isClosing) throw new UpstreamFailure('unreachable', 'the gateway is stopping', { maybeProcessed: false })
       watchdog.ready()
       return `${prefix}${started++}`.slice(MARK.length + 1)
     },

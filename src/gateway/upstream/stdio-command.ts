@@ -14,7 +14,7 @@ const SETPRIV = '/usr/bin/setpriv'
 
 /** A start that failed before anything ran. */
 export const notStarted = (message: string, cause?: unknown) =>
-  new UpstreamFailure('unreachable', message, { taken: false, cause })
+  new UpstreamFailure('unreachable', message, { maybeProcessed: false, cause })
 
 /**
  * All that a child gets to see of our environment, and what was declared for it

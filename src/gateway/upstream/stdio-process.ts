@@ -86,7 +86,8 @@ const LOGGED_ARGUMENTS = 20
 /** Characters of each argument in the log. */
 const LOGGED_LENGTH = 200
 
-const notTaken = () => new UpstreamFailure('crashed', 'the process does not take its input any more', { taken: false })
+const notTaken = () =>
+  new UpstreamFailure('crashed', 'the process does not take its input any more', { maybeProcessed: false })
 
 /** Counts per child and minute, so that a chatty server fills no disk (security-model.md#http-hardening). */
 function createJunkLog({ server, log }: ProcessSettings, redact: (text: string) => string) {
@@ -251,7 +252,7 @@ function watch(
     },
     write(text, refuse) {
       if (child.stdin.writableLength > MAX_UNREAD_BYTES) {
-        refuse(new UpstreamFailure('overloaded', 'the process does not read its input', { taken: false }))
+        refuse(new UpstreamFailure('overloaded', 'the process does not read its input', { maybeProcessed: false }))
       } else if (child.stdin.writable) {
         // a line without its end is none
         child.stdin.write(`${text}\n`, (error) => {

@@ -1,4 +1,4 @@
-import type { Connection, HomeHandler, OpenOptions, TransportClient } from './connection.ts'
+import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { clientInfo, discover, initialize } from './peer-opening.ts'
 import { createPeer } from './peer.ts'
@@ -18,7 +18,7 @@ export interface StdioOptions extends ProcessSettings {
 export interface StdioConnection extends Connection {
   readonly pid: number
   /** Answers requests of the server that come while no call is under way; null: -32601. */
-  onRequest: HomeHandler | null
+  onRequest: SessionRequestHandler | null
   /** Resolves when nothing of the process tree is left, some six seconds after `close` at the latest. */
   readonly ended: Promise<void>
 }
@@ -33,7 +33,7 @@ export interface StdioClient extends TransportClient {
 }
 
 const closedFailure = () => new UpstreamFailure('cancelled', 'the connection was closed')
-const exitedFailure = () => new UpstreamFailure('crashed', 'the process has exited', { taken: false })
+const exitedFailure = () => new UpstreamFailure('crashed', 'the process has exited', { maybeProcessed: false })
 
 /** `onOpened` gets the way to close it as soon as a process runs, `onEnd` is called when it carries nothing more. */
 async function openConnection(
@@ -42,7 +42,7 @@ async function openConnection(
   onOpened: (close: () => void) => void,
   onEnd: (close: () => void) => void
 ): Promise<StdioConnection> {
-  const { era, opening } = options
+  const { era, timings } = options
   const info = clientInfo(settings.version)
   let connection: StdioConnection | undefined
   let isClosed = false
@@ -62,9 +62,9 @@ async function openConnection(
     onEnd(close)
     connection?.onClose?.()
   }
-  if (opening) opening.startedAt = performance.now()
+  if (timings) timings.startedAt = performance.now()
   const child: StdioProcess = await startProcess(
-    { ...settings, by: opening?.by ?? settings.by },
+    { ...settings, by: timings?.by ?? settings.by },
     { onLine: (line) => peer.receive(line), onEnd: end }
   )
   const close = () => {
@@ -73,7 +73,7 @@ async function openConnection(
   }
   onOpened(close)
 
-  if (opening) opening.greetedAt = performance.now()
+  if (timings) timings.greetedAt = performance.now()
   try {
     const greeting = era === 'modern' ? await discover(peer, options) : await initialize(peer, info, options)
     connection = {
@@ -94,7 +94,7 @@ async function openConnection(
     }
     return connection
   } catch (error) {
-    if (opening) opening.stderr = child.stderr()
+    if (timings) timings.stderr = child.stderr()
     close()
     throw error
   }
@@ -118,7 +118,7 @@ export function createStdioClient(settings: StdioOptions): StdioClient {
         },
         (close) => open.delete(close)
       ),
-    get basis() {
+    get fingerprint() {
       return programVersion(settings.command, settings.args)
     },
     close() {

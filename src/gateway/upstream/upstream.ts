@@ -6,10 +6,10 @@ import type { Shares } from '../shares.ts'
 import { hasMethod, noteMethod } from '../tried-methods.ts'
 import type { Answer, Call } from './call.ts'
 import { createBreaker, type BreakerState } from './breaker.ts'
-import { createCarried } from './carried.ts'
+import { createCapabilityFilter } from './carried.ts'
 import type { Connection, Era } from './connection.ts'
-import { createExclusive, type Turn } from './exclusive.ts'
-import { redactFailure, UpstreamFailure, type Reason } from './failure.ts'
+import { createKeyedMutex, type MutexLease } from './exclusive.ts'
+import { redactFailure, UpstreamFailure, type FailureReason } from './failure.ts'
 import { readError } from './http-message.ts'
 import { ask } from './lists.ts'
 import { noteFailure } from './opener.ts'
@@ -59,10 +59,10 @@ export interface Upstream {
 }
 
 /** Ended by us, told to come back later, or waited for long enough: trying again is not the answer. */
-const final: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'limited', 'cancelled', 'timeout'])
+const final: ReadonlySet<FailureReason> = new Set<FailureReason>(['overloaded', 'limited', 'cancelled', 'timeout'])
 
 /** The connection broke; whether the upstream took the request is not known. */
-const broken: ReadonlySet<Reason> = new Set<Reason>(['unreachable', 'crashed'])
+const broken: ReadonlySet<FailureReason> = new Set<FailureReason>(['unreachable', 'crashed'])
 
 /**
  * The wire for a caller: its own era where the upstream has it, so that nothing is lost (mcp-proxy.md#principles).
@@ -92,18 +92,20 @@ const goesAlone = ({ server, client, verdict }: UpstreamOptions, caller: Era, ne
   caller === 'modern' &&
   need.era === 'legacy' &&
   server.session_mode === 'stateful' &&
-  (server.transport !== 'streamable_http' || (verdict.hasSessions && client.hasAskedAside === true)) &&
+  (server.transport !== 'streamable_http' || (verdict.hasSessions && client.hasSessionRequests === true)) &&
   canBeAsked(need.capabilities)
 
 const LEVEL_MS = 5_000
 const METHOD_NOT_FOUND = -32601
 
 /** Its end was seen before the call was sent on it. */
-const lost = () => new UpstreamFailure('unreachable', 'the session has ended', { taken: false })
+const lost = () => new UpstreamFailure('unreachable', 'the session has ended', { maybeProcessed: false })
 
-const limited = () => new UpstreamFailure('limited', 'too many of your calls are under way', { taken: false })
+const limited = () => new UpstreamFailure('limited', 'too many of your calls are under way', { maybeProcessed: false })
 const tooLarge = () =>
-  new UpstreamFailure('limited', 'the calls that are under way have too large arguments together', { taken: false })
+  new UpstreamFailure('limited', 'the calls that are under way have too large arguments together', {
+    maybeProcessed: false
+  })
 
 /** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
 function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
@@ -129,8 +131,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const breaker = createBreaker(() => sessions.discardSpares())
   const { name, transport, session_mode: mode } = server
   const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
-  const exclusive = createExclusive()
-  const carried = createCarried()
+  const exclusive = createKeyedMutex()
+  const carried = createCapabilityFilter()
   let active = 0
   let retired: (() => void) | null = null
 
@@ -145,7 +147,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const mayRepeat = (error: unknown, call: Call) => {
     if (!(error instanceof UpstreamFailure) || final.has(error.reason) || call.stopped) return false
     return (
-      (!error.taken && error.retryAfter === undefined) ||
+      (!error.maybeProcessed && error.retryAfter === undefined) ||
       (broken.has(error.reason) && call.request.method !== 'tools/call')
     )
   }
@@ -187,7 +189,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const finish = (call: Call, principal: string | null) => {
     if (principal !== null) {
       shares.give(principal)
-      if (call.bytes > 0) callBytes.give(principal, call.bytes)
+      if (call.countedBytes > 0) callBytes.give(principal, call.countedBytes)
     }
     deadlines.forget(call)
     call.observation?.endUpstream()
@@ -212,13 +214,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     // one function from here to the answer: a promise more is a measurable part of a call's cost
     async call(call, origin) {
       const { principal } = origin
-      if (principal !== null) takeShare(principal, call.bytes)
+      if (principal !== null) takeShare(principal, call.countedBytes)
       let need = needOf(call, origin)
-      let turn: Turn | undefined
+      let turn: MutexLease | undefined
       begin(call)
       try {
         if (goesAlone(options, origin.era, need)) {
-          turn = await exclusive.take(`${origin.owner} ${carried(need.capabilities)}`, call)
+          turn = await exclusive.acquire(`${origin.owner} ${carried(need.capabilities)}`, call)
           need = { ...need, lane: turn.lane }
         }
         for (let isRepeated = false; ; isRepeated = true) {
@@ -232,7 +234,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             if (mode === 'stateless' && connection.closed) throw lost()
             call.observation?.markConnected(connection.greeting.version)
             const answer = await connection.send(call)
-            breaker.reacted()
+            breaker.recordResponse()
             return { answer: answer.kind === 'error' ? redacted(answer) : answer, era: need.era }
           } catch (error) {
             // what goes wrong in connecting is noted there
@@ -245,7 +247,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
           }
         }
       } finally {
-        turn?.done()
+        turn?.release()
         finish(call, principal)
       }
     },
