@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 
-/** The servers that a caller may use. Names are exact. */
+/** Servers that a caller may use, by exact name */
 export interface AllowList {
   readonly isAll: boolean
-  /** Empty where all are allowed. */
+  /** Empty if all servers are allowed */
   readonly names: ReadonlySet<string>
-  /** Equal for lists that allow the same, and short. */
+  /** Short key, equal for lists that allow the same servers */
   readonly contentHash: string
 }
 
@@ -14,7 +14,7 @@ export const noServers: AllowList = { isAll: false, names: new Set(), contentHas
 
 const digest = (names: readonly string[]) => createHash('sha256').update(JSON.stringify(names)).digest('base64url')
 
-/** `*` stands for every server only as an entry of its own (http-contract.md#clients-and-users). */
+/** Parses an allow list. `*` allows every server only as an entry of its own (http-contract.md#clients-and-users). */
 export function readAllowList(entries: readonly string[]): AllowList {
   if (entries.includes('*')) return allServers
   const names = [...new Set(entries)].sort()

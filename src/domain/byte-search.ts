@@ -1,32 +1,35 @@
-/** A place in bytes: the offset of the first one, and that behind the last one. */
+/** Byte range: inclusive start, exclusive end */
 export interface Place {
   readonly start: number
   readonly end: number
 }
 
-/** Finds any of several byte strings. */
+/** Search for any of several byte strings */
 export interface ByteSearch {
-  /** The first occurrence between the two offsets, of several that start there the longest; null where there is none. */
+  /**
+   * Returns the first occurrence within the range, null if there is none. Of several at the same offset, the longest
+   * wins.
+   */
   find(bytes: Uint8Array, start?: number, end?: number): Place | null
 }
 
 const SMALLEST_TABLE = 1_024
 const LARGEST_TABLE = 65_536
 
-/** A power of two with room for eight times as many pairs of bytes as the patterns have. */
+/** Returns a power of two with room for eight times as many byte pairs as the patterns have. */
 function tableSize(pairs: number): number {
   let size = SMALLEST_TABLE
   while (size < LARGEST_TABLE && size < 8 * pairs) size *= 2
   return size
 }
 
-/** So many bytes of a pattern are not there by chance. */
+/** Matching prefix of a pattern that is too long to be a coincidence, in bytes */
 const MEANT = 32
-/** Comparisons in vain that one search may cost: at first, and for each byte that it has passed. */
+/** Failed comparisons that one search may spend: a fixed number, and more for each byte passed */
 const FREE_COMPARISONS = 1_024
 const COMPARISONS_PER_BYTE = 16
 
-/** How many bytes from `start` on are those of the pattern. */
+/** Returns the number of bytes from `start` that match the pattern. */
 function common(pattern: Uint8Array, bytes: Uint8Array, start: number, end: number): number {
   const most = Math.min(pattern.length, end - start)
   let i = 0
@@ -35,10 +38,11 @@ function common(pattern: Uint8Array, bytes: Uint8Array, start: number, end: numb
 }
 
 /**
- * Searches for all patterns in one pass (S. Wu, U. Manber: A fast algorithm for multi-pattern searching, 1994). It looks at
- * one pair of bytes and skips up to the length of the shortest pattern, so that time hardly depends on their number.
- * Patterns have two bytes or more. Without patterns nothing is found. In bytes that are made to look like a long pattern
- * again and again, the beginning of one counts as found, so that time stays proportional to the length.
+ * Searches for all patterns in one pass (S. Wu, U. Manber: A fast algorithm for multi-pattern searching, 1994).
+ * Compares one pair of bytes and skips up to the length of the shortest pattern, so that the time hardly depends on the
+ * number of patterns. Patterns have two bytes or more; without patterns nothing is found. If the input repeats long
+ * prefixes of a pattern on purpose, such a prefix counts as a match, so that the time stays proportional to the length
+ * of the input.
  */
 export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
   if (patterns.length === 0) return { find: () => null }

@@ -1,34 +1,40 @@
 import { isIP, isIPv4 } from 'node:net'
 import { networksOf, type EgressRule } from './egress.ts'
 
-/** Hops that are read from the right end of `X-Forwarded-For`; a longer chain of one's own proxies is a loop. */
+/** Entries read from the right end of `X-Forwarded-For`; a longer chain of trusted proxies is a loop */
 const MAX_HOPS = 32
-/** `[` + the longest IPv6 address + `]:65535`. */
+/** Length of `[` + the longest IPv6 address + `]:65535` */
 const MAX_ENTRY = 53
 
-/** Finds the address of a client behind proxies. */
+/** Resolves the addresses of clients behind proxies. */
 export interface ClientAddresses {
-  /** True if requests of this peer may name another address: a bound per address must not count such a peer. */
+  /**
+   * Returns true if requests of this peer may name another client address; limits per address must not count such a
+   * peer.
+   */
   isProxy(peer: string | undefined): boolean
   /**
-   * Address of the client: that of the peer or, where the peer is a trusted proxy, the rightmost entry of
-   * `X-Forwarded-For` that is no trusted proxy. An entry that is no address ends the search: the client is then the
-   * last proxy before it. '' where the peer has no address (a Unix socket, a connection that is gone).
+   * Returns the client's address: the peer's or, if the peer is a trusted proxy, the rightmost entry of
+   * `X-Forwarded-For` that is not a trusted proxy. An entry that is not an address ends the search; the client is then
+   * the last proxy before it. Returns '' if the peer has no address (a Unix socket, a closed connection).
    */
   of(peer: string | undefined, forwardedFor: string | readonly string[] | undefined): string
 }
 
-/** IPv4 addresses mapped into IPv6 in their IPv4 form, so that one client has one name. */
+/** Converts IPv4-mapped IPv6 addresses to IPv4, so that each client has one address. */
 const plain = (address: string) => (/^::ffff:\d/i.test(address) ? address.slice(7) : address)
 
-/** An entry of `X-Forwarded-For` as an address without brackets and port; undefined: it is none. */
+/** Parses an entry of `X-Forwarded-For` to an address without brackets and port; undefined if it is not an address. */
 function entryOf(text: string): string | undefined {
   if (text.length > MAX_ENTRY) return undefined
   const bare = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^([\d.]+)(?::\d{1,5})?$/.exec(text)?.[1] ?? text
   return isIP(bare) === 0 || bare.includes('%') ? undefined : plain(bare.toLowerCase())
 }
 
-/** `proxies`: networks whose word on `X-Forwarded-For` is taken; with none the header is never read. */
+/**
+ * Creates the resolver. `proxies`: networks whose `X-Forwarded-For` header is trusted; if empty, the header is never
+ * read.
+ */
 export function createClientAddresses(proxies: readonly EgressRule[]): ClientAddresses {
   const contains = networksOf(proxies)
   const isTrusted = (address: string) => isIP(address) !== 0 && contains(address)
@@ -54,7 +60,7 @@ export function createClientAddresses(proxies: readonly EgressRule[]): ClientAdd
   }
 }
 
-/** One client as a limit counts it: the address itself, or the first 64 bits of an IPv6 address, written as network. */
+/** Returns the key that rate limits count a client by: its IPv4 address, or the /64 network of its IPv6 address. */
 export function networkOf(address: string): string {
   const bare = plain(address)
   if (isIPv4(bare) || !bare.includes(':')) return bare

@@ -1,7 +1,7 @@
-/** Where a client cannot take the token from anywhere, this stands in its place. */
+/** Placeholder for the token in configurations of clients that cannot read it from a variable or a prompt */
 export const TOKEN_PLACEHOLDER = '<token>'
 
-/** A client that can be pointed at the gateway. */
+/** MCP clients with configuration snippets */
 export const CLIENTS = [
   'claude-code',
   'cursor',
@@ -26,20 +26,23 @@ export const CLIENT_TITLES: Readonly<Record<ClientName, string>> = {
 }
 
 export interface Target {
-  /** What the client calls the gateway. */
+  /** Name of the gateway in the client's configuration */
   readonly name: string
-  /** Of the MCP endpoint: `/mcp` or a group's. */
+  /** URL of the MCP endpoint: `/mcp` or that of a group */
   readonly url: string
-  /** The environment variable that holds the token of an MCP client; absent: no token is sent. */
+  /** Environment variable that holds the token of an MCP client; absent if no token is sent */
   readonly tokenVariable?: string
 }
 
-/** What a configuration file gets: a member at a path of a JSON document, or a table of a TOML document. */
+/** Change to a configuration file: members to set at paths of a JSON document, or tables of a TOML document */
 export interface FileChange {
-  /** `~` is the user's home, a path without it belongs to the project, `{config}` is the system's configuration folder. */
+  /**
+   * Path of the file: `~` is the user's home and `{config}` the system's configuration folder; other paths belong to
+   * the project
+   */
   readonly file: string
   readonly language: 'json' | 'toml'
-  /** Where `value` stands, and what stands in the way of nothing else in the file. */
+  /** Members to set; the rest of the file stays unchanged */
   readonly members: readonly { readonly path: readonly string[]; readonly value: unknown }[]
 }
 
@@ -47,7 +50,7 @@ export interface Snippet {
   readonly title: string
   readonly language: 'sh' | 'json' | 'toml' | 'ts' | 'url'
   readonly text: string
-  /** Where the text belongs, as in `FileChange`. */
+  /** Path of the file that the text belongs in, as in `FileChange` */
   readonly file?: string
   readonly note?: string
 }
@@ -62,7 +65,7 @@ const entryWith = (url: JsonValue, { tokenVariable }: Target, refer: (name: stri
 const shell = (name: string) => `\${${name}}`
 const env = (name: string) => `\${env:${name}}`
 
-/** `"` works in every shell and lets the variable through. */
+/** Double quotes work in every shell and expand the variable. */
 const tokenHeader = ({ tokenVariable }: Target, flag: string) =>
   tokenVariable === undefined ? '' : ` ${flag} "Authorization: Bearer $${tokenVariable}"`
 
@@ -75,7 +78,7 @@ const vscodeInputs = (target: Target) => [
   { type: 'promptString', id: inputId(target), description: `Token for ${target.name}`, password: true }
 ]
 
-/** `mcp-remote` refuses plain http to another machine unless it is told that this is meant. */
+/** Returns true if `mcp-remote` needs `--allow-http`: it rejects plain HTTP to other machines by default. */
 const isPlain = (url: string) => url.startsWith('http:') && !/^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(url)
 
 const bridgeEntry = ({ url, tokenVariable }: Target): JsonValue => ({
@@ -96,7 +99,7 @@ const member = (file: string, key: string, { name }: Target, value: JsonValue): 
   members: [{ path: [key, name], value }]
 })
 
-/** What goes into which file of a client; undefined for those without one. */
+/** Returns the change to a client's configuration file; undefined for clients without one. */
 export function fileChange(client: ClientName, target: Target): FileChange | undefined {
   const { url, tokenVariable } = target
   switch (client) {
@@ -134,7 +137,7 @@ export function fileChange(client: ClientName, target: Target): FileChange | und
   }
 }
 
-/** A table of texts. JSON's escapes of a text are TOML's too. */
+/** Formats a table of strings. JSON's string escapes are valid in TOML. */
 export const tomlTable = (path: readonly string[], value: JsonValue): string =>
   [
     `[${path.map((key) => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key))).join('.')}]`,
@@ -151,12 +154,12 @@ function textOf({ language, members }: FileChange): string {
   return JSON.stringify(document, null, 2)
 }
 
-/** One word of a shell's command line. */
+/** Quotes a word for the command line of a shell if necessary. */
 const word = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : single(text))
 
 const single = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** Commands and links that do without editing a file. */
+/** Returns commands and links that configure a client without editing a file. */
 function shortcuts(client: ClientName, target: Target): Snippet[] {
   const { name, url, tokenVariable } = target
   switch (client) {
@@ -201,7 +204,7 @@ const notes: { readonly [client in ClientName]?: (target: Target) => string | un
 
 const message = (method: string, params: JsonValue) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
-/** One call of the oldest kind that a session begins with: it shows that endpoint and token are right. */
+/** Returns an `initialize` request, which verifies endpoint and token. */
 function curlSnippet(target: Target): Snippet {
   const body = message('initialize', {
     protocolVersion: '2025-11-25',
@@ -237,8 +240,8 @@ function sdkSnippet({ url, tokenVariable }: Target): Snippet {
 }
 
 /**
- * How a client is pointed at the gateway (design: ux.md 3.6; formats as the clients' documentation has them in November
- * 2026). No snippet holds a token: each refers to a variable, or is asked for one, as far as the client can do that.
+ * Returns the snippets that connect a client to the gateway, in the formats of the clients' documentation as of
+ * November 2026. No snippet contains a token: each refers to a variable or prompts for it, if the client supports that.
  */
 export function clientSnippets(client: ClientName, target: Target): Snippet[] {
   if (client === 'curl') return [curlSnippet(target)]

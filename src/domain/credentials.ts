@@ -1,8 +1,8 @@
-/** What a request says about who sends it. Only the first form is looked up. */
+/** Credentials of a request. Only those of kind `token` are looked up. */
 export type Credentials =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'none' }
-  /** Given, but not as `Bearer <token>`, or more than once: no reader may take the first where another takes the last. */
+  /** Not `Bearer <token>`, or sent more than once, so that two readers cannot choose different values */
   | { readonly kind: 'malformed' }
 
 const bearer = /^bearer +([\x21-\x7e]+)$/i
@@ -10,8 +10,8 @@ const none: Credentials = { kind: 'none' }
 const malformed: Credentials = { kind: 'malformed' }
 
 /**
- * `rawHeaders`: names and values in turn, as they came. Nothing else of a request is a credential
- * (security-model.md#tokens).
+ * Parses the `Authorization` header, the only credential of a request (security-model.md#tokens). `rawHeaders`:
+ * alternating names and values as received.
  */
 export function readCredentials(rawHeaders: readonly string[]): Credentials {
   let value: string | undefined

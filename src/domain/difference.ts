@@ -5,7 +5,8 @@ import { clipped } from './text.ts'
 export type Members = Readonly<Record<string, unknown>>
 
 /**
- * What a change made of what: the members that differ, fit to be kept for months and shown (security-model.md#audit).
+ * Members changed by a write, without secrets and truncated, suitable for storing and displaying
+ * (security-model.md#audit)
  */
 export interface Difference {
   readonly changed: readonly string[]
@@ -17,15 +18,15 @@ const MAX_TEXT = 200
 const MAX_ENTRIES = 200
 
 const secrets = new Set(['bearer_token', 'oauth_client_secret', 'access_token'])
-/** Of these the names are shown, the values are not. */
+/** Maps whose values are secret; their names are shown */
 const secretMaps = new Set(['headers', 'env'])
-/** Queries carry keys, too. */
+/** URLs, whose queries may contain keys */
 const urls = new Set(['url', 'oauth_redirect_uri'])
 
-/** UTF-16 units that are kept of what is equal before the part that differs. */
+/** UTF-16 units of equal text kept before the first difference */
 const MAX_EQUAL = 40
 
-/** Two texts, cut so that what differs is among the first characters. */
+/** Truncates two texts at the start, so that their difference is among the first characters. */
 export function differingParts(before: string, after: string): readonly [before: string, after: string] {
   let at = 0
   while (at < before.length && before[at] === after[at]) at++
@@ -34,7 +35,10 @@ export function differingParts(before: string, after: string): readonly [before:
   return [part(before), part(after)]
 }
 
-/** Absent and null are the same. Of a map only the entries that differ remain; texts, lists and maps are cut. */
+/**
+ * Compares members; absent and null are equal. Maps are reduced to the differing entries; texts, lists and maps are
+ * truncated.
+ */
 export function difference(before: Members = {}, after: Members = {}): Difference {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   const changed = names.filter((name) => !isDeepStrictEqual(own(before, name) ?? null, own(after, name) ?? null))

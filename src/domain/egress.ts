@@ -1,23 +1,26 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
-/** What an entry of the egress settings stands for: one host name, or one network. */
+/** Rule of the egress settings for one host name or one network */
 export type EgressRule =
   | { readonly kind: 'host'; readonly name: string }
   | { readonly kind: 'network'; readonly address: string; readonly prefix: number }
 
 export interface EgressRules {
   readonly deny: readonly EgressRule[]
-  /** Exceptions to `deny` and to what is denied by default. */
+  /** Exceptions to `deny` and to the default denials */
   readonly allow: readonly EgressRule[]
 }
 
-/** Decides what may be connected to. A host rule decides for the name whatever it resolves to, else the address does. */
+/**
+ * Policy for outbound connections. A host rule decides for its name whatever address that resolves to; otherwise the
+ * address decides.
+ */
 export interface EgressPolicy {
-  /** What the rules say of a host name or address as it stands in a URL; undefined: its addresses decide. */
+  /** Returns the rules' decision for a host name or address in a URL; undefined if its resolved addresses decide. */
   verdictOf(host: string): 'allowed' | 'denied' | undefined
-  /** Of an address in any form that a resolver or a URL parser gives; anything else counts as denied. */
+  /** Checks an address in any form that a resolver or a URL parser returns; anything else is denied. */
   isDenied(address: string): boolean
-  /** Whether a rule makes an exception for that address. */
+  /** Returns true if an `allow` rule matches the address. */
   isAllowed(address: string): boolean
 }
 
@@ -28,19 +31,22 @@ const network = (text: string): EgressRule => {
 
 const words: Readonly<Record<string, readonly EgressRule[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'].map(network),
-  // with carrier-grade NAT, unique local and the former site-local addresses
+  // includes carrier-grade NAT, unique local and the former site-local addresses
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7', 'fec0::/10'].map(network)
 }
 
-/** Nothing that an upstream lives at: what answers here is this machine, its cloud provider or a whole network. */
+/**
+ * Networks denied by default because no upstream is in them: unspecified, link-local, cloud metadata, multicast and
+ * broadcast addresses
+ */
 const deniedByDefault: readonly EgressRule[] = [
   ...['0.0.0.0/8', '::/128'], // unspecified: reaches this machine
-  ...['169.254.0.0/16', 'fe80::/10'], // link-local, where most clouds serve metadata
-  ...['100.100.100.200/32', '168.63.129.16/32', '192.0.0.192/32', 'fd00:ec2::254/128', 'fd20:ce::254/128'], // the others'
+  ...['169.254.0.0/16', 'fe80::/10'], // link-local, used by most clouds for metadata
+  ...['100.100.100.200/32', '168.63.129.16/32', '192.0.0.192/32', 'fd00:ec2::254/128', 'fd20:ce::254/128'], // other metadata addresses
   ...['224.0.0.0/4', 'ff00::/8', '255.255.255.255/32'] // multicast, broadcast
 ].map(network)
 
-/** The 16 bytes of an IPv6 address. */
+/** Returns the 16 bytes of an IPv6 address. */
 function bytesOf(address: string): number[] {
   const dotted = /(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
   const [, front = address, ...tail] = dotted ?? []
@@ -57,7 +63,7 @@ const startsWith = (bytes: readonly number[], ...start: readonly number[]) =>
   start.every((byte, i) => bytes[i] === byte)
 const zeros = (count: number) => new Array<number>(count).fill(0)
 
-/** IPv4 addresses that a packet to this IPv6 address may end at; `isSame`: it is nothing but another way to write one. */
+/** Returns the IPv4 addresses embedded in an IPv6 address; `isSame` if it is only another notation for one. */
 function innerOf(bytes: readonly number[]): { readonly inner: readonly string[]; readonly isSame: boolean } {
   const at = (...places: readonly number[]) => places.map((place) => bytes[place]).join('.')
   const last = at(12, 13, 14, 15)
@@ -76,14 +82,14 @@ function innerOf(bytes: readonly number[]): { readonly inner: readonly string[];
           .join('.')
       ]
     if (!startsWith(bytes, 0, 0x64, 0xff, 0x9b, 0, 1)) return []
-    // NAT64 for local use: where the address stands depends on a prefix that only the network knows (RFC 6052, 2.2)
+    // local-use NAT64: the position of the address depends on a prefix that only the network knows (RFC 6052, 2.2)
     const places = [at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), last]
     return places.filter((inner) => !inner.startsWith('0.'))
   }
   return { inner: found(), isSame: false }
 }
 
-/** Every address that connecting to this one may lead to; empty where it is no address. */
+/** Returns all addresses that a connection to this one may reach; empty if it is not an address. */
 export function readingsOf(address: string): readonly string[] {
   const plain = address.replace(/%.*$/s, '')
   if (isIPv4(plain)) return [plain]
@@ -94,7 +100,9 @@ export function readingsOf(address: string): readonly string[] {
 
 const bare = (host: string) => host.replace(/^\[(.*)\]$/s, '$1')
 
-/** A host as it is compared: lower case, punycode, IPv4 in four decimal parts, IPv6 without brackets and zone. */
+/**
+ * Normalises a host for comparison: lower case, punycode, IPv4 in four decimal parts, IPv6 without brackets and zone.
+ */
 function normalHost(text: string): string | undefined {
   const url = `http://${isIPv6(text) ? `[${text}]` : text}/`
   return URL.canParse(url) ? bare(new URL(url).hostname).replace(/\.$/, '') : undefined
@@ -103,13 +111,16 @@ function normalHost(text: string): string | undefined {
 function networkRule(address: string, prefix: number): EgressRule | undefined {
   const bits = isIPv4(address) ? 32 : 128
   if (isIP(address) === 0 || prefix > bits) return undefined
-  // mapped addresses are compared as the IPv4 addresses that they are
+  // IPv4-mapped networks are compared as IPv4.
   const [reading, ...others] = readingsOf(address)
   const isMapped = bits === 128 && others.length === 0 && isIPv4(reading!) && prefix >= 96
   return isMapped ? { kind: 'network', address: reading!, prefix: prefix - 96 } : { kind: 'network', address, prefix }
 }
 
-/** What an entry of the settings means: a word, a network as CIDR, an address or a host name; undefined: none of these. */
+/**
+ * Parses an entry of the settings: a keyword, a network in CIDR notation, an address or a host name; undefined if it is
+ * none of these.
+ */
 export function parseEgressEntry(entry: string): readonly EgressRule[] | undefined {
   const word = entry.toLowerCase()
   if (Object.hasOwn(words, word)) return words[word]
@@ -125,11 +136,11 @@ export function parseEgressEntry(entry: string): readonly EgressRule[] | undefin
   return [networkRule(name, isIPv4(name) ? 32 : 128)!]
 }
 
-/** Zones of addresses; each may lead to those before it. */
+/** Address zones, outermost first; a server in a zone may only point to addresses of that zone or of an outer one */
 const reaches = ['public', 'private', 'loopback'] as const
 export type Reach = (typeof reaches)[number]
 
-/** The innermost place that an address may lead to; what is no address counts as loopback. */
+/** Returns a function that determines the innermost zone an address may reach; invalid addresses count as loopback. */
 export function createReachOf(): (address: string) => Reach {
   const [isLoopback, isPrivate] = [networksOf(words.loopback!), networksOf(words.private!)]
   return (address) => {
@@ -139,10 +150,10 @@ export function createReachOf(): (address: string) => Reach {
   }
 }
 
-/** True if the first lies further inside than the second. */
+/** Returns true if the first zone is further inside than the second. */
 export const isInside = (first: Reach, second: Reach): boolean => reaches.indexOf(first) > reaches.indexOf(second)
 
-/** True if an address is in one of the networks of the rules; rules of other kinds do not count. */
+/** Returns a function that tests if an address is in one of the rules' networks; other rules are ignored. */
 export function networksOf(rules: readonly EgressRule[]): (address: string) => boolean {
   const list = new BlockList()
   const family = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
@@ -155,7 +166,10 @@ export function networksOf(rules: readonly EgressRule[]): (address: string) => b
 const hostsOf = (rules: readonly EgressRule[]) =>
   new Set(rules.flatMap((rule) => (rule.kind === 'host' ? [rule.name] : [])))
 
-/** Security page 7.4: metadata services and the like are denied, loopback and private networks are not. */
+/**
+ * Creates the egress policy (security-model.md#egress-policy): metadata services and the like are denied by default,
+ * loopback and private networks are not.
+ */
 export function createEgressPolicy({ deny, allow }: EgressRules): EgressPolicy {
   const [deniedHosts, allowedHosts] = [hostsOf(deny), hostsOf(allow)]
   const [inDenied, inAllowed] = [networksOf([...deniedByDefault, ...deny]), networksOf(allow)]

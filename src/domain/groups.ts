@@ -1,32 +1,38 @@
 import { splitName } from './names.ts'
 
-/** Which tools a group holds (http-contract.md#tool-groups). Names are exact; tools in `<server>__<tool>` form. */
+/**
+ * Rules that select a group's tools (http-contract.md#tool-groups). Names are exact; tools are in `<server>__<tool>`
+ * form.
+ */
 export interface GroupRules {
   readonly included_tools: readonly string[]
   readonly included_servers: readonly string[]
   readonly excluded_tools: readonly string[]
 }
 
-/** What a group takes of one server. */
+/** Part of one server that a group includes */
 export interface Selection {
-  /** The server is included as a whole, so that its prompts and resources are too. */
+  /** True if the whole server is included, with its prompts and resources */
   readonly isWhole: boolean
-  /** Names of tools behind `<server>__`: those that a whole server lacks, else those that were picked. */
+  /** Tool names without `<server>__`: the excluded ones of a whole server, otherwise the included ones */
   readonly names: ReadonlySet<string>
-  /** Names that are excluded from those that were picked: a renamed tool may be picked by one name and excluded by the other. */
+  /**
+   * Excluded names, if tools were included by name: a renamed tool may be included by one name and excluded by the
+   * other
+   */
   readonly without?: ReadonlySet<string>
 }
 
 export const everything: Selection = { isWhole: true, names: new Set() }
 
-/** True if a tool is part of the selection; `name` and `alias`: both names of a tool that was renamed. */
+/** Returns true if the selection includes a tool; `name` and `alias` are both names of a renamed tool. */
 export function takes({ isWhole, names, without }: Selection, name: string, alias = name): boolean {
   const isNamed = names.has(name) || names.has(alias)
   if (isWhole || without === undefined) return isWhole !== isNamed
   return isNamed && !without.has(name) && !without.has(alias)
 }
 
-/** Own names by server. What is no qualified name is nobody's. */
+/** Groups the upstreams' tool names by server; names without `__` are ignored. */
 function byServer(qualified: readonly string[]): Map<string, Set<string>> {
   const servers = new Map<string, Set<string>>()
   for (const each of qualified) {
@@ -38,7 +44,7 @@ function byServer(qualified: readonly string[]): Map<string, Set<string>> {
   return servers
 }
 
-/** A group's part of each server of which it takes something. Exclusion always wins, however a tool came in. */
+/** Resolves a group's rules to a selection per server. Exclusion always wins over inclusion. */
 export function resolveGroup(rules: GroupRules): ReadonlyMap<string, Selection> {
   const picked = byServer(rules.included_tools)
   const excluded = byServer(rules.excluded_tools)
@@ -54,13 +60,13 @@ export function resolveGroup(rules: GroupRules): ReadonlyMap<string, Selection> 
   return selections
 }
 
-/** What there is, for telling which names of a group lead nowhere. */
+/** Lookup of existing servers and tools */
 export interface Known {
   hasServer(name: string): boolean
   hasTool(server: string, name: string): boolean
 }
 
-/** Names that lead to nothing, each once, as they stand in the rules. */
+/** Returns the names in the rules that no longer exist, each once. */
 export function missingNames(rules: GroupRules, known: Known): { tools: string[]; servers: string[] } {
   const isMissing = (qualified: string) => {
     const split = splitName(qualified)
@@ -74,6 +80,9 @@ export function missingNames(rules: GroupRules, known: Known): { tools: string[]
   }
 }
 
-/** Bare names are those of one server; two could have the same (mcp-proxy.md#bare-names). */
+/**
+ * Returns true if the group can use bare names: it includes exactly one server, so that no two names can be equal
+ * (mcp-proxy.md#bare-names).
+ */
 export const canBeBare = ({ included_tools, included_servers }: GroupRules): boolean =>
   included_servers.length === 1 && included_tools.length === 0

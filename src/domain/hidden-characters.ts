@@ -1,16 +1,16 @@
-/** A stretch of text, or one character that would not be seen. */
+/** Visible text, or a label for one hidden character */
 export type Segment = { readonly text: string } | { readonly mark: string }
 
 /**
- * What takes no room or changes the order of what is read: controls but tab and line ends, format characters (bidi
- * controls, zero width, the tags U+E0000–E007F), line and paragraph separators, halves of characters, fillers that are
- * drawn empty, and variation selectors.
+ * Characters that are invisible or change the reading order: controls except tab and line ends, format characters (bidi
+ * controls, zero width, the tags U+E0000–E007F), line and paragraph separators, lone surrogates, invisible fillers, and
+ * variation selectors.
  */
 const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
 
 const harmless = new Set(['\t', '\n', '\r'])
 
-/** U+200D between pictures joins them to one, and U+FE0F says that a sign is one: both are seen. */
+/** U+200D joins pictographs to one emoji and U+FE0F selects the emoji form: both have a visible effect there. */
 const picture = /\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?$/u
 const sign = /\p{Emoji}$/u
 
@@ -25,7 +25,7 @@ function isSeen(text: string, at: number, character: string): boolean {
 
 const code = (character: string) => `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
 
-/** Text from outside with its hidden characters as marks, for example `U+200B`; in order, nothing left out. */
+/** Replaces the hidden characters of untrusted text by labels such as `U+200B`, keeping the order. */
 export function markHidden(text: string): Segment[] {
   const segments: Segment[] = []
   let from = 0
@@ -39,11 +39,11 @@ export function markHidden(text: string): Segment[] {
   return segments
 }
 
-/** Text from outside without its hidden characters. */
+/** Removes the hidden characters of untrusted text. */
 export const withoutHidden = (text: string): string =>
   markHidden(text)
     .map((segment) => ('text' in segment ? segment.text : ''))
     .join('')
 
-/** Whether there is anything to mark. */
+/** Returns true if the text contains hidden characters. */
 export const hasHidden = (text: string): boolean => markHidden(text).some((segment) => 'mark' in segment)

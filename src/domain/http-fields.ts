@@ -1,7 +1,7 @@
-/** RFC 9110 token. */
+/** Tests for an RFC 9110 token. */
 export const isHeaderName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
 
-/** RFC 9110 field value: visible characters, blanks and tabs inside, bytes of ISO 8859-1. */
+/** Tests for an RFC 9110 field value: visible characters, spaces and tabs in between, bytes of ISO 8859-1. */
 export const isHeaderValue = (value: string): boolean =>
   /^[\t\x20-\x7e\x80-\xff]*$/.test(value) && value.trim() === value
 
@@ -26,7 +26,7 @@ const ours = new Set([
 ])
 
 /**
- * Headers that the connection and the protocol set themselves; a registration must not
+ * Returns true for headers that the connection and the protocol set themselves; a registration must not set them
  * (security-model.md#registration-input).
  */
 export const isReservedHeader = (name: string): boolean => {

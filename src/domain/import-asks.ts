@@ -1,19 +1,19 @@
 import { isObject } from './is-object.ts'
 
-/** A value that a configuration leaves to whoever takes it over. */
+/** Variable that an imported configuration leaves for the user to fill in */
 export interface Ask {
-  /** In the registration it stands as `${name}`. */
+  /** Appears in the registration as `${name}` */
   readonly name: string
   readonly description?: string
-  /** Not to be shown while it is typed. */
+  /** True if the value should be hidden while it is typed */
   readonly isSecret: boolean
-  /** Used where no other value is given. */
+  /** Used if no other value is given */
   readonly default?: string
 }
 
 export type Asks = Map<string, Ask>
 
-/** The `inputs` of VS Code by their ids. */
+/** The `inputs` of a VS Code configuration by id */
 export type Inputs = ReadonlyMap<string, Readonly<Record<string, unknown>>>
 
 export function inputsIn(value: unknown): Inputs {
@@ -21,13 +21,13 @@ export function inputsIn(value: unknown): Inputs {
   return new Map(list.flatMap((input) => (typeof input.id === 'string' ? [[input.id, input] as const] : [])))
 }
 
-/** A name that a variable can have. */
+/** Converts a text to a valid variable name. */
 export function variableName(text: string): string {
   const name = text.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
   return /^[A-Z_]/.test(name) ? name : `_${name}`
 }
 
-/** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`. */
+/** Matches `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${input:id}`. */
 const reference = /\$\{(?:(env|input):)?([^{}:$]+)(?::-([^{}]*))?\}/g
 const anyReference = /\$\{[^{}]*\}/g
 const isVariable = (name: string) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
@@ -35,12 +35,12 @@ const isVariable = (name: string) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)
 const optional = <K extends string>(key: K, value: unknown) =>
   (typeof value === 'string' && value !== '' ? { [key]: value } : {}) as { readonly [key in K]?: string }
 
-/** Members whose values nobody else should see. */
+/** Members whose values are secret */
 const secretMembers = new Set(['bearer_token', 'oauth_client_secret', 'headers', 'env'])
 
 /**
- * Writes every form of a reference as `${NAME}`, and notes it in `asks`; a text with a reference of another kind is
- * named in `problems` by its place.
+ * Rewrites all forms of references to `${NAME}` and adds their variables to `asks`. An unsupported reference adds its
+ * member to `problems`.
  */
 export function normaliseReferences(
   registration: Readonly<Record<string, unknown>>,

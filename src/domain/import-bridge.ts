@@ -1,17 +1,17 @@
-/** Where `npx mcp-remote` leads. */
+/** Remote server that an `npx mcp-remote` command connects to */
 export interface Bridge {
   readonly url: string
   readonly transport: string | undefined
   readonly headers: Record<string, string>
 }
 
-/** Its own rule: the environment of the process goes into the values of its headers. */
+/** Expands variables in header values from the process environment, as `mcp-remote` does. */
 const filled = (value: string, env: Readonly<Record<string, string>>) =>
   value.replace(/\$\{([^{}]+)\}/g, (whole, name: string) => (Object.hasOwn(env, name) ? env[name]! : whole))
 
 const header = /^([^:\s]+)\s*:\s*(.*)$/s
 
-/** A command that only carries an address to clients which cannot use one; undefined for every other. */
+/** Parses a command that only connects a stdio client to a remote server; undefined for any other command. */
 export function takeBridge(
   command: string,
   args: readonly string[],

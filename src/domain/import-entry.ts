@@ -1,7 +1,7 @@
 import { isObject } from './is-object.ts'
 import { takeBridge } from './import-bridge.ts'
 
-/** Body of a registration (http-contract.md#registration-input); texts may hold `${NAME}`. */
+/** Body of a registration (http-contract.md#registration-input); texts may contain `${NAME}` */
 export interface Registration {
   readonly name: string
   readonly transport: string
@@ -21,22 +21,22 @@ export interface Registration {
   readonly oauth_assume_pkce?: boolean
 }
 
-/** What is said about an entry while it is read. */
+/** Findings about an entry */
 export interface Remarks {
-  /** Each keeps the entry from being registered. */
+  /** Problems, each of which prevents the registration */
   readonly problems: string[]
-  /** What was changed on the way. */
+  /** Changes made during the import */
   readonly notes: string[]
-  /** Keys that mean nothing here. */
+  /** Keys that have no meaning for the gateway */
   readonly ignored: string[]
 }
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Names that clients have for the address. */
+/** Names that clients use for the address */
 const urlKeys = ['url', 'serverUrl', 'httpUrl'] as const
 const transportKeys = ['transport', 'type'] as const
-/** Members of a registration that are texts and mean the same everywhere. */
+/** Text members that need no conversion */
 const texts = [
   'description',
   'session_mode',
@@ -59,11 +59,11 @@ const known = new Set<string>([
   ...texts
 ])
 
-/** Whether an object can be the entry of one server. */
+/** Returns true if an object can be the entry of one server. */
 export const isEntry = (value: unknown): value is Members =>
   isObject(value) && ['command', ...urlKeys].some((key) => isGiven(value[key]))
 
-/** MCPJungle's records have every member: what is empty is not there. */
+/** Returns true for values that are set: MCPJungle's records contain every member, and the unset ones are empty. */
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
 
 const isScalar = (value: unknown): value is string | number | boolean =>
@@ -105,7 +105,10 @@ const transports: Readonly<Record<string, string>> = {
   remote: 'streamable_http'
 }
 
-/** A path that ends in `/sse` is the oldest transport; so are addresses of servers that say so. */
+/**
+ * Returns the transport named by the entry; otherwise SSE if the path ends in `/sse`, and Streamable HTTP if it does
+ * not.
+ */
 function transportOf(url: string, said: string | undefined): string {
   const normal = said === undefined ? undefined : transports[said.toLowerCase().replace(/[-_ ]/g, '')]
   if (normal !== undefined && normal !== 'stdio') return normal
@@ -114,7 +117,7 @@ function transportOf(url: string, said: string | undefined): string {
 
 const bearer = /^bearer\s+(\S+)$/i
 
-/** An `Authorization` header that is a bearer token, as `bearer_token`; the other headers. */
+/** Moves a bearer token from the `Authorization` header to `bearer_token`, and keeps the other headers. */
 function credentials(headers: Record<string, string>): Members {
   const entry = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization')
   const token = entry && bearer.exec(entry[1])?.[1]
@@ -149,7 +152,7 @@ function local([command, ...args]: readonly string[], value: Members, common: Me
   }
 }
 
-/** One entry of any client as the members of a registration but its name. */
+/** Converts an entry of any client to the members of a registration, except its name. */
 export function registrationOf(value: Members, remarks: Remarks): Members {
   remarks.ignored.push(...Object.keys(value).filter((key) => !known.has(key)))
   const common = Object.fromEntries(

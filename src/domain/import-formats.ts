@@ -11,35 +11,35 @@ import { upstreamUrlProblem } from './upstream-url.ts'
 export type { Ask } from './import-asks.ts'
 export type { Registration } from './import-entry.ts'
 
-/** One server that was found in a configuration. */
+/** Server found in an imported configuration */
 export interface ImportedServer {
-  /** The name as it can be registered. */
+  /** Name, adjusted to the naming rule */
   readonly name: string
-  /** Body of `POST /api/v0/servers`; texts hold `${NAME}` for what is asked (`expandPlaceholders` fills it in). */
+  /** Body of `POST /api/v0/servers`; texts contain `${NAME}` for variables to be filled in (`expandPlaceholders`) */
   readonly registration: Registration
-  /** Each keeps it from being registered. */
+  /** Problems, each of which prevents the registration */
   readonly problems: readonly string[]
-  /** What was changed on the way. */
+  /** Changes made during the import */
   readonly notes: readonly string[]
-  /** Keys of the entry that mean nothing here. */
+  /** Keys of the entry that have no meaning for the gateway */
   readonly ignored: readonly string[]
   readonly asks: readonly Ask[]
 }
 
 export interface Imported {
   readonly servers: readonly ImportedServer[]
-  /** Why the text as a whole cannot be used; it repeats nothing of it. */
+  /** Reason why the whole text cannot be imported; quotes nothing from it */
   readonly problem?: string
 }
 
 export interface ImportOptions {
-  /** Addresses of the gateway itself: an entry that leads there is refused, since it would call itself. */
+  /** Addresses of the gateway itself; entries that lead there are rejected, since the gateway would call itself */
   readonly ownUrls?: readonly string[]
 }
 
 type Members = Readonly<Record<string, unknown>>
 
-/** An entry as it stands, and what it is called there. */
+/** Entry with its original name */
 interface Found {
   readonly name: string | undefined
   readonly value: Members
@@ -50,14 +50,14 @@ const UNKNOWN = 'it is none of the known formats: "mcpServers", "servers", a ser
 
 const lineAt = (text: string, offset: number) => text.slice(0, offset).split('\n').length
 
-/** The parser's own way would take a key `__proto__` for the prototype. */
+/** Converts a syntax tree, since the parser's own conversion would treat a key `__proto__` as the prototype. */
 function valueOf({ type, value, children = [] }: Node): unknown {
   if (type === 'array') return children.map(valueOf)
   if (type !== 'object') return value as unknown
   return Object.fromEntries(children.map(({ children: pair }) => [pair![0]!.value as string, valueOf(pair![1]!)]))
 }
 
-/** JSON with comments and trailing commas; throws with the line, and without what stands there. */
+/** Parses JSON with comments and trailing commas. Errors name the line, but do not quote it. */
 function parseText(text: string): unknown {
   const errors: ParseError[] = []
   const tree = parseTree(text.replace(/^\ufeff/, ''), errors, { allowTrailingComma: true })
@@ -66,7 +66,7 @@ function parseText(text: string): unknown {
   return valueOf(tree)
 }
 
-/** The maps of servers that an object holds under the names that clients have for them. */
+/** Returns an object's maps of servers, under the names that the clients use for them. */
 function mapsIn(value: Members): Members[] {
   const nested = isObject(value.mcp) ? [value.mcp.servers] : []
   return [value.mcpServers, value.servers, value['mcp.servers'], ...nested].filter(isObject)
@@ -92,7 +92,7 @@ function findIn(value: unknown): Found[] {
 
 const withoutSlash = (path: string) => path.replace(/\/+$/, '')
 
-/** Whether `url` is an address of the gateway at `own`, under whatever spelling of its host. */
+/** Returns true if `url` is below the gateway's address `own`, whatever the spelling of the host. */
 function isWithin(url: URL, own: URL): boolean {
   const port = (each: URL) => each.port || (each.protocol === 'https:' ? '443' : '80')
   const base = withoutSlash(own.pathname)
@@ -133,7 +133,7 @@ function read(found: Found, ownUrls: readonly string[]): ImportedServer {
   return { name, registration: { name, ...written } as Registration, ...remarks, asks: [...asks.values()] }
 }
 
-/** Names are unique in a gateway: the second of two is told so. */
+/** Adds a problem to each server whose name an earlier one already has. */
 function withClashes(servers: readonly ImportedServer[]): ImportedServer[] {
   const taken = new Set<string>()
   return servers.map((server) => {
@@ -146,8 +146,8 @@ function withClashes(servers: readonly ImportedServer[]): ImportedServer[] {
 }
 
 /**
- * The servers in the configuration of any known client, in a `server.json` of the MCP registry, or in registrations of
- * this gateway or of MCPJungle, one or several (design: ux.md 3.5).
+ * Imports the servers from the configuration of any known client, from a `server.json` of the MCP registry, or from
+ * registrations of this gateway or of MCPJungle.
  */
 export function importServers(text: string, { ownUrls = [] }: ImportOptions = {}): Imported {
   let value: unknown

@@ -1,4 +1,4 @@
-/** The nearest name that a server can have (http-contract.md#names); `server` where nothing is left. */
+/** Returns the nearest valid server name (http-contract.md#names); `server` if nothing is left. */
 export function cleanName(text: string): string {
   const name = text
     .replace(/[^A-Za-z0-9_-]+/g, '-')
@@ -9,10 +9,12 @@ export function cleanName(text: string): string {
   return name === '' ? 'server' : name
 }
 
-/** Parts of host and package names that say nothing about whose they are. */
+/** Parts of host and package names that do not identify a server */
 const noise = /^(www|mcp|api|server|com|org|net|io|dev|ai|app|co|remote|node)$/
 
-/** A package or host as a name: `@scope/server-time@1.2` → `time`, `https://mcp.example.com/mcp` → `example`. */
+/**
+ * Derives a name from a package or host: `@scope/server-time@1.2` → `time`, `https://mcp.example.com/mcp` → `example`.
+ */
 export function suggestName({ url, command, args = [] }: { url?: string; command?: string; args?: readonly string[] }) {
   if (url !== undefined) return fromUrl(url)
   const operand = args.find((arg) => !arg.startsWith('-')) ?? command ?? ''

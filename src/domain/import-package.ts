@@ -7,7 +7,7 @@ type Members = Readonly<Record<string, unknown>>
 const list = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const textOr = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** The MCP registry's `server.json`, or what its API makes of it. */
+/** Returns the `server.json` of the MCP registry, which its API wraps in an object. */
 export function registryEntry(value: Members): Members | undefined {
   const entry = isObject(value.server) ? value.server : value
   return typeof entry.name === 'string' && (Array.isArray(entry.packages) || Array.isArray(entry.remotes))
@@ -15,7 +15,7 @@ export function registryEntry(value: Members): Members | undefined {
     : undefined
 }
 
-/** `{name}` of the variables that an input declares, as `${NAME}`. */
+/** Replaces `{name}` of an input's declared variables by `${NAME}`. */
 function withVariables(text: string, variables: unknown, asks: Asks): string {
   if (!isObject(variables)) return text
   return text.replace(/\{([^{}]+)\}/g, (whole, name: string) =>
@@ -35,7 +35,7 @@ function ask(id: string, input: unknown, asks: Asks): string {
   return `\${${name}}`
 }
 
-/** The value of an input; undefined for one that may be left out. */
+/** Returns the value of an input; undefined for an optional input without a default. */
 function valueOf(input: Members, id: string, asks: Asks): string | undefined {
   const fixed = textOr(input.value)
   if (fixed !== undefined) return withVariables(fixed, input.variables, asks)
@@ -56,7 +56,7 @@ function argsOf(value: unknown, asks: Asks): string[] {
   })
 }
 
-/** Named values: of the environment, or of headers. */
+/** Returns named inputs by name: environment variables or headers. */
 const namedOf = (value: unknown, asks: Asks): Record<string, string> =>
   Object.fromEntries(
     list(value).flatMap((input) => {
@@ -92,8 +92,8 @@ const remoteEntry = (item: Members, asks: Asks): Members => ({
 })
 
 /**
- * The entry of a client that a `server.json` stands for. An address comes first, since nothing has to be started for
- * it: `streamable-http` before `sse`, then the packages in their order.
+ * Converts a `server.json` to a client's configuration entry. Remote addresses come first, since they need no local
+ * process: `streamable-http` before `sse`, then the packages in their order.
  */
 export function entryOfRegistry(value: Members, asks: Asks, remarks: Remarks): Members {
   const remotes = list(value.remotes).toSorted((a, b) => Number(a.type === 'sse') - Number(b.type === 'sse'))

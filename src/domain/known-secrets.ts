@@ -1,6 +1,6 @@
 import { secretArguments, secretName, urlsInArguments } from './secret-parts.ts'
 
-/** The parts of a server's configuration that can hold secrets. */
+/** Parts of a server's configuration that may contain secrets */
 export interface Configuration {
   readonly bearer_token?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -10,9 +10,9 @@ export interface Configuration {
   readonly args?: readonly string[]
 }
 
-/** Shorter values occur by chance in results that have nothing to do with them. */
+/** Minimum length; shorter values occur in unrelated results by chance */
 const SHORTEST = 8
-/** Dates, sizes and identifiers are numbers too. */
+/** Minimum length of numbers, since dates, sizes and identifiers are numbers too */
 const SHORTEST_NUMBER = 12
 
 const ordinaryHeaders = new Set(
@@ -34,12 +34,15 @@ const isUrl = (value: string) => /^[a-z][a-z\d+.-]*:\/\//i.test(value) && URL.ca
 const isPath = (value: string) => /^(?:~|\.{1,2})?\/|^[A-Za-z]:\\/.test(value)
 const namesPath = (name: string) => /(?:file|path|dir|folder|home|credentials)$/i.test(name)
 
-/** Words, names of regions, models, hosts, media types, versions, lists of such: what most variables hold. */
+/**
+ * Returns true for words, regions, models, hosts, media types, versions and lists of these, the contents of most
+ * variables.
+ */
 const isOrdinary = (value: string) =>
   /^[A-Za-z\s._,-]+$/.test(value) ||
   value.split(/[\s._:/,;=-]+/).every((part) => /^(?:[a-z]*\d{0,4}[a-z]?|\d+)$/.test(part))
 
-/** The password and the secret parameters of a URL. */
+/** Returns the password and the secret parameters of a URL. */
 function secretsOfUrl(text: string): string[] {
   if (!isUrl(text)) return []
   const { password, searchParams } = new URL(text)
@@ -57,7 +60,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The value of a header, what follows its scheme, and the password of Basic authentication. */
+/** Returns the value of a header, the part after its scheme, and the password of Basic authentication. */
 function secretsOfHeader([name, value]: readonly [string, string]): string[] {
   if (ordinaryHeaders.has(name.toLowerCase())) return []
   const [, scheme = '', rest = ''] = /^(\S+)\s+(.+)$/s.exec(value) ?? []
@@ -73,9 +76,9 @@ function secretsOfVariable([name, value]: readonly [string, string]): string[] {
 }
 
 /**
- * Values of a server's configuration that are searched in what it answers (`TOWPATH_RESULT_SECRETS`): those that are
- * called secret, and those that look like keys. Values under 8 characters, numbers under 12 digits, common words, paths
- * and plain settings such as `eu-west-1` are left out: results hold them by chance.
+ * Returns the values of a server's configuration to search for in its results (`TOWPATH_RESULT_SECRETS`): those with
+ * secret names, and those that look like keys. Excludes values under 8 characters, numbers under 12 digits, common
+ * words, paths and ordinary settings such as `eu-west-1`, which results contain by chance.
  */
 export function searchableSecrets(config: Configuration, tokens: readonly string[] = []): string[] {
   const {

@@ -1,6 +1,6 @@
 /**
- * Variables that make a program load code, or start another one than it would: of the dynamic linker, the C library,
- * shells, language runtimes, package managers, build tools. Names in upper case; a name that ends with `*` is a prefix.
+ * Environment variables that make a program load code or start another program: of the dynamic linker, the C library,
+ * shells, language runtimes, package managers and build tools. Names in upper case; a trailing `*` marks a prefix.
  */
 export const loadingVariables: readonly string[] = (
   'LD_* DYLD_* GCONV_PATH GETCONF_DIR GLIBC_TUNABLES LOCPATH NLSPATH MALLOC_TRACE OPENSSL_* ' +
@@ -14,7 +14,7 @@ export const loadingVariables: readonly string[] = (
   'GIT_* SSH_ASKPASS DOCKER_HOST DOCKER_CONFIG DOCKER_CONTEXT GOFLAGS GOROOT GOPATH GOENV GOPROXY GOTOOLCHAIN CARGO_* RUSTC RUSTC_* RUSTFLAGS RUSTUP_* CC CXX MAKEFLAGS'
 ).split(' ')
 
-/** These only change how Python prints and hashes. */
+/** Exceptions that only affect output and hashing of Python */
 const harmless = new Set(
   'PYTHONUNBUFFERED PYTHONIOENCODING PYTHONUTF8 PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONFAULTHANDLER'.split(' ')
 )
@@ -22,7 +22,7 @@ const harmless = new Set(
 const names = new Set(loadingVariables)
 const prefixes = loadingVariables.flatMap((name) => (name.endsWith('*') ? [name.slice(0, -1)] : []))
 
-/** True for a variable that loads code. Letter case does not count: npm takes its variables in any. */
+/** Returns true for a variable that makes a program load code. Ignores case, since npm does. */
 export function loadsCode(name: string): boolean {
   const upper = name.toUpperCase()
   return !harmless.has(upper) && (names.has(upper) || prefixes.some((prefix) => upper.startsWith(prefix)))

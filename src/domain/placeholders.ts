@@ -1,7 +1,7 @@
-/** A reference to a variable that is not set, and where it stands. */
+/** Reference to an unset variable, and its location */
 export interface Unset {
   readonly name: string
-  /** For example `$.headers["X-Key"]`. */
+  /** For example `$.headers["X-Key"]` */
   readonly path: string
 }
 
@@ -15,9 +15,9 @@ const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 const step = (key: string): string => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)
 
 /**
- * Puts values in the place of `${NAME}` in every text of a JSON value, at any depth (http-contract.md#placeholders):
- * after parsing, so
- * that no value can break the JSON; in one pass, so that a value which holds `${X}` stays as it is; never in keys.
+ * Replaces `${NAME}` in every string of a JSON value, at any depth (http-contract.md#placeholders). Works on parsed
+ * JSON, so that no value can break the syntax; in one pass, so that a value containing `${X}` is not expanded again;
+ * never in keys.
  */
 export function expandPlaceholders(value: unknown, lookup: (name: string) => string | undefined): Expanded {
   const unset: Unset[] = []

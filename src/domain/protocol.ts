@@ -1,14 +1,14 @@
-/** The revision without sessions, which each request names in its `_meta`. */
+/** Protocol revision without sessions, stated in the `_meta` of each request */
 export const MODERN_VERSION = '2026-07-28'
 
-/** What `initialize` offers to an upstream, and what a client with an unknown revision is answered. */
+/** Revision sent in `initialize` to upstreams, and returned to clients that request an unknown revision */
 export const LATEST_LEGACY_VERSION = '2025-11-25'
 
-/** Revisions that begin with `initialize`, the oldest first. */
+/** Revisions with `initialize` and sessions, oldest first */
 export const LEGACY_VERSIONS: readonly string[] = ['2024-11-05', '2025-03-26', '2025-06-18', LATEST_LEGACY_VERSION]
 
-/** Prefix of the protocol's own `_meta` keys. */
+/** Prefix of the protocol's own `_meta` keys */
 export const META = 'io.modelcontextprotocol/'
 
-/** `resultType` of a modern result that asks its caller for more, instead of an answer. */
+/** `resultType` of a result that requests more input instead of completing the call (2026-07-28) */
 export const INPUT_REQUIRED = 'input_required'

@@ -1,24 +1,24 @@
 import { withoutHidden } from './hidden-characters.ts'
 import { clipped } from './text.ts'
 
-/** Line ends of Unicode: each begins a new line somewhere. */
+/** Unicode line ends, each of which some renderer treats as a new line */
 const lineEnd = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/
 
-/** Text from outside as lines without hidden characters. */
+/** Splits untrusted text into lines and removes hidden characters. */
 export const linesOf = (text: string): string[] => text.split(lineEnd).map(withoutHidden)
 
-/** Text from outside as a block quote: no line of it can be taken for text of the document that it stands in. */
+/** Formats untrusted text as a block quote, so that none of its lines can pass for text of the surrounding document. */
 export const quoted = (text: string): string =>
   linesOf(text)
     .map((line) => `> ${line}`.trimEnd())
     .join('\n')
 
-/** UTF-16 units of a question that a person can be shown. */
+/** Maximum length of a question shown to the user, in UTF-16 units */
 const MAX_QUESTION = 262_144
 
 /**
- * Text from outside with the name of its server before the first line, and before each line that begins as a label does.
- * Blank lines in a row become one, so that none pushes the label out of view.
+ * Prefixes untrusted text with the name of its server, and again every line that looks like such a prefix. Merges blank
+ * lines, so that they cannot push the prefix out of view.
  */
 export function labelledText(text: string, server: string): string {
   const lines = linesOf(clipped(text, MAX_QUESTION)).filter(

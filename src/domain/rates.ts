@@ -1,31 +1,31 @@
-/** Events beyond their limit within one window. */
+/** Number of rejected events of one key within a window */
 export interface Surplus {
-  /** undefined: of keys that came once the limit for all was reached. */
+  /** undefined: keys that appeared after the total limit was reached */
   readonly key: string | undefined
   readonly count: number
 }
 
 export interface RateOptions {
-  /** Events of one key that are admitted in a window. */
+  /** Maximum number of events of one key per window */
   readonly perKey: number
-  /** The same of all keys together; also bounds how many keys are kept. */
+  /** Maximum number of events of all keys per window; also limits the number of stored keys */
   readonly inAll: number
-  /** Milliseconds; a minute where absent. */
+  /** Milliseconds, default one minute */
   readonly windowMs?: number
   readonly now?: () => number
 }
 
-/** A limit of events by key, in windows that begin one after the other. Memory is bounded by `inAll`. */
+/** Fixed-window rate limiter by key. `inAll` bounds its memory. */
 export interface Rates {
-  /** True if this event is within both limits; one that is not is counted. */
+  /** Counts an event and returns true if it is within both limits. */
   admits(key: string): boolean
-  /** Milliseconds until the window is over; not above 0 when it is. */
+  /** Returns the milliseconds until the window ends; 0 or less if it has ended. */
   remaining(): number
-  /** Begins the next window and tells what was beyond the limits of the last one. */
+  /** Starts the next window and returns the rejected events of the last one. */
   settle(): Surplus[]
 }
 
-/** The one rate limiter: rows about refusals, log lines and failed authentications are held to it. */
+/** Creates a rate limiter; used for audit rows of rejected requests, log lines and failed authentications. */
 export function createRates({ perKey, inAll, windowMs = 60_000, now = () => performance.now() }: RateOptions): Rates {
   let start = now()
   let total = 0

@@ -1,12 +1,14 @@
 import { secretName, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
 
-/** Shorter values would be found by chance in text that has nothing to do with them. */
+/** Minimum length; shorter values occur in unrelated text by chance */
 const MIN_LENGTH = 6
 
 const quoted = (text: string) => JSON.stringify(text).slice(1, -1)
 
-/** What base64 makes of a text that begins at any byte of what is encoded, without the characters at its ends that its
- * neighbours decide. */
+/**
+ * Returns the base64 forms of a text at each of three byte offsets, without the characters at both ends that depend on
+ * neighbouring bytes.
+ */
 function base64Forms(text: string): string[] {
   const cores = [0, 1, 2].map((offset) => {
     const bytes = Buffer.from(`${' '.repeat(offset)}${text}`)
@@ -16,7 +18,7 @@ function base64Forms(text: string): string[] {
 }
 
 function urlForms(text: string): string[] {
-  // half of a surrogate pair has no form in a URL
+  // A lone surrogate cannot be encoded in a URL.
   const encoded = encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
   const inForm = new URLSearchParams([[text, '']]).toString().slice(0, -1)
   return [encoded, encoded.replace(/%../g, (code) => code.toLowerCase()), inForm]
@@ -24,7 +26,10 @@ function urlForms(text: string): string[] {
 
 const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** A text as encoders of JSON write it: plain, all ASCII (Python), without `<>&` (Go), `='` (Gson) or a bare `/` (PHP). */
+/**
+ * Returns the forms that JSON encoders produce: plain, all ASCII (Python), escaped `<>&` (Go), also `='` (Gson),
+ * escaped `/` (PHP).
+ */
 function jsonForms(text: string): string[] {
   const plain = quoted(text)
   const ascii = plain.replace(/[^\x20-\x7e]/g, unicode)
@@ -39,7 +44,7 @@ function jsonForms(text: string): string[] {
   ]
 }
 
-/** As JSON text, as part of a URL and in base64 a secret looks different. */
+/** Returns the forms of a secret in plain text, in JSON, in URLs and in base64. */
 const forms = (secret: string) => [
   secret,
   ...jsonForms(secret),
@@ -48,12 +53,12 @@ const forms = (secret: string) => [
   ...base64Forms(secret)
 ]
 
-/** Every way in which secrets may stand in the bytes of a JSON message, without doubles. */
+/** Returns all forms that secrets may have in the bytes of a JSON message, without duplicates. */
 export const formsInJson = (secrets: readonly string[]): string[] => [
   ...new Set(secrets.flatMap(forms).flatMap(jsonForms))
 ]
 
-/** Takes known secrets out of text that is shown or logged (security-model.md#secret-filter). */
+/** Returns a function that replaces known secrets in displayed or logged text (security-model.md#secret-filter). */
 export function createRedactor(secrets: readonly string[]): (text: string) => string {
   const known = [...new Set(secrets.filter((secret) => secret.length >= MIN_LENGTH).flatMap(forms))]
   const longestFirst = known.sort((a, b) => b.length - a.length)
@@ -67,13 +72,13 @@ interface Secretive {
   readonly oauth_client_secret?: string
 }
 
-/** What of a server's settings can hold secrets. */
+/** Settings that may contain secrets */
 export interface Settings {
   readonly url?: string
   readonly args?: readonly string[]
 }
 
-/** Every value of a server's configuration that nobody else should read; of a header also what follows its scheme. */
+/** Returns all secret values of a server's configuration; for headers also the part after the scheme. */
 export function secretsIn(config: Secretive, { url = '', args = [] }: Settings): string[] {
   const { bearer_token: token, headers = {}, env = {}, oauth_client_secret: client } = config
   const values = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
@@ -89,19 +94,19 @@ export function secretsIn(config: Secretive, { url = '', args = [] }: Settings):
 
 const secretText = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}|\btwp_[\w-]{8,}/gi
 
-/** Results often are JSON as text. */
+/** Masks secrets in a text; results are often JSON as text, which is parsed first. */
 function maskText(text: string): string {
   if (/^\s*[[{]/.test(text)) {
     try {
       return JSON.stringify(maskSecrets(JSON.parse(text)))
     } catch {
-      // a text like any other
+      // Not JSON: masked as plain text.
     }
   }
   return text.replace(secretText, (_, scheme?: string) => (scheme ? `${scheme} ***` : '***'))
 }
 
-/** A copy of JSON without what looks like a secret by its name or its form, for contents that are shown or stored. */
+/** Returns a copy of a JSON value in which everything that looks like a secret, by its name or form, is masked. */
 export function maskSecrets(value: unknown): unknown {
   if (typeof value === 'string') return maskText(value)
   if (Array.isArray(value)) return value.map(maskSecrets)

@@ -1,12 +1,12 @@
 import { maskedUrl, withoutSecrets } from './secret-parts.ts'
 
-/** Names of variables for what does not go into a file. */
+/** Allocator of variable names for values that are not written to a file */
 export interface References {
-  /** `${NAME}` for what stands at this place. */
+  /** Allocates a name for the value at this place and returns `${NAME}`. */
   refer(...place: readonly string[]): string
-  /** A name that no other place has. */
+  /** Allocates a unique name for the value at this place. */
   name(...place: readonly string[]): string
-  /** All that were given out. */
+  /** Returns all allocated names. */
   names(): readonly string[]
 }
 
@@ -26,7 +26,7 @@ export function createReferences(): References {
 }
 
 const secretMembers = new Set(['bearer_token', 'oauth_client_secret'])
-/** Maps whose every value may be one. */
+/** Maps whose values may all be secrets */
 const secretMaps = new Set(['headers', 'env'])
 
 const isTexts = (value: unknown): value is string[] =>
@@ -35,8 +35,8 @@ const isTexts = (value: unknown): value is string[] =>
 const holdsPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(text)
 
 /**
- * A record of any kind as it is written to a file: secrets become references, and so does any text that would be taken for a
- * reference when the file is read.
+ * Returns a record of any kind as it is written to a file: secrets become references, and so does any text that would
+ * be parsed as a reference when the file is read.
  */
 export function withReferences(
   kind: string,

@@ -1,10 +1,10 @@
-/** In the place of a secret, wherever a configuration is shown or stored readable. */
+/** Replacement for secrets in every configuration that is displayed or stored readable */
 export const HIDDEN = '***'
 
-/** Names whose values are secrets in any API. */
+/** Names whose values are treated as secrets */
 export const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
 
-/** Credentials that say so themselves: `Bearer …`, and tokens with the prefixes of well-known services. */
+/** Self-describing credentials: `Bearer …`, and tokens with the prefixes of well-known services */
 const knownToken =
   /\b(?:Bearer|Basic)\s+(?=[\w.~+/=-]{6})|\btwp_(?=[\w-]{8})|\b(?:gh[opsu]|github_pat|glpat|sk|pk|rk|xox[abeprs])[-_](?=[\w-]{16})|\beyJ(?=[\w-]{20,}\.)/
 
@@ -13,12 +13,15 @@ const isUnbroken = (text: string) => /^[A-Za-z0-9]{32,}$/.test(text) && /\d/.tes
 const isBase64Url = (text: string) =>
   /^[\w-]{24,}$/.test(text) && /\d/.test(text) && /[a-z]/.test(text) && /[A-Z]/.test(text)
 
-/** True if a text looks random, as keys do: from 32 letters and digits, or from 24 characters of base64url. */
+/**
+ * Returns true if a text looks random, as keys do: 32 letters and digits or more, or 24 characters of base64url or
+ * more.
+ */
 const looksDrawn = (text: string) => isUnbroken(text) || isBase64Url(text)
 
 const looksSecret = (text: string) => text === HIDDEN || looksDrawn(text)
 
-/** A piece of a text; the pieces in a row are the text. */
+/** Part of a text; the concatenated parts are the text */
 interface Piece {
   readonly text: string
   readonly isSecret: boolean
@@ -42,7 +45,7 @@ function pathPieces(path: string): Piece[] {
   })
 }
 
-/** A parameter without a name is its own value: some services take a bare key. */
+/** Splits a query. A parameter without a name is treated as a value, since some services take a bare key. */
 function queryPieces(query: string): Piece[] {
   return query.split(/([?&;])/).flatMap((part) => {
     if (/^[?&;]?$/.test(part)) return [open(part)]
@@ -58,32 +61,32 @@ function queryPieces(query: string): Piece[] {
 const urlPattern = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/?#]*)(@))?([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?$/is
 
 /**
- * The pieces of a URL: user information, values of the query, segments of the path that look drawn by lot, and a fragment
- * with values are secret. Undefined for what is no URL with `//`.
+ * Splits a URL. User information, query values, random path segments, and a fragment with values are secret. Returns
+ * undefined if the text is not a URL with `//`.
  */
 function urlPieces(url: string): Piece[] | undefined {
   const found = urlPattern.exec(url)
   if (!found) return undefined
   const [, scheme = '', user = '', at = '', host = '', path = '', query = '', fragment = ''] = found
   const last = fragment.includes('=') || looksDrawn(fragment.slice(1)) ? secret(fragment) : open(fragment)
-  // an argument is hidden from its first secret on, host and all
+  // Masked arguments are cut at the first secret, so the host may be `***` too.
   const hosts = host === HIDDEN ? [secret(host)] : [open(at + host)]
   return [open(scheme), secret(user), ...hosts, ...pathPieces(path), ...queryPieces(query), last]
 }
 
-/** A URL with `***` in the place of each secret in it. Masking the result again changes nothing. */
+/** Replaces each secret in a URL by `***`. Idempotent. */
 export const maskedUrl = (url: string): string =>
   urlPieces(url)
     ?.map(({ text, isSecret }) => (isSecret ? HIDDEN : text))
     .join('') ?? url.replace(/\?.*$/s, `?${HIDDEN}`)
 
-/** The secrets in a URL, as they stand there and decoded; of user information both halves too. */
+/** Returns the secrets in a URL, raw and decoded; for user information also its two parts. */
 export function secretsOfUrl(url: string): string[] {
   const texts = (urlPieces(url) ?? []).filter(({ isSecret }) => isSecret).map(({ text }) => text)
   return texts.flatMap((text) => [text, ...text.split(':')]).flatMap((text) => [text, decoded(text)])
 }
 
-/** Offset of the first secret of a URL. */
+/** Returns the offset of the first secret in a URL. */
 function secretInUrl(url: string): number | undefined {
   let length = 0
   for (const { text, isSecret } of urlPieces(url) ?? []) {
@@ -93,7 +96,7 @@ function secretInUrl(url: string): number | undefined {
   return undefined
 }
 
-/** Flags of `curl` and of bridges to remote servers, whose value is a header. */
+/** Flags of `curl` and of bridges to remote servers that take a header */
 const headerFlag = /^(?:-H|--headers?)$/
 
 function secretInHeader(text: string): number {
@@ -101,7 +104,7 @@ function secretInHeader(text: string): number {
   return name.length
 }
 
-/** By its form alone, where nothing names it. */
+/** Finds a secret in a value by its form alone. */
 function secretInValue(value: string): number | undefined {
   if (urlPattern.test(value)) return secretInUrl(value)
   if (/^\s*[[{]/.test(value) && secretName.test(value)) return 0
@@ -112,7 +115,10 @@ function secretInValue(value: string): number | undefined {
   return looksSecret(value) ? 0 : undefined
 }
 
-/** Offset of the secret in an argument, which goes to its end: found by its flag, its own name, or its form. */
+/**
+ * Returns the offset of the secret in an argument, which extends to its end. Found by the flag before it, by its own
+ * name, or by its form.
+ */
 function secretStart(args: readonly string[], index: number): number | undefined {
   const arg = args[index]!
   const before = args[index - 1] ?? ''
@@ -132,8 +138,8 @@ function secretArgument(args: readonly string[], index: number): string | undefi
 }
 
 /**
- * The secrets in arguments, each to the end of its argument, and without the scheme of a header: `--token x`, `--api-key=x`,
- * `NAME_TOKEN=x`, `--header "X-Key: x"`, URLs with credentials.
+ * Returns the secrets in arguments, each to the end of its argument and also without a header's scheme: `--token x`,
+ * `--api-key=x`, `NAME_TOKEN=x`, `--header "X-Key: x"`, URLs with credentials.
  */
 export const secretArguments = (args: readonly string[]): string[] =>
   args.flatMap((_arg, index) => {
@@ -143,27 +149,27 @@ export const secretArguments = (args: readonly string[]): string[] =>
     return credential === end ? [end] : [end, credential]
   })
 
-/** URLs that are arguments, or the values of arguments. */
+/** Returns the URLs in arguments: whole arguments, or their values. */
 export const urlsInArguments = (args: readonly string[]): string[] =>
   args.flatMap((arg) => /(?:^|[=:\s])([a-z][a-z0-9+.-]*:\/\/\S+)$/i.exec(arg)?.[1] ?? [])
 
-/** The same with the single secrets of URLs, to be taken out of text. */
+/** Returns the secrets in arguments, including each secret within URLs, for redaction. */
 export const secretsOfArguments = (args: readonly string[]): string[] => [
   ...secretArguments(args),
   ...urlsInArguments(args).flatMap(secretsOfUrl)
 ]
 
-/** Arguments with something in the place of what is secret in them. */
+/** Returns the arguments with each secret replaced by the result of `put`. */
 export const withoutSecrets = (args: readonly string[], put: (index: number) => string): string[] =>
   args.map((arg, index) => {
     const end = secretArgument(args, index)
     return end === undefined ? arg : `${arg.slice(0, arg.length - end.length)}${put(index)}`
   })
 
-/** Arguments with `***` in the place of secrets. */
+/** Returns the arguments with each secret replaced by `***`. */
 export const maskedArguments = (args: readonly string[]): string[] => withoutSecrets(args, () => HIDDEN)
 
-/** True if `***`, as the gateway shows secrets, stands in the place of one. */
+/** Returns true if a secret of the URL is `***`, the replacement used by the gateway. */
 export const isMaskedUrl = (url: string): boolean =>
   urlPieces(url)?.some(({ text, isSecret }) => isSecret && text === HIDDEN) ?? false
 

@@ -1,10 +1,10 @@
-/** How the name of its server begins an error: for JavaScript and PostgreSQL alike. */
+/** Pattern of the server name at the start of an error, valid in JavaScript and PostgreSQL */
 export const SERVER_PREFIX = '^server "[^"]*": '
 
 const prefix = new RegExp(SERVER_PREFIX)
 
-/** What went wrong with a server, by its name. */
+/** Formats an error message of a server. */
 export const serverError = (server: string, message: string): string => `server "${server}": ${message}`
 
-/** The same for where the server stands beside it; other errors stay as they are. */
+/** Removes the server name from an error message, for display beside the server; other messages stay unchanged. */
 export const withoutServer = (error: string): string => error.replace(prefix, '')

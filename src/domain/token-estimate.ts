@@ -1,4 +1,4 @@
-/** The part of a tool that a model reads. */
+/** Part of a tool definition that a model reads */
 export interface Described {
   readonly name: string
   readonly description?: string | undefined
@@ -7,7 +7,9 @@ export interface Described {
 
 const encoder = new TextEncoder()
 
-/** About how much of a model's context a tool takes: bytes of UTF-8, four to a token. Shown with a `~`. */
+/**
+ * Estimates the tokens of a tool definition in a model's context: bytes of UTF-8 divided by four. Displayed with a `~`.
+ */
 export function estimateTokens({ name, description = '', input_schema }: Described): number {
   const schema = input_schema === undefined ? '' : JSON.stringify(input_schema)
   return Math.ceil(encoder.encode(name + description + schema).length / 4)

@@ -1,6 +1,9 @@
 import { isLoopback } from './loopback.ts'
 
-/** What is wrong with an upstream's URL, undefined when nothing is. Never repeats the URL: it may hold a password. */
+/**
+ * Returns the problem with an upstream's URL, undefined if it is valid. Never quotes the URL, which may contain a
+ * password.
+ */
 export function upstreamUrlProblem(text: string): string | undefined {
   if (!/^https?:\/\/[^/]/i.test(text) || !URL.canParse(text)) return 'must be a valid http:// or https:// URL'
   if (/[\s\\\p{Cc}]/u.test(text)) return 'must not hold white space, control characters or backslashes'
@@ -12,11 +15,11 @@ export function upstreamUrlProblem(text: string): string | undefined {
   return undefined
 }
 
-/** Scheme, host and port; undefined for what is no URL. */
+/** Returns scheme, host and port; undefined if the text is not a URL. */
 export const originOf = (url: string | undefined): string | undefined =>
   url !== undefined && URL.canParse(url) ? new URL(url).origin : undefined
 
-/** As above for what OAuth sends secrets to or through: https, or http on this machine. */
+/** Like `upstreamUrlProblem`, for URLs that OAuth sends secrets to or through: https, or http on this machine. */
 export function secureUrlProblem(text: string): string | undefined {
   const problem = upstreamUrlProblem(text)
   if (problem) return problem

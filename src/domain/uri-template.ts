@@ -1,13 +1,16 @@
-/** Whether an expression with this operator (RFC 6570; empty for none) can expand to the piece. */
+/** Returns true if an expression with this operator (RFC 6570; empty for none) can expand to the text. */
 function canExpand(operator: string, piece: string): boolean {
   if (operator === '') return !/[/?#]/.test(piece)
   return operator === '+' || piece === '' || piece.startsWith(operator)
 }
 
-/** A template with more expressions matches nothing: each costs a search in the URI, and a server may list thousands. */
+/**
+ * Maximum number of expressions; templates with more match nothing, since each costs a search and a server may list
+ * thousands of templates
+ */
 const MAX_EXPRESSIONS = 32
 
-/** Parts of a template: literal text and, between, the operators of the expressions. */
+/** Splits a template into its literals and the operators of the expressions between them. */
 function parts(template: string): { literals: string[]; operators: string[] } | undefined {
   const literals: string[] = []
   const operators: string[] = []
@@ -22,7 +25,7 @@ function parts(template: string): { literals: string[]; operators: string[] } | 
     if (close < 0 || operators.length === MAX_EXPRESSIONS) return undefined
     literals.push(template.slice(at, open))
     const first = template[open + 1]!
-    // `{path*}` is how FastMCP, and what copies it, writes several parts of a path
+    // `{path*}` is the notation of FastMCP and its derivatives for several path segments.
     const isExploded = template[close - 1] === '*'
     operators.push('+#/?&;.'.includes(first) ? first : isExploded ? '+' : '')
     at = close + 1
@@ -30,8 +33,8 @@ function parts(template: string): { literals: string[]; operators: string[] } | 
 }
 
 /**
- * Whether a URI can be an expansion of a URI template. Linear, without regular expressions made from the template (a
- * template comes from an upstream): each expression takes the shortest text up to the next literal.
+ * Returns true if a URI can be an expansion of a URI template. Linear, and without regular expressions made from a
+ * template, which comes from an upstream: each expression matches the shortest text up to the next literal.
  */
 export function matchesTemplate(template: string, uri: string): boolean {
   const first = template.indexOf('{')

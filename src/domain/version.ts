@@ -1,2 +1,2 @@
-/** Version of this program; a test holds it to the one in package.json. */
+/** Version of this program; a test compares it with package.json. */
 export const VERSION = '0.1.0'

@@ -4,7 +4,7 @@ import type { CallCause, CausesQuery } from '../schemas/call.ts'
 import { inOrder, rowsOf, scanNewest, type Piece } from './call-scan.ts'
 import type { Db } from './tables.ts'
 
-/** Outcomes that charts and filters count as failures (design of the dashboard, 3.3) */
+/** Outcomes that charts and filters count as failures (dashboard.md#status-and-outcomes) */
 export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
 
 /** Number of most recent failed calls that are analysed */
