@@ -1,5 +1,5 @@
-// First part of `npm start`: builds where a build is missing or older than what it is made of. Plain JavaScript, for
-// nothing is built yet.
+// First part of `npm start`: builds if a build is missing or older than its sources. Plain JavaScript, because nothing
+// is built yet.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const sources = ['src', 'migrations', 'dashboard', 'scripts', 'package-lock.json
 
 const statOf = (path) => statSync(path, { throwIfNoEntry: false })
 
-/** When the newest of a file or folder was put where it is: unpacking an archive sets its other times back. */
+/** Returns the newest ctime below a path; unpacking an archive restores old values of the other times. */
 function changedAt(path) {
   const stat = statOf(path)
   if (!stat?.isDirectory()) return stat?.ctimeMs ?? 0

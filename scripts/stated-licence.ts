@@ -13,7 +13,10 @@ WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEM
 COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
 OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
 
-/** The text of a licence that a package names and does not carry, with its author. `folder`: of the package. */
+/**
+ * Returns the licence text, with the author, of a package that names a licence but does not include it. `folder`: URL
+ * of the package.
+ */
 export function statedLicence(folder: URL): string {
   const { author, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as {
     author: string

@@ -15,8 +15,8 @@ import gateway from './plugins/gateway.ts'
 import guard from './plugins/guard.ts'
 import inTurn from './plugins/in-turn.ts'
 import jsonBody from './plugins/json-body.ts'
-import { ifThere } from './plugins/late.ts'
-import { watchLoad } from './plugins/load.ts'
+import { ifAvailable } from './plugins/late.ts'
+import { watchOverload } from './plugins/load.ts'
 import openapi from './plugins/openapi.ts'
 import { createRequestIds } from './plugins/request-ids.ts'
 import telemetry from './plugins/telemetry.ts'
@@ -36,83 +36,88 @@ import { toolGroups } from './routes/tool-groups.ts'
 import { tools } from './routes/tools.ts'
 import { upstreamOAuth } from './routes/upstream-oauth.ts'
 import { namedSchemas } from './schemas/named.ts'
-import { serializeLater, validateLater } from './compilers.ts'
+import { compileSerializersLazily, compileValidatorsLazily } from './compilers.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery, refuseUnknownQuery } from './validation.ts'
 
 export interface BuildOptions {
-  /** Takes one JSON line per event; absent: nothing is logged. */
+  /** Receives one JSON line per event; absent: no log. */
   readonly log?: { write(line: string): void }
-  /** Takes lines for the person who starts it and waits. */
-  readonly tell?: (line: string) => void
-  /** A database that came after the start turned out to be unusable: nothing will ever be served. */
+  /** Receives progress lines for the person who starts the gateway. */
+  readonly onProgress?: (line: string) => void
+  /** Called if a database that became reachable only after the start is unusable: nothing can be served. */
   readonly onFailure?: (error: unknown) => void
-  /** Told what the gateway does, beside what is configured. */
+  /** Observers in addition to the configured metrics and traces. */
   readonly observers?: readonly Partial<Observer>[]
-  /** Compiles the schemas of all routes before it is ready, instead of each when it is first needed. */
-  readonly compilesAtOnce?: boolean
-  /** Folder of the dashboard's pages; absent: where the build puts them. */
+  /** Compiles the schemas of all routes before ready, instead of each on its first use. */
+  readonly compileEagerly?: boolean
+  /** Folder of the dashboard's pages; default: the build's output folder. */
   readonly dashboardRoot?: string
 }
 
 const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /**
- * Errors of drivers and of the network may quote a URL whole; its credentials must not reach the log. JSON escapes what
- * steers terminals but for these: they stand in its texts alone, so they can be escaped afterwards.
+ * Removes credentials of URLs, which errors of drivers and of the network may quote, and escapes the control characters
+ * that JSON leaves unescaped. They occur only within JSON strings, so escaping the finished line is safe.
  */
-const safely = (log: NonNullable<BuildOptions['log']>) => ({
+const redactLines = (log: NonNullable<BuildOptions['log']>) => ({
   write: (line: string) =>
     log.write(line.replace(/:\/\/[^\s"/@]*@/g, '://***@').replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e]/g, unicode))
 })
 
-/** `dist/dashboard`, whether this is the built program or its source. */
+/** Path of `dist/dashboard`, for both the built program and its sources. */
 const builtDashboard = () =>
   fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../dist/dashboard' : '../dashboard', import.meta.url))
 
-/** Every default here that is not Fastify's answers a measured weakness (security-model.md#http-hardening). */
-const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, compilesAtOnce }: BuildOptions) =>
+/** Every option that differs from Fastify's default answers a measured weakness (security-model.md#http-hardening). */
+const createServer = ({ limits, timeouts, logLevel: level }: Config, { log, compileEagerly }: BuildOptions) =>
   Fastify({
-    logger: log ? { level, stream: safely(log) } : false,
+    logger: log ? { level, stream: redactLines(log) } : false,
     logController: new LogController({ disableRequestLogging: true }),
     http: {
       connectionsCheckingInterval: 2_000,
       headersTimeout: timeouts.requestBodyMs,
       maxHeaderSize: limits.headerBytes,
-      // the guard answers in our own words
+      // the guard answers with the gateway's own error body
       requireHostHeader: false
     },
     rewriteUrl: ({ url = '/' }) => canonicalPath(url),
     genReqId: createRequestIds(),
     requestTimeout: timeouts.requestBodyMs,
     bodyLimit: limits.restBodyBytes,
-    // names of tools and URIs stand in paths of the dashboard; no route has a pattern that a long one could slow down
+    // dashboard paths contain tool names and URIs; no route pattern is slow on long parameters
     routerOptions: { maxParamLength: 4_096 },
-    // a first start of the store, or a long migration, takes what it takes
+    // creating the store or migrating it has no time limit
     pluginTimeout: 0,
     forceCloseConnections: true,
-    // while closing, the guard answers 503 in our own words
+    // the guard sends the 503 while closing, with the gateway's own error body
     return503OnClosing: false,
     allowErrorHandlerOverride: false,
     schemaController: {
-      compilersFactory: compilesAtOnce
+      compilersFactory: compileEagerly
         ? { buildValidator }
-        : { buildValidator: validateLater(buildValidator), buildSerializer: serializeLater }
+        : { buildValidator: compileValidatorsLazily(buildValidator), buildSerializer: compileSerializersLazily }
     },
     schemaErrorFormatter: formatFindings,
     frameworkErrors: sendFrameworkError,
     clientErrorHandler: answerClientError
   }).withTypeProvider<TypeBoxTypeProvider>()
 
-const tellLoad = (log: FastifyBaseLogger, reason: string | undefined) =>
+const logOverload = (log: FastifyBaseLogger, reason: string | undefined) =>
   reason === undefined
     ? log.warn('new work is taken again')
     : log.error({ reason }, 'there is too much to do; new work is refused')
 
-/** The map of the system: everything that answers, in order. Nothing listens yet. */
+/** Builds the application: registers every plugin and route, in order. Does not listen. */
 export async function buildApp(config: Config, options: BuildOptions = {}): Promise<FastifyInstance> {
-  const { tell, observers = [], onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used') } = options
+  const {
+    onProgress,
+    observers = [],
+    onFailure = (err) => app.log.fatal({ err }, 'the database cannot be used')
+  } = options
   const app = createServer(config, options)
-  // a logger for each request is a measurable part of a call's cost; the few lines about requests name them themselves
+  // a child logger per request is a measurable part of a call's cost; the few lines about requests name the request
+  // themselves
   app.setChildLoggerFactory((logger) => logger)
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, timeouts, limits } = config
   const { host, publicUrl, allowedHosts, allowedOrigins, stdio, egress, refreshIntervalMs, staleLimitS, demo } = config
@@ -120,21 +125,21 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
     config
 
   await app.register(clientAddress, config)
-  const bounded = boundConnections(app.server, {
+  const connections = boundConnections(app.server, {
     ...limits,
     addresses: app.clientAddresses,
     onLimit: (reason) => app.log.warn({ reason }, 'connections are closed')
   })
-  app.addHook('onClose', async () => bounded.close())
+  app.addHook('onClose', async () => connections.close())
   await app.register(errors)
   await app.register(inTurn, { ...limits, requestBodyMs: timeouts.requestBodyMs })
   await app.register(jsonBody, { limits })
-  const load = watchLoad({
+  const load = watchOverload({
     ...limits,
-    onChange: (reason) => tellLoad(app.log, reason),
+    onChange: (reason) => logOverload(app.log, reason),
     onShortage() {
-      bounded.shed()
-      ifThere(() => app.gateway.endRetired())
+      connections.closeStalled()
+      ifAvailable(() => app.gateway.endRetired())
     }
   })
   app.addHook('onReady', async () => load.start())
@@ -145,7 +150,18 @@ export async function buildApp(config: Config, options: BuildOptions = {}): Prom
   await app.register(openapi, { version: VERSION, schemas: namedSchemas, docs: config.docs, mode, publicUrl })
   await app.register(gateway, {
     ...{ mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, auditRetentionDays, timeouts },
-    ...{ version: VERSION, adminToken, stdio, egress, limits, refreshIntervalMs, staleLimitS, demo, tell, onFailure },
+    ...{
+      version: VERSION,
+      adminToken,
+      stdio,
+      egress,
+      limits,
+      refreshIntervalMs,
+      staleLimitS,
+      demo,
+      onProgress,
+      onFailure
+    },
     ...{ callLog, spareSessions, resultSecrets, toolNames, traceContext: config.traceContext },
     observers: [...app.metrics.observers, ...observers]
   })

@@ -4,24 +4,24 @@ import SerializerCompiler from '@fastify/fast-json-stringify-compiler'
 type ValidatorFactory = AjvCompiler.BuildCompilerFromPool
 type SerializerFactory = SerializerCompiler.SerializerFactory
 
-/** What Ajv makes of a schema; `errors` are those of the last value. */
-interface Validate {
+/** Validator compiled by Ajv; `errors` belong to the last value checked. */
+interface ValidateFunction {
   (value: unknown): boolean
   errors?: unknown
 }
 
 /**
- * Puts off what a validator costs to the first request that needs it: compiled at the start, the schemas of all routes
- * are half of its time. A schema that cannot be compiled is found by test/integration/openapi.test.ts.
+ * Compiles each validator on its first request: compiling the schemas of all routes takes half of the start.
+ * test/integration/openapi.test.ts finds schemas that do not compile.
  */
-export const validateLater =
+export const compileValidatorsLazily =
   (build: ValidatorFactory): ValidatorFactory =>
   (shared, options) => {
     const compile = build(shared, options)
     return (route) => {
-      let made: Validate | undefined
-      const validate: Validate = (value) => {
-        made ??= compile(route) as unknown as Validate
+      let made: ValidateFunction | undefined
+      const validate: ValidateFunction = (value) => {
+        made ??= compile(route) as unknown as ValidateFunction
         const isValid = made(value)
         validate.errors = made.errors
         return isValid
@@ -30,8 +30,11 @@ export const validateLater =
     }
   }
 
-/** The same for the serializers of answers. Each is given options of its own: the compiler changes what it gets. */
-export const serializeLater: SerializerFactory = (shared, options) => (route) => {
+/**
+ * Compiles each response serializer on its first use. The compiler modifies its options, so each serializer gets its
+ * own.
+ */
+export const compileSerializersLazily: SerializerFactory = (shared, options) => (route) => {
   let serialize: SerializerCompiler.Serializer | undefined
   return (value) => (serialize ??= SerializerCompiler()(shared, options)(route))(value)
 }

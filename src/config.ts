@@ -6,76 +6,76 @@ import { ENV_PREFIX } from './domain/product.ts'
 import { SettingError } from './setting-values.ts'
 import { settings, type Setting } from './settings.ts'
 
-/**
- * Everything that the process was told at its start; the only reader of the environment on the server
- * (http-contract.md#modes).
- */
+/** Parsed settings of the process (http-contract.md#modes). On the server, only this module reads the environment. */
 export interface Config {
   readonly mode: 'development' | 'enterprise'
   readonly host: string
   readonly port: number
-  /** PostgreSQL URL; undefined: the embedded store in `dataDir`. */
+  /** PostgreSQL URL; undefined selects the embedded store in `dataDir`. */
   readonly databaseUrl: string | undefined
-  /** For LISTEN and migrations, past a transaction-mode pooler; undefined with the embedded store. */
+  /**
+   * Direct PostgreSQL URL for LISTEN and migrations, bypassing a transaction-mode pooler; undefined with the embedded
+   * store.
+   */
   readonly directDatabaseUrl: string | undefined
   /** Absolute path. Holds the embedded store and, where none is configured, the encryption key file. */
   readonly dataDir: string
-  /** 32 bytes; undefined: a key file in `dataDir`, created when missing. */
+  /** 32 bytes; undefined selects a key file in `dataDir`, created when missing. */
   readonly encryptionKey: Buffer | undefined
-  /** 32 bytes; the key before, while keys are changed. */
+  /** 32 bytes; the previous key, during a key rotation. */
   readonly previousKey: Buffer | undefined
-  /** Enterprise mode: access token of the administrator with whom an empty database is initialised at the start. */
+  /** Enterprise mode: access token of the first administrator, used to initialise an empty database at start. */
   readonly adminToken: string | undefined
-  /** Enterprise mode: what `POST /init` asks for. */
+  /** Enterprise mode: bearer secret required by `POST /init`. */
   readonly initSecret: string | undefined
-  /** Seconds without a word from the database after which nothing is served any more; 0: never. */
+  /** Seconds without contact to the database after which requests are refused; 0 disables the limit. */
   readonly staleLimitS: number
   readonly demo: boolean
   readonly otel: boolean
-  /** Token that `GET /metrics` asks for; undefined: none. */
+  /** Bearer token required by `GET /metrics`; undefined: none. */
   readonly metricsToken: string | undefined
-  /** Whether traces are sent; the SDK reads where to from the environment. */
+  /** Enables trace export; the OpenTelemetry SDK reads the endpoint from the environment. */
   readonly traces: boolean
-  /** Readers of `/openapi.json` and `/docs`: everybody, administrators, nobody. */
+  /** Access to `/openapi.json` and `/docs`: everybody, administrators, nobody. */
   readonly docs: 'on' | 'admin' | 'off'
-  /** Without a trailing slash; undefined: taken from the request. */
+  /** Without a trailing slash; undefined: derived from each request. */
   readonly publicUrl: string | undefined
-  /** Trace context that goes to upstreams. */
+  /** Trace context sent to upstreams. */
   readonly traceContext: 'off' | 'own' | 'all'
-  /** Host names (no port) that are accepted besides loopback names and the public URL's; null: any (enterprise default). */
+  /** Host names (no port) accepted besides loopback names and the public URL's; null: any (enterprise default). */
   readonly allowedHosts: readonly string[] | null
   readonly allowedOrigins: readonly string[]
-  /** Networks of reverse proxies whose `X-Forwarded-For` is believed. */
+  /** Networks of reverse proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly EgressRule[]
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   readonly stdio: {
     readonly enabled: boolean
-    /** Absolute paths of the executables that may be started; null: any. */
+    /** Absolute paths of the executables that stdio servers may run; null: any. */
     readonly commands: readonly string[] | null
     readonly uid: number | undefined
     readonly gid: number | undefined
-    /** Working directory of stdio servers; undefined: a fresh empty folder each. */
+    /** Working directory of stdio servers; undefined: a new empty folder for each process. */
     readonly cwd: string | undefined
     readonly maxProcesses: number
     /** In enterprise mode. */
     readonly processesPerPrincipal: number
     readonly maxQueue: number
-    /** The process's own environment, of which children get a few harmless names. */
+    /** The gateway's environment, of which child processes get a few harmless variables. */
     readonly environment: Environment
   }
-  /** What upstreams may be connected to, beside what is denied by default. */
+  /** Egress rules in addition to the built-in denials. */
   readonly egress: EgressRules
-  /** Treatment of results that hold secrets of their own server. */
+  /** Treatment of results that contain secrets of their own server. */
   readonly resultSecrets: 'redact' | 'block' | 'off'
   /** Treatment of items whose names clients cannot use. */
   readonly toolNames: 'leave-out' | 'rename' | 'keep'
   readonly spareSessions: number
-  /** Interval of the refresh of upstream lists in milliseconds, 0 = off. */
+  /** Milliseconds between refreshes of the upstream lists; 0 = off. */
   readonly refreshIntervalMs: number
   readonly auditRetentionDays: number
   readonly callLog: {
     readonly enabled: boolean
-    /** With arguments and results. */
+    /** Also stores arguments and results. */
     readonly contents: boolean
     readonly retention: { readonly days: number; readonly rows: number }
   }
@@ -115,27 +115,27 @@ export interface Config {
     readonly upstreamSessionsPerPrincipal: number
     /** In enterprise mode. */
     readonly callsPerPrincipal: number
-    /** A minute, of one address, in enterprise mode. */
+    /** Per minute and address, in enterprise mode. */
     readonly failedAuthentications: number
     readonly connections: number
-    /** Of one address, or /64 network of IPv6. */
+    /** Per address or IPv6 /64 network. */
     readonly connectionsPerAddress: number
-    /** On one connection. */
+    /** Per connection. */
     readonly pipelinedRequests: number
-    /** Of all connections. */
+    /** Sum over all connections. */
     readonly unsentBytes: number
     readonly unreadAnswerMs: number
-    /** Of what the heap may hold. */
+    /** Per cent of the heap limit. */
     readonly heapPercent: number
-    /** Undefined: what the container or the machine has. */
+    /** Undefined: the memory of the container or machine. */
     readonly memoryLimitBytes: number | undefined
-    /** Of `memoryLimitBytes`. */
+    /** Per cent of `memoryLimitBytes`. */
     readonly memoryPercent: number
     readonly eventLoopLagMs: number
   }
 }
 
-/** What the command line gave; absent members were not given. */
+/** Command-line flags; undefined if not given. */
 export interface StartFlags {
   readonly port?: string | undefined
   readonly host?: string | undefined
@@ -147,7 +147,7 @@ export interface StartFlags {
   readonly logLevel?: string | undefined
 }
 
-/** The start is refused with exit code 2; the message is one line for the person who starts it and holds no secret. */
+/** Refuses the start with exit code 2. The message is one line for the operator and contains no secret. */
 export class ConfigError extends Error {
   constructor(message: string) {
     super(message)
@@ -158,14 +158,14 @@ export class ConfigError extends Error {
 export type Environment = Readonly<Record<string, string | undefined>>
 type Key = keyof typeof settings
 type Value<K extends Key> = ReturnType<(typeof settings)[K]['parse']>
-/** A setting with a fallback always has a value. */
+/** Settings with a fallback always have a value. */
 type Reader = <K extends Key>(
   key: K
 ) => (typeof settings)[K] extends { fallback: string } ? Value<K> : Value<K> | undefined
 
 const quoted = (value: string) => JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
 
-function createReader(env: Environment, given: StartFlags, readFile: (path: string) => string): Reader {
+function createReader(env: Environment, flags: StartFlags, readFile: (path: string) => string): Reader {
   const fromFile = (name: string, path: string): string => {
     try {
       return readFile(path).trim()
@@ -174,8 +174,8 @@ function createReader(env: Environment, given: StartFlags, readFile: (path: stri
     }
   }
   const fromFlag = (key: Key): string | undefined => {
-    if (key === 'mode') return given.enterprise ? 'enterprise' : undefined
-    const value = given[key as keyof StartFlags]
+    if (key === 'mode') return flags.enterprise ? 'enterprise' : undefined
+    const value = flags[key as keyof StartFlags]
     return value === undefined ? undefined : String(value)
   }
   const find = (key: Key, { variable, flag, file }: Setting): { name: string; value: string } | undefined => {
@@ -200,7 +200,7 @@ function createReader(env: Environment, given: StartFlags, readFile: (path: stri
   }) as Reader
 }
 
-/** PostgreSQL by its parts, where no URL is given. */
+/** Builds a database URL from the `POSTGRES_*` settings; undefined without `POSTGRES_HOST`. */
 function urlOfParts(read: Reader): string | undefined {
   const host = read('postgresHost')
   if (host === undefined) return undefined
@@ -214,10 +214,13 @@ function urlOfParts(read: Reader): string | undefined {
   return url.href
 }
 
-/** What servers leave behind, or find, must not be another's: in enterprise mode each process has a folder of its own. */
+/**
+ * Returns the working directory of stdio servers. In enterprise mode each process gets its own folder, so that no
+ * server sees files of another.
+ */
 function stdioFolder(read: Reader): string | undefined {
-  const given = read('stdioCwd') ?? (read('mode') === 'enterprise' ? undefined : '.')
-  return given === undefined ? undefined : resolve(given)
+  const folder = read('stdioCwd') ?? (read('mode') === 'enterprise' ? undefined : '.')
+  return folder === undefined ? undefined : resolve(folder)
 }
 
 const readStdio = (read: Reader, environment: Environment): Config['stdio'] => ({
@@ -232,7 +235,7 @@ const readStdio = (read: Reader, environment: Environment): Config['stdio'] => (
   environment
 })
 
-/** What the embedded store is asked holds up all else that the process does. */
+/** The embedded store keeps fewer rows by default: its queries block the event loop. */
 const readCallLog = (read: Reader, databaseUrl: string | undefined): Config['callLog'] => ({
   enabled: read('callLog'),
   contents: read('callLogContents'),
@@ -321,7 +324,9 @@ function warningsOf(config: Config, env: Environment, flags: StartFlags): string
   return warnings
 }
 
-/** A key file beside one replica would open nothing for the next. */
+/**
+ * Requires a configured key with PostgreSQL in enterprise mode: other replicas could not decrypt with a local key file.
+ */
 function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
   if (mode === 'development' || databaseUrl === undefined || encryptionKey) return
   throw new ConfigError(
@@ -331,8 +336,8 @@ function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
 }
 
 /**
- * Reads flags, variables and the files that variables name. Pure but for `readFile`. Throws ConfigError.
- * `warnings` are lines to show at the start.
+ * Reads flags, variables and the files named by variables. Pure except for `readFile`. Throws ConfigError. `warnings`
+ * are lines to print at start.
  */
 export function readConfig(
   env: Environment,

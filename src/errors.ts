@@ -1,13 +1,15 @@
 export type Status = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 502 | 503 | 504
 
 export interface AppErrorOptions extends ErrorOptions {
-  /** Machine-readable second member of the error body. */
+  /** Machine-readable code in the error body. */
   readonly code?: string
   /** Seconds for the `Retry-After` header. */
   readonly retryAfter?: number
 }
 
-/** A failure the caller can act on; its message is written for the caller. Anything else is a bug and becomes a 500. */
+/**
+ * A failure the caller can act on; the message is written for the caller. Any other error is a bug and becomes a 500.
+ */
 export class AppError extends Error {
   readonly statusCode: Status
   readonly code: string | undefined

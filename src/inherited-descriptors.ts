@@ -1,7 +1,7 @@
 import { closeSync, readdirSync, readFileSync } from 'node:fs'
 
 const DESCRIPTORS = '/proc/self/fdinfo'
-/** O_CLOEXEC of Linux, in octal as `/proc` writes it. */
+/** Linux `O_CLOEXEC`, in octal as in `/proc`. */
 const CLOSE_ON_EXEC = 0o2000000
 
 const flagsOf = (descriptor: number): number => {
@@ -10,11 +10,12 @@ const flagsOf = (descriptor: number): number => {
 }
 
 /**
- * Closes what the process inherited beside its standard streams and would pass on to processes that it starts. Node opens
- * nothing without close-on-exec, so a descriptor without it came from outside; a channel to a Node parent stays. Call it
- * after settings have been read: `…_FILE` may name such a descriptor. Linux only; elsewhere it does nothing.
+ * Closes inherited descriptors other than the standard streams, which child processes would inherit in turn. Node sets
+ * close-on-exec on every descriptor it opens, so one without the flag came from outside; the IPC channel to a Node
+ * parent stays open. Call after reading settings: a `…_FILE` variable may name such a descriptor. Linux only; elsewhere
+ * a no-op.
  */
-export function closeInherited(): void {
+export function closeInheritedDescriptors(): void {
   const channel = (process.channel as { fd?: number } | undefined)?.fd
   let names: string[] = []
   try {
@@ -27,7 +28,7 @@ export function closeInherited(): void {
     try {
       if ((flagsOf(descriptor) & CLOSE_ON_EXEC) === 0) closeSync(descriptor)
     } catch {
-      // the one that listed the folder is closed by now
+      // the descriptor that listed the folder is already closed
     }
   }
 }

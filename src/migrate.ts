@@ -3,7 +3,7 @@ import { PRODUCT } from './domain/product.ts'
 import { migrateDatabase } from './registry/migrate.ts'
 import { StartRefusal } from './registry/refusal.ts'
 
-/** Brings the database to this version, as a start does first, and serves nothing. Returns the exit code. */
+/** Runs database migrations, as `start` does first, without serving. Returns the exit code. */
 export async function migrate(config: Config, out: (line: string) => void, error: (line: string) => void) {
   const { databaseUrl, directDatabaseUrl, dataDir, timeouts } = config
   try {

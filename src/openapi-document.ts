@@ -10,7 +10,7 @@ import { httpReference, type Document } from './reference/http.ts'
 import { limitsReference } from './reference/limits.ts'
 import { configurationReference } from './reference/configuration.ts'
 
-/** Writes what is generated and committed: openapi.json and the pages of docs/reference. */
+/** Writes the generated files that are committed: openapi.json and pages of docs/reference. */
 async function main(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'towpath-openapi-'))
   const { config } = readConfig({ SERVER_MODE: 'enterprise' }, { dataDir }, () => '')

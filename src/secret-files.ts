@@ -12,13 +12,13 @@ interface User {
 const READ = 4
 const SEARCH = 1
 
-/** True where a file or folder lets a user do that. Servers run without further groups. */
+/** True if the file or folder grants the user the permission. stdio servers run without supplementary groups. */
 function permits({ mode, uid, gid }: Stats, user: User, bit: number): boolean {
   const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0
   return ((mode >> shift) & bit) !== 0
 }
 
-/** True where a user can come to a file and read it, or give itself the permission. */
+/** True if the user can reach and read the file, or owns it and could change its mode. */
 function canRead(path: string, user: User): boolean {
   const file = realpathSync(path)
   for (let at = file; at !== dirname(at);) {
@@ -29,7 +29,7 @@ function canRead(path: string, user: User): boolean {
   return stats.uid === user.uid || permits(stats, user, READ)
 }
 
-/** Files that settings name, with the variables that name them. */
+/** Files named by `…_FILE` variables. */
 const namedFiles = (env: Environment) =>
   Object.values<Setting>(settings).flatMap(({ variable, file }) => {
     const name = `${variable}_FILE`
@@ -38,8 +38,8 @@ const namedFiles = (env: Environment) =>
   })
 
 /**
- * Refuses a start at which stdio servers, although they have a user of their own, could read the gateway's secrets: files of
- * Compose and of bind mounts have the permissions of the host, often for everybody. Throws StartRefusal.
+ * Refuses the start if stdio servers run as a user of their own who can read the gateway's secret files: files mounted
+ * by Compose or from the host keep the host's permissions, often world-readable. Throws StartRefusal.
  */
 export function checkSecretFiles({ stdio }: Pick<Config, 'stdio'>): void {
   const { enabled, uid, gid, environment } = stdio

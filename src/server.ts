@@ -8,16 +8,16 @@ import type { Config } from './config.ts'
 import { isLoopback } from './domain/loopback.ts'
 import { PRODUCT, TITLE } from './domain/product.ts'
 import { VERSION } from './domain/version.ts'
-import { closeInherited } from './inherited-descriptors.ts'
-import { ifThere } from './plugins/late.ts'
+import { closeInheritedDescriptors } from './inherited-descriptors.ts'
+import { ifAvailable } from './plugins/late.ts'
 import { StartRefusal } from './registry/refusal.ts'
 import { checkSecretFiles } from './secret-files.ts'
 
 const OLDEST_SUPPORTED_NODE = 22
-/** What closing may take beyond draining: children end, the database is let go. */
+/** Time to stop child processes and close the database, after draining. */
 const CLOSE_MS = 10_000
 
-/** Where the process talks to people (`out`) and to log collectors (`log`). */
+/** Output for people (`out`) and for log collectors (`log`). */
 export interface Outputs {
   readonly out: (line: string) => void
   readonly log: { write(line: string): void }
@@ -39,9 +39,12 @@ function banner(config: Config, url: string, warnings: readonly string[]): strin
   ].join('\n')
 }
 
-/** Whoever initialises an enterprise gateway rules it. Where the database comes later it is not known who did. */
+/**
+ * Warns of an uninitialised enterprise gateway, whose first caller of `POST /init` becomes its administrator. No
+ * warning while the database is unavailable, since the state is unknown.
+ */
 function initWarnings({ gateway }: FastifyInstance, { mode, host, initSecret }: Config): string[] {
-  if (mode === 'development' || ifThere(() => gateway.initialized) !== false) return []
+  if (mode === 'development' || ifAvailable(() => gateway.initialized) !== false) return []
   if (isLoopback(host) || initSecret !== undefined) return ['not initialized: POST /init makes the first administrator']
   return [
     'not initialized: whoever reaches this port first can make themselves its administrator; send POST /init now, ' +
@@ -55,8 +58,8 @@ function nodeWarnings(): string[] {
   return [`Node.js ${node} gets no more security fixes; use ${OLDEST_SUPPORTED_NODE} or newer`]
 }
 
-/** One line for the person who started it: what is wrong, not where in the code. */
-function explain(error: unknown, { host, port }: Config): string {
+/** Returns the reason in one line for the operator, without a stack. */
+function describeStartError(error: unknown, { host, port }: Config): string {
   const { code, message, syscall } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return `port ${port} on ${host} is in use by another process`
   if (code === 'EACCES' && syscall === 'listen') return `listening on ${host} port ${port} is not permitted`
@@ -64,16 +67,18 @@ function explain(error: unknown, { host, port }: Config): string {
   return String(message).split('\n', 1)[0]!
 }
 
-/** Refused here and not when a server's process is first started, which may be days later. */
+/** Checks the folder at start rather than when the first stdio process is spawned, which may be days later. */
 function checkFolders({ stdio: { cwd } }: Config): void {
   if (cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
   throw new StartRefusal(`TOWPATH_STDIO_CWD is not a folder: ${JSON.stringify(cwd)}`)
 }
 
-/** npm passes a signal on that a terminal has sent to both of them. */
+/**
+ * A repeat of a signal within this time counts once: npm forwards a signal that the terminal also sent to the gateway.
+ */
 const ECHO_MS = 1_000
 
-/** First signal: finish what is under way and end with 0. Second signal: end at once. */
+/** First signal: drain and exit with 0. Second signal: exit at once. */
 function stopOnSignals(app: FastifyInstance, drainMs: number): void {
   let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
   const stop = (signal: NodeJS.Signals) => {
@@ -94,8 +99,8 @@ function stopOnSignals(app: FastifyInstance, drainMs: number): void {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
 }
 
-/** A fault that nobody caught leaves an unknown state: say so and end, children and all, instead of going on. */
-function endOnFaults(app: FastifyInstance): void {
+/** Logs an uncaught fault and exits, child processes included: the state of the process is unknown. */
+function exitOnFaults(app: FastifyInstance): void {
   const end = (err: unknown) => {
     app.log.fatal({ err }, 'unexpected fault')
     setTimeout(() => process.exit(1), 2_000).unref()
@@ -106,26 +111,26 @@ function endOnFaults(app: FastifyInstance): void {
 }
 
 /**
- * V8 learns which allocations live long and then makes them in the old generation at once. It learns that of objects of a
- * call, and never unlearns it: dead, they keep all that they refer to until a full collection (measured: 6 kB a call).
+ * Turns off V8's allocation-site pretenuring. V8 would allocate some objects of each call directly in the old
+ * generation and never revise that; dead, they retain everything they refer to until a full collection (measured: 6 kB
+ * per call).
  */
-function keepCallsYoung(): void {
+function disablePretenuring(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
 /**
- * V8 forgets the shape of objects of which none is left at a full collection, and code that was compiled for it stays slow.
- * So it goes with what `process.nextTick` queues (measured: 24 calls of V8's runtime for each call of a tool). One that is
- * kept keeps the shape.
+ * Keeps one object that `process.nextTick` queues alive. At a full collection V8 drops the hidden class of objects of
+ * which none is alive, and code optimised for it stays slow (measured: 24 calls of V8's runtime per tool call).
  */
-function keepTicksFast(): void {
+function keepTickShape(): void {
   process.nextTick(() => {
     const tick = executionAsyncResource()
     process.once('exit', () => tick)
   })
 }
 
-/** Without Fastify's own log line about it: the banner says where it listens. */
+/** Listens without Fastify's own log line: the banner names the address. */
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
   await app.ready()
   const { level } = app.log
@@ -135,36 +140,36 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<voi
 }
 
 function refuseStart(error: unknown, config: Config): void {
-  process.stderr.write(`${PRODUCT}: cannot start: ${explain(error, config)}\n`)
+  process.stderr.write(`${PRODUCT}: cannot start: ${describeStartError(error, config)}\n`)
   process.exitCode = error instanceof StartRefusal ? error.exitCode : 1
   process.exit()
 }
 
-/** The database came after the start, and cannot be used. */
-function endLate(app: FastifyInstance | undefined, error: unknown, config: Config): void {
+/** Exits because a database that became reachable after the start is unusable. */
+function exitAfterStart(app: FastifyInstance | undefined, error: unknown, config: Config): void {
   const end = () => refuseStart(error, config)
   setTimeout(end, CLOSE_MS).unref()
   if (app) app.close().then(end, end)
   else end()
 }
 
-/** Starts the gateway and serves until a signal. Ends the process with one line when it cannot start. */
+/** Starts the gateway and serves until a signal. Prints one line and exits if the start fails. */
 export async function startServer(config: Config, warnings: readonly string[], { out, log }: Outputs): Promise<void> {
-  // without a listener the signal opens Node's inspector to everybody on this machine
+  // without a listener SIGUSR1 opens Node's inspector to every local user
   process.on('SIGUSR1', () => {})
   process.title = PRODUCT
-  closeInherited()
-  keepCallsYoung()
-  keepTicksFast()
+  closeInheritedDescriptors()
+  disablePretenuring()
+  keepTickShape()
   let app: FastifyInstance | undefined
   try {
     checkFolders(config)
     checkSecretFiles(config)
     out(`${TITLE} ${VERSION} is starting`)
-    const onFailure = (error: unknown) => endLate(app, error, config)
-    app = await buildApp(config, { log, tell: out, onFailure })
+    const onFailure = (error: unknown) => exitAfterStart(app, error, config)
+    app = await buildApp(config, { log, onProgress: out, onFailure })
     stopOnSignals(app, config.timeouts.drainMs)
-    endOnFaults(app)
+    exitOnFaults(app)
     await listen(app, config)
   } catch (error) {
     await app?.close()

@@ -1,14 +1,16 @@
 import { parseEgressEntry } from './domain/egress.ts'
 import { isToken, TOKEN_RULE } from './domain/tokens.ts'
 
-/** A value that cannot be used. `readConfig` puts the name of the variable or flag in front of the message. */
+/** An invalid value. `readConfig` prefixes the message with the name of the variable or flag. */
 export class SettingError extends Error {}
 
 const fail = (rule: string): never => {
   throw new SettingError(rule)
 }
 
-/** Readers of settings: each takes the text that was given, and gives its value or throws a SettingError with the rule. */
+/**
+ * Parsers of settings: each takes the given text and returns the value or throws a SettingError that states the rule.
+ */
 export const text = (value: string) => value
 
 export const oneOf =

@@ -25,19 +25,19 @@ import {
 export interface Setting<T = unknown> {
   readonly variable: string
   readonly flag?: string
-  /** True where `<variable>_FILE` may name a file that holds the value. */
+  /** True if `<variable>_FILE` may name a file that contains the value. */
   readonly file?: boolean
-  /** True where the value must appear in no message. */
+  /** True if the value must not appear in any message. */
   readonly secret?: boolean
-  /** Text that is read when nothing is given. */
+  /** Default value, as text. */
   readonly fallback?: string
-  /** What stands in the reference as default where it is not a plain text. */
+  /** Default as described in the reference, if it is not a fixed text. */
   readonly otherwise?: string
   readonly about: string
   readonly parse: (text: string) => T
 }
 
-/** Every setting of this version: read by `config.ts`, listed in docs/reference/configuration.md. */
+/** All settings: read by `config.ts`, listed in docs/reference/configuration.md. */
 export const settings = {
   mode: {
     variable: 'SERVER_MODE',
@@ -437,7 +437,7 @@ export const settings = {
     variable: `${ENV_PREFIX}BATCH_BYTES`,
     fallback: '4194304',
     about: 'Answers of a JSON-RPC batch together, 256 MiB at most; past it an answer is an error.',
-    // V8's texts have a longest length
+    // V8 limits the length of a string
     parse: integer(1_024, 268_435_456)
   },
   identifierBytes: {

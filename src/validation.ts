@@ -6,13 +6,13 @@ import { invalid } from './errors.ts'
 
 interface Format {
   readonly validate: (text: string) => boolean
-  /** Told to callers. */
+  /** Message for callers. */
   readonly rule: string
-  /** The same in JSON Schema, as the OpenAPI document says it. */
+  /** Equivalent JSON Schema for the OpenAPI document. */
   readonly pattern: { readonly pattern: string; readonly minLength?: number; readonly maxLength?: number }
 }
 
-/** Formats of our schemas. */
+/** Custom formats of the schemas. */
 const formats: Readonly<Record<string, Format>> = {
   text: {
     validate: isStorable,
@@ -42,21 +42,21 @@ const formats: Readonly<Record<string, Format>> = {
   }
 }
 
-/** JSON Schema of one of our formats; undefined: it is none of ours. */
+/** Returns the JSON Schema pattern of a custom format; undefined for any other format. */
 export const patternOf = (format: string): Format['pattern'] | undefined => formats[format]?.pattern
 
 const checks = Object.fromEntries(Object.entries(formats).map(([name, { validate }]) => [name, validate]))
 
-/** Schemas are not held against their own schema: compiling that one costs more than all the rest of a validator. */
+/** Skips the validation of schemas themselves: compiling the meta-schema costs more than the rest of a validator. */
 const options = { removeAdditional: false, validateSchema: false, formats: checks } as const
 
-/** What the compiler makes. */
+/** Compiled validator. */
 interface ValidateFunction {
   (value: unknown): boolean
   readonly errors?: readonly Finding[] | null | undefined
 }
 
-/** What Ajv found, in the shape that Fastify hands on. */
+/** Validation error of Ajv, as Fastify passes it on. */
 interface Finding {
   readonly keyword: string
   readonly instancePath: string
@@ -64,7 +64,7 @@ interface Finding {
   readonly message?: string | undefined
 }
 
-/** Ajv takes the text `Infinity` of a query for a number, and then holds it to no limit. */
+/** Rejects infinite numbers: Ajv coerces the query text `Infinity` to a number and then applies no limit to it. */
 function refuseInfinite(validate: ValidateFunction): ValidateFunction {
   const check = (value: unknown): boolean => {
     const isValid = validate(value)
@@ -79,15 +79,15 @@ function refuseInfinite(validate: ValidateFunction): ValidateFunction {
   return check
 }
 
-/** Query strings and paths carry only text, so they are coerced; JSON bodies say what they mean, so they are not. */
+/** Coerces query strings and paths, which carry only text, but not JSON bodies. */
 export const buildValidator: AjvCompiler.BuildCompilerFromPool = (shared, { plugins = [] } = {}) => {
   const compiler = (coerceTypes: boolean) =>
     AjvCompiler()(shared, { plugins, customOptions: { ...options, coerceTypes } })
   let body: ReturnType<typeof compiler> | undefined
-  let rest: ReturnType<typeof compiler> | undefined
+  let coerced: ReturnType<typeof compiler> | undefined
   return (route) => {
     if ((route as { httpPart?: string }).httpPart === 'body') return (body ??= compiler(false))(route)
-    const validate = (rest ??= compiler(true))(route)
+    const validate = (coerced ??= compiler(true))(route)
     return refuseInfinite(validate as unknown as ValidateFunction) as unknown as typeof validate
   }
 }
@@ -95,7 +95,7 @@ export const buildValidator: AjvCompiler.BuildCompilerFromPool = (shared, { plug
 const quote = (name: unknown) => JSON.stringify(String(name).slice(0, 64))
 const unescape = (segment: string) => segment.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** `/env/A` → `"env.A"`; the empty path is the part as a whole. */
+/** Names the invalid part: `/env/A` → `"env.A"`; an empty path is the whole part. */
 function subject(instancePath: string, part: string): string {
   if (instancePath === '') return part === 'body' ? 'the body' : `the ${part === 'params' ? 'path' : 'query'}`
   return quote(instancePath.slice(1).split('/').map(unescape).join('.'))
@@ -112,7 +112,7 @@ function rule({ keyword, params, message }: Finding): string {
   return message ?? 'is not valid'
 }
 
-/** One sentence for the caller. Names members and rules, never a value: it may be a secret. */
+/** Returns one sentence for the caller. Names members and rules, never a value: it may be a secret. */
 export function formatFindings(findings: readonly Finding[], part: string): Error {
   const [first] = findings
   if (!first) return new Error('the request is not valid')
@@ -124,14 +124,14 @@ export function formatFindings(findings: readonly Finding[], part: string): Erro
   return new Error(`${subject(first.instancePath, part)} ${rule(first)}`)
 }
 
-/** A query parameter that is given twice is refused: no reader may take the first where another takes the last. */
+/** Refuses a repeated query parameter: one reader may take the first value and another the last. */
 export function refuseRepeatedQuery(query: unknown): void {
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (Array.isArray(value)) throw invalid(`query parameter ${quote(name)} is given more than once`)
   }
 }
 
-/** A query parameter that the route does not have is refused, as an unknown member of a body is: it may be misspelled. */
+/** Refuses query parameters that the route does not declare, like unknown members of a body: they may be misspelled. */
 export function refuseUnknownQuery(query: unknown, schema: unknown): void {
   const { properties = {} } = (schema ?? {}) as { properties?: object }
   for (const name of Object.keys(query as object)) {
@@ -140,10 +140,10 @@ export function refuseUnknownQuery(query: unknown, schema: unknown): void {
 }
 
 /**
- * Says what a request with a body would be refused for, where the schema is its own; undefined if it would be taken. The
- * schema is compiled when the first body comes, which takes milliseconds, and once.
+ * Returns a function that checks a body against the schema: the error message, or undefined if valid. The schema is
+ * compiled on the first call.
  */
-export function createCheck(schema: object): (body: unknown) => string | undefined {
+export function createBodyCheck(schema: object): (body: unknown) => string | undefined {
   let validate: ValidateFunction | undefined
   const compile = () => {
     const build = buildValidator({}, {}) as unknown as (route: object) => ValidateFunction

@@ -14,7 +14,7 @@ export interface AppOptions {
   readonly env?: Environment
   readonly log?: { write(line: string): void }
   readonly observers?: readonly Partial<Observer>[]
-  readonly compilesAtOnce?: boolean
+  readonly compileEagerly?: boolean
 }
 
 /** Tests and gateway share one event loop here, and often the machine: how late it is says nothing. */

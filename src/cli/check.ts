@@ -2,7 +2,7 @@ import { upstreamUrlProblem } from '../domain/upstream-url.ts'
 import { ClientInput, UserInput } from '../schemas/principal.ts'
 import { ServerInput } from '../schemas/server.ts'
 import { ToolGroupInput } from '../schemas/tool-group.ts'
-import { createCheck } from '../validation.ts'
+import { createBodyCheck } from '../validation.ts'
 import { usage } from './failure.ts'
 import type { Given } from './input.ts'
 
@@ -10,11 +10,11 @@ import type { Given } from './input.ts'
 export const FILED = ['server', 'group', 'client', 'user'] as const
 export type Filed = (typeof FILED)[number]
 
-const checks: Readonly<Record<Filed, ReturnType<typeof createCheck>>> = {
-  server: createCheck(ServerInput),
-  group: createCheck(ToolGroupInput),
-  client: createCheck(ClientInput),
-  user: createCheck(UserInput)
+const checks: Readonly<Record<Filed, ReturnType<typeof createBodyCheck>>> = {
+  server: createBodyCheck(ServerInput),
+  group: createBodyCheck(ToolGroupInput),
+  client: createBodyCheck(ClientInput),
+  user: createBodyCheck(UserInput)
 }
 
 /** What an object looks like, by the members that only one kind has. */

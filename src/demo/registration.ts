@@ -4,8 +4,8 @@ import { TITLE } from '../domain/product.ts'
 const description = `Bundled with ${TITLE}: small, harmless tools to try things out`
 
 /**
- * The registration (http-contract.md#registration-input) of the bundled demo server, started the way this very process
- * was: sources or build.
+ * Returns the registration (http-contract.md#registration-input) of the bundled demo server, which runs from sources or
+ * from the build like this process.
  */
 export function demoRegistration() {
   const fromSource = import.meta.url.endsWith('.ts')
@@ -20,7 +20,7 @@ export function demoRegistration() {
   }
 }
 
-/** A registration as far as it tells whose it is. */
+/** The members of a registration that identify the demo server. */
 interface Registration {
   readonly transport: string
   readonly description?: string
@@ -28,7 +28,7 @@ interface Registration {
   readonly args?: readonly string[]
 }
 
-/** Whether a registration is the bundled demo server's: this installation's, or one's at another path. */
+/** True for a registration of the bundled demo server, also by an installation at another path. */
 export function isDemoRegistration({ transport, command = '', args = [], ...given }: Registration): boolean {
   if (transport !== 'stdio' || given.description !== description) return false
   const isNode = /(^|[\\/])node(\.exe)?$/i.test(command)

@@ -5,7 +5,7 @@ type Output = Record<string, unknown>
 
 interface DemoTool {
   readonly definition: Tool
-  /** The structured result; an Error becomes a tool-level error that the model can read. */
+  /** Returns the structured result; an Error becomes a tool-level error, which the model can read. */
   readonly run: (args: Arguments) => Output
 }
 
@@ -40,7 +40,7 @@ const add: DemoTool = {
   run: (args) => ({ sum: number(args, 'a') + number(args, 'b') })
 }
 
-/** `Intl` prints the offset as `GMT+02:00`, and plain `GMT` for none; ISO 8601 wants `+02:00`. */
+/** Formats a time as ISO 8601: `Intl` prints the offset as `GMT+02:00`, or plain `GMT` for zero. */
 function isoTime(now: Date, zone: string): string {
   const zoned = { timeZone: zone, timeZoneName: 'longOffset' } as const
   const fields = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
@@ -114,7 +114,10 @@ const wordCount: DemoTool = {
 
 export const tools: readonly DemoTool[] = [add, timeNow, wordCount]
 
-/** Structured output travels as JSON text as well, for clients that know only text (MCP, structured content). */
+/**
+ * Runs a tool. The structured output is repeated as JSON text for clients that read only text (MCP, structured
+ * content).
+ */
 export function callTool(tool: DemoTool, args: Arguments): CallToolResult {
   try {
     const output = tool.run(args)

@@ -14,49 +14,49 @@ declare module 'fastify' {
     caller: Caller | null
   }
   interface FastifyContextConfig {
-    /** Who may call this route. A route that says nothing is for admins. */
+    /** Principals that may call the route; default: `admin`. */
     access?: Access
   }
 }
 
-/** The caller of a request that has passed this plugin's hook, with what the audit log says of the request. */
+/** Returns the authenticated caller of a request with the fields that the audit log records of the request. */
 export function callerOf({ caller, address, id, headers }: FastifyRequest): Caller {
   if (!caller) throw forbidden('no caller is known for this request')
   const { kind, name, key, allowed, tokenHash } = caller
-  // not spread: each call over REST comes by
+  // no spread: this runs on each call over REST
   const whole = { kind, name, key, allowed, tokenHash, address, requestId: id, trace: readTraceHeaders(headers) }
   return whole satisfies { readonly [K in keyof Required<Caller>]: Caller[K] }
 }
 
-/** Whom a route is for, as the refused are told. */
-const wanted: Record<Exclude<Access, 'public'>, string> = {
+/** Required token by access, for error messages. */
+const requiredTokens: Record<Exclude<Access, 'public'>, string> = {
   user: 'the access token of a user or administrator',
   admin: 'the access token of an administrator',
   client: 'the access token of an MCP client'
 }
 
-const own: Record<Caller['kind'], string> = {
+const kindNames: Record<Caller['kind'], string> = {
   development: 'nobody',
   admin: 'an administrator',
   user: 'a user',
   client: 'an MCP client'
 }
 
-/** RFC 6750 3.1; the challenge goes out with the error that is thrown. */
+/** Sets the challenge (RFC 6750 3.1), which is sent with the error, and throws. */
 function refuse(reply: FastifyReply, challenge: string, error: AppError): never {
   void reply.header('www-authenticate', challenge)
   throw error
 }
 
-/** Throws where a principal of this kind may not use such a route (http-contract.md#roles). */
+/** Throws unless a principal of this kind may call a route with this access (http-contract.md#roles). */
 function checkKind({ kind }: Caller, access: Access, reply: FastifyReply): void {
   if (access === 'client') {
     if (kind === 'client') return
-    const text = `MCP endpoints need ${wanted.client}; the given one belongs to ${own[kind]}`
+    const text = `MCP endpoints need ${requiredTokens.client}; the given one belongs to ${kindNames[kind]}`
     return refuse(reply, 'Bearer error="invalid_token"', unauthorized(text))
   }
   if (kind === 'admin' || (kind === 'user' && access === 'user')) return
-  const text = `this needs ${wanted[access as 'user' | 'admin']}; the given one belongs to ${own[kind]}`
+  const text = `this needs ${requiredTokens[access as 'user' | 'admin']}; the given one belongs to ${kindNames[kind]}`
   refuse(reply, 'Bearer error="insufficient_scope"', forbidden(text))
 }
 
@@ -67,13 +67,15 @@ export interface AuthOptions extends Pick<Config, 'mode'> {
   readonly limits: Pick<Config['limits'], 'failedAuthentications'>
 }
 
-/** The dashboard is for development mode: here it is not there, whoever asks (http-contract.md#dashboard-routes). */
+/**
+ * True for dashboard paths, which answer 404 in enterprise mode to every caller (http-contract.md#dashboard-routes).
+ */
 const isDashboard = (url: string) => /^\/(?:(?:index\.html)?(?:\?|$)|assets\/|api\/dashboard(?:[/?]|$))/.test(url)
 
 /**
- * Who is asking, and whether this route is for them. One hook for all routes, known and unknown, before any body is read;
- * what counts is the route that was matched, never the URL. Development mode knows one caller, who may do everything
- * (http-contract.md#authentication). A route that forgets its access stops the start.
+ * Authenticates the caller and checks the route's access, in one hook for all routes, known and unknown, before any
+ * body is read. Decides by the matched route, never by the URL. Development mode has a single caller with all rights
+ * (http-contract.md#authentication). A route without a declared access stops the start.
  */
 export default fp<AuthOptions>(
   async (app, { mode, limits }) => {
@@ -82,8 +84,10 @@ export default fp<AuthOptions>(
       routes.push(route)
     })
     app.addHook('onReady', async () => {
-      const silent = routes.filter(({ config }) => !config?.access).map(({ method, url }) => `${String(method)} ${url}`)
-      if (silent.length > 0) throw new Error(`routes that do not say who may call them: ${silent.join(', ')}`)
+      const undeclared = routes
+        .filter(({ config }) => !config?.access)
+        .map(({ method, url }) => `${String(method)} ${url}`)
+      if (undeclared.length > 0) throw new Error(`routes that do not say who may call them: ${undeclared.join(', ')}`)
     })
 
     const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
@@ -92,12 +96,12 @@ export default fp<AuthOptions>(
       const caller = credentials.kind === 'token' ? app.gateway.callerOf(credentials.token) : undefined
       if (caller) return caller
       app.metrics.failedAuthentication()
-      const needs = access === 'public' || request.is404 ? 'an access token' : wanted[access]
+      const needs = access === 'public' || request.is404 ? 'an access token' : requiredTokens[access]
       if (credentials.kind === 'none') {
         return refuse(reply, 'Bearer', unauthorized(`this needs ${needs}: "Authorization: Bearer <token>"`))
       }
-      // a good token has passed by now: guesses of others behind the same address lock nobody out
-      const retryAfter = failedLogins.note(request.address)
+      // valid tokens returned above: failed attempts never lock out callers behind the same address
+      const retryAfter = failedLogins.record(request.address)
       if (retryAfter !== undefined) throw tooManyGuesses(retryAfter)
       const text =
         credentials.kind === 'token'
@@ -114,8 +118,8 @@ export default fp<AuthOptions>(
       if (!app.gateway.initialized) throw forbidden('server is not initialized')
       request.caller = authenticate(request, reply, access)
       if (!is404) checkKind(request.caller, access, reply)
-      // MCP routes decide by what is in the body
-      if (request.noRoom && access !== 'client' && request.caller.kind !== 'admin') throw request.noRoom
+      // MCP routes decide after reading the body
+      if (request.overloadError && access !== 'client' && request.caller.kind !== 'admin') throw request.overloadError
     }
 
     app.decorateRequest('caller', null)
@@ -125,7 +129,7 @@ export default fp<AuthOptions>(
       done()
     })
     if (mode === 'development') return
-    // a body may arrive long after the token that it was announced with was revoked
+    // the token may be revoked while the body is still arriving
     app.addHook('preValidation', ({ caller }, reply, done) => {
       if (caller && !app.gateway.hasValidToken(caller)) {
         refuse(reply, 'Bearer error="invalid_token"', unauthorized('the access token is not valid any more'))

@@ -8,12 +8,12 @@ declare module 'fastify' {
     readonly clientAddresses: ClientAddresses
   }
   interface FastifyRequest {
-    /** Address of the client, past trusted proxies: the only one that limits, logs and the audit log use. */
+    /** Address of the client behind trusted proxies; limits, logs and the audit log use no other. */
     readonly address: string
   }
 }
 
-/** Gives requests their `address`. Fastify's own `trustProxy` would take Host and protocol from headers as well. */
+/** Decorates requests with `address`. Fastify's `trustProxy` would also take host and protocol from headers. */
 export default fp<Pick<Config, 'trustedProxies'>>(
   async (app, { trustedProxies }) => {
     const addresses = createClientAddresses(trustedProxies)

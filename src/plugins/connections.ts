@@ -9,40 +9,40 @@ export interface ConnectionOptions extends Pick<
   'connections' | 'connectionsPerAddress' | 'unsentBytes' | 'unreadAnswerMs'
 > {
   readonly addresses: Pick<ClientAddresses, 'isProxy'>
-  /** Told at most once a minute why connections are ended. */
+  /** Called at most once a minute with the reason for closing connections. */
   readonly onLimit: (reason: string) => void
 }
 
 export interface Connections {
-  /** Ends the connections whose callers read nothing at the moment. */
-  shed(): void
+  /** Closes the connections whose callers currently read nothing. */
+  closeStalled(): void
   close(): void
 }
 
 interface Connection {
   readonly socket: HttpSocket
-  /** Connections from the same network; null where a trusted proxy is the peer. */
+  /** Connections from the same network; null if the peer is a trusted proxy. */
   readonly neighbours: Set<Connection> | null
-  /** Bytes that the kernel had taken at the last look. */
-  taken: number
-  /** Time without progress while something was unsent. */
+  /** Bytes that the kernel had accepted at the last check. */
+  acceptedBytes: number
+  /** Milliseconds without progress while bytes were unsent. */
   stalledMs: number
 }
 
-/** The parts of Node's sockets of HTTP servers that have no public name. */
+/** Undocumented members of Node's HTTP server sockets. */
 interface HttpSocket extends Socket {
   readonly _httpMessage?: (ServerResponse & { readonly req: IncomingMessage }) | null
   readonly _handle?: { readonly bytesWritten: number; readonly writeQueueSize: number } | null
 }
 
-const LOOK_MS = 500
-const QUIET_MS = 60_000
-/** Connections that are looked at to find one that may give way. */
+const CHECK_INTERVAL_MS = 500
+const REPORT_INTERVAL_MS = 60_000
+/** Connections examined per eviction. */
 const MAX_CANDIDATES = 100
-/** Share of the open files that connections may take; the rest is for upstreams, processes and the store. */
+/** Share of the open-file limit that connections may use; the rest is for upstreams, processes and the store. */
 const FILES_SHARE = 0.8
 
-/** Open files that the system allows this process; Infinity where it does not tell. */
+/** Returns the open-file limit of this process; Infinity if unknown. */
 function maxOpenFiles(): number {
   try {
     return Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity)
@@ -51,26 +51,26 @@ function maxOpenFiles(): number {
   }
 }
 
-/** Whether the gateway itself works on an answer, or a stream is open: such a connection never gives way. */
-const isServed = ({ _httpMessage: response }: HttpSocket) =>
+/** True while the gateway works on an answer or a stream is open: such a connection is never evicted. */
+const isActive = ({ _httpMessage: response }: HttpSocket) =>
   response != null && response.req.complete && !response.writableEnded
 
 /**
- * Ends the oldest of the first connections that may give way to a new one, one without any request if there is one.
- * Looks at a hundred at most, and at others the next time.
+ * Closes the oldest evictable connection, preferring one without any request. Examines at most `MAX_CANDIDATES` and
+ * moves them to the end, so that the next eviction examines others. Returns false if none was evictable.
  */
-function giveWay(connections: Set<Connection>, to: Socket): boolean {
+function evictOne(connections: Set<Connection>, newcomer: Socket): boolean {
   let unread: HttpSocket | undefined
   let left = MAX_CANDIDATES
   for (const connection of connections) {
     const { socket } = connection
-    if (left-- === 0 || socket === to) break
+    if (left-- === 0 || socket === newcomer) break
     if (socket.destroyed) continue
     if (socket._httpMessage == null) {
       socket.destroy()
       return true
     }
-    if (!isServed(socket)) unread ??= socket
+    if (!isActive(socket)) unread ??= socket
     connections.delete(connection)
     connections.add(connection)
   }
@@ -78,24 +78,24 @@ function giveWay(connections: Set<Connection>, to: Socket): boolean {
   return unread !== undefined
 }
 
-/** Passes a text on at most once a minute. */
-function seldom(tell: (text: string) => void): (text: string) => void {
-  let toldAt = -Infinity
+/** Forwards a text at most once a minute. */
+function throttle(report: (text: string) => void): (text: string) => void {
+  let reportedAt = -Infinity
   return (text) => {
     const now = performance.now()
-    if (now - toldAt < QUIET_MS) return
-    toldAt = now
-    tell(text)
+    if (now - reportedAt < REPORT_INTERVAL_MS) return
+    reportedAt = now
+    report(text)
   }
 }
 
-/** Notes how far a connection has got; true while its caller reads nothing of what is unsent. */
+/** Updates the progress of a connection; true while the caller reads none of the unsent bytes. */
 function isStalled(connection: Connection, elapsedMs: number): boolean {
   const handle = connection.socket._handle
   const taken = handle ? handle.bytesWritten - handle.writeQueueSize : 0
-  if (taken === connection.taken) connection.stalledMs += elapsedMs
+  if (taken === connection.acceptedBytes) connection.stalledMs += elapsedMs
   else connection.stalledMs = 0
-  connection.taken = taken
+  connection.acceptedBytes = taken
   return connection.stalledMs > 0
 }
 
@@ -104,7 +104,7 @@ interface Register {
   add(socket: Socket): Connection
 }
 
-/** Connections by the network that they come from; each is forgotten when it closes. */
+/** Tracks connections by source network until they close. */
 function createRegister(isProxy: ClientAddresses['isProxy']): Register {
   const all = new Set<Connection>()
   const networks = new Map<string, Set<Connection>>()
@@ -119,7 +119,7 @@ function createRegister(isProxy: ClientAddresses['isProxy']): Register {
       const { remoteAddress: peer = '' } = socket
       const name = isProxy(peer) ? undefined : networkOf(peer)
       const neighbours = name === undefined ? null : neighboursOf(name)
-      const connection: Connection = { socket, neighbours, taken: 0, stalledMs: 0 }
+      const connection: Connection = { socket, neighbours, acceptedBytes: 0, stalledMs: 0 }
       all.add(connection)
       neighbours?.add(connection)
       socket.once('close', () => {
@@ -132,11 +132,11 @@ function createRegister(isProxy: ClientAddresses['isProxy']): Register {
   }
 }
 
-/** Looks at what is unsent twice a second, and ends connections whose callers do not read it. */
+/** Checks unsent bytes twice a second and closes connections whose callers do not read them. */
 function watchUnsent(all: Iterable<Connection>, { unsentBytes: max, unreadAnswerMs, onLimit }: ConnectionOptions) {
   let stalled: Connection[] = []
-  let lookedAt = performance.now()
-  /** The longest unread first, until what is left takes `limit` bytes at most. */
+  let checkedAt = performance.now()
+  /** Closes the connections that were unread for longest, until at most `limit` bytes remain. */
   const end = (unsent: number, limit: number) => {
     let left = unsent
     for (const { socket } of stalled.sort((a, b) => b.stalledMs - a.stalledMs)) {
@@ -145,10 +145,10 @@ function watchUnsent(all: Iterable<Connection>, { unsentBytes: max, unreadAnswer
       socket.destroy()
     }
   }
-  const look = () => {
-    // a process that was stopped for a while gave its callers no time to read
-    const elapsedMs = Math.min(performance.now() - lookedAt, 2 * LOOK_MS)
-    lookedAt = performance.now()
+  const checkAll = () => {
+    // after a suspension of this process its callers had no time to read
+    const elapsedMs = Math.min(performance.now() - checkedAt, 2 * CHECK_INTERVAL_MS)
+    checkedAt = performance.now()
     stalled = []
     let unsent = 0
     for (const connection of all) {
@@ -165,27 +165,26 @@ function watchUnsent(all: Iterable<Connection>, { unsentBytes: max, unreadAnswer
     onLimit('too many bytes wait for callers who do not read them')
     end(unsent, max)
   }
-  const timer = setInterval(look, LOOK_MS).unref()
-  return { shed: () => end(Infinity, 0), close: () => clearInterval(timer) }
+  const timer = setInterval(checkAll, CHECK_INTERVAL_MS).unref()
+  return { closeStalled: () => end(Infinity, 0), close: () => clearInterval(timer) }
 }
 
 /**
- * Bounds the connections of a server: their number in all and from each network, the bytes that wait for callers who do
- * not read, and the time for which they wait. Where there are too many, those on which nothing is under way give way, so
- * that an administrator can still connect.
+ * Limits a server's connections: their number in total and per network, the total of unsent bytes, and the time that
+ * bytes may stay unread. At a limit, idle connections are closed first, so that an administrator can still connect.
  */
 export function boundConnections(server: Server, options: ConnectionOptions): Connections {
   const { connectionsPerAddress, addresses } = options
   const max = Math.max(1, Math.min(options.connections, Math.floor(maxOpenFiles() * FILES_SHARE)))
-  const onLimit = seldom(options.onLimit)
+  const onLimit = throttle(options.onLimit)
   const { all, add } = createRegister((peer) => addresses.isProxy(peer))
   server.on('connection', (socket) => {
     const { neighbours } = add(socket)
     const full = neighbours && neighbours.size > connectionsPerAddress ? neighbours : all.size > max ? all : undefined
     if (!full) return
     onLimit(full === all ? 'there are too many connections' : 'there are too many connections from one network')
-    if (!giveWay(full, socket)) socket.destroy()
+    if (!evictOne(full, socket)) socket.destroy()
   })
-  const { shed, close } = watchUnsent(all, { ...options, onLimit })
-  return { shed, close }
+  const { closeStalled, close } = watchUnsent(all, { ...options, onLimit })
+  return { closeStalled, close }
 }

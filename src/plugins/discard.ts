@@ -4,10 +4,10 @@ const MAX_BYTES = 64 * 1024 * 1024
 const MAX_MS = 1_000
 
 /**
- * Reads what is left of a body to nowhere, then goes on: at the latest after 64 MiB or one second. A connection that is
- * closed with input unread is reset, and the sender then never sees why it was refused.
+ * Reads and drops the rest of a body, at most 64 MiB or one second, then calls `next`. Closing a connection with unread
+ * input resets it, and the sender would never see the error response.
  */
-export function discardRest(request: IncomingMessage, next: () => void): void {
+export function drainBody(request: IncomingMessage, next: () => void): void {
   if (request.complete || request.readableEnded || request.destroyed) return next()
   let received = 0
   const count = (chunk: Buffer) => {

@@ -5,16 +5,16 @@ import fp from 'fastify-plugin'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../errors.ts'
 import { UpstreamFailure } from '../gateway/upstream/failure.ts'
-import { discardRest } from './discard.ts'
+import { drainBody } from './discard.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route only says that its methods are not possible: they count as absent. */
+    /** The route only rejects its methods; they count as absent in `Allow`. */
     isRefusal?: true
   }
 }
 
-/** Contract 7; `code` where a machine should tell cases apart. */
+/** Error body of the management API (http-contract.md#errors); `code` is for programs. */
 interface ErrorBody {
   readonly error: string
   readonly code?: string
@@ -22,11 +22,14 @@ interface ErrorBody {
 
 type Failure = FastifyError | AppError | HttpError
 
-/** After these the rest of what the connection carries cannot be trusted (security-model.md#http-hardening). */
-const closing = new Set([400, 408, 413, 414, 415, 431])
+/**
+ * Statuses after which the connection closes: the rest of its bytes cannot be trusted
+ * (security-model.md#http-hardening).
+ */
+const closingStatuses = new Set([400, 408, 413, 414, 415, 431])
 
-/** Fastify's own refusals in our words; its texts name limits and paths. */
-const texts: Readonly<Record<string, string>> = {
+/** Replacements for Fastify's own messages, which reveal limits and paths. */
+const frameworkMessages: Readonly<Record<string, string>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'the request body is too large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'the content type must be application/json',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'the request body does not have the length that was announced',
@@ -35,23 +38,26 @@ const texts: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long'
 }
 
-/** Nobody would read the body: that the path or the method is not known says more. */
-const unreadable = new Set(['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'])
+/** Body errors that yield to 404 and 405 on unknown routes: the body would not have been read. */
+const bodyErrors = new Set(['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'])
 
 function bodyOf(error: Failure, status: number): ErrorBody {
   if (error instanceof AppError) return { error: error.message, ...(error.code ? { code: error.code } : {}) }
   if (status >= 500) return { error: 'internal server error' }
-  return { error: texts[error.code ?? ''] ?? error.message }
+  return { error: frameworkMessages[error.code ?? ''] ?? error.message }
 }
 
-/** What an AppError's cause adds, for the log alone: a driver's own words; an upstream's failure is the message. */
+/**
+ * Returns the message of an AppError's cause, for the log only: the driver's own error. An upstream's failure is
+ * already the message.
+ */
 export function causeOf({ message, cause }: AppError): { cause?: string } {
   if (!(cause instanceof Error) || cause instanceof UpstreamFailure || message.includes(cause.message)) return {}
   return { cause: cause.message }
 }
 
-/** Foreseen failures are one line; only what nobody foresaw shows where in the code. */
-function record(error: Failure, status: number, { log, id: request_id }: FastifyRequest): void {
+/** Logs a 5xx: an AppError in one line, an unexpected error with its stack. */
+function logFailure(error: Failure, status: number, { log, id: request_id }: FastifyRequest): void {
   if (status < 500) return
   if (!(error instanceof AppError)) return log.error({ request_id, err: error }, 'request failed')
   const { cause } = error
@@ -61,22 +67,22 @@ function record(error: Failure, status: number, { log, id: request_id }: Fastify
 
 function sendError(error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = error.statusCode ?? 500
-  record(error, status, request)
+  logFailure(error, status, request)
   if (error instanceof AppError && error.retryAfter !== undefined) void reply.header('retry-after', error.retryAfter)
   void reply.header('x-request-id', request.id)
-  // RFC 6750 3: every 401 has its challenge
+  // RFC 6750 3 requires a challenge with every 401
   if (status === 401 && !reply.hasHeader('www-authenticate')) {
     void reply.header('www-authenticate', 'Bearer error="invalid_token"')
   }
   void reply.code(status).type('application/json; charset=utf-8')
   const body = JSON.stringify(bodyOf(error, status))
-  if (!closing.has(status)) return reply.send(body)
+  if (!closingStatuses.has(status)) return reply.send(body)
   void reply.header('connection', 'close')
-  discardRest(request.raw, () => void reply.send(body))
+  drainBody(request.raw, () => void reply.send(body))
   return reply
 }
 
-/** For `frameworkErrors`: refusals before a route is known. */
+/** For `frameworkErrors`: errors before a route is matched. */
 export const sendFrameworkError = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
   void sendError(error, request, reply)
 }
@@ -90,27 +96,32 @@ const socketErrors: Readonly<Record<string, readonly [number, string]>> = {
 }
 
 interface HttpSocket extends Socket {
-  /** The response whose turn it is. */
+  /** Response that is currently being written. */
   readonly _httpMessage?: { readonly headersSent: boolean; readonly req: unknown } | null
   readonly parser?: { readonly incoming?: { readonly complete: boolean } | null } | null
 }
 
-/** Whether the request whose bytes are refused has its answer, or a part of it: a second one would be taken for the next
- * request's. */
+/**
+ * True if the malformed request already has a response, or part of one: a second response would be read as the answer
+ * to the next request.
+ */
 function isAnswered({ _httpMessage: response, parser }: HttpSocket): boolean {
   if (response) return response.headersSent
   return parser?.incoming?.complete === false
 }
 
-/** True where the request being read stands behind another: its body is not read before its turn, however late. */
-const waitsForItsTurn = ({ _httpMessage: response, parser }: HttpSocket) =>
+/**
+ * True if the request being read is pipelined behind another: its body is not read before its turn, so its time-out
+ * does not apply yet.
+ */
+const isQueued = ({ _httpMessage: response, parser }: HttpSocket) =>
   response != null && parser?.incoming?.complete === false && response.req !== parser.incoming
 
-/** For `clientErrorHandler`: what Node's parser refuses. Answers on the socket and closes it. */
+/** For `clientErrorHandler`: answers errors of Node's HTTP parser on the socket and closes it. */
 export function answerClientError(error: { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
-  // its time begins with its turn, see `in-turn`
-  if (error.code === TIMEOUT && waitsForItsTurn(socket)) return
+  // the time limit starts with its turn, see `in-turn`
+  if (error.code === TIMEOUT && isQueued(socket)) return
   const [status, message] = socketErrors[error.code ?? ''] ?? [400, 'the request is not valid HTTP']
   const body = JSON.stringify({ error: message })
   if (socket.writable && !isAnswered(socket)) {
@@ -122,7 +133,7 @@ export function answerClientError(error: { readonly code?: string }, socket: Soc
   socket.destroySoon()
 }
 
-/** Answers 408 where the rest of a request does not arrive in time. */
+/** Answers 408 if the rest of a request does not arrive within `ms`. */
 export function limitArrival(request: IncomingMessage, ms: number): void {
   if (request.complete) return
   const timer = setTimeout(() => {
@@ -138,14 +149,16 @@ interface KnownRoute {
 
 const split = (path: string) => (path === '/' ? [''] : path.split('/').slice(1))
 
-const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
+const matchesPattern = (pattern: readonly string[], path: readonly string[]): boolean =>
   pattern.at(-1) === '*'
-    ? path.length >= pattern.length && fits(pattern.slice(0, -1), path.slice(0, pattern.length - 1))
+    ? path.length >= pattern.length && matchesPattern(pattern.slice(0, -1), path.slice(0, pattern.length - 1))
     : pattern.length === path.length &&
       pattern.every((part, i) => (part.startsWith(':') ? path[i] !== '' : part === path[i]))
 
-/** The only maker of error bodies: error handler, unknown routes (404) and wrong methods (405). HTTP's own refusals are
- * `@fastify/sensible`'s, all others AppErrors. */
+/**
+ * Produces all error bodies: error handler, unknown routes (404) and unsupported methods (405). HTTP-level errors come
+ * from `@fastify/sensible`, all others are AppErrors.
+ */
 export default fp(
   async (app) => {
     await app.register(sensible)
@@ -159,9 +172,11 @@ export default fp(
 
     const refuseUnknown = (request: FastifyRequest, reply: FastifyReply) => {
       const path = split(request.url.split('?', 1)[0]!)
-      const methods = [...routes.values()].filter(({ segments }) => fits(segments, path)).flatMap((r) => [...r.methods])
+      const methods = [...routes.values()]
+        .filter(({ segments }) => matchesPattern(segments, path))
+        .flatMap((r) => [...r.methods])
       if (methods.length === 0) return sendError(app.httpErrors.notFound('no such route'), request, reply)
-      // a file that a route of this method did not find
+      // a static route of this method found no such file
       if (methods.includes(request.method)) return sendError(app.httpErrors.notFound('no such file'), request, reply)
       const allow = [...new Set(methods)].sort().join(', ')
       void reply.header('allow', allow)
@@ -174,7 +189,7 @@ export default fp(
     app.setNotFoundHandler(refuseUnknown)
 
     app.setErrorHandler<FastifyError | AppError>((error, request, reply) => {
-      if (!request.is404 || !unreadable.has(error.code ?? '')) return sendError(error, request, reply)
+      if (!request.is404 || !bodyErrors.has(error.code ?? '')) return sendError(error, request, reply)
       void reply.header('connection', 'close')
       return refuseUnknown(request, reply)
     })
@@ -185,7 +200,7 @@ export default fp(
     })
 
     app.addHook('onSend', async (_request, reply) => {
-      if (closing.has(reply.statusCode)) void reply.header('connection', 'close')
+      if (closingStatuses.has(reply.statusCode)) void reply.header('connection', 'close')
     })
   },
   { name: 'errors' }

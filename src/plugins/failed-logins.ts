@@ -2,18 +2,20 @@ import type { FastifyBaseLogger } from 'fastify'
 import { networkOf } from '../domain/client-address.ts'
 import { createRates } from '../domain/rates.ts'
 
-/** Log lines a minute about one address, and in all. */
+/** Log lines per minute, per address and in total. */
 const LINES = { perKey: 10, inAll: 200 }
-/** Wrong tokens a minute in all that are answered with 401. */
+/** Wrong tokens per minute, in total, that are answered with 401. */
 const IN_ALL = 10_000
 
-/** Counts requests with a wrong access token. Nothing here concerns requests whose token is good. */
+/** Counts requests with a wrong access token. Requests with a valid token are not affected. */
 export interface FailedLogins {
-  /** Notes one of an address. Seconds until it is worth another try where the address has had too many; else undefined. */
-  note(address: string): number | undefined
+  /**
+   * Records a failure. Returns the seconds until the next attempt if the address exceeded its limit, else undefined.
+   */
+  record(address: string): number | undefined
 }
 
-/** `perAddress`: wrong tokens a minute of one address, or of one IPv6 network of 64 bits. */
+/** `perAddress`: wrong tokens per minute from one address or IPv6 /64 network. */
 export function createFailedLogins(
   log: Pick<FastifyBaseLogger, 'warn'>,
   perAddress: number,
@@ -22,14 +24,14 @@ export function createFailedLogins(
   const clock = now ? { now } : {}
   const failures = createRates({ perKey: perAddress, inAll: IN_ALL, ...clock })
   const lines = createRates({ ...LINES, ...clock })
-  const begin = () => {
+  const startWindow = () => {
     failures.settle()
     const count = lines.settle().reduce((sum, surplus) => sum + surplus.count, 0)
     if (count > 0) log.warn({ count }, 'more requests without a valid access token were refused')
   }
   return {
-    note(address) {
-      if (failures.remaining() <= 0) begin()
+    record(address) {
+      if (failures.remaining() <= 0) startWindow()
       const network = networkOf(address)
       if (lines.admits(network)) log.warn({ address }, 'a request without a valid access token was refused')
       return failures.admits(network) ? undefined : Math.max(1, Math.ceil(failures.remaining() / 1_000))

@@ -10,12 +10,12 @@ import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts
 import type { Observer } from '../gateway/observation.ts'
 import { developmentCaller, type Caller } from '../gateway/gateway.ts'
 import type { Registry } from '../registry/registry.ts'
-import { openLate, standIn } from './late.ts'
-import { openFor, type RegistrySettings } from './registry.ts'
+import { openWithRetry, lazyProxy } from './late.ts'
+import { openAppRegistry, type RegistrySettings } from './registry.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Throws a 503 AppError while the database is not there yet, as does `registry`. */
+    /** Accessing a member throws a 503 AppError while the database is unavailable; the same holds for `registry`. */
     readonly gateway: RunningGateway
     readonly registry: Registry
   }
@@ -38,49 +38,62 @@ export type GatewayPluginOptions = RegistrySettings &
   > & {
     readonly version: string
     readonly observers: readonly Partial<Observer>[]
-    /** The database turned out to be unusable after the start. */
+    /** Called if the database proves unusable after the start. */
     readonly onFailure: (error: unknown) => void
   }
 
-/** What needs the database. */
-interface Opened {
+/** Services that need the database. */
+interface OpenServices {
   readonly registry: Registry
   readonly gateway: RunningGateway
 }
 
-/** Past it the process listens and says that it is not ready: a database that starts with it is there by then. */
-const PATIENCE_MS = 3_000
+/**
+ * Time to wait for the database before listening without it (not ready). A database that starts together with the
+ * gateway is usually up by then.
+ */
+const START_WAIT_MS = 3_000
 
-const HEAR_MS = 10_000
-const HEAR_POLL_MS = 20
+const SYNC_TIMEOUT_MS = 10_000
+const SYNC_POLL_MS = 20
 
-/** Whoever started the process; nobody asks it for a token. */
-const atStart: Caller = { ...developmentCaller, kind: 'admin', name: PRODUCT, key: PRODUCT }
+/** The operator who started the process; acts without a token. */
+const startupCaller: Caller = { ...developmentCaller, kind: 'admin', name: PRODUCT, key: PRODUCT }
 
-/** A failure costs the demo, not the start. Another installation's demo is replaced, any other server of its name is not. */
+/**
+ * Registers the demo server; a failure is logged and does not stop the start. Replaces the demo of another
+ * installation, but no other server with its name.
+ */
 async function registerDemo(gateway: RunningGateway, log: FastifyBaseLogger): Promise<void> {
   const config = demoRegistration()
-  const known = gateway.servers(atStart).find(({ name }) => name === config.name)
+  const known = gateway.servers(startupCaller).find(({ name }) => name === config.name)
   if (known && !isDemoRegistration(known)) {
     return log.warn(`--demo has no effect: another server is registered as "${config.name}"`)
   }
   if (known && JSON.stringify(known.args) === JSON.stringify(config.args)) return
   try {
-    await gateway.register(atStart, config, { force: true })
+    await gateway.register(startupCaller, config, { force: true })
   } catch (err) {
     log.error({ err }, 'the demo server could not be registered')
   }
 }
 
-/** What another replica has done arrives here within a moment; who is ready must not say that nobody has. */
-async function hearOfIt(gateway: RunningGateway): Promise<void> {
-  for (let waitedMs = 0; !gateway.initialized; waitedMs += HEAR_POLL_MS) {
-    if (waitedMs > HEAR_MS) throw unavailable('another replica has initialised the database, which is not known here')
-    await delay(HEAR_POLL_MS)
+/**
+ * Waits until the initialisation by another replica is visible here: a ready gateway must not report itself as
+ * uninitialised.
+ */
+async function waitUntilInitialized(gateway: RunningGateway): Promise<void> {
+  for (let waitedMs = 0; !gateway.initialized; waitedMs += SYNC_POLL_MS) {
+    if (waitedMs > SYNC_TIMEOUT_MS)
+      throw unavailable('another replica has initialised the database, which is not known here')
+    await delay(SYNC_POLL_MS)
   }
 }
 
-/** Of several replicas that start on an empty database one wins, and the others serve what it made. */
+/**
+ * Initialises an empty database with the configured token. If several replicas race, one wins and the others serve its
+ * state.
+ */
 async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBaseLogger): Promise<void> {
   if (gateway.initialized) return
   try {
@@ -88,15 +101,15 @@ async function bootstrap(gateway: RunningGateway, token: string, log: FastifyBas
     log.info('initialized with the configured access token of an administrator')
   } catch (error) {
     if (!(error instanceof AppError) || error.statusCode !== 409) throw error
-    await hearOfIt(gateway)
+    await waitUntilInitialized(gateway)
   }
 }
 
-/** Loads the catalog; contacts no upstream by itself. A failure leaves nothing open. */
-async function open(app: FastifyInstance, options: GatewayPluginOptions): Promise<Opened> {
+/** Opens the registry and the gateway and loads the catalog; contacts no upstream. A failure leaves nothing open. */
+async function open(app: FastifyInstance, options: GatewayPluginOptions): Promise<OpenServices> {
   const { version, mode, adminToken, callLog, demo } = options
   const { log } = app
-  const registry = await openFor(app, options)
+  const registry = await openAppRegistry(app, options)
   const listenAddresses = () => app.addresses().filter((place) => typeof place === 'object')
   const observers = [
     ...options.observers,
@@ -116,36 +129,36 @@ async function open(app: FastifyInstance, options: GatewayPluginOptions): Promis
 }
 
 /**
- * The registry and the gateway on it, before anything listens. PostgreSQL may come later: then the process listens, is
- * not ready, and serves as soon as the database is there.
+ * Opens the registry and the gateway before the process listens. If PostgreSQL is unavailable, the process listens,
+ * reports not ready, and serves as soon as the database is reachable.
  */
 export default fp<GatewayPluginOptions>(
   async (app, options) => {
     const { databaseUrl, onFailure } = options
-    let opened: Opened | undefined
-    const get = (): Opened => {
+    let opened: OpenServices | undefined
+    const get = (): OpenServices => {
       if (!opened) throw unavailable('the registry database is not reachable')
       return opened
     }
-    const gateway = standIn(() => get().gateway)
-    const registry = standIn(() => get().registry)
+    const gateway = lazyProxy(() => get().gateway)
+    const registry = lazyProxy(() => get().registry)
     app.decorate('gateway', { getter: () => gateway })
     app.decorate('registry', { getter: () => registry })
 
-    const late = openLate({
+    const opening = openWithRetry({
       async open() {
         opened = await open(app, options)
       },
-      patienceMs: databaseUrl === undefined ? 2 ** 31 - 1 : PATIENCE_MS,
-      onWait: ({ cause: err }) => app.log.warn({ err }, 'the registry database is not reachable; waiting for it'),
+      startWaitMs: databaseUrl === undefined ? 2 ** 31 - 1 : START_WAIT_MS,
+      onRetry: ({ cause: err }) => app.log.warn({ err }, 'the registry database is not reachable; waiting for it'),
       onFailure
     })
     app.addHook('onClose', async () => {
-      await late.close()
+      await opening.close()
       await opened?.gateway.close()
       await opened?.registry.close()
     })
-    await late.started
+    await opening.started
   },
   { name: 'gateway', dependencies: ['errors'] }
 )

@@ -5,55 +5,58 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { isLoopback } from '../domain/loopback.ts'
 import { AppError, forbidden, invalid, unavailable } from '../errors.ts'
-import type { Load } from './load.ts'
-import { relieves } from './relief.ts'
+import type { OverloadMonitor } from './load.ts'
+import { isReliefRoute } from './relief.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered also while the gateway stops or has too much to do. */
-    vital?: boolean
+    /** Served even while the gateway stops or is overloaded. */
+    alwaysServed?: boolean
     /**
-     * Takes messages, of which some only finish what is under way: they are read before it is decided whether there is
-     * room for them (`refuseNewWork`).
+     * Receives MCP messages, some of which only finish work in progress: under overload they are admitted or refused
+     * after the body is read (`refuseNewWork`).
      */
-    readsFirst?: boolean
-    /** For our own pages alone, although it only reads. */
-    ownPages?: boolean
+    admittedAfterBody?: boolean
+    /** Restricted to pages of the gateway itself, although it only reads. */
+    sameOriginOnly?: boolean
   }
   interface FastifyRequest {
-    /** What it is refused with where it turns out to be new work, or no administrator's; null: there is room. */
-    noRoom: AppError | null
+    /**
+     * The 503 to send if the request turns out to start new work or not to come from an administrator; null when not
+     * overloaded.
+     */
+    overloadError: AppError | null
   }
 }
 
 export type GuardOptions = Pick<Config, 'mode' | 'host' | 'publicUrl' | 'allowedHosts' | 'allowedOrigins'>
 
 export interface GuardPluginOptions extends GuardOptions {
-  readonly load: Pick<Load, 'isHigh'>
+  readonly load: Pick<OverloadMonitor, 'isOverloaded'>
 }
 
-const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After'
-const accepted =
+const exposedHeaders = 'Mcp-Session-Id, WWW-Authenticate, Retry-After'
+const allowedRequestHeaders =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID'
 const readOnly = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Without its port; an IPv6 address keeps its brackets. */
+/** Strips the port; an IPv6 address keeps its brackets. */
 const hostName = (host: string) => host.toLowerCase().replace(/:\d*$/, '')
 const isAddress = (name: string) => isIP(name) === 4 || (name.startsWith('[') && isIP(name.slice(1, -1)) === 6)
 
-/** Whether a `Host` may be asked for: keeps out names that an attacker points at this machine (DNS rebinding). */
+/** Returns a check of `Host` values that rejects names an attacker points at this machine (DNS rebinding). */
 export function createHostCheck({ host, publicUrl, allowedHosts }: GuardOptions): (given: string) => boolean {
   if (allowedHosts === null) return () => true
   const names = new Set([...allowedHosts, ...(publicUrl ? [hostName(new URL(publicUrl).host)] : [])])
-  const wide = !isLoopback(host)
+  const isReachableRemotely = !isLoopback(host)
   return (given) => {
     const name = hostName(given)
-    // rebinding needs a name, so an address passes where it can be ours
-    return isLoopback(name) || names.has(name) || (wide && isAddress(name))
+    // rebinding needs a name, so an IP address passes if the gateway listens beyond loopback
+    return isLoopback(name) || names.has(name) || (isReachableRemotely && isAddress(name))
   }
 }
 
-/** The `Host` header as RFC 9110 4.2 has it, without the characters that only a registered name in theory may have. */
+/** `Host` syntax of RFC 9110 4.2 without the rare characters of registered names. */
 const hostPattern = /^[\w.~%:[\]-]+$/
 
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
@@ -65,7 +68,7 @@ function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   return hosts > 1
 }
 
-/** Whether a request target in absolute form (RFC 9112 3.2.2) names the host of the `Host` header. */
+/** True if an absolute-form request target (RFC 9112 3.2.2) names the host of the `Host` header. */
 function namesHost(target: string, host: string): boolean {
   if (!URL.canParse(target)) return false
   const { protocol, host: named, username, password } = new URL(target)
@@ -73,7 +76,7 @@ function namesHost(target: string, host: string): boolean {
   return username === '' && password === '' && URL.canParse(given) && new URL(given).host === named
 }
 
-/** Refuses requests whose host two readers could see differently (RFC 9112 3.2). Throws a 400 AppError. */
+/** Refuses requests whose host two parsers could read differently (RFC 9112 3.2). Throws a 400 AppError. */
 function checkHost(raw: IncomingMessage): void {
   const { host = '' } = raw.headers
   const target = raw.url!
@@ -86,47 +89,51 @@ function checkHost(raw: IncomingMessage): void {
 }
 
 /**
- * `reads`: pages of this origin may read answers (CORS); `changes`: they may change something; `may`: they may send
- * requests that only read.
+ * `canReadAnswers`: pages of the origin may read answers (CORS); `canWrite`: they may send state-changing requests;
+ * `canSend`: they may send read-only requests.
  */
 export function createOriginCheck({ mode, publicUrl, allowedOrigins }: GuardOptions) {
-  // requests that only read are harmless: without CORS headers the page cannot see the answer
+  // read-only requests are harmless: without CORS headers the page cannot see the answer
   const trustsLoopback = mode === 'development'
   const configured = new Set([...allowedOrigins, ...(publicUrl ? [new URL(publicUrl).origin] : [])])
-  const reads = (origin: string) => configured.has(origin)
+  const canReadAnswers = (origin: string) => configured.has(origin)
   const parse = (origin: string): URL | undefined => {
     const url = /^https?:\/\//.test(origin) && URL.canParse(origin) ? new URL(origin) : undefined
     return url?.origin === origin ? url : undefined
   }
-  // the Host has passed its own check by now, so a page of the very same host is ours
-  const changes = (origin: string, host: string) => reads(origin) || parse(origin)?.host === host.toLowerCase()
-  const may = (origin: string, host: string) => {
-    if (changes(origin, host)) return true
+  // the Host was checked before, so a page of the same host is the gateway's own
+  const canWrite = (origin: string, host: string) =>
+    canReadAnswers(origin) || parse(origin)?.host === host.toLowerCase()
+  const canSend = (origin: string, host: string) => {
+    if (canWrite(origin, host)) return true
     const url = parse(origin)
     return trustsLoopback && url !== undefined && isLoopback(url.hostname)
   }
-  return { may, changes, reads }
+  return { canSend, canWrite, canReadAnswers }
 }
 
-/** `Mcp-Param-*` names are the client's: a preflight gets those that it asks for. */
-function acceptedHeaders(asked: string | undefined): string {
+/**
+ * Value of `Access-Control-Allow-Headers`; the client chooses `Mcp-Param-*` names, so those in the preflight are
+ * allowed.
+ */
+function allowHeaders(asked: string | undefined): string {
   const params = (asked ?? '').split(',').map((name) => name.trim())
-  return [accepted, ...params.filter((name) => /^mcp-param-[\w-]{1,64}$/i.test(name))].join(', ')
+  return [allowedRequestHeaders, ...params.filter((name) => /^mcp-param-[\w-]{1,64}$/i.test(name))].join(', ')
 }
 
-/** MCP routes take the response over and write the same headers themselves. */
+/** Sets security headers; MCP routes hijack the reply and set the same headers themselves. */
 function setSecurityHeaders({ url, routeOptions }: FastifyRequest, reply: FastifyReply): void {
-  // the URL may be written with scheme and host
+  // the URL may be in absolute form
   const path = routeOptions.url ?? url
   reply.header('x-content-type-options', 'nosniff')
   reply.header('referrer-policy', 'no-referrer')
   if (path.startsWith('/api/') || routeOptions.config.access === 'client') reply.header('cache-control', 'no-store')
 }
 
-/** Set on the raw response, so that they also go out where a route takes the response over. */
+/** Sets CORS headers on the raw response, so that hijacked replies have them too. */
 function setCorsHeaders({ raw }: FastifyReply, origin: string): void {
   raw.setHeader('access-control-allow-origin', origin)
-  raw.setHeader('access-control-expose-headers', exposed)
+  raw.setHeader('access-control-expose-headers', exposedHeaders)
   raw.setHeader('vary', 'Origin')
 }
 
@@ -134,7 +141,7 @@ function answerPreflight(request: FastifyRequest, reply: FastifyReply): FastifyR
   return reply
     .code(204)
     .header('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE')
-    .header('access-control-allow-headers', acceptedHeaders(request.headers['access-control-request-headers']))
+    .header('access-control-allow-headers', allowHeaders(request.headers['access-control-request-headers']))
     .header('access-control-max-age', '600')
     .send()
 }
@@ -144,10 +151,7 @@ const refusedOptions = ({ headers }: FastifyRequest) =>
     ? new AppError(405, 'OPTIONS is answered to allowed origins only')
     : forbidden('this Origin may not read answers; see TOWPATH_ALLOWED_ORIGINS')
 
-/**
- * The first thing every request meets: Host, Origin and Sec-Fetch-Site, on known and unknown routes alike; and whether
- * there is room for more work.
- */
+/** Checks every request first, on known and unknown routes alike: Host, Origin, Sec-Fetch-Site and overload. */
 export default fp<GuardPluginOptions>(
   async (app, { load, ...options }) => {
     const isKnownHost = createHostCheck(options)
@@ -160,18 +164,19 @@ export default fp<GuardPluginOptions>(
     const check = (request: FastifyRequest, reply: FastifyReply): void => {
       const { host = '', origin, 'sec-fetch-site': site = 'none', 'transfer-encoding': coding } = request.headers
       checkHost(request.raw)
-      // Node takes lists that end in it, and an empty one for none: others may not (security-model.md#http-hardening)
+      // Node accepts lists that end in `chunked` and an empty value; other servers may not
+      // (security-model.md#http-hardening)
       if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
         throw invalid('the only Transfer-Encoding that is accepted is chunked')
       }
       if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
-      const { access, ownPages = false } = request.routeOptions.config
-      const guarded = !readOnly.has(request.method) || access === 'client' || ownPages
-      if (origin !== undefined && !(guarded ? origins.changes(origin, host) : origins.may(origin, host))) {
+      const { access, sameOriginOnly = false } = request.routeOptions.config
+      const guarded = !readOnly.has(request.method) || access === 'client' || sameOriginOnly
+      if (origin !== undefined && !(guarded ? origins.canWrite(origin, host) : origins.canSend(origin, host))) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
       }
-      // a page of our own host with another scheme is not ours: the browser says so
-      const isListed = origin !== undefined && origins.reads(origin)
+      // a page of the same host with another scheme is cross-site, which `Sec-Fetch-Site` reveals
+      const isListed = origin !== undefined && origins.canReadAnswers(origin)
       if (isListed) setCorsHeaders(reply, origin)
       if (guarded && !isListed && site !== 'same-origin' && site !== 'none') {
         throw forbidden('requests from other sites are not allowed')
@@ -180,26 +185,26 @@ export default fp<GuardPluginOptions>(
     const refusal = () =>
       unavailable(stopping ? 'the gateway is stopping' : 'the gateway has too much to do; try again later')
     const isPreflight = ({ method, headers: { origin } }: FastifyRequest) =>
-      method === 'OPTIONS' && origin !== undefined && origins.reads(origin)
+      method === 'OPTIONS' && origin !== undefined && origins.canReadAnswers(origin)
 
-    /** Whoever has no session has nothing under way that could be finished. */
-    const mayFinish = ({ headers, query, routeOptions }: FastifyRequest) =>
-      routeOptions.config.readsFirst === true &&
+    /** True if the request names a session, which may have work in progress to finish. */
+    const mayContinueSession = ({ headers, query, routeOptions }: FastifyRequest) =>
+      routeOptions.config.admittedAfterBody === true &&
       (headers['mcp-session-id'] ?? (query as { sessionId?: unknown }).sessionId) !== undefined
 
-    /** Of an administrator; `auth` refuses all others. */
-    const mayRelieve = ({ method, is404, routeOptions: { url } }: FastifyRequest) =>
-      !is404 && url !== undefined && relieves(method, url)
+    /** True for routes that relieve an overload; `auth` refuses all but administrators. */
+    const isReliefRequest = ({ method, is404, routeOptions: { url } }: FastifyRequest) =>
+      !is404 && url !== undefined && isReliefRoute(method, url)
 
-    app.decorateRequest('noRoom', null)
-    // every call comes through here, so without a promise
+    app.decorateRequest('overloadError', null)
+    // runs on every call, hence no promise
     app.addHook('onRequest', (request, reply, done) => {
       setSecurityHeaders(request, reply)
       check(request, reply)
       if (isPreflight(request)) return void answerPreflight(request, reply)
-      if ((stopping || load.isHigh) && !request.routeOptions.config.vital) {
-        if (!mayFinish(request) && (stopping || !mayRelieve(request))) throw refusal()
-        request.noRoom = refusal()
+      if ((stopping || load.isOverloaded) && !request.routeOptions.config.alwaysServed) {
+        if (!mayContinueSession(request) && (stopping || !isReliefRequest(request))) throw refusal()
+        request.overloadError = refusal()
       }
       if (request.method === 'OPTIONS') throw refusedOptions(request)
       done()

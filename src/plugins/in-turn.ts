@@ -4,18 +4,18 @@ import fp from 'fastify-plugin'
 import type { Config } from '../config.ts'
 import { limitArrival } from './errors.ts'
 
-/** Requests that wait for their turn on one connection. */
+/** Pipelined requests of one connection. */
 interface Queue {
   readonly responses: Set<ServerResponse>
-  /** The answer to the last request that waits, or waited; null before the first. */
+  /** Response to the last queued request; null before the first. */
   last: ServerResponse | null
 }
 
 /**
- * Takes requests of one connection one after the other. A client may send requests before it has read the answers to
- * those before (pipelining, RFC 9112 9.3.2); begun at once, each of them would hold an answer that nobody reads. Past
- * `pipelinedRequests` that wait, further ones are not taken, and the connection ends behind the last that was. A body that
- * is not read while its request waits has its whole time from its turn on.
+ * Handles the requests of one connection one after another. A client may pipeline requests (RFC 9112 9.3.2); if they
+ * started at once, each would hold an unread response. Beyond `pipelinedRequests` queued requests, further ones are
+ * ignored and the connection closes after the last accepted one. The body time limit of a queued request starts with
+ * its turn.
  */
 export default fp<Pick<Config['limits'], 'pipelinedRequests'> & Pick<Config['timeouts'], 'requestBodyMs'>>(
   async (app, { pipelinedRequests, requestBodyMs }) => {
@@ -27,7 +27,7 @@ export default fp<Pick<Config['limits'], 'pipelinedRequests'> & Pick<Config['tim
       const queue: Queue = { responses: new Set(), last: null }
       queues.set(socket, queue)
       socket.once('close', () => {
-        // Node tells the end of a connection only to the response whose turn it is
+        // on close Node notifies only the response that is being written
         for (const waiting of queue.responses) {
           waiting.destroy()
           waiting.emit('close')
@@ -38,7 +38,7 @@ export default fp<Pick<Config['limits'], 'pipelinedRequests'> & Pick<Config['tim
     }
 
     app.addHook('onRequest', ({ raw }, { raw: response }, done) => {
-      // set from the start where nothing is before it: the way of every call
+      // set from the start without pipelining, the usual case
       if (response.socket) return done()
       const queue = queueOf(raw.socket)
       const { responses } = queue

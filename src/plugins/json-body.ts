@@ -7,20 +7,22 @@ import { checkJson, JsonError, type JsonLimits } from '../gateway/json.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** JSON text of the body; null where there is none. */
+    /** JSON text of the body; null without a body. */
     bodyText: string | null
   }
 }
 
-/** Bodies are read as they come: one that is compressed would be taken for broken JSON. */
+/**
+ * Returns the 415 for a compressed body, which would look like malformed JSON; null if there is no Content-Encoding.
+ */
 export function refuseEncoding({ headers }: FastifyRequest): AppError | null {
   const encoding = headers['content-encoding']
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return null
   return new AppError(415, 'bodies with a Content-Encoding are not accepted')
 }
 
-/** The JSON text that a request's body was parsed from: what must pass byte for byte is cut out of it. */
-export function textOf({ bodyText }: FastifyRequest): string {
+/** Returns the JSON text of the body, from which members are forwarded byte for byte. */
+export function bodyTextOf({ bodyText }: FastifyRequest): string {
   if (bodyText === null) throw new Error('a request without a body')
   return bodyText
 }
@@ -38,8 +40,9 @@ function readText(bytes: Buffer, limits: JsonLimits): string {
 }
 
 /**
- * Bodies are JSON or nothing. Depth and number of elements are counted before anything is built; `__proto__` and
- * `constructor.prototype` are refused; an empty body with a JSON type is no body, as `POST …/enable` is often sent.
+ * Parses JSON bodies; no other type is accepted. Depth and number of elements are checked before parsing; `__proto__`
+ * and `constructor.prototype` are refused; an empty body with a JSON type counts as no body, as clients often send
+ * `POST …/enable`.
  */
 export default fp<{ limits: Config['limits'] }>(
   async (app, { limits: { jsonDepth: depth, jsonElements: elements } }) => {

@@ -1,62 +1,62 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 
-export interface LateOptions {
-  /** May be called again after a failure with 503: then it has left nothing open. */
+export interface RetryOptions {
+  /** Called again after a 503 AppError, after which it must have left nothing open. */
   readonly open: () => Promise<void>
-  /** How long a start waits for it; where it takes longer, it goes on beside what is served. */
-  readonly patienceMs: number
-  /** Told after the first failure of many. */
-  readonly onWait: (error: AppError) => void
-  /** It failed for good after the start had gone on. */
+  /** Milliseconds that the start waits; afterwards the attempts go on in the background. */
+  readonly startWaitMs: number
+  /** Called after the first failure only. */
+  readonly onRetry: (error: AppError) => void
+  /** Called if an attempt fails permanently after the start has continued. */
   readonly onFailure: (error: unknown) => void
 }
 
-export interface Late {
-  /** Resolves when the start may go on; rejects for what waiting does not cure. */
+export interface PendingOpen {
+  /** Resolves when the start may continue; rejects on a permanent failure. */
   readonly started: Promise<void>
-  /** Ends the attempts. */
+  /** Stops the attempts. */
   close(): Promise<void>
 }
 
 const FIRST_WAIT_MS = 100
 const LONGEST_WAIT_MS = 2_000
 
-const passes = (error: unknown): error is AppError => error instanceof AppError && error.statusCode === 503
+const isTemporary = (error: unknown): error is AppError => error instanceof AppError && error.statusCode === 503
 
-/** Opens what may not be there yet, again and again until it is. */
-export function openLate({ open, patienceMs, onWait, onFailure }: LateOptions): Late {
+/** Retries `open` with backoff until it succeeds or fails with anything but a 503. */
+export function openWithRetry({ open, startWaitMs, onRetry, onFailure }: RetryOptions): PendingOpen {
   const stop = new AbortController()
   const { signal } = stop
-  let isLate = false
-  let goOn = () => {}
+  let hasContinued = false
+  let continueStart = () => {}
 
   const attempts = async () => {
     for (let failures = 0; !signal.aborted; failures++) {
       try {
         return await open()
       } catch (error) {
-        if (!passes(error)) throw error
-        if (failures === 0) onWait(error)
+        if (!isTemporary(error)) throw error
+        if (failures === 0) onRetry(error)
       }
-      goOn()
+      continueStart()
       const wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2)
       await delay(wait, undefined, { signal }).catch(() => {})
     }
   }
-  const mayGoOn = new Promise<void>((resolve) => {
-    goOn = () => {
-      isLate = true
+  const startContinues = new Promise<void>((resolve) => {
+    continueStart = () => {
+      hasContinued = true
       resolve()
     }
   })
-  const patience = setTimeout(() => goOn(), patienceMs)
+  const patience = setTimeout(() => continueStart(), startWaitMs)
   const running = attempts().finally(() => clearTimeout(patience))
   running.catch((error: unknown) => {
-    if (isLate && !signal.aborted) onFailure(error)
+    if (hasContinued && !signal.aborted) onFailure(error)
   })
   return {
-    started: Promise.race([running, mayGoOn]),
+    started: Promise.race([running, startContinues]),
     async close() {
       stop.abort()
       await running.catch(() => {})
@@ -64,16 +64,16 @@ export function openLate({ open, patienceMs, onWait, onFailure }: LateOptions): 
   }
 }
 
-/** What is made later, if it is there by now. */
-export function ifThere<T>(get: () => T): T | undefined {
+/** Returns the value of `get`; undefined while it throws a 503. */
+export function ifAvailable<T>(get: () => T): T | undefined {
   try {
     return get()
   } catch (error) {
-    if (passes(error)) return undefined
+    if (isTemporary(error)) return undefined
     throw error
   }
 }
 
-/** Stands for what is made later; whoever uses it before is told to come back. */
-export const standIn = <T extends object>(get: () => T): T =>
+/** Returns a proxy that reads each member from `get()`, which throws a 503 until the object exists. */
+export const lazyProxy = <T extends object>(get: () => T): T =>
   new Proxy({} as T, { get: (_target, name): unknown => Reflect.get(get(), name) })

@@ -3,60 +3,60 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'n
 import { runInNewContext } from 'node:vm'
 import type { Config } from '../config.ts'
 
-/** Whether this process has so much to do, or so little memory left, that it must take no more work. */
-export interface Load {
-  /** Read at each request, so kept and not computed. */
-  readonly isHigh: boolean
-  /** Once there is something to serve: starting is much to do, and no load. */
+/** Tells whether this process must refuse new work, because the event loop lags or memory is short. */
+export interface OverloadMonitor {
+  /** Cached, because each request reads it. */
+  readonly isOverloaded: boolean
+  /** Starts sampling. Call once ready: the start itself lags the event loop. */
   start(): void
   close(): void
 }
 
-export interface LoadOptions extends Pick<
+export interface OverloadOptions extends Pick<
   Config['limits'],
   'heapPercent' | 'memoryPercent' | 'memoryLimitBytes' | 'eventLoopLagMs'
 > {
-  /** Told when it becomes high, with the reason, and undefined when it is over. */
+  /** Called with the reason when overload begins or changes, and with undefined when it ends. */
   readonly onChange: (reason: string | undefined) => void
-  /** Called at each look at which memory is short: frees what can be done without. */
+  /** Called at each sample at which memory is short, to free dispensable memory. */
   readonly onShortage?: () => void
-  /** Per cent of the heap's limit in use. */
+  /** Per cent of the heap limit in use. */
   readonly heap?: () => number
-  /** Bytes of memory that the process takes, buffers and code included; undefined where the system does not say. */
+  /** Resident bytes, including buffers and code; undefined if the system does not report them. */
   readonly resident?: () => number | undefined
-  /** Bytes of that which objects and buffers use. */
+  /** Resident bytes used by objects and buffers. */
   readonly live?: () => number
-  /** Collects garbage. */
+  /** Runs a garbage collection. */
   readonly collect?: () => void
   readonly now?: () => number
 }
 
 const SAMPLE_MS = 500
-/** One long turn of the event loop, or a machine that slept, is no load. */
+/** A single long event-loop turn, or a suspended machine, is not an overload. */
 const SUSTAINED_MS = 5_000
-/** A full collection takes 30 ms in a small heap and seconds in a large one: it gets a twentieth of the time. */
+/**
+ * A full collection takes 30 ms with a small heap and seconds with a large one; collections get at most a twentieth of
+ * the time.
+ */
 const MIN_COLLECT_EVERY_MS = 1_000
 const COLLECT_SHARE = 1 / 20
-/** V8 adds its three semi-spaces to the limit, which the old generation cannot use (measured on Node.js 20). */
+/** V8's heap limit includes three semi-spaces, which the old generation cannot use (measured on Node.js 20). */
 const YOUNG_BYTES = 48 * 1024 * 1024
 
-/** Per cent of the old generation that are in use. What dies young is collected all the time and does not count. */
+/** Returns the per cent of the old generation in use. Young objects are collected all the time and do not count. */
 function heapInUse(): number {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
   const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_used_size ?? 0
   return (100 * (used - young)) / Math.max(limit - YOUNG_BYTES, 1)
 }
 
-/** Memory that this process may take: the limit of its control group (version 1 or 2), else that of the machine. */
+/** Returns the memory limit of the control group (version 1 or 2), else the memory of the machine. */
 function availableBytes(): number {
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
 }
 
-/**
- * Bytes of memory that this process takes; undefined where the system does not say: Linux without `/proc`, as in a chroot
- * or a sandbox.
- */
+/** Returns the resident bytes; undefined if unknown: Linux without `/proc`, as in a chroot or sandbox. */
 export function residentBytes(): number | undefined {
   try {
     return process.memoryUsage.rss()
@@ -65,23 +65,23 @@ export function residentBytes(): number | undefined {
   }
 }
 
-/** Bytes of objects, buffers and WebAssembly memories, garbage included. */
+/** Returns the bytes of objects, buffers and WebAssembly memories, garbage included. */
 function liveBytes(): number {
   const { used_heap_size: used, external_memory: external } = getHeapStatistics()
   return used + external
 }
 
 /**
- * Live bytes up to which work is taken although more than `max` bytes are resident. Allocators keep freed pages, glibc most
- * of those of small buffers, and use them again: resident memory alone would stay high, and work refused, for ever. The
- * more is resident, the less may be live, since pages of one kind (buffers, objects) do not serve the other. `least`: live
- * bytes of a process with nothing to do.
+ * Returns the live bytes up to which work is accepted although more than `max` bytes are resident. Allocators keep
+ * freed pages for reuse (glibc most of those of small buffers), so by resident memory alone the overload would never
+ * end. The more is resident, the less may be live, since pages of one kind (buffers, objects) do not serve the other.
+ * `least`: live bytes of the idle process.
  */
-function allowedLive(resident: number, max: number, least: number): number {
+function maxLiveBytes(resident: number, max: number, least: number): number {
   return Math.max(0.7 * max - 2 * (resident - max), 0.4 * max, least + 0.1 * max)
 }
 
-/** V8 collects when it allocates; while work is refused it would keep garbage, and the memory would stay short. */
+/** Collects garbage: V8 collects only when it allocates, so while work is refused memory would stay short. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void
@@ -90,8 +90,8 @@ function collectGarbage(): void {
   gc({ type: 'minor' })
 }
 
-/** Says how late the event loop is where it is so for long. */
-function watchLag({ eventLoopLagMs, now = () => performance.now() }: LoadOptions) {
+/** Reports a lag of the event loop that lasts `SUSTAINED_MS`. */
+function watchLag({ eventLoopLagMs, now = () => performance.now() }: OverloadOptions) {
   let last = 0
   let lateSince: number | undefined
   return {
@@ -101,7 +101,7 @@ function watchLag({ eventLoopLagMs, now = () => performance.now() }: LoadOptions
     reason(): string | undefined {
       const at = now()
       const isLate = at - last - SAMPLE_MS > eventLoopLagMs
-      // twice at least: a single late look may be a machine that slept
+      // at least two samples: a single late one may be a machine that slept
       const isSustained = isLate && lateSince !== undefined && at - lateSince >= SUSTAINED_MS
       if (!isLate) lateSince = undefined
       else lateSince ??= last
@@ -111,34 +111,34 @@ function watchLag({ eventLoopLagMs, now = () => performance.now() }: LoadOptions
   }
 }
 
-/** Says whether more is resident and live than there should be. Once it is, 5 % less is demanded. */
-function watchResident(options: LoadOptions) {
+/** Reports whether resident and live memory exceed the limit; once exceeded, the limit is 5 % lower (hysteresis). */
+function watchResident(options: OverloadOptions) {
   const { memoryPercent, memoryLimitBytes = availableBytes() } = options
   const { resident = residentBytes, live = liveBytes } = options
   const max = (memoryLimitBytes * memoryPercent) / 100
-  let least = Infinity
+  let baseline = Infinity
   return (wasShort: boolean): boolean => {
     const share = wasShort ? 0.95 : 1
     const used = live()
     const bytes = resident() ?? used
-    least = Math.min(least, used)
-    return bytes > share * max && used > share * allowedLive(bytes, max, least)
+    baseline = Math.min(baseline, used)
+    return bytes > share * max && used > share * maxLiveBytes(bytes, max, baseline)
   }
 }
 
-/** Says which memory is short, after garbage was collected. */
-function watchMemory(options: LoadOptions) {
+/** Reports which memory is short, after collecting garbage. */
+function watchMemory(options: OverloadOptions) {
   const { heapPercent, onShortage, heap = heapInUse } = options
   const { collect = collectGarbage, now = () => performance.now() } = options
   const isShort = watchResident(options)
   let last: string | undefined
   let nextCollection = -Infinity
-  const look = () => {
+  const checkMemory = () => {
     if (heap() > heapPercent) return 'the heap is nearly full'
     return isShort(last !== undefined) ? 'the memory is nearly full' : undefined
   }
-  const lookTwice = () => {
-    const reason = look()
+  const checkAfterCollection = () => {
+    const reason = checkMemory()
     if (reason === undefined) return undefined
     onShortage?.()
     const start = now()
@@ -146,15 +146,15 @@ function watchMemory(options: LoadOptions) {
     collect()
     const end = now()
     nextCollection = end + Math.max(MIN_COLLECT_EVERY_MS, (end - start) / COLLECT_SHARE)
-    return look()
+    return checkMemory()
   }
   return {
-    reason: () => (last = lookTwice())
+    reason: () => (last = checkAfterCollection())
   }
 }
 
-/** Looks twice a second (100 µs); how late it comes is the lag of the event loop. */
-export function watchLoad(options: LoadOptions): Load {
+/** Samples memory and event-loop lag twice a second (100 µs each); the delay of the sample itself is the lag. */
+export function watchOverload(options: OverloadOptions): OverloadMonitor {
   const { onChange } = options
   const lag = watchLag(options)
   const memory = watchMemory(options)
@@ -169,7 +169,7 @@ export function watchLoad(options: LoadOptions): Load {
     onChange(reason)
   }
   return {
-    get isHigh() {
+    get isOverloaded() {
       return reason !== undefined
     },
     start() {

@@ -14,8 +14,8 @@ export interface OpenapiOptions extends Pick<Config, 'docs' | 'mode' | 'publicUr
 const isShown = ({ method }: DescribedRoute) => method !== 'HEAD'
 
 /**
- * The OpenAPI document at `/openapi.json`, made from the routes' schemas, and its reader at `/docs`. Made at the first
- * request and then kept: the code that makes them takes a sixth of the time that a start may take.
+ * Serves the OpenAPI document at `/openapi.json`, generated from the routes' schemas, and its reader at `/docs`. Both
+ * are generated on the first request: loading their code takes a sixth of the start.
  */
 export default fp<OpenapiOptions>(
   async (app, { version, schemas, docs, mode, publicUrl }) => {

@@ -17,12 +17,15 @@ export type RegistrySettings = Pick<
   | 'timeouts'
 > & { readonly tell?: ((line: string) => void) | undefined }
 
-/** An expected failure without its stack, which would say nothing more. */
+/** Log fields of an error: an expected failure without its stack. */
 const detailsOf = (error: unknown) =>
   error instanceof AppError ? { reason: error.message, ...causeOf(error) } : { err: error }
 
-/** The registry with its reports in the app's log. Rejects as `openRegistry`. */
-export const openFor = ({ log }: Pick<FastifyInstance, 'log'>, settings: RegistrySettings): Promise<Registry> => {
+/** Opens the registry and logs its reports in the app's log. Rejects like `openRegistry`. */
+export const openAppRegistry = (
+  { log }: Pick<FastifyInstance, 'log'>,
+  settings: RegistrySettings
+): Promise<Registry> => {
   const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, timeouts, tell } = settings
   return openRegistry({
     mode,

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 
-/** Unique among starts and replicas: with what a caller was told, the lines and rows of its request are found. */
+/**
+ * Returns a generator of request ids, unique across starts and replicas, which connect a caller's error with log lines
+ * and rows.
+ */
 export function createRequestIds(): () => string {
   const start = randomBytes(6).toString('base64url')
   let count = 0

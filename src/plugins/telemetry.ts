@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Observer } from '../gateway/observation.ts'
 import { createMetrics, type Metrics } from './otel/metrics.ts'
-import type { Load } from './load.ts'
+import type { OverloadMonitor } from './load.ts'
 import { shareText } from './otel/shared-text.ts'
 import { createTraces } from './otel/traces.ts'
 
@@ -14,19 +14,19 @@ declare module 'fastify' {
 }
 
 export interface AppMetrics {
-  /** What the gateway tells goes here: nothing while both metrics and traces are off. */
+  /** Observers of gateway events; empty while metrics and traces are off. */
   readonly observers: readonly Partial<Observer>[]
-  /** What `GET /metrics` answers; undefined while metrics are off. */
+  /** Body of `GET /metrics`; undefined while metrics are off. */
   readonly text: (() => Promise<Buffer>) | undefined
-  /** Somebody had no valid access token. */
+  /** Counts a request without a valid access token. */
   failedAuthentication(): void
 }
 
-/** What a collector that does not answer may hold up the end of the process. */
+/** Longest time that exporting the last traces may delay the exit. */
 const FLUSH_MS = 3_000
 
-/** Undefined while what is read is not there: the database may come late. */
-function whenThere<T>(read: () => T): T | undefined {
+/** Returns the value of `read`; undefined while the database is unavailable. */
+function valueIfAvailable<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch {
@@ -36,9 +36,9 @@ function whenThere<T>(read: () => T): T | undefined {
 
 function startMetrics(app: FastifyInstance): Metrics {
   const metrics = createMetrics({
-    gateway: () => whenThere(() => app.gateway.stats()),
-    logs: () => whenThere(() => app.registry.logs),
-    database: () => whenThere(() => app.registry.pool())
+    gateway: () => valueIfAvailable(() => app.gateway.stats()),
+    logs: () => valueIfAvailable(() => app.registry.logs),
+    database: () => valueIfAvailable(() => app.registry.pool())
   })
   app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
     metrics.request(method, routeOptions.url, reply.statusCode, reply.elapsedTime)
@@ -54,8 +54,8 @@ async function startTraces(app: FastifyInstance, version: string): Promise<Parti
   return { tracer }
 }
 
-/** Metrics and traces of this process. Of what is off nothing is loaded and nothing is measured. */
-export default fp<Pick<Config, 'otel' | 'traces'> & { version: string; load: Pick<Load, 'isHigh'> }>(
+/** Sets up metrics and traces. If one is off, its code is not loaded and nothing is measured. */
+export default fp<Pick<Config, 'otel' | 'traces'> & { version: string; load: Pick<OverloadMonitor, 'isOverloaded'> }>(
   async (app, { otel, traces, version, load }) => {
     const metrics = otel ? startMetrics(app) : undefined
     const tracing = traces ? await startTraces(app, version) : undefined

@@ -8,7 +8,7 @@ function row({ variable, flag, file, fallback, otherwise, about }: Setting): str
   return `| ${names.join(', ')} | ${standard} | ${about} |`
 }
 
-/** The text of docs/reference/configuration.md. */
+/** Returns the text of docs/reference/configuration.md. */
 export const configurationReference = (): string =>
   `# Configuration
 

@@ -4,7 +4,7 @@ import { meanings } from '../schemas/shared.ts'
 
 const statusRow = ([status, meaning]: [string, string]) => `| ${status} | ${meaning} |`
 
-/** What each reason means, in the order of the page. */
+/** Meaning of each reason, in page order. */
 const reasons: Readonly<Record<keyof typeof httpStatuses, string>> = {
   unreachable: 'It cannot be connected to; or it is given a rest after five time-outs: then 503 with `Retry-After`',
   timeout: 'It did not answer in time',
@@ -33,7 +33,7 @@ const rpc: Readonly<Record<keyof typeof codes, string>> = {
   unsupportedVersion: 'The protocol version is not supported; `data` lists those that are'
 }
 
-/** The text of docs/reference/errors.md. */
+/** Returns the text of docs/reference/errors.md. */
 export const errorsReference = (): string =>
   `# Errors
 

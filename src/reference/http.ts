@@ -1,4 +1,4 @@
-/** As far as it is read here. */
+/** The members of a JSON Schema that this page shows. */
 interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -32,7 +32,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, Content>>
 }
 
-/** An OpenAPI document, as far as it is read here. */
+/** The members of an OpenAPI document that this page shows. */
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
@@ -98,7 +98,7 @@ function schemaText(name: string, { description, properties = {}, required = [] 
   ].join('\n\n')
 }
 
-/** The text of docs/reference/http.md. */
+/** Returns the text of docs/reference/http.md. */
 export function httpReference({ paths, components }: Document): string {
   const byTag = new Map<string, string[]>()
   for (const [path, methods] of Object.entries(paths)) {

@@ -56,7 +56,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
 const row = ({ variable, fallback, otherwise, about }: Setting) =>
   `| ${about} | ${fallback === undefined ? (otherwise ?? 'none') : `\`${fallback}\``} | \`${variable}\` |`
 
-/** The text of docs/reference/limits.md. */
+/** Returns the text of docs/reference/limits.md. */
 export const limitsReference = (): string =>
   `# Limits
 

@@ -48,8 +48,8 @@ export function refuseOthers(app: FastifyInstance, url: string, methods: readonl
 /** A hook that refuses what asks for something while there is no room; what only finishes calls under way passes. */
 export const refuseNewWork =
   (app: FastifyInstance) =>
-  ({ noRoom, body }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
-    if (noRoom && !(body instanceof Buffer && app.gateway.mcp.onlyFinishes(body))) throw noRoom
+  ({ overloadError, body }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+    if (overloadError && !(body instanceof Buffer && app.gateway.mcp.onlyFinishes(body))) throw overloadError
     done()
   }
 

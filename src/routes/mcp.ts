@@ -32,7 +32,7 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
     app.post<{ Body: Buffer | undefined }>(
       url,
       {
-        config: { ...config, readsFirst: true },
+        config: { ...config, admittedAfterBody: true },
         schema: sendMessage(url),
         bodyLimit,
         ...hooks,

@@ -35,7 +35,7 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
     app.post<{ Body: Buffer | undefined; Querystring: { sessionId?: string } }>(
       messagePath(url),
       {
-        config: { ...config, readsFirst: true },
+        config: { ...config, admittedAfterBody: true },
         schema: sendToSse(url),
         bodyLimit,
         onRequest,

@@ -7,7 +7,7 @@ import { checkSecret } from './secret.ts'
 
 const tags = ['system']
 const config = { access: 'public' } as const
-const vital = { access: 'public', vital: true } as const
+const alwaysServed = { access: 'public', alwaysServed: true } as const
 
 export interface SystemOptions {
   readonly version: string
@@ -20,7 +20,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
   app.get(
     '/health',
     {
-      config: vital,
+      config: alwaysServed,
       schema: { tags, operationId: 'getHealth', summary: 'Is it alive', response: { 200: ref(Health) } }
     },
     () => ({ status: 'ok' })
@@ -29,7 +29,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
   app.get(
     '/metadata',
     {
-      config: vital,
+      config: alwaysServed,
       schema: { tags, operationId: 'getMetadata', summary: 'Version of the gateway', response: { 200: ref(Metadata) } }
     },
     () => ({ version })
@@ -61,7 +61,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
   app.get(
     '/metrics',
     {
-      config: vital,
+      config: alwaysServed,
       exposeHeadRoute: false,
       schema: {
         tags,

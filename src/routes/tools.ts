@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
-import { textOf } from '../plugins/json-body.ts'
+import { bodyTextOf } from '../plugins/json-body.ts'
 import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
 import { Tool, ToolCall, ToolCallQuery, ToolResult } from '../schemas/tool.ts'
 import { disconnectSignalOf, sendJson } from './replies.ts'
@@ -62,7 +62,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { name } = request.body
-      const text = textOf(request)
+      const text = bodyTextOf(request)
       const args =
         request.query.arguments === 'object'
           ? wrappedArguments(text)

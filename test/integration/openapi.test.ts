@@ -144,7 +144,7 @@ test('docs/reference/http.md, errors.md and limits.md are what `npm run openapi`
 })
 
 test('the schemas of all routes can be compiled, which happens when each is first needed', async (t) => {
-  await startApp(t, { compilesAtOnce: true })
+  await startApp(t, { compileEagerly: true })
 })
 
 /** The dashboard's own, and the document itself. */

@@ -12,7 +12,7 @@ function start(perAddress: number) {
   const clock = { now: 0 }
   const log = { warn: (line: Line) => void lines.push(line) }
   const failed = createFailedLogins(log as never, perAddress, () => clock.now)
-  const notes = (address: string, times: number) => Array.from({ length: times }, () => failed.note(address))
+  const notes = (address: string, times: number) => Array.from({ length: times }, () => failed.record(address))
   return { lines, clock, notes }
 }
 

@@ -37,29 +37,30 @@ test('without an allow list every Host passes', () => {
 })
 
 test('DA-04 pages of loopback names may read, pages of the very host may change, others and null may do neither', () => {
-  const { may, changes } = createOriginCheck({ ...local, host: '0.0.0.0' })
+  const { canSend, canWrite } = createOriginCheck({ ...local, host: '0.0.0.0' })
   for (const origin of ['http://localhost:3000', 'http://127.0.0.1', 'https://[::1]:1', 'http://10.0.0.1:8080']) {
-    assert.ok(may(origin, '10.0.0.1:8080'), origin)
-    assert.equal(changes(origin, '10.0.0.1:8080'), origin === 'http://10.0.0.1:8080', origin)
+    assert.ok(canSend(origin, '10.0.0.1:8080'), origin)
+    assert.equal(canWrite(origin, '10.0.0.1:8080'), origin === 'http://10.0.0.1:8080', origin)
   }
   const foreign = ['null', '', 'http://evil.example', 'http://localhost.evil.example', 'http://10.0.0.1:81', 'file://x']
   for (const origin of [...foreign, 'http://localhost/path', 'chrome-extension://localhost']) {
-    assert.ok(!may(origin, '10.0.0.1:8080') && !changes(origin, '10.0.0.1:8080'), origin)
+    assert.ok(!canSend(origin, '10.0.0.1:8080') && !canWrite(origin, '10.0.0.1:8080'), origin)
   }
 })
 
 test('in enterprise mode pages of loopback names are as foreign as all others', () => {
-  const { may } = createOriginCheck({ ...local, mode: 'enterprise', allowedHosts: null })
+  const { canSend } = createOriginCheck({ ...local, mode: 'enterprise', allowedHosts: null })
   for (const origin of ['http://localhost:3000', 'http://127.0.0.1', 'null', 'https://evil.example'])
-    assert.ok(!may(origin, 'gw.example.com'), origin)
-  assert.ok(may('https://gw.example.com', 'gw.example.com'))
+    assert.ok(!canSend(origin, 'gw.example.com'), origin)
+  assert.ok(canSend('https://gw.example.com', 'gw.example.com'))
 })
 
 test('DA-06 only configured origins and that of the public URL read answers', () => {
   const options = { ...local, allowedOrigins: ['https://app.example.com'], publicUrl: 'https://gw.example.com/x' }
-  const { may, changes, reads } = createOriginCheck(options)
+  const { canSend, canWrite, canReadAnswers } = createOriginCheck(options)
   for (const origin of ['https://app.example.com', 'https://gw.example.com']) {
-    assert.ok(reads(origin) && may(origin, 'localhost') && changes(origin, 'localhost'), origin)
+    assert.ok(canReadAnswers(origin) && canSend(origin, 'localhost') && canWrite(origin, 'localhost'), origin)
   }
-  for (const origin of ['http://app.example.com', 'http://localhost:8080', 'null']) assert.ok(!reads(origin), origin)
+  for (const origin of ['http://app.example.com', 'http://localhost:8080', 'null'])
+    assert.ok(!canReadAnswers(origin), origin)
 })

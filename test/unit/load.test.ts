@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { watchLoad } from '../../src/plugins/load.ts'
+import { watchOverload } from '../../src/plugins/load.ts'
 
 /** A process whose clock and heap the test moves; each step of half a second comes as late as it says. */
 function start(t: TestContext) {
@@ -16,7 +16,7 @@ function start(t: TestContext) {
     shortages: 0
   }
   const told: (string | undefined)[] = []
-  const load = watchLoad({
+  const load = watchOverload({
     heapPercent: 90,
     memoryPercent: 80,
     memoryLimitBytes: 1_000,
@@ -41,7 +41,7 @@ function start(t: TestContext) {
       machine.at += 500 + late
       t.mock.timers.tick(500)
     }
-    return load.isHigh
+    return load.isOverloaded
   }
   return { machine, told, step }
 }
@@ -161,12 +161,12 @@ test('the heap of this very process is within its share', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const reasons: unknown[] = []
   const limits = { eventLoopLagMs: 1_000_000, memoryPercent: 100, memoryLimitBytes: undefined }
-  const high = watchLoad({ ...limits, heapPercent: 0, onChange: (reason) => reasons.push(reason) })
-  const low = watchLoad({ ...limits, heapPercent: 90, onChange: () => assert.fail('not nearly full') })
+  const high = watchOverload({ ...limits, heapPercent: 0, onChange: (reason) => reasons.push(reason) })
+  const low = watchOverload({ ...limits, heapPercent: 90, onChange: () => assert.fail('not nearly full') })
   high.start()
   low.start()
   t.mock.timers.tick(500)
-  assert.deepEqual([high.isHigh, low.isHigh, reasons], [true, false, ['the heap is nearly full']])
+  assert.deepEqual([high.isOverloaded, low.isOverloaded, reasons], [true, false, ['the heap is nearly full']])
   high.close()
   low.close()
 })

@@ -4,7 +4,7 @@ import { Type } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { TestContext } from 'node:test'
 import { StringEnum, Text, TextMap } from '../../src/schemas/shared.ts'
-import { validateLater } from '../../src/compilers.ts'
+import { compileValidatorsLazily } from '../../src/compilers.ts'
 import { buildValidator, formatFindings, refuseRepeatedQuery } from '../../src/validation.ts'
 import { cpuMs } from '../cpu.ts'
 
@@ -22,7 +22,7 @@ const querystring = Type.Object({ flag: Type.Optional(Type.Boolean()), name: Typ
 
 function start(t: TestContext): FastifyInstance {
   const app = Fastify({
-    schemaController: { compilersFactory: { buildValidator: validateLater(buildValidator) } },
+    schemaController: { compilersFactory: { buildValidator: compileValidatorsLazily(buildValidator) } },
     schemaErrorFormatter: formatFindings
   })
   t.after(() => app.close())

@@ -6,10 +6,10 @@ import { createDocument, type StaticDocument } from '../documents.ts'
 import { createApiDocument, type DocumentOptions } from './document.ts'
 import { css, icon, js } from './theme.ts'
 
-/** Documents by path: `/openapi.json`, and `/docs` with all that its page loads. */
+/** Documents by path: `/openapi.json`, and `/docs` with the files its page loads. */
 export type Description = ReadonlyMap<string, StaticDocument>
 
-/** Swagger UI writes style attributes; everything else comes from its own files. */
+/** Swagger UI sets style attributes; everything else comes from its own files. */
 const csp =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -21,7 +21,7 @@ async function createReader(document: object): Promise<FastifyInstance> {
     routePrefix: '/docs',
     staticCSP: csp,
     uiConfig: {
-      // without the bar that asks for the address of another description
+      // hides the bar for the URL of another document
       layout: 'BaseLayout',
       tryItOutEnabled: true,
       persistAuthorization: false,
@@ -39,10 +39,10 @@ async function createReader(document: object): Promise<FastifyInstance> {
   return app
 }
 
-/** Everything that a page refers to. */
+/** Returns the paths that a page loads. */
 const references = (page: Buffer) => [...page.toString().matchAll(/ (?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
 
-/** Asks the reader once for each of its documents. */
+/** Requests each document of the reader once. */
 async function readDocuments(reader: FastifyInstance): Promise<Description> {
   const documents = new Map<string, StaticDocument>()
   const read = async (url: string) => {
@@ -64,7 +64,7 @@ async function readDocuments(reader: FastifyInstance): Promise<Description> {
   return documents
 }
 
-/** Describes the routes of the management API; every document is made here, once. */
+/** Generates the OpenAPI document of the routes and all files of its reader, once. */
 export async function describeRoutes(options: DocumentOptions): Promise<Description> {
   const document = await createApiDocument(options)
   const reader = await createReader(document)

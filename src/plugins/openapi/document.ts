@@ -8,7 +8,7 @@ import { patternOf } from '../../validation.ts'
 import { commonAnswers } from './answers.ts'
 import { about, securitySchemes, serverRules, tags } from './texts.ts'
 
-/** A route as Fastify's `onRoute` shows it: with its whole path. */
+/** A route as passed to Fastify's `onRoute` hook, with its full path. */
 export type DescribedRoute = Pick<RouteOptions, 'method' | 'url' | 'schema' | 'config'>
 
 export interface DocumentOptions extends Pick<Config, 'mode' | 'publicUrl'> {
@@ -17,25 +17,25 @@ export interface DocumentOptions extends Pick<Config, 'mode' | 'publicUrl'> {
   readonly routes: readonly DescribedRoute[]
 }
 
-interface Answers {
+interface Operation {
   readonly responses?: Record<string, { description?: string }>
 }
 
-interface Written {
+interface GeneratedDocument {
   readonly paths?: Record<string, object | undefined>
   readonly components?: { schemas?: Record<string, object> }
 }
 
-/** Fastify's plugin calls every answer without a description `Default Response`. */
-function describeAnswers({ paths = {} }: Written): void {
-  for (const operation of Object.values(paths).flatMap((path) => Object.values(path ?? {}) as Answers[])) {
+/** Replaces `Default Response`, the description that `@fastify/swagger` gives by default, with the status text. */
+function describeAnswers({ paths = {} }: GeneratedDocument): void {
+  for (const operation of Object.values(paths).flatMap((path) => Object.values(path ?? {}) as Operation[])) {
     for (const [status, answer] of Object.entries(operation.responses ?? {})) {
       if (answer.description === 'Default Response') answer.description = STATUS_CODES[status] ?? status
     }
   }
 }
 
-/** In place of the formats that only our validator knows, the patterns that say the same to everybody's. */
+/** Replaces custom formats, which only the gateway's validator knows, with equivalent patterns. */
 function describeFormats(part: unknown): void {
   if (typeof part !== 'object' || part === null) return
   const schema = part as { format?: unknown }
@@ -47,11 +47,13 @@ function describeFormats(part: unknown): void {
   for (const inner of Object.values(part)) describeFormats(inner)
 }
 
-/** Schemes by the `access` of a route. */
+/** Security schemes by the `access` of a route. */
 const schemes = { public: [], user: ['token'], admin: ['token'], client: ['clientToken'] } as const
 
-/** The route with its access and the statuses that it shares with others. A development gateway asks for no token. */
-function complete({ method, url, schema = {}, config = {} }: DescribedRoute, mode: Config['mode']) {
+/**
+ * Returns the route's schema with its security scheme and common responses. A development gateway requires no token.
+ */
+function withCommonAnswers({ method, url, schema = {}, config = {} }: DescribedRoute, mode: Config['mode']) {
   const { access = 'admin' } = config
   const security = schema.security ?? schemes[access].map((scheme) => ({ [scheme]: [] }))
   const own = schema.response as Record<string, object> | undefined
@@ -59,7 +61,10 @@ function complete({ method, url, schema = {}, config = {} }: DescribedRoute, mod
   return { ...schema, response, security: mode === 'development' ? [] : security }
 }
 
-/** Fastify's plugin describes the routes of the instance that it is on: these have the routes, and serve nothing. */
+/**
+ * Generates the document. `@fastify/swagger` describes the routes of its own instance, so an instance with the same
+ * routes, which serves nothing, is created.
+ */
 export async function createApiDocument(options: DocumentOptions): Promise<object> {
   const { version, schemas, routes, mode, publicUrl } = options
   const app = Fastify({ exposeHeadRoutes: false })
@@ -77,7 +82,7 @@ export async function createApiDocument(options: DocumentOptions): Promise<objec
     },
     transformObject: (document) => {
       if (!('openapiObject' in document)) return document.swaggerObject
-      const written = document.openapiObject as Written
+      const written = document.openapiObject as GeneratedDocument
       describeAnswers(written)
       describeFormats(written)
       Object.assign(written.components?.schemas?.['ServerInput'] ?? {}, serverRules)
@@ -89,7 +94,7 @@ export async function createApiDocument(options: DocumentOptions): Promise<objec
   })
   for (const route of routes) {
     const { method, url } = route
-    app.route({ method, url, schema: complete(route, mode), handler() {} })
+    app.route({ method, url, schema: withCommonAnswers(route, mode), handler() {} })
   }
   await app.ready()
   return app.swagger()

@@ -2,7 +2,7 @@ export const about = `Management API and MCP endpoints of the gateway. Every ans
 
 In development mode nothing asks for a token. In enterprise mode the management API takes the token of a user or administrator, the MCP endpoints take that of an MCP client.`
 
-/** Groups of operations, in the order of the page. */
+/** Groups of operations, in display order. */
 export const tags = [
   { name: 'system', description: 'State of the gateway, and its initialisation' },
   { name: 'servers', description: 'Upstream MCP servers: registration, switches, sign-ins' },
@@ -27,7 +27,7 @@ export const securitySchemes = {
   clientToken: { type: 'http', scheme: 'bearer', description: 'Access token of an MCP client' }
 } as const
 
-/** What `routes/server-config.ts` demands by transport, with texts of its own. */
+/** Rules by transport that `routes/server-config.ts` enforces with its own messages. */
 export const serverRules = {
   if: { properties: { transport: { const: 'stdio' } } },
   then: { required: ['command'], properties: { command: { minLength: 1 } } },

@@ -1,4 +1,4 @@
-/** What the reader at `/docs` looks like: the dashboard's colours, in the light and in the dark. */
+/** Style of the reader at `/docs`: the dashboard's colours, light and dark. */
 export const css = `
 html { color-scheme: light; --paper: #f6f7f5; --surface: #fff; --line: #dde1dc; --text: #16201d; --muted: #54605c;
   --accent: #0b6357; --get: #1f5f8b; --post: #1a7340; --put: #855700; --delete: #b3261e }
@@ -39,14 +39,14 @@ html .swagger-ui .response-control-media-type__accept-message { color: var(--mut
 html.dark-mode .swagger-ui svg { fill: var(--text) }
 `
 
-/** The dashboard's choice of theme holds here too; without one the system's. */
+/** Applies the theme chosen in the dashboard, else that of the system. */
 export const js = `
 const saved = (() => { try { return localStorage.getItem('towpath.theme') } catch { return null } })()
 const isDark = saved ? saved === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches
 document.documentElement.classList.toggle('dark-mode', isDark)
 `
 
-/** Three tracks that join into one. */
+/** Three tracks joining into one. */
 export const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" width="22" height="22" fill="none" stroke="#0b6357" stroke-width="2" ' +
   'stroke-linecap="round"><path d="M3 4h4c4 0 4 7 8 7h4M3 11h16M3 18h4c4 0 4-7 8-7"/></svg>'

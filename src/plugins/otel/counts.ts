@@ -6,7 +6,7 @@ import type { Histogram } from './families.ts'
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const statusClasses = [OTHER, '1xx', '2xx', '3xx', '4xx', '5xx']
 
-/** What happens, counted as it happens. */
+/** Creates the counters and histograms that gateway events update. */
 export function createCounts() {
   const counters: Family<Count>[] = []
   const histograms: Family<Histogram>[] = []
@@ -40,7 +40,7 @@ export function createCounts() {
 }
 export type Counts = ReturnType<typeof createCounts>
 
-/** On the way of each call: nothing is made but a series that is new. */
+/** Returns the observer that counts. Runs on every call: allocates only when a series is new. */
 export function createObserver(counts: Counts): Partial<Observer> {
   const { calls, latency, lists, connects, connectTime, failures, sessionsTaken, swaps } = counts
   const toolCall = ({ server, item, outcome, totalMs, upstreamMs }: CallObservation) => {
@@ -73,7 +73,7 @@ export function createObserver(counts: Counts): Partial<Observer> {
   }
 }
 
-/** Counts one HTTP request that has been answered. */
+/** Counts one answered HTTP request. */
 export const countRequests =
   ({ http }: Counts) =>
   (method: string, route = OTHER, statusCode: number, ms: number): void => {

@@ -1,26 +1,26 @@
 import { outcomes } from '../../gateway/observation.ts'
 
 export interface Metric {
-  /** As Prometheus shows it. */
+  /** Name in the Prometheus output. */
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly about: string
-  /** Each with what its values are. */
+  /** Label names with a description of their values. */
   readonly labels: Readonly<Record<string, string>>
   /** Upper bounds of a histogram. */
   readonly bounds?: readonly number[]
 }
 
-/** What stands for a name that is not one of the registry's, of our routes or of HTTP's methods. */
+/** Label value for names that are not of the registry, the routes or HTTP's methods. */
 export const OTHER = 'other'
 
 const server = { mcp_server_name: `name of the server; \`${OTHER}\` where the caller asked for what is not there` }
 const outcome = { outcome: outcomes.map((each) => `\`${each}\``).join(', ') }
 
-/** From half a millisecond, which is what the gateway itself takes, to minutes. */
+/** From half a millisecond, the gateway's own share, to minutes. */
 const callBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
-/** Every metric of this version: made by `metrics.ts`, listed in docs/reference/metrics.md. */
+/** All metrics: created by `metrics.ts`, listed in docs/reference/metrics.md. */
 export const definitions = {
   toolCalls: {
     name: 'towpath_tool_calls_total',
@@ -198,7 +198,7 @@ const row = ({ name, type, about, labels }: Metric) => {
   return `| \`${name}\` | ${type} | ${about}. | ${listed.join('<br>')} |`
 }
 
-/** The text of docs/reference/metrics.md. */
+/** Returns the text of docs/reference/metrics.md. */
 export const metricsReference = (): string =>
   `# Metrics
 

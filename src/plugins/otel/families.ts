@@ -1,6 +1,6 @@
 import type { Metric } from './definitions.ts'
 
-/** Servers by tools by outcomes: series of one metric beyond it are counted together. */
+/** Maximum number of series (server × tool × outcome) of one metric; the rest is counted in an overflow series. */
 export const MAX_SERIES = 50_000
 
 export interface Count {
@@ -9,9 +9,9 @@ export interface Count {
 
 export const createCount = (): Count => ({ value: 0 })
 
-/** Values sorted into the buckets of a metric. */
+/** Histogram of the values of one metric. */
 export interface Histogram {
-  /** Of each bucket for itself; the last one is of what lies above all bounds. */
+  /** Non-cumulative count of each bucket; the last one is above all bounds. */
   readonly counts: number[]
   readonly bounds: readonly number[]
   count: number
@@ -25,7 +25,7 @@ export const createHistogram = (bounds: readonly number[]): Histogram => ({
   sum: 0
 })
 
-/** A bound belongs to the bucket below it. */
+/** Adds a value; a value equal to a bound belongs to the bucket below the bound. */
 export function record(histogram: Histogram, value: number): void {
   const { bounds } = histogram
   let bucket = 0
@@ -43,13 +43,13 @@ export interface Series<T> {
 /** All series of one metric. */
 export interface Family<T> {
   readonly definition: Metric
-  /** The series with these values of the labels, in the order of the definition; made when it is first asked for. */
+  /** Returns the series with these label values, in the order of the definition; created on first use. */
   at(first?: string, second?: string, third?: string): T
-  /** In the order in which they were made; grows. */
+  /** In order of creation; grows. */
   readonly series: readonly Series<T>[]
 }
 
-function within<T>(level: Map<string, Map<string, T>>, key: string): Map<string, T> {
+function childMap<T>(level: Map<string, Map<string, T>>, key: string): Map<string, T> {
   const known = level.get(key)
   if (known) return known
   const made = new Map<string, T>()
@@ -58,8 +58,9 @@ function within<T>(level: Map<string, Map<string, T>>, key: string): Map<string,
 }
 
 /**
- * Maps in maps: a series is found in 10 ns. The SDK makes a text of the labels each time and looks that up, which for the
- * four numbers of a call took 4 µs, a tenth of the call. Beyond `max` series one takes the rest, as the SDK has it.
+ * Creates the series of one metric in nested maps, which find a series in 10 ns. The SDK joins the labels to a string
+ * for each look-up, which for the four numbers of a call took 4 µs, a tenth of the call. Beyond `max` series an
+ * overflow series takes the rest, as in the SDK.
  */
 export function createFamily<T>(definition: Metric, make: () => T, max = MAX_SERIES): Family<T> {
   const names = Object.keys(definition.labels)
@@ -76,7 +77,7 @@ export function createFamily<T>(definition: Metric, make: () => T, max = MAX_SER
     if (all.length >= max) return (overflow ??= add({ otel_metric_overflow: 'true' }))
     const values = [first, second, third]
     const value = add(Object.fromEntries(names.map((name, place) => [name, values[place]!])))
-    within(within(root, first), second).set(third, value)
+    childMap(childMap(root, first), second).set(third, value)
     return value
   }
   return {

@@ -10,14 +10,14 @@ import { definitions, type Metric } from './definitions.ts'
 import { MAX_SERIES } from './families.ts'
 import { createProducer, SCOPE } from './producer.ts'
 
-/** What is read when somebody scrapes; undefined while there is nothing to read. */
+/** Values read at each scrape; undefined while unavailable. */
 export interface Sources {
   readonly gateway: () => GatewayStats | undefined
   readonly logs: () => Registry['logs'] | undefined
   readonly database: () => { readonly size: number; readonly idle: number; readonly waiting: number } | undefined
 }
 
-/** What the process tells of itself. */
+/** Metrics of this process. */
 export interface Metrics {
   readonly observer: Partial<Observer>
   readonly request: ReturnType<typeof countRequests>
@@ -36,7 +36,7 @@ function createEventLoopDelay() {
   histogram.enable()
   const seconds = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - DELAY_RESOLUTION_MS / 1e3)
   return {
-    /** Since the last look. */
+    /** Delay since the last read, in seconds. */
     read(): Record<string, number> {
       if (histogram.count === 0) return {}
       const { mean, max } = histogram
@@ -55,7 +55,7 @@ const gaugeOf = (meter: Meter, { name, about: description }: Metric) =>
 
 type EventLoopDelay = ReturnType<typeof createEventLoopDelay>
 
-/** What is the case, read when somebody scrapes. */
+/** Registers the gauges that are read at each scrape. */
 function observeState(meter: Meter, { gateway, logs, database }: Sources, delay: EventLoopDelay): void {
   const breaker = gaugeOf(meter, definitions.breaker)
   const sessions = gaugeOf(meter, definitions.sessions)
@@ -111,7 +111,7 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
   )
 }
 
-/** Loads OpenTelemetry, which takes a tenth of a second and 10 MB. Nothing global is set, nothing listens. */
+/** Loads OpenTelemetry, which takes a tenth of a second and 10 MB. Registers no global provider and opens no port. */
 async function createReader(counts: Counts, startedAt: number, observe: (meter: Meter) => void) {
   const [{ PrometheusExporter, PrometheusSerializer }, sdk, { emptyResource }] = await Promise.all([
     import('@opentelemetry/exporter-prometheus'),
@@ -124,11 +124,11 @@ async function createReader(counts: Counts, startedAt: number, observe: (meter: 
   })
   const provider = new sdk.MeterProvider({
     readers: [exporter],
-    // of breakers and spare sessions there are as many as servers
+    // breakers and warm sessions have one series per server
     views: [{ instrumentName: '*', aggregationCardinalityLimit: MAX_SERIES }]
   })
   observe(provider.getMeter(SCOPE))
-  // without resource and scope: they tell nothing of us, and would tell of the machine
+  // resource and scope are omitted: they describe the machine, not the gateway
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
   return {
     async text() {
@@ -140,11 +140,11 @@ async function createReader(counts: Counts, startedAt: number, observe: (meter: 
   }
 }
 
-/** Counts from now on; OpenTelemetry, which makes the text of it, is loaded when it is first asked for. */
+/** Starts counting; OpenTelemetry, which formats the output, is loaded on the first scrape. */
 export function createMetrics(sources: Sources): Metrics {
   const startedAt = Date.now()
   const counts = createCounts()
-  // there from the start: a rate needs the zero
+  // created at once: a rate needs the initial zero
   const failedAuthentications = counts.failedAuthentications.at()
   const delay = createEventLoopDelay()
   let reader: ReturnType<typeof createReader> | undefined

@@ -4,12 +4,12 @@ import type { Counts } from './counts.ts'
 import type { Metric } from './definitions.ts'
 import type { Family, Histogram, Series } from './families.ts'
 
-/** Instrumentation scope of all that we measure. */
+/** Instrumentation scope of all metrics. */
 export const SCOPE = 'towpath'
 
 type Sdk = Pick<typeof metrics, 'AggregationTemporality' | 'DataPointType'>
 
-/** `ValueType.DOUBLE` of OpenTelemetry's API, which is not loaded for it. */
+/** `ValueType.DOUBLE` of OpenTelemetry's API, which is not loaded just for this value. */
 const DOUBLE = 1
 
 const toTime = (ms: number): HrTime => [Math.trunc(ms / 1e3), Math.trunc((ms % 1e3) * 1e6)]
@@ -21,8 +21,8 @@ const toBuckets = ({ bounds, counts, count, sum }: Histogram): metrics.Histogram
 })
 
 /**
- * Hands over to OpenTelemetry's exporter what we have counted ourselves since `startedAt` (milliseconds since 1970); what
- * was never counted is not there.
+ * Returns a metric producer that passes the counts since `startedAt` (milliseconds since 1970) to OpenTelemetry's
+ * exporter; series that were never counted are omitted.
  */
 export function createProducer(
   { counters, histograms }: Counts,

@@ -1,18 +1,21 @@
-import type { Load } from '../load.ts'
+import type { OverloadMonitor } from '../load.ts'
 
-/** While there is too much to do a text may be so old. */
+/** Maximum age of a reused text under overload. */
 const MAX_AGE_MS = 10_000
 
 /**
- * Makes a text that anybody may ask for, at their pace: those who ask while it is being made get the same, and while there is
- * too much to do it is made once in ten seconds.
+ * Shares the result of `make` among concurrent requests, whose rate callers choose; under overload it is made once in
+ * ten seconds.
  */
-export function shareText(make: () => Promise<string>, load: Pick<Load, 'isHigh'>): () => Promise<Buffer> {
+export function shareText(
+  make: () => Promise<string>,
+  load: Pick<OverloadMonitor, 'isOverloaded'>
+): () => Promise<Buffer> {
   let last: { readonly text: Promise<Buffer>; readonly at: number } | undefined
   let isMaking = false
   return () => {
     const now = performance.now()
-    if (last && (isMaking || (load.isHigh && now - last.at < MAX_AGE_MS))) return last.text
+    if (last && (isMaking || (load.isOverloaded && now - last.at < MAX_AGE_MS))) return last.text
     isMaking = true
     const text = make()
       .then((made) => Buffer.from(made))

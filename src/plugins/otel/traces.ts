@@ -5,7 +5,7 @@ import type { TraceContext, Tracer } from '../../gateway/tracing.ts'
 
 export interface Traces {
   readonly tracer: Tracer
-  /** Sends what is left; waits for it at most so long. */
+  /** Exports the remaining spans, for at most `limitMs`. */
   close(limitMs: number): Promise<void>
 }
 
@@ -18,26 +18,26 @@ const methods: Record<CallKind, string> = {
 
 const hex = (value: number) => value.toString(16).padStart(2, '0')
 
-/** Names of servers, tools and prompts; URIs and completions may hold what is the caller's own. */
+/** Span name with the names of servers, tools and prompts only: URIs and completions may contain the caller's data. */
 function nameOf({ kind, server, item }: CallObservation): string {
   const isNamed = kind === 'tool' || kind === 'prompt'
   return `${methods[kind]} ${isNamed ? `${server}__${item}` : server}`
 }
 
-/** After OpenTelemetry's conventions for MCP, but for what is ours. */
+/** Attributes of OpenTelemetry's conventions for MCP, and the gateway's own. */
 function attributesOf({ kind, server, item }: CallObservation): Attributes {
   const own: Attributes = { 'mcp.method.name': methods[kind], 'towpath.server': server ?? '' }
   if (kind === 'tool') return { ...own, 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': item ?? '' }
   return kind === 'prompt' ? { ...own, 'gen_ai.prompt.name': item ?? '' } : own
 }
 
-/** The part of a traceparent that the SDK works with. */
+/** Parses a traceparent to the members that the SDK uses. */
 function parentOf({ traceparent }: TraceContext): Pick<SpanContext, 'traceId' | 'spanId' | 'traceFlags'> {
   const [, traceId = '', spanId = '', flags = '00'] = traceparent.split('-')
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1 }
 }
 
-/** Loads OpenTelemetry and starts its SDK, which reads from the environment where traces go and how. */
+/** Loads OpenTelemetry and starts its SDK, which reads the endpoint and its options from the environment. */
 export async function createTraces(version: string): Promise<Traces> {
   const [api, { NodeSDK, resources }] = await Promise.all([
     import('@opentelemetry/api'),
@@ -46,7 +46,7 @@ export async function createTraces(version: string): Promise<Traces> {
   const { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, createTraceState } = api
   const sdk = new NodeSDK({
     resource: resources.resourceFromAttributes({ 'service.name': PRODUCT, 'service.version': version }),
-    // names of host and user, and command lines, are no collector's business unless an operator says so
+    // host name, user name and command line stay private unless an operator adds them
     resourceDetectors: [resources.envDetector],
     metricReaders: [],
     logRecordProcessors: [],
@@ -99,7 +99,7 @@ export async function createTraces(version: string): Promise<Traces> {
     async close(limitMs) {
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)))
-      // a collector that cannot be reached costs its traces and no more
+      // an unreachable collector loses its spans and nothing else
       await Promise.race([sdk.shutdown().catch(() => {}), late]).finally(() => clearTimeout(timer))
       trace.disable()
     }

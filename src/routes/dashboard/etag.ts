@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { isAsked } from '../../plugins/documents.ts'
+import { etagMatches } from '../../plugins/documents.ts'
 
 /** A page that asks again for what it has gets 304: the answers of GET routes carry a tag of their contents. */
 export function tagAnswers(app: FastifyInstance): void {
@@ -9,7 +9,7 @@ export function tagAnswers(app: FastifyInstance): void {
     if (!isView) return done(null, payload)
     const tag = `W/"${hash('sha1', payload, 'base64url')}"`
     void reply.header('etag', tag)
-    if (!isAsked(request.headers['if-none-match'], tag)) return done(null, payload)
+    if (!etagMatches(request.headers['if-none-match'], tag)) return done(null, payload)
     void reply.code(304).removeHeader('content-type')
     done(null, null)
   })

@@ -42,22 +42,26 @@ export const events: FastifyPluginAsync = async (app) => {
     for (const stream of streams) stream.end()
   })
 
-  app.get('/events', { config: { access: 'admin', ownPages: true }, exposeHeadRoute: false }, (_request, reply) => {
-    if (streams.size >= MAX_STREAMS) throw unavailable('too many pages are listening')
-    // before the response is ours: the registry may not be there yet
-    const { events } = app.gateway.dashboard
-    reply.hijack()
-    const { raw } = reply
-    streams.add(raw)
-    const unsubscribe = events.subscribe((kinds) => {
-      const event: ChangeEvent = { kinds: [...kinds] }
-      write(raw, `event: change\ndata: ${JSON.stringify(event)}\n\n`)
-    })
-    raw.once('close', () => {
-      unsubscribe()
-      streams.delete(raw)
-    })
-    raw.writeHead(200, headers)
-    raw.write('retry: 2000\n\n')
-  })
+  app.get(
+    '/events',
+    { config: { access: 'admin', sameOriginOnly: true }, exposeHeadRoute: false },
+    (_request, reply) => {
+      if (streams.size >= MAX_STREAMS) throw unavailable('too many pages are listening')
+      // before the response is ours: the registry may not be there yet
+      const { events } = app.gateway.dashboard
+      reply.hijack()
+      const { raw } = reply
+      streams.add(raw)
+      const unsubscribe = events.subscribe((kinds) => {
+        const event: ChangeEvent = { kinds: [...kinds] }
+        write(raw, `event: change\ndata: ${JSON.stringify(event)}\n\n`)
+      })
+      raw.once('close', () => {
+        unsubscribe()
+        streams.delete(raw)
+      })
+      raw.writeHead(200, headers)
+      raw.write('retry: 2000\n\n')
+    }
+  )
 }

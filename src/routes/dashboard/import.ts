@@ -9,7 +9,7 @@ import { ImportInput, ImportView, type ImportedServer } from '../../schemas/dash
 import { DryRunQuery } from '../../schemas/dashboard/shared.ts'
 import { ServerInput } from '../../schemas/server.ts'
 import { failures } from '../../schemas/shared.ts'
-import { createCheck } from '../../validation.ts'
+import { createBodyCheck } from '../../validation.ts'
 import { baseOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
 import { inParallel } from './in-parallel.ts'
@@ -22,7 +22,7 @@ const MAX_TOOLS = 100
 const MAX_SERVERS = 1_000
 
 type Values = Readonly<Record<string, string>>
-type Check = ReturnType<typeof createCheck>
+type Check = ReturnType<typeof createBodyCheck>
 type Result = NonNullable<ImportedServer['result']>
 
 /** The input of a registration, with the values that it asks for; what is not given is named. */
@@ -71,7 +71,7 @@ function preview(found: Found, values: Values, exists: boolean, check: Check): I
 /** Servers out of a pasted configuration of any client (design of the dashboard, 3.5). */
 export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
   const { gateway } = app
-  const check = createCheck(ServerInput)
+  const check = createBodyCheck(ServerInput)
 
   const toolsOf = (caller: Caller, server: string) => {
     const tools = JSON.parse(gateway.list(caller, 'tool', server).toString()) as { name: string }[]
