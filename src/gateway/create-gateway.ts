@@ -11,10 +11,10 @@ import { createConnections } from './connections.ts'
 import { createHealthTracker } from './contacts.ts'
 import { createDashboard, type Dashboard } from './dashboard/dashboard.ts'
 import { createDownstream, type Downstream } from './downstream/downstream.ts'
-import { createEdge } from './downstream/edge.ts'
-import type { Core } from './downstream/exchange.ts'
+import { createMcpContext } from './downstream/edge.ts'
+import type { DataPlane } from './downstream/exchange.ts'
 import { ownerOf } from './downstream/home.ts'
-import { createWatch } from './downstream/watch.ts'
+import { createListChangeNotifier } from './downstream/watch.ts'
 import type { ListenAddress } from './egress.ts'
 import { groupOf } from './endpoint.ts'
 import type { Gateway } from './gateway.ts'
@@ -128,7 +128,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const handleNotification = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
     if (isOpening && isListChange(method)) return refresher.suggest(id)
     if (listChanges.record(id, method)) refresher.request(id)
-    else if (method === 'notifications/elicitation/complete') edge.elicitations.completed(name, params)
+    else if (method === 'notifications/elicitation/complete') edge.elicitations.complete(name, params)
   }
   const connections = createConnections({
     registry,
@@ -176,11 +176,11 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     },
     onAnswered({ id, name }) {
       const lists = listChanges.take(id)
-      if (lists.size > 0) watch.notice({ server: name, lists })
+      if (lists.size > 0) watch.schedule({ server: name, lists })
     },
     log
   })
-  const watch = createWatch(() => watching.reviewSoon())
+  const watch = createListChangeNotifier(() => watching.reviewSoon())
   const inTurn = createTurns(WATCHES_AT_ONCE)
   const watching = createWatching({
     catalog: () => catalog,
@@ -208,12 +208,12 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const subscriptions = createSubscriptions((server) => watching.follow(server))
 
   const visitors = createVisitors()
-  const core: Core = {
+  const core: DataPlane = {
     scope(caller, endpoint) {
       if (hasDashboard) visitors.came(endpoint)
       return scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
     },
-    met: (endpoint, client) => (hasDashboard ? visitors.met(endpoint, client) : null),
+    recordClient: (endpoint, client) => (hasDashboard ? visitors.met(endpoint, client) : null),
     allows: (caller, server) => allows(allowedTo(catalog, caller), server),
     forward(server, call, origin) {
       refresher.used(server.stored.id)
@@ -222,13 +222,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
     refusals: createMcpRefusals(() => catalog, registry.recordRefusal)
   }
-  const edge = createEdge({
+  const edge = createMcpContext({
     registry,
     config,
     version,
-    core,
+    dataPlane: core,
     observer,
-    watch,
+    listChanges: watch,
     subscriptions,
     calls,
     quotas,
@@ -264,7 +264,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () => health.keep(next),
       () => narrowed && subscriptions.review(),
       () => endGroups(gone),
-      () => mcp.catalogChanged(),
+      () => mcp.scheduleListChanges(),
       () => watching.review(),
       () => refresher.review(),
       () => events.publish(...changedKinds(previous, next))
@@ -329,7 +329,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       callsUnderWay: upstreams.active(),
       spares: upstreams.spares(),
       waitingForProcess: connections.waitingForProcess,
-      parkedCalls: edge.parks.size,
+      parkedCalls: edge.inputRequiredStore.size,
       catalogVersion: Number(catalog.version),
       breakers: upstreams.breakers()
     }),

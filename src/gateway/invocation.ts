@@ -6,7 +6,7 @@ import { aliasedContents } from './aliased-contents.ts'
 import { createSlotSet, type SlotItem } from './bag.ts'
 import { adaptResult, errorCode, errorMessage } from './bridge.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
-import type { Core } from './downstream/exchange.ts'
+import type { DataPlane } from './downstream/exchange.ts'
 import type { Caller, DisconnectSignal, Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
 import { Observation, REST_ENDPOINT, type CallKind, type Observer } from './observation.ts'
@@ -69,7 +69,7 @@ function callerError(error: unknown, call: Call | undefined, server: ServerBlock
  * Tools, prompts and resources as plain HTTP uses them (http-contract.md#tool-invocation,
  * http-contract.md#prompt-record).
  */
-export function createInvocation(catalog: () => Catalog, core: Core, observer: Observer): Invocation {
+export function createInvocation(catalog: () => Catalog, core: DataPlane, observer: Observer): Invocation {
   const running = createSlotSet<ActiveCall>()
   const findNamed = (kind: 'tool' | 'prompt', name: string): Item => {
     const split = splitName(name)

@@ -1,7 +1,7 @@
 import { splitName } from '../domain/names.ts'
 import type { Refusal } from '../registry/model.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
-import type { Exchange } from './downstream/exchange.ts'
+import type { RequestContext } from './downstream/exchange.ts'
 import { groupOf } from './endpoint.ts'
 import { anyByUri } from './scope.ts'
 import type { FailureReason, UpstreamFailure } from './upstream/failure.ts'
@@ -20,14 +20,14 @@ export interface McpRefusals {
    * Audits a request for an item outside the client's scope. The client is answered as if the item did not exist; a name
    * that exists on no server is not audited.
    */
-  auditOutOfScope(exchange: Exchange, kind: Kind, name: string): void
+  auditOutOfScope(exchange: RequestContext, kind: Kind, name: string): void
   /** Audits a request that exceeded a limit per principal. */
   auditLimit(request: RefusedRequest, target: string, reason: string): void
   /** Audits a call that the gateway's own settings or limits kept from a server. */
-  auditFailure(exchange: Exchange, server: ServerBlock, failure: UpstreamFailure): void
+  auditFailure(exchange: RequestContext, server: ServerBlock, failure: UpstreamFailure): void
 }
 
-type RefusedRequest = Pick<Exchange, 'caller' | 'endpoint' | 'address' | 'requestId'>
+type RefusedRequest = Pick<RequestContext, 'caller' | 'endpoint' | 'address' | 'requestId'>
 
 const actions: Partial<Record<FailureReason, string>> = { limited: 'request.refused', denied: 'upstream.refused' }
 

@@ -20,9 +20,9 @@ export const drain: FastifyPluginAsync<{ drainMs: number }> = async (app, { drai
   app.addHook('preClose', async () => {
     ifAvailable(() => app.gateway.closeWarmSessions())
     const mcp = ifAvailable(() => app.gateway.mcp)
-    mcp?.endListening()
+    mcp?.endIdleStreams()
     // calls posted over the HTTP+SSE transport were answered 202 at once
-    const isBusy = () => requests > 0 || (mcp?.callsOfSessions() ?? 0) > 0
+    const isBusy = () => requests > 0 || (mcp?.countSessionCalls() ?? 0) > 0
     if (isBusy()) app.log.info({ requests }, 'waiting for requests under way')
     const deadline = performance.now() + drainMs
     while (isBusy() && performance.now() < deadline) await delay(POLL_MS)

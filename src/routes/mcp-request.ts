@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { notFound } from '../errors.ts'
-import type { HttpExchange } from '../gateway/downstream/exchange.ts'
+import type { HttpContext } from '../gateway/downstream/exchange.ts'
 import { refuseEncoding } from '../plugins/json-body.ts'
 
 /** Bodies stay bytes, and schemas only describe; for plugins of MCP routes, whose own scope this changes. */
@@ -49,7 +49,7 @@ export function refuseOthers(app: FastifyInstance, url: string, methods: readonl
 export const refuseNewWork =
   (app: FastifyInstance) =>
   ({ overloadError, body }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
-    if (overloadError && !(body instanceof Buffer && app.gateway.mcp.onlyFinishes(body))) throw overloadError
+    if (overloadError && !(body instanceof Buffer && app.gateway.mcp.startsNoWork(body))) throw overloadError
     done()
   }
 
@@ -61,7 +61,7 @@ export function takeBody(request: { body: Buffer | undefined }): Buffer {
 }
 
 /** Takes the response over: from here on everything is the protocol's own. */
-export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpExchange {
+export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpContext {
   reply.hijack()
   const { headers, caller, id: requestId, address } = request
   return { headers, response: reply.raw, caller: caller!, endpoint, requestId, address }

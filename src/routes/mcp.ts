@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { HttpExchange } from '../gateway/downstream/exchange.ts'
+import type { HttpContext } from '../gateway/downstream/exchange.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../gateway/endpoint.ts'
 import { endSession, openStream, sendMessage } from '../schemas/mcp.ts'
 import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
@@ -9,7 +9,7 @@ export interface McpOptions {
   readonly bodyLimit: number
 }
 
-function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange {
+function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
   const group = groupIn(request)
   return takeOver(request, reply, group === undefined ? GLOBAL_ENDPOINT : groupEndpoint(group))
 }

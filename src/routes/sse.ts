@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { HttpExchange } from '../gateway/downstream/exchange.ts'
+import type { HttpContext } from '../gateway/downstream/exchange.ts'
 import { groupSseEndpoint, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
 import { openSse, sendToSse } from '../schemas/mcp.ts'
 import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
@@ -11,7 +11,7 @@ export interface SseOptions {
 }
 
 /** Both routes of a pair name the endpoint of the stream: sessions are bound to it. */
-function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpExchange {
+function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
   const group = groupIn(request)
   return takeOver(request, reply, group === undefined ? SSE_ENDPOINT : groupSseEndpoint(group))
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { declaredUpstream, mayAsk } from '../../src/gateway/downstream/capabilities.ts'
+import { upstreamCapabilities, canRequest } from '../../src/gateway/downstream/capabilities.ts'
 
 const elicitation = 'elicitation/create'
 const sampling = 'sampling/createMessage'
@@ -42,7 +42,7 @@ const table: readonly [unknown, string, object, boolean][] = [
 
 test('a client is asked only for what it declared', () => {
   for (const [capabilities, method, params, expected] of table) {
-    const given = mayAsk(JSON.stringify(capabilities), method, JSON.stringify(params))
+    const given = canRequest(JSON.stringify(capabilities), method, JSON.stringify(params))
     assert.equal(given, expected, `${JSON.stringify(capabilities)} ${method} ${JSON.stringify(params)}`)
   }
 })
@@ -50,9 +50,9 @@ test('a client is asked only for what it declared', () => {
 test('a modern caller declares upstream what it declared, but for tasks', () => {
   const ui = { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } }
   const given = { elicitation: {}, extensions: { ...ui, 'io.modelcontextprotocol/tasks': {} }, tasks: { list: {} } }
-  assert.equal(declaredUpstream(given), JSON.stringify({ elicitation: {}, extensions: ui }))
+  assert.equal(upstreamCapabilities(given), JSON.stringify({ elicitation: {}, extensions: ui }))
   for (const same of [{}, { roots: {} }, { extensions: ui }, { extensions: null }]) {
-    assert.equal(declaredUpstream(same), JSON.stringify(same))
+    assert.equal(upstreamCapabilities(same), JSON.stringify(same))
   }
-  assert.equal(declaredUpstream(undefined), '{}')
+  assert.equal(upstreamCapabilities(undefined), '{}')
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCapabilityFilter } from '../../src/gateway/upstream/carried.ts'
-import { mayAsk } from '../../src/gateway/downstream/capabilities.ts'
+import { canRequest } from '../../src/gateway/downstream/capabilities.ts'
 
 const sampling = [undefined, null, true, [], {}, { tools: {} }, { context: {}, tools: {}, x: 1 }, { tools: 1 }]
 const elicitation = [undefined, null, {}, { form: {} }, { url: {} }, { url: {}, form: { a: 1 } }, { x: {} }]
@@ -32,7 +32,11 @@ test('SR-M6 carried capabilities allow the same requests as those that were decl
           texts.add(text)
           for (const [method, params] of requests) {
             const asked = JSON.stringify(params)
-            assert.equal(mayAsk(text, method, asked), mayAsk(given, method, asked), `${given} ${method} ${asked}`)
+            assert.equal(
+              canRequest(text, method, asked),
+              canRequest(given, method, asked),
+              `${given} ${method} ${asked}`
+            )
           }
         }
       }

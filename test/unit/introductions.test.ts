@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createIntroductions } from '../../src/gateway/downstream/introductions.ts'
+import { createClientInfoCache } from '../../src/gateway/downstream/introductions.ts'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { memoize } from '../../src/gateway/memo.ts'
 
@@ -27,7 +27,7 @@ test('a text is read once, until too many others were new, and a long one each t
 })
 
 test('each client is whom it says it is, however many there are', () => {
-  const { client } = createIntroductions()
+  const { client } = createClientInfoCache()
   for (let round = 0; round < 2; round++) {
     for (let at = 0; at < 100; at++) {
       const { name, info } = client(said(member('clientInfo', { name: `one\u202e ${at}`, version: '1' })))
@@ -41,7 +41,7 @@ test('each client is whom it says it is, however many there are', () => {
 })
 
 test('what clients declare goes upstream without tasks, and never as that of another', () => {
-  const { capabilities } = createIntroductions()
+  const { capabilities } = createClientInfoCache()
   const declared = [{}, { roots: {} }, { elicitation: {}, tasks: {} }, { sampling: { tools: {} } }]
   for (let round = 0; round < 2; round++) {
     const told = declared.map((given) => capabilities(said(member('clientCapabilities', given))))

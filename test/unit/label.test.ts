@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import { labelled, labelledResult } from '../../src/gateway/downstream/label.ts'
+import { attributeRequest, attributeResult } from '../../src/gateway/downstream/label.ts'
 
 test('an elicitation carries its server before the message, every other member as it came', () => {
   const form = '{"message":"W\\u0068o \\"ü\\"?", "requestedSchema":{"n": 1.0}}'
-  assert.equal(labelled('elicitation/create', form, 'a'), '{"message":"[a] Who \\"ü\\"?","requestedSchema":{"n": 1.0}}')
-  for (const params of ['{}', '{"message":7}']) assert.equal(labelled('elicitation/create', params, 'a'), params)
-  assert.equal(labelled('roots/list', form, 'a'), form)
+  assert.equal(
+    attributeRequest('elicitation/create', form, 'a'),
+    '{"message":"[a] Who \\"ü\\"?","requestedSchema":{"n": 1.0}}'
+  )
+  for (const params of ['{}', '{"message":7}'])
+    assert.equal(attributeRequest('elicitation/create', params, 'a'), params)
+  assert.equal(attributeRequest('roots/list', form, 'a'), form)
 })
 
 test('a second message in the same question cannot hide the label', () => {
-  const twice = labelled('elicitation/create', '{"message":"x","message":"y"}', 'a')
+  const twice = attributeRequest('elicitation/create', '{"message":"x","message":"y"}', 'a')
   assert.match((JSON.parse(twice) as { message: string }).message, /^\[a\] /)
 })
 
@@ -20,7 +24,7 @@ test('each question of a modern result is labelled, the state byte for byte as i
   const result = (who: string) =>
     `{"resultType":"input_required","inputRequests":{"q":${request('elicitation/create', `${who}Wer? ü`)},` +
     `"s":{"method":"sampling/createMessage","params":{"systemPrompt":"${who}Hi"}},"r":{"method":"roots/list"}},"requestState":"a\\u0062\\/"}`
-  assert.equal(labelledResult(Payload.of(result('')), 'a').toString(), result('[a] '))
+  assert.equal(attributeResult(Payload.of(result('')), 'a').toString(), result('[a] '))
 })
 
 test('what asks for nothing passes as it is', () => {
@@ -32,7 +36,7 @@ test('what asks for nothing passes as it is', () => {
     '{"resultType":"input_required","inputRequests":{}}',
     '{"resultType":"input_required","inputRequests":{"a":7,"b":{},"c":{"method":"elicitation/create"}}}'
   ]) {
-    assert.equal(labelledResult(Payload.of(text), 'a').toString(), text)
+    assert.equal(attributeResult(Payload.of(text), 'a').toString(), text)
   }
 })
 
@@ -53,7 +57,7 @@ test('SR-M7 the label of who asks cannot be forged, hidden or pushed away, in an
     ['sampling/createMessage', 'systemPrompt']
   ] as const) {
     for (const forged of forgeries) {
-      const params = labelled(method, JSON.stringify({ [member]: forged, maxTokens: 1 }), 'beta')
+      const params = attributeRequest(method, JSON.stringify({ [member]: forged, maxTokens: 1 }), 'beta')
       const text = (JSON.parse(params) as Record<string, string>)[member]!
       for (const line of text.split(/[\n\v\f\r\u0085\u2028\u2029]/)) {
         if (/[[［]/.test(line)) assert.match(line, /^\[beta\] /, forged)
@@ -66,7 +70,7 @@ test('SR-M7 the label of who asks cannot be forged, hidden or pushed away, in an
 
 test('SR-M7 a sampling request without a system prompt gets one that names its server', () => {
   const params = '{"messages":[{"role":"user","content":{"type":"text","text":"ü \\u0041"}}],"maxTokens":1.0}'
-  assert.equal(labelled('sampling/createMessage', params, 'a'), `${params.slice(0, -1)},"systemPrompt":"[a]"}`)
-  const twice = labelled('sampling/createMessage', '{"systemPrompt":"x","systemPrompt":"y"}', 'a')
+  assert.equal(attributeRequest('sampling/createMessage', params, 'a'), `${params.slice(0, -1)},"systemPrompt":"[a]"}`)
+  const twice = attributeRequest('sampling/createMessage', '{"systemPrompt":"x","systemPrompt":"y"}', 'a')
   assert.equal((JSON.parse(twice) as { systemPrompt: string }).systemPrompt, '[a] y')
 })

@@ -5,7 +5,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
-import { Reply } from '../../src/gateway/downstream/reply.ts'
+import { HttpReply } from '../../src/gateway/downstream/reply.ts'
 import { createSessions, type Session, type SessionOptions } from '../../src/gateway/downstream/session.ts'
 import { createShares } from '../../src/gateway/shares.ts'
 import { newCall } from './upstreams.ts'
@@ -20,7 +20,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
     maxSessions: 100,
     shares: createShares(Infinity),
     idleMs: 60_000,
-    announce() {},
+    announceEnd() {},
     onEnd: (session) => void ended.push(session),
     ...options
   })
@@ -31,7 +31,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
 }
 
 /** A stream that a client holds open. */
-async function openStream(t: TestContext): Promise<Reply> {
+async function openStream(t: TestContext): Promise<HttpReply> {
   const heartbeat = createHeartbeat()
   let response: ServerResponse | undefined
   const server = createServer((_incoming, made) => {
@@ -47,7 +47,7 @@ async function openStream(t: TestContext): Promise<Reply> {
     server.close()
   })
   await until('the request arrives', () => response !== undefined)
-  return new Reply(response!, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 1_000 })
+  return new HttpReply(response!, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 1_000 })
 }
 
 test('an id is visible ASCII and says nothing twice: a thousand sessions have a thousand ids', (t) => {
@@ -115,9 +115,9 @@ test('a session that was ended stays ended', (t) => {
 
 test('sessions that expire are over here, and no other replica is told', (t) => {
   const told: string[] = []
-  const { sessions, ended, create } = open(t, { announce: ({ mark }) => void told.push(mark) })
+  const { sessions, ended, create } = open(t, { announceEnd: ({ mark }) => void told.push(mark) })
   const [ann, bob] = [create('client:ann'), create('client:bob')]
-  for (const session of sessions.where(({ principal }) => principal === 'client:ann')) sessions.expire(session)
+  for (const session of sessions.filter(({ principal }) => principal === 'client:ann')) sessions.expire(session)
   assert.deepEqual([ended, told], [[ann], []])
   assert.equal(sessions.find(ann.id, 'client:ann', '/mcp'), undefined)
   assert.equal(sessions.find(bob.id, 'client:bob', '/mcp'), bob)
@@ -168,7 +168,7 @@ test('at the cap no session with an open stream or a call gives way', async (t) 
   assert.equal(sessions.create('ann', '/mcp', '2025-11-25', {}), 'full')
   assert.equal(sessions.open('bob', '/sse'), 'full')
   assert.deepEqual(ended, [])
-  assert.deepEqual([...sessions.listening()], [first])
+  assert.deepEqual([...sessions.withOpenStream()], [first])
 })
 
 test('who has a whole share gets more only in place of its own idle sessions, and takes none of others', async (t) => {
@@ -199,7 +199,7 @@ test('closing ends every session once', (t) => {
 
 test('ending a session is announced, expiring is not; an announced end counts here too', async (t) => {
   const announced: string[] = []
-  const { sessions, ended, create } = open(t, { announce: ({ mark }) => void announced.push(mark) })
+  const { sessions, ended, create } = open(t, { announceEnd: ({ mark }) => void announced.push(mark) })
   const [mine, theirs] = [create(), create()]
   sessions.end(mine)
   assert.equal(announced.length, 1)

@@ -2,11 +2,17 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import type { Exchange } from '../../src/gateway/downstream/exchange.ts'
+import type { RequestContext } from '../../src/gateway/downstream/exchange.ts'
 import { developmentCaller } from '../../src/gateway/gateway.ts'
 import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
-import { createParks, giveUp, inputRequests, readResponses, type Question } from '../../src/gateway/downstream/park.ts'
-import { Questions } from '../../src/gateway/downstream/questions.ts'
+import {
+  createInputRequiredStore,
+  failQuestions,
+  inputRequestsText,
+  readInputResponses,
+  type PendingQuestion
+} from '../../src/gateway/downstream/park.ts'
+import { PendingQuestions } from '../../src/gateway/downstream/questions.ts'
 import type { Answer, InboundRequest } from '../../src/gateway/upstream/call.ts'
 import { callerNamed } from './stored.ts'
 import { until } from '../until.ts'
@@ -24,22 +30,22 @@ interface Ask {
 /** The parts of an exchange that parking looks at. */
 function exchangeOf({ principal = 'ann', endpoint = '/mcp', method = 'tools/call', params = request }: Ask = {}) {
   const message = readMessage(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }), limits)
-  return { caller: callerNamed(principal), endpoint, message } as Exchange
+  return { caller: callerNamed(principal), endpoint, message } as RequestContext
 }
 
 function open(t: TestContext, key = randomBytes(32)) {
-  const parks = createParks<{ abandon(): void }>(key)
+  const parks = createInputRequiredStore<{ abandon(): void }>(key)
   t.after(() => parks.end(() => true))
   const given: string[] = []
   let abandoned = 0
-  const question = (method: string): Question => ({
+  const question = (method: string): PendingQuestion => ({
     method,
     params: '{}',
     answer: ({ body }) => void given.push(body.toString())
   })
-  const flow = { abandon: () => void abandoned++ }
+  const pendingCall = { abandon: () => void abandoned++ }
   const park = (exchange = exchangeOf(), questions = [question('elicitation/create')], server = 'alpha') =>
-    parks.park(exchange, { flow, server, round: 0, questions })
+    parks.add(exchange, { pendingCall, server, round: 0, questions })
   return { parks, park, question, given, abandoned: () => abandoned }
 }
 
@@ -54,7 +60,7 @@ const invalid = (error: unknown) => {
 test('a state is good once, for the same request of the same principal at the same endpoint', (t) => {
   const { parks, park } = open(t)
   const state = park()!
-  assert.ok(parks.isOurs(state))
+  assert.ok(parks.isOwnState(state))
   const others: Ask[] = [
     { principal: 'bob' },
     { endpoint: '/v0/groups/g/mcp' },
@@ -74,7 +80,7 @@ test('a state that was changed anywhere, or signed with another key, is refused 
   const state = park()!
   for (let i = 0; i < state.length; i++) {
     const forged = state.slice(0, i) + (state[i] === 'A' ? 'B' : 'A') + state.slice(i + 1)
-    if (parks.isOurs(forged)) assert.throws(() => parks.take(exchangeOf(), forged), invalid, forged)
+    if (parks.isOwnState(forged)) assert.throws(() => parks.take(exchangeOf(), forged), invalid, forged)
   }
   const parts = state.split('.')
   for (const forged of [`${state}.x`, `${state}x`, parts.slice(0, 3).join('.'), `${parts[0]}.${parts[1]}...`]) {
@@ -86,14 +92,15 @@ test('a state that was changed anywhere, or signed with another key, is refused 
 test('the state of another gateway is its own affair and passes, as does what is no state of a gateway', (t) => {
   const theirs = open(t).park()!
   const { parks } = open(t)
-  for (const state of [theirs, 'twp1.', 'opaque', '', 7, null, undefined, {}]) assert.equal(parks.isOurs(state), false)
+  for (const state of [theirs, 'twp1.', 'opaque', '', 7, null, undefined, {}])
+    assert.equal(parks.isOwnState(state), false)
 })
 
 test('a replica with the same key knows the state as ours, and refuses what it did not park', (t) => {
   const key = randomBytes(32)
   const state = open(t, key).park()!
   const { parks } = open(t, key)
-  assert.ok(parks.isOurs(state))
+  assert.ok(parks.isOwnState(state))
   assert.throws(() => parks.take(exchangeOf(), state), invalid)
 })
 
@@ -147,12 +154,12 @@ test('answers are taken by key and byte for byte; one that is missing or no obje
   const { question } = open(t)
   const questions = [question('elicitation/create'), question('roots/list')]
   assert.equal(
-    inputRequests(questions),
+    inputRequestsText(questions),
     '{"input-1":{"method":"elicitation/create","params":{}},"input-2":{"method":"roots/list","params":{}}}'
   )
   const read = (responses: string) => {
     const body = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a__t"${responses}}}`
-    return readResponses(readMessage(body, limits), questions)?.map(({ body: given }) => given.toString())
+    return readInputResponses(readMessage(body, limits), questions)?.map(({ body: given }) => given.toString())
   }
   const first = '{"action":"accept", "content":{"n":12345678901234567890}}'
   assert.deepEqual(read(`,"inputResponses":{"input-2":{},"other":{},"input-1":${first}}`), [first, '{}'])
@@ -169,14 +176,14 @@ test('answers are taken by key and byte for byte; one that is missing or no obje
     assert.equal(read(wrong), undefined, wrong)
 })
 
-const next = (questions: Questions) =>
-  new Promise<readonly Question[]>((resolve) => {
+const next = (questions: PendingQuestions) =>
+  new Promise<readonly PendingQuestion[]>((resolve) => {
     questions.next(resolve)
   })
 
 test('what is asked within a moment is asked together, also when it comes while the caller is away', async () => {
-  const questions = new Questions()
-  const methods = (asked: readonly Question[]) => asked.map(({ method }) => method)
+  const questions = new PendingQuestions()
+  const methods = (asked: readonly PendingQuestion[]) => asked.map(({ method }) => method)
   const first = next(questions)
   void questions.ask('a', '{}')
   void questions.ask('b', '{}')
@@ -190,7 +197,7 @@ test('what is asked within a moment is asked together, also when it comes while 
 })
 
 test('when the call is over everything that is asked is given up, then and later', async () => {
-  const questions = new Questions()
+  const questions = new PendingQuestions()
   const given: Answer[] = []
   const ask = () => void questions.ask('elicitation/create', '{}').then((answer) => given.push(answer))
   ask()
@@ -200,12 +207,12 @@ test('when the call is over everything that is asked is given up, then and later
   ask()
   await until('all are given up', () => given.length === 3)
   assert.ok(given.every(({ body }) => body.toString() === '{"action":"cancel"}'))
-  giveUp(asked)
+  failQuestions(asked)
   assert.equal(given.length, 3)
 })
 
 test('a question that is taken back is not asked, and one that was asked needs no answer', async () => {
-  const questions = new Questions()
+  const questions = new PendingQuestions()
   const asking = (): InboundRequest => ({ onCancel: null })
   const [early, late] = [asking(), asking()]
   const first = questions.ask('a', '{}', early)
@@ -220,9 +227,9 @@ test('a question that is taken back is not asked, and one that was asked needs n
   assert.equal((await first).kind, 'error')
   late.onCancel!()
   assert.equal((await second).kind, 'error')
-  assert.equal(inputRequests(asked), '{"input-2":{"method":"c","params":{}}}')
+  assert.equal(inputRequestsText(asked), '{"input-2":{"method":"c","params":{}}}')
   const read = (responses: string) =>
-    readResponses(
+    readInputResponses(
       readMessage(`{"jsonrpc":"2.0","id":7,"method":"x","params":{"inputResponses":${responses}}}`, limits),
       asked
     )
@@ -231,7 +238,7 @@ test('a question that is taken back is not asked, and one that was asked needs n
 })
 
 test('questions that are all taken back before they were asked ask nobody', async () => {
-  const questions = new Questions()
+  const questions = new PendingQuestions()
   const asking: InboundRequest = { onCancel: null }
   void questions.ask('a', '{}', asking)
   asking.onCancel!()
@@ -243,7 +250,7 @@ test('questions that are all taken back before they were asked ask nobody', asyn
 
 test('SR-H3 one server has a quarter of the places, and of the bytes of questions, at most', (t) => {
   const { parks, park, question } = open(t)
-  const anybody = { ...exchangeOf(), caller: developmentCaller } as Exchange
+  const anybody = { ...exchangeOf(), caller: developmentCaller } as RequestContext
   for (let i = 0; i < 250; i++) assert.ok(park(anybody, [question('a')], 'bad'))
   assert.equal(park(anybody, [question('a')], 'bad'), undefined)
   assert.ok(park(anybody, [question('a')], 'good'))

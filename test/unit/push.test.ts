@@ -4,15 +4,15 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
-import { createPushes } from '../../src/gateway/downstream/push.ts'
+import { createServerRequests } from '../../src/gateway/downstream/push.ts'
 import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
-import { Reply } from '../../src/gateway/downstream/reply.ts'
+import { HttpReply } from '../../src/gateway/downstream/reply.ts'
 import { until } from '../until.ts'
 
 const limits = { depth: 64, elements: Infinity }
 
 interface Stream {
-  readonly reply: Reply
+  readonly reply: HttpReply
   /** What the client has read, message by message. */
   readonly heard: Record<string, unknown>[]
   leave(): void
@@ -21,10 +21,15 @@ interface Stream {
 /** Makes streams to clients, over sockets. */
 async function openStreams(t: TestContext): Promise<() => Promise<Stream>> {
   const heartbeat = createHeartbeat()
-  const replies: Reply[] = []
+  const replies: HttpReply[] = []
   const server = createServer((incoming, response) => {
     incoming.resume()
-    const reply = new Reply(response, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 100_000 })
+    const reply = new HttpReply(response, {
+      heartbeat,
+      principal: 'ann',
+      acceptsStream: true,
+      maxBufferedBytes: 100_000
+    })
     reply.openStream()
     replies.push(reply)
   })
@@ -65,9 +70,9 @@ const text = async (answer: Promise<{ kind: string; body: Payload }>) => {
 test('requests go out under ids of our own, and each answer finds its own', async (t) => {
   const open = await openStreams(t)
   const { reply, heard } = await open()
-  const pushes = createPushes({ streams: new Set() })
-  const first = pushes.ask(() => reply, 'roots/list', '{}')
-  const second = pushes.ask(() => reply, 'elicitation/create', '{"message":"ü"}')
+  const pushes = createServerRequests({ streams: new Set() })
+  const first = pushes.send(() => reply, 'roots/list', '{}')
+  const second = pushes.send(() => reply, 'elicitation/create', '{"message":"ü"}')
   await until('both are heard', () => heard.length === 2)
   assert.deepEqual(heard, [
     { jsonrpc: '2.0', id: '1', method: 'roots/list', params: {} },
@@ -85,8 +90,8 @@ test('requests go out under ids of our own, and each answer finds its own', asyn
 test('an answer to what was never asked, or was answered before, is for nobody', async (t) => {
   const open = await openStreams(t)
   const { reply } = await open()
-  const pushes = createPushes({ streams: new Set() })
-  const { answer } = pushes.ask(() => reply, 'roots/list', '{}')
+  const pushes = createServerRequests({ streams: new Set() })
+  const { answer } = pushes.send(() => reply, 'roots/list', '{}')
   for (const id of ['2', 1, '01', ' 1']) assert.equal(pushes.settle(respond({ id, result: {} })), false, String(id))
   assert.equal(pushes.settle(respond({ id: '1', result: { roots: [] } })), true)
   assert.equal(pushes.settle(respond({ id: '1', result: {} })), false)
@@ -96,10 +101,13 @@ test('an answer to what was never asked, or was answered before, is for nobody',
 test('two sessions count alike and still get only their own answers', async (t) => {
   const open = await openStreams(t)
   const [a, b] = [await open(), await open()]
-  const [pushesA, pushesB] = [createPushes({ streams: new Set() }), createPushes({ streams: new Set() })]
-  const asked = pushesA.ask(() => a.reply, 'roots/list', '{}')
+  const [pushesA, pushesB] = [
+    createServerRequests({ streams: new Set() }),
+    createServerRequests({ streams: new Set() })
+  ]
+  const asked = pushesA.send(() => a.reply, 'roots/list', '{}')
   assert.equal(pushesB.settle(respond({ id: '1', result: {} })), false)
-  pushesB.ask(() => b.reply, 'roots/list', '{}')
+  pushesB.send(() => b.reply, 'roots/list', '{}')
   assert.equal(pushesB.settle(respond({ id: '1', result: { of: 'b' } })), true)
   assert.equal(pushesA.settle(respond({ id: '1', result: { of: 'a' } })), true)
   assert.equal(await text(asked.answer), 'result {"of":"a"}')
@@ -108,16 +116,16 @@ test('two sessions count alike and still get only their own answers', async (t) 
 test('the client is told when nobody waits any more, once and only if it was asked', async (t) => {
   const open = await openStreams(t)
   const { reply, heard } = await open()
-  const pushes = createPushes({ streams: new Set() })
-  const push = pushes.ask(() => reply, 'roots/list', '{}')
+  const pushes = createServerRequests({ streams: new Set() })
+  const push = pushes.send(() => reply, 'roots/list', '{}')
   await until('it is heard', () => heard.length === 1)
   push.cancel()
   push.cancel()
   assert.match(await text(push.answer), /^error .*-32603/)
-  const answered = pushes.ask(() => reply, 'roots/list', '{}')
+  const answered = pushes.send(() => reply, 'roots/list', '{}')
   pushes.settle(respond({ id: '2', result: {} }))
   answered.cancel()
-  reply.message('{"method":"last"}')
+  reply.sendMessage('{"method":"last"}')
   await until('the stream is read', () => heard.at(-1)?.['method'] === 'last')
   const told = heard.filter(({ method }) => method === 'notifications/cancelled')
   assert.deepEqual(told, [
@@ -132,8 +140,8 @@ test('the client is told when nobody waits any more, once and only if it was ask
 test('the end of the session answers everything with an error', async (t) => {
   const open = await openStreams(t)
   const { reply } = await open()
-  const pushes = createPushes({ streams: new Set() })
-  const asked = [pushes.ask(() => reply, 'roots/list', '{}'), pushes.ask(() => reply, 'roots/list', '{}')]
+  const pushes = createServerRequests({ streams: new Set() })
+  const asked = [pushes.send(() => reply, 'roots/list', '{}'), pushes.send(() => reply, 'roots/list', '{}')]
   pushes.close()
   for (const { answer } of asked)
     assert.equal(await text(answer), 'error {"code":-32603,"message":"the session has ended"}')
@@ -145,12 +153,12 @@ test("where the call's own stream is gone the newest of the session takes its pl
   own.leave()
   await until('it has left', () => own.reply.isEnded)
   const streams = new Set([older.reply, newest.reply])
-  const pushes = createPushes({ streams })
-  pushes.ask(() => own.reply, 'roots/list', '{}')
+  const pushes = createServerRequests({ streams })
+  pushes.send(() => own.reply, 'roots/list', '{}')
   await until('it is heard', () => newest.heard.length === 1)
   assert.deepEqual(older.heard, [])
   streams.clear()
-  pushes.ask(() => own.reply, 'roots/list', '{}')
+  pushes.send(() => own.reply, 'roots/list', '{}')
   const late = await open()
   streams.add(late.reply)
   await until('it is heard on the late one', () => late.heard.length === 1)
@@ -161,7 +169,7 @@ test('a client that does not answer is waited for ten minutes', async (t) => {
   const open = await openStreams(t)
   const { reply } = await open()
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { answer } = createPushes({ streams: new Set() }).ask(() => reply, 'roots/list', '{}')
+  const { answer } = createServerRequests({ streams: new Set() }).send(() => reply, 'roots/list', '{}')
   let given: unknown
   void answer.then((value) => (given = value))
   t.mock.timers.tick(599_999)

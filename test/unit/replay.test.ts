@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
-import { Reply } from '../../src/gateway/downstream/reply.ts'
-import { createReplays } from '../../src/gateway/downstream/replay.ts'
+import { HttpReply } from '../../src/gateway/downstream/reply.ts'
+import { createEventStore } from '../../src/gateway/downstream/replay.ts'
 import { createSessions, type Session } from '../../src/gateway/downstream/session.ts'
 import { createShares } from '../../src/gateway/shares.ts'
 import { until } from '../until.ts'
@@ -13,14 +13,14 @@ import { until } from '../until.ts'
 /** Opens connections of one session, and tells what was read on each. */
 async function start(t: TestContext) {
   const heartbeat = createHeartbeat()
-  const replays = createReplays()
+  const replays = createEventStore()
   const sessions = createSessions({
     key: Buffer.alloc(32),
     maxSessions: 10,
     shares: createShares(Infinity),
     idleMs: 60_000,
     onEnd: replays.endSession,
-    announce() {}
+    announceEnd() {}
   })
   const responses: ServerResponse[] = []
   const server = createServer((_incoming, response) => void responses.push(response))
@@ -43,7 +43,7 @@ async function start(t: TestContext) {
     asked.on('error', () => {}).end()
     const count = responses.length
     await until('the request arrives', () => responses.length > count)
-    const reply = new Reply(responses.at(-1)!, {
+    const reply = new HttpReply(responses.at(-1)!, {
       heartbeat,
       principal: 'ann',
       acceptsStream: true,
@@ -54,7 +54,7 @@ async function start(t: TestContext) {
   }
   const open = async (of = session) => {
     const connection = await connect()
-    connection.reply.mayResume(replays, of)
+    connection.reply.enableResumption(replays, of)
     connection.reply.openStream()
     return connection
   }
@@ -62,7 +62,7 @@ async function start(t: TestContext) {
     const connection = await connect()
     const found = replays.find(session, `${stream}_${after}`)!
     connection.reply.openStream()
-    replays.resume(found.track, found.after, connection.reply)
+    replays.resume(found.stream, found.after, connection.reply)
     await until('it is over', () => connection.client.isOver)
     return connection
   }
@@ -75,11 +75,11 @@ const result = (json: string) => ({ kind: 'result', body: Payload.of(json) }) as
 test('of a stream the last 256 events are kept, and the answer behind them', async (t) => {
   const { open, resume, nameOf } = await start(t)
   const { client, reply, leave } = await open()
-  reply.message('{"n":0}')
+  reply.sendMessage('{"n":0}')
   await until('the first is read', () => client.text.includes('"n":0'))
   leave()
-  for (let n = 1; n < 400; n++) reply.message(`{"n":${n}}`)
-  reply.answer('1', result('{}'))
+  for (let n = 1; n < 400; n++) reply.sendMessage(`{"n":${n}}`)
+  reply.sendAnswer('1', result('{}'))
   assert.equal(reply.isEnded, true)
   const { ids } = await resume(nameOf(client.text))
   assert.deepEqual(
@@ -91,15 +91,15 @@ test('of a stream the last 256 events are kept, and the answer behind them', asy
 test('of a stream no more than a mebibyte is kept, but its answer at any size', async (t) => {
   const { open, resume, nameOf } = await start(t)
   const { client, reply } = await open()
-  for (let n = 0; n < 4; n++) reply.message(`{"n":"${'x'.repeat(400_000)}"}`)
+  for (let n = 0; n < 4; n++) reply.sendMessage(`{"n":"${'x'.repeat(400_000)}"}`)
   await until('all are read', () => client.text.length > 1_600_000)
   const name = nameOf(client.text)
-  reply.message('{}')
+  reply.sendMessage('{}')
   reply.close()
   assert.deepEqual((await resume(name)).ids(), [3, 4, 5])
   const large = await open()
-  large.reply.message('{}')
-  large.reply.answer('1', result(`"${'x'.repeat(3_000_000)}"`))
+  large.reply.sendMessage('{}')
+  large.reply.sendAnswer('1', result(`"${'x'.repeat(3_000_000)}"`))
   await until('it is read', () => large.client.isOver)
   assert.deepEqual((await resume(nameOf(large.client.text))).ids(), [2])
 })
@@ -109,10 +109,10 @@ test('all streams together keep 64 MiB: those that ended first are forgotten fir
   const names: string[] = []
   for (let n = 0; n < 8; n++) {
     const { client, reply } = await open()
-    reply.message('{}')
+    reply.sendMessage('{}')
     await until('it is read', () => client.text.includes('data: {}'))
     names.push(nameOf(client.text))
-    reply.answer('1', result(`"${'x'.repeat(10_000_000)}"`))
+    reply.sendAnswer('1', result(`"${'x'.repeat(10_000_000)}"`))
   }
   const known = names.map((name) => replays.find(session, `${name}_1`) !== undefined)
   assert.deepEqual(known, [false, false, true, true, true, true, true, true])
@@ -121,15 +121,15 @@ test('all streams together keep 64 MiB: those that ended first are forgotten fir
 test('of what is too much those streams are forgotten whose principal keeps most', async (t) => {
   const { replays, sessions, session, open, nameOf } = await start(t)
   const { client, reply } = await open()
-  reply.message('{}')
-  reply.answer('1', result('{}'))
+  reply.sendMessage('{}')
+  reply.sendAnswer('1', result('{}'))
   await until('it is read', () => client.isOver)
   const other = sessions.create('bob', '/mcp', '2025-06-18', {}) as Session
   const names: string[] = []
   for (let n = 0; n < 8; n++) {
     const large = await open(other)
-    large.reply.message('{}')
-    large.reply.answer('1', result(`"${'x'.repeat(10_000_000)}"`))
+    large.reply.sendMessage('{}')
+    large.reply.sendAnswer('1', result(`"${'x'.repeat(10_000_000)}"`))
     await until('it is read', () => large.client.isOver)
     names.push(nameOf(large.client.text))
   }
@@ -143,23 +143,23 @@ test('of what is too much those streams are forgotten whose principal keeps most
 test('a session keeps nothing when it has ended, and its streams end', async (t) => {
   const { replays, sessions, session, open, nameOf } = await start(t)
   const { client, reply } = await open()
-  reply.message('{}')
+  reply.sendMessage('{}')
   await until('it is read', () => client.text.includes('data: {}'))
   sessions.end(session)
   await until('the stream ends', () => client.isOver)
-  reply.message('{"late":1}')
+  reply.sendMessage('{"late":1}')
   assert.equal(replays.find(session, `${nameOf(client.text)}_1`), undefined)
-  assert.equal(session.tracks!.size, 0)
+  assert.equal(session.storedStreams!.size, 0)
 })
 
 test('a client that was told nothing to come back with has left for good', async (t) => {
   const { session, open } = await start(t)
   const { reply, leave } = await open()
   let hasLeft = false
-  reply.onLeave = () => {
+  reply.onAbort = () => {
     hasLeft = true
   }
   leave()
   await until('it is noticed', () => hasLeft)
-  assert.deepEqual([reply.isEnded, session.tracks!.size], [true, 0])
+  assert.deepEqual([reply.isEnded, session.storedStreams!.size], [true, 0])
 })

@@ -7,17 +7,23 @@ import { Payload } from '../../src/gateway/payload.ts'
 import { openBatch } from '../../src/gateway/downstream/batch.ts'
 import { readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
-import { Reply, type ReplyOptions } from '../../src/gateway/downstream/reply.ts'
-import { Part, type Responder } from '../../src/gateway/downstream/responder.ts'
+import { HttpReply, type HttpReplyOptions } from '../../src/gateway/downstream/reply.ts'
+import { ChannelWriter, type ResponseWriter } from '../../src/gateway/downstream/responder.ts'
 import { until } from '../until.ts'
 
 /** A listener whose answers are made by the test. */
-async function open(t: TestContext, answer: (reply: Reply) => void, options: Partial<ReplyOptions> = {}) {
+async function open(t: TestContext, answer: (reply: HttpReply) => void, options: Partial<HttpReplyOptions> = {}) {
   const heartbeat = createHeartbeat()
   const server = createServer((incoming, response) => {
     incoming.resume()
     answer(
-      new Reply(response, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 100_000, ...options })
+      new HttpReply(response, {
+        heartbeat,
+        principal: 'ann',
+        acceptsStream: true,
+        maxBufferedBytes: 100_000,
+        ...options
+      })
     )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -43,7 +49,7 @@ const result = (json: string) => ({ kind: 'result', body: Payload.of(json) }) as
 test('a result alone is JSON under the id of the caller, byte for byte, at any size', async (t) => {
   for (const id of ['1', '"ü"']) {
     for (const body of ['{"a": 1.0,\n "ü":"€"}', `{"a":"${'ü'.repeat(80_000)}"}`]) {
-      const { whole } = await open(t, (reply) => reply.answer(id, result(body)))
+      const { whole } = await open(t, (reply) => reply.sendAnswer(id, result(body)))
       const given = await whole()
       assert.equal(given.body, `{"jsonrpc":"2.0","id":${id},"result":${body}}`)
       assert.equal(given.type, 'application/json')
@@ -55,20 +61,23 @@ test('a result alone is JSON under the id of the caller, byte for byte, at any s
 test('a list is what stands around its entries and they, under the id of the caller, at any size, on a stream too', async (t) => {
   for (const id of ['1', '"ü😀"', '-1.5e3']) {
     for (const entries of ['', '{"name":"ü"}', `{"name":"${'x'.repeat(200_000)}"},{"name":"ü\\n"}`]) {
-      const list = (reply: Responder) =>
-        reply.list(id, '{"nextCursor":"c","tools":[', Buffer.from(entries), '],"_meta":{}}')
+      const list = (reply: ResponseWriter) =>
+        reply.sendList(id, '{"nextCursor":"c","tools":[', Buffer.from(entries), '],"_meta":{}}')
       const expected = `{"jsonrpc":"2.0","id":${id},"result":{"nextCursor":"c","tools":[${entries}],"_meta":{}}}`
       const given = await (await open(t, list)).whole()
       assert.equal(given.body, expected)
       assert.equal(given.response.headers['content-length'], String(Buffer.byteLength(expected)))
       const streamed = await open(t, (reply) => {
-        reply.message('{}')
+        reply.sendMessage('{}')
         list(reply)
       })
       assert.equal((await streamed.whole()).body.split('\n\n')[1], `event: message\ndata: ${expected}`)
       const told: (string | undefined)[] = []
-      const part = new Part(
-        { message: () => {}, done: (_part, answer) => told.push(answer && Buffer.concat(answer.pieces).toString()) },
+      const part = new ChannelWriter(
+        {
+          sendMessage: () => {},
+          finish: (_part, answer) => told.push(answer && Buffer.concat(answer.pieces).toString())
+        },
         id
       )
       list(part)
@@ -79,10 +88,10 @@ test('a list is what stands around its entries and they, under the id of the cal
 
 test('what comes before the result makes the answer a stream, one line of data for each message', async (t) => {
   const { whole } = await open(t, (reply) => {
-    reply.message('{"method":"notifications/progress"}')
-    reply.answer('7', result('{\n  "content": [\r\n\t"a\\nb"\r  ]\n}'))
-    reply.answer('7', result('{}'))
-    reply.message('{"late":true}')
+    reply.sendMessage('{"method":"notifications/progress"}')
+    reply.sendAnswer('7', result('{\n  "content": [\r\n\t"a\\nb"\r  ]\n}'))
+    reply.sendAnswer('7', result('{}'))
+    reply.sendMessage('{"late":true}')
   })
   const { type, body, response } = await whole()
   assert.equal(type, 'text/event-stream')
@@ -105,10 +114,10 @@ test('answers that are asked for in one go come whole and in order, streams too,
   let count = 0
   const { port } = await open(t, (reply) => {
     const id = String(++count)
-    if (id !== '2') reply.message('{"said":1}')
-    if (id !== '2') reply.message('{"said":2}')
+    if (id !== '2') reply.sendMessage('{"said":1}')
+    if (id !== '2') reply.sendMessage('{"said":2}')
     // the one that was asked first is ready last
-    setTimeout(() => reply.answer(id, result('{}')), id === '1' ? 20 : 0)
+    setTimeout(() => reply.sendAnswer(id, result('{}')), id === '1' ? 20 : 0)
   })
   const socket = connect(port, '127.0.0.1')
   const ask = 'GET / HTTP/1.1\r\nhost: a\r\n'
@@ -122,8 +131,8 @@ test('answers that are asked for in one go come whole and in order, streams too,
 
 test('an error follows on the stream where there is one, else it has its own status', async (t) => {
   const streamed = await open(t, (reply) => {
-    reply.message('{}')
-    reply.error('1', -32603, 'down', { status: 500, data: { server: 'a' } })
+    reply.sendMessage('{}')
+    reply.sendError('1', -32603, 'down', { status: 500, data: { server: 'a' } })
   })
   const given = await streamed.whole()
   assert.equal(given.response.statusCode, 200)
@@ -131,7 +140,7 @@ test('an error follows on the stream where there is one, else it has its own sta
     given.body,
     /data: \{"jsonrpc":"2.0","id":1,"error":\{"code":-32603,"message":"down","data":\{"server":"a"\}\}\}\n\n$/
   )
-  const plain = await open(t, (reply) => reply.error('1', -32603, 'down', { status: 500 }))
+  const plain = await open(t, (reply) => reply.sendError('1', -32603, 'down', { status: 500 }))
   const { response, body } = await plain.whole()
   assert.deepEqual(
     [response.statusCode, body],
@@ -143,8 +152,8 @@ test('a client that reads no stream gets the answer as JSON and no messages', as
   const { whole } = await open(
     t,
     (reply) => {
-      reply.message('{"method":"x"}')
-      reply.answer('1', result('{}'))
+      reply.sendMessage('{"method":"x"}')
+      reply.sendAnswer('1', result('{}'))
     },
     { acceptsStream: false }
   )
@@ -156,8 +165,8 @@ test('a result larger than the cap reaches a client that reads, on a stream as w
   const large = `{"a":"${'x'.repeat(1_000_000)}"}`
   for (const streams of [true, false]) {
     const { whole } = await open(t, (reply) => {
-      if (streams) reply.message('{}')
-      reply.answer('1', result(large))
+      if (streams) reply.sendMessage('{}')
+      reply.sendAnswer('1', result(large))
     })
     assert.ok((await whole()).body.includes(large), String(streams))
   }
@@ -166,13 +175,13 @@ test('a result larger than the cap reaches a client that reads, on a stream as w
 test('a client that never reads is cut off once too much waits for it, and told of as gone', async (t) => {
   let left = 0
   let sent = 0
-  let made: Reply | undefined
+  let made: HttpReply | undefined
   const { port } = await open(t, (reply) => {
     made = reply
-    reply.onLeave = () => left++
+    reply.onAbort = () => left++
     const more = () => {
       if (reply.isEnded) return
-      reply.message(`{"a":"${'x'.repeat(50_000)}"}`)
+      reply.sendMessage(`{"a":"${'x'.repeat(50_000)}"}`)
       sent += 50_000
       setImmediate(more)
     }
@@ -188,17 +197,17 @@ test('a client that never reads is cut off once too much waits for it, and told 
 
 test('a client that leaves before the answer is told of once, one that has it is not', async (t) => {
   const left: string[] = []
-  const replies: Reply[] = []
+  const replies: HttpReply[] = []
   const { get, whole } = await open(t, (reply) => {
     replies.push(reply)
-    reply.onLeave = () => left.push(`reply ${replies.indexOf(reply)}`)
-    if (replies.length === 1) reply.message('{}')
-    else reply.answer('1', result('{}'))
+    reply.onAbort = () => left.push(`reply ${replies.indexOf(reply)}`)
+    if (replies.length === 1) reply.sendMessage('{}')
+    else reply.sendAnswer('1', result('{}'))
   })
   const response = await get()
   response.destroy()
   await until('the client has left', () => left.length === 1)
-  replies[0]!.answer('1', result('{}'))
+  replies[0]!.sendAnswer('1', result('{}'))
   replies[0]!.close()
   await whole()
   assert.deepEqual(left, ['reply 0'])
@@ -206,10 +215,10 @@ test('a client that leaves before the answer is told of once, one that has it is
 
 test('a stream that is closed from here lets go of what it holds', async (t) => {
   let left = 0
-  let reply: Reply | undefined
+  let reply: HttpReply | undefined
   const { get } = await open(t, (made) => {
     reply = made
-    made.onLeave = () => left++
+    made.onAbort = () => left++
     made.openStream()
   })
   const response = await get()
@@ -222,16 +231,16 @@ test('a stream that is closed from here lets go of what it holds', async (t) => 
 test('a complete answer on a stream is no leaving', async (t) => {
   let left = 0
   const { whole } = await open(t, (reply) => {
-    reply.onLeave = () => left++
-    reply.message('{}')
-    reply.answer('1', result('{}'))
+    reply.onAbort = () => left++
+    reply.sendMessage('{}')
+    reply.sendAnswer('1', result('{}'))
   })
   await whole()
   assert.equal(left, 0)
 })
 
 test('a slow answer becomes a stream, and an open one is kept alive', async (t) => {
-  let reply: Reply | undefined
+  let reply: HttpReply | undefined
   const { get, heartbeat } = await open(t, (made) => {
     reply = made
     heartbeat.add(made)
@@ -244,7 +253,7 @@ test('a slow answer becomes a stream, and an open one is kept alive', async (t) 
   reply!.beat(now + 11_000)
   reply!.beat(now + 12_000)
   reply!.beat(now + 30_000)
-  reply!.answer('1', result('{}'))
+  reply!.sendAnswer('1', result('{}'))
   reply!.beat(now + 60_000)
   const response = await answer
   assert.equal(response.headers['content-type'], 'text/event-stream')
@@ -254,7 +263,7 @@ test('a slow answer becomes a stream, and an open one is kept alive', async (t) 
 })
 
 test('streams that were opened together are kept alive one after the other, none later than 15 seconds', async (t) => {
-  const replies: Reply[] = []
+  const replies: HttpReply[] = []
   const { get, heartbeat } = await open(t, (reply) => {
     replies.push(reply)
     heartbeat.add(reply)
@@ -278,7 +287,7 @@ test('the heartbeat looks at each reply once a second, at a few of them at a tim
   t.after(() => heartbeat.close())
   let beats = 0
   const parts = Array.from({ length: 100 }, () => {
-    const part = new Part({ message: () => {}, done: () => {} }, '1')
+    const part = new ChannelWriter({ sendMessage: () => {}, finish: () => {} }, '1')
     const seen = { part, beats: 0 }
     part.beat = () => {
       beats++
@@ -308,10 +317,10 @@ test('closing the heartbeat ends the open streams', async (t) => {
 })
 
 test('answers without a body and those of the HTTP layer say what they must', async (t) => {
-  const empty = await open(t, (reply) => reply.empty(202))
+  const empty = await open(t, (reply) => reply.sendEmpty(202))
   const accepted = await empty.whole()
   assert.deepEqual([accepted.response.statusCode, accepted.body, accepted.type], [202, '', undefined])
-  const refused = await open(t, (reply) => reply.plain(405, 'no', { allow: 'POST' }))
+  const refused = await open(t, (reply) => reply.sendHttpError(405, 'no', { allow: 'POST' }))
   const { response, body } = await refused.whole()
   assert.deepEqual([response.statusCode, response.headers.allow, body], [405, 'POST', '{"error":"no"}'])
   assert.equal(response.headers['x-content-type-options'], 'nosniff')
@@ -319,15 +328,15 @@ test('answers without a body and those of the HTTP layer say what they must', as
 
 test('what is under way for a principal whose token was revoked is given up: a 401, or the end of its stream', async (t) => {
   let left = 0
-  const pending: Reply[] = []
-  const take = (reply: Reply) => {
-    reply.onLeave = () => void left++
+  const pending: HttpReply[] = []
+  const take = (reply: HttpReply) => {
+    reply.onAbort = () => void left++
     pending.push(reply)
   }
   const { whole, heartbeat } = await open(t, (reply) => {
     heartbeat.add(reply)
     take(reply)
-    if (pending.length === 2) reply.message('{"a":1}')
+    if (pending.length === 2) reply.sendMessage('{"a":1}')
   })
   const answers = [whole(), until('one is under way', () => pending.length === 1).then(whole)] as const
   await until('both are under way', () => pending.length === 2)
@@ -351,7 +360,7 @@ test('an answer for which a batch has no room is an error, and the others are se
   const { whole } = await open(t, (reply) => {
     const parts = openBatch(messages, reply, { heartbeat: createHeartbeat(), maxBatchBytes: 2_500 })
     for (const [i, part] of parts.entries())
-      part.list(messages[i]!.id, '{"tools":[', i < 3 ? entries : Buffer.alloc(0), ']}')
+      part.sendList(messages[i]!.id, '{"tools":[', i < 3 ? entries : Buffer.alloc(0), ']}')
   })
   const answers = JSON.parse((await whole()).body) as { id: unknown; result?: object; error?: object }[]
   const error = { code: -32603, message: 'the answers of the batch are too long together' }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import type { Forwarded } from '../../src/gateway/downstream/exchange.ts'
-import { answerRounds, InputRefused } from '../../src/gateway/downstream/rounds.ts'
+import type { UpstreamAnswer } from '../../src/gateway/downstream/exchange.ts'
+import { runInputRounds, InputRefusedError } from '../../src/gateway/downstream/rounds.ts'
 import type { CallSink } from '../../src/gateway/downstream/sink.ts'
 import { type Answer, Call, type OutgoingRequest, silentSink } from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -16,7 +16,7 @@ const request: OutgoingRequest = {
 const everything = '{"elicitation":{},"sampling":{},"roots":{}}'
 const elicit = '{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{}}}'
 
-const modern = (text: string): Forwarded => ({ answer: { kind: 'result', body: Payload.of(text) }, era: 'modern' })
+const modern = (text: string): UpstreamAnswer => ({ answer: { kind: 'result', body: Payload.of(text) }, era: 'modern' })
 const wants = (requests: string, state = '') =>
   modern(`{"resultType":"input_required","inputRequests":{${requests}}${state}}`)
 const done = modern('{"resultType":"complete","content":[]}')
@@ -24,7 +24,7 @@ const result = (text: string): Answer => ({ kind: 'result', body: Payload.of(tex
 
 interface Run {
   /** What the upstream says, call by call; the last again and again. */
-  readonly says: readonly Forwarded[]
+  readonly says: readonly UpstreamAnswer[]
   readonly capabilities?: string
   readonly answer?: (method: string, params: string) => Promise<Answer> | Answer
 }
@@ -48,7 +48,7 @@ function run({ says, capabilities = everything, answer = () => result('{"action"
     sent.push(next)
     return says[Math.min(sent.length, says.length - 1)]!
   }
-  const rounds = answerRounds(says[0]!, sink as unknown as CallSink, request, send)
+  const rounds = runInputRounds(says[0]!, sink as unknown as CallSink, request, send)
   return { rounds, asked, sent, call, closed: () => closed }
 }
 
@@ -69,7 +69,7 @@ test('a result that asks for nothing is the answer as it is', async () => {
 
 test('a legacy result and an error are never taken for a question', async () => {
   const question = wants(`"a":${elicit}`)
-  const error: Forwarded = { era: 'modern', answer: { kind: 'error', body: question.answer.body } }
+  const error: UpstreamAnswer = { era: 'modern', answer: { kind: 'error', body: question.answer.body } }
   for (const first of [{ ...question, era: 'legacy' as const }, error]) {
     const { rounds, asked } = run({ says: [first] })
     assert.equal(await rounds, first)
@@ -126,7 +126,7 @@ test('a client that refuses ends the call in its own words', async () => {
   const refused = { kind: 'error', body: Payload.of('{"code":-1,"message":"User rejected"}') } as const
   const { rounds, sent } = run({ says: [wants(`"a":${elicit}`), done], answer: () => refused })
   await assert.rejects(rounds, (error) => {
-    assert.ok(error instanceof InputRefused)
+    assert.ok(error instanceof InputRefusedError)
     assert.deepEqual([error.code, error.message], [-1, 'User rejected'])
     return true
   })

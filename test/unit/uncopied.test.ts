@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
-import { Reply } from '../../src/gateway/downstream/reply.ts'
+import { HttpReply } from '../../src/gateway/downstream/reply.ts'
 import { Payload } from '../../src/gateway/payload.ts'
 import { type Answer, Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import { Exchange, type ExchangeHost } from '../../src/gateway/upstream/http-exchange.ts'
@@ -112,8 +112,13 @@ test('a large result is written to the caller from the memory that it came in', 
       written.push(typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array))
       return write(chunk)
     }
-    const reply = new Reply(response, { heartbeat, principal: 'ann', acceptsStream: true, maxBufferedBytes: 10 * SIZE })
-    reply.answer(ID, { kind: 'result', body: Payload.ofPieces(chunks) })
+    const reply = new HttpReply(response, {
+      heartbeat,
+      principal: 'ann',
+      acceptsStream: true,
+      maxBufferedBytes: 10 * SIZE
+    })
+    reply.sendAnswer(ID, { kind: 'result', body: Payload.ofPieces(chunks) })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createUnsent } from '../../src/gateway/downstream/unsent.ts'
+import { createUnsentResponses } from '../../src/gateway/downstream/unsent.ts'
 
 /** Names of the connections that were closed, in order. */
 function open(limit: number, total: number) {
-  const unsent = createUnsent(limit, total)
+  const unsent = createUnsentResponses(limit, total)
   const cut: string[] = []
   return { unsent, cut, answer: (principal: string, name: string) => unsent.open(principal, () => void cut.push(name)) }
 }
 
 test('SR-H2 past its share a principal loses the connection that has waited longest, others none', () => {
   const { unsent, cut, answer } = open(100, 1_000)
-  answer('ann', 'a1').set(90)
-  for (let i = 1; i <= 4; i++) answer('bob', `b${i}`).set(40)
+  answer('ann', 'a1').setBytes(90)
+  for (let i = 1; i <= 4; i++) answer('bob', `b${i}`).setBytes(40)
   assert.deepEqual(cut, ['b1', 'b2'])
   assert.equal(unsent.bytes, 170)
 })
@@ -20,12 +20,12 @@ test('SR-H2 past its share a principal loses the connection that has waited long
 test('SR-H2 past the total the principal with most loses, and a single answer passes whatever its size', () => {
   const { unsent, cut, answer } = open(1_000, 200)
   const ann = answer('ann', 'a1')
-  ann.set(50)
-  for (let i = 1; i <= 3; i++) answer('bob', `b${i}`).set(70)
+  ann.setBytes(50)
+  for (let i = 1; i <= 3; i++) answer('bob', `b${i}`).setBytes(70)
   assert.deepEqual(cut, ['b1'])
-  answer('carl', 'c1').set(5_000)
+  answer('carl', 'c1').setBytes(5_000)
   assert.deepEqual(cut, ['b1'])
-  ann.set(10)
+  ann.setBytes(10)
   assert.deepEqual(cut, ['b1', 'c1'])
   assert.equal(unsent.bytes, 150)
 })
@@ -35,8 +35,8 @@ test('SR-H2 what many answers hold together counts once, and is given back with 
   const page = new ArrayBuffer(80)
   const answers = Array.from({ length: 50 }, (_, i) => answer(i % 2 ? 'ann' : 'bob', `${i}`))
   for (const each of answers) {
-    each.share(page)
-    each.share(page)
+    each.addShared(page)
+    each.addShared(page)
   }
   assert.deepEqual([unsent.bytes, cut], [80, []])
   for (const each of answers) {
@@ -49,9 +49,9 @@ test('SR-H2 what many answers hold together counts once, and is given back with 
 test('SR-H2 an open answer whose client has read everything gives way to none', () => {
   const { cut, answer } = open(100, 1_000)
   const stream = answer('ann', 'read')
-  stream.set(70)
-  stream.set(0)
-  answer('ann', 'unread').set(90)
-  answer('ann', 'newest').set(20)
+  stream.setBytes(70)
+  stream.setBytes(0)
+  answer('ann', 'unread').setBytes(90)
+  answer('ann', 'newest').setBytes(20)
   assert.deepEqual(cut, ['unread'])
 })

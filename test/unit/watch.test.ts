@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Catalog } from '../../src/gateway/catalog.ts'
-import { createWatch, type ListKind } from '../../src/gateway/downstream/watch.ts'
+import { createListChangeNotifier, type ListKind } from '../../src/gateway/downstream/watch.ts'
 import { globalScope } from '../../src/gateway/scope.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 import { until } from '../until.ts'
@@ -9,7 +9,7 @@ import { until } from '../until.ts'
 const start = () => catalogOf([storedServer('a', [tool('t'), prompt('p'), resource('x://1'), template('x://{a}')])])
 
 function open(t: TestContext) {
-  const watch = createWatch()
+  const watch = createListChangeNotifier()
   t.after(() => watch.close())
   const state: { catalog: Catalog } = { catalog: start() }
   const listen = () => {
@@ -18,7 +18,7 @@ function open(t: TestContext) {
       principal: 'ann',
       endpoint: '/mcp',
       scope: () => globalScope(state.catalog),
-      changed: (list: ListKind) => void heard.push(list),
+      notifyListChanged: (list: ListKind) => void heard.push(list),
       end: () => {}
     }
     watch.add(watcher)
@@ -26,7 +26,7 @@ function open(t: TestContext) {
   }
   const swap = (catalog: Catalog) => {
     state.catalog = catalog
-    watch.notice()
+    watch.schedule()
   }
   return { watch, listen, swap }
 }
@@ -104,7 +104,7 @@ test('watchers that are over are ended and hear nothing more, the others do', as
       principal,
       endpoint: '/mcp',
       scope: () => globalScope(principal === 'ann' ? start() : catalogOf([])),
-      changed: (list) => void heard.push(`${principal} ${list}`),
+      notifyListChanged: (list) => void heard.push(`${principal} ${list}`),
       end: () => void ended.push(principal)
     })
   }
@@ -120,10 +120,10 @@ test('watchers that are over are ended and hear nothing more, the others do', as
 test('of what a server says itself those are told in whose scope it is, even if nothing differs', async (t) => {
   const { watch, listen, swap } = open(t)
   const { heard } = listen()
-  watch.notice({ server: 'elsewhere', lists: ['prompts'] })
+  watch.schedule({ server: 'elsewhere', lists: ['prompts'] })
   await quiet()
   assert.deepEqual(heard, [])
-  watch.notice({ server: 'a', lists: ['prompts'] })
+  watch.schedule({ server: 'a', lists: ['prompts'] })
   swap(catalogOf([storedServer('a', [tool('u'), prompt('p'), resource('x://1'), template('x://{a}')])]))
   await until('it is told of', () => heard.length === 2)
   await quiet()
@@ -132,10 +132,16 @@ test('of what a server says itself those are told in whose scope it is, even if 
 
 test('the servers that somebody watches are known, and that this has changed', (t) => {
   let changes = 0
-  const watch = createWatch(() => changes++)
+  const watch = createListChangeNotifier(() => changes++)
   t.after(() => watch.close())
   assert.deepEqual([...watch.servers()], [])
-  const watcher = { principal: 'ann', endpoint: '/mcp', scope: () => globalScope(start()), changed() {}, end() {} }
+  const watcher = {
+    principal: 'ann',
+    endpoint: '/mcp',
+    scope: () => globalScope(start()),
+    notifyListChanged() {},
+    end() {}
+  }
   watch.add(watcher)
   assert.deepEqual([[...watch.servers()], changes], [['a'], 1])
   watch.delete(watcher)

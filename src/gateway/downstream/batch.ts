@@ -1,10 +1,18 @@
 import { checkJson, elements } from '../json.ts'
 import { joined, lengthOf } from '../pieces.ts'
 import { classify, LAST_BATCH_VERSION } from './era.ts'
-import type { Edge } from './exchange.ts'
-import { codes, errorText, ProtocolError, readMessage, structure, type Message, type MessageLimits } from './jsonrpc.ts'
-import type { Reply } from './reply.ts'
-import { Part, type Channel, type PartAnswer } from './responder.ts'
+import type { McpContext } from './exchange.ts'
+import {
+  codes,
+  errorText,
+  ProtocolError,
+  readMessage,
+  parseStructure,
+  type Message,
+  type MessageLimits
+} from './jsonrpc.ts'
+import type { HttpReply } from './reply.ts'
+import { ChannelWriter, type Channel, type ChannelAnswer } from './responder.ts'
 
 const refuse = (reason: string) => new ProtocolError(codes.invalidRequest, `Invalid Request: ${reason}`)
 
@@ -34,9 +42,9 @@ function readElement(text: string, limits: MessageLimits): Message {
  * names.
  * Throws ProtocolError for the batch as a whole.
  */
-export function readBatch(text: string, version: string | undefined, { limits, maxBatch }: Edge): Message[] {
+export function readBatch(text: string, version: string | undefined, { limits, maxBatch }: McpContext): Message[] {
   const { depth } = limits
-  structure(() => checkJson(text, limits), { depth })
+  parseStructure(() => checkJson(text, limits), { depth })
   if (version !== undefined && version > LAST_BATCH_VERSION) {
     throw refuse('batches are not part of this protocol revision')
   }
@@ -49,11 +57,11 @@ export function readBatch(text: string, version: string | undefined, { limits, m
 
 const [bracket, comma, end] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer]
 
-const noRoom = (id: string) =>
+const tooLongError = (id: string) =>
   Buffer.from(errorText(id, codes.internal, 'the answers of the batch are too long together'))
 
 /** Uncopied: a page of a list that is asked for a hundred times is in memory once. */
-const asArray = (answers: readonly PartAnswer[]): Buffer[] => [
+const asArray = (answers: readonly ChannelAnswer[]): Buffer[] => [
   bracket,
   ...answers.flatMap(({ pieces }, i) => (i === 0 ? pieces : [comma, ...pieces])),
   end
@@ -65,54 +73,54 @@ const asArray = (answers: readonly PartAnswer[]): Buffer[] => [
  */
 export function openBatch(
   messages: readonly Message[],
-  reply: Reply,
-  { heartbeat, maxBatchBytes }: Pick<Edge, 'heartbeat' | 'maxBatchBytes'>
-): Part[] {
-  const waiting: PartAnswer[] = []
+  reply: HttpReply,
+  { heartbeat, maxBatchBytes }: Pick<McpContext, 'heartbeat' | 'maxBatchBytes'>
+): ChannelWriter[] {
+  const answers: ChannelAnswer[] = []
   let size = 0
-  let own = 0
+  let ownBytes = 0
   let open = messages.length
-  const wait = (answer: PartAnswer, id: string) => {
+  const buffer = (answer: ChannelAnswer, id: string) => {
     const length = lengthOf(answer.pieces)
     const hasRoom = reply.isStream || size + length <= maxBatchBytes
-    const kept = hasRoom ? answer : { pieces: [noRoom(id)] }
-    size += lengthOf(kept.pieces) + 1
-    waiting.push(kept)
+    const stored = hasRoom ? answer : { pieces: [tooLongError(id)] }
+    size += lengthOf(stored.pieces) + 1
+    answers.push(stored)
     if (reply.isStream) return
-    const { shared } = kept
-    if (shared) reply.holdShared(shared)
-    own += lengthOf(kept.pieces) - (shared?.length ?? 0)
-    reply.hold(own)
+    const { shared } = stored
+    if (shared) reply.trackShared(shared)
+    ownBytes += lengthOf(stored.pieces) - (shared?.length ?? 0)
+    reply.trackUnsent(ownBytes)
   }
   const flush = () => {
     reply.openStream()
-    for (const { pieces } of waiting.splice(0)) reply.message(joined(pieces).toString())
+    for (const { pieces } of answers.splice(0)) reply.sendMessage(joined(pieces).toString())
   }
   const finish = () => {
     if (reply.isStream) return reply.close()
-    if (waiting.length > 0) return reply.parts(asArray(waiting))
-    if (messages.every(({ kind }) => kind !== 'request')) return reply.empty(202)
+    if (answers.length > 0) return reply.sendPieces(asArray(answers))
+    if (messages.every(({ kind }) => kind !== 'request')) return reply.sendEmpty(202)
     // each call was cancelled, so nothing is answered
     flush()
     reply.close()
   }
   const channel: Channel = {
-    message(text) {
+    sendMessage(text) {
       flush()
-      reply.message(text)
+      reply.sendMessage(text)
     },
-    done(part, answer) {
+    finish(part, answer) {
       heartbeat.delete(part)
-      if (answer) wait(answer, part.id)
+      if (answer) buffer(answer, part.id)
       if (reply.isStream) flush()
       if (--open === 0) finish()
     }
   }
-  const parts = messages.map(({ id }) => new Part(channel, id))
-  reply.onLeave = () => {
+  const parts = messages.map(({ id }) => new ChannelWriter(channel, id))
+  reply.onAbort = () => {
     for (const part of parts) {
       heartbeat.delete(part)
-      part.leave()
+      part.abort()
     }
   }
   heartbeat.add(reply)

@@ -9,14 +9,14 @@ const read = (text: string): Record<string, unknown> => {
 const has = (capability: unknown, part: string) => isObject(capability) && isObject(capability[part])
 
 /** An empty elicitation capability means forms, as before there were URLs (2025-06-18). */
-const takesForms = (elicitation: unknown) =>
+const supportsForms = (elicitation: unknown) =>
   isObject(elicitation) && (has(elicitation, 'form') || !has(elicitation, 'url'))
 
 /**
  * Whether a client declared what a request of an upstream needs (mcp-proxy.md#sampling-roots-and-elicitation).
  * `capabilities`, `params`: JSON text.
  */
-export function mayAsk(capabilities: string, method: string, params: string): boolean {
+export function canRequest(capabilities: string, method: string, params: string): boolean {
   const { roots, sampling, elicitation } = read(capabilities)
   const given = read(params)
   if (method === 'roots/list') return isObject(roots)
@@ -24,7 +24,7 @@ export function mayAsk(capabilities: string, method: string, params: string): bo
     return isObject(sampling) && (given['tools'] === undefined || has(sampling, 'tools'))
   }
   if (method !== 'elicitation/create') return false
-  return given['mode'] === 'url' ? has(elicitation, 'url') : takesForms(elicitation)
+  return given['mode'] === 'url' ? has(elicitation, 'url') : supportsForms(elicitation)
 }
 
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
@@ -33,7 +33,7 @@ const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
  * Capabilities of a modern caller as they go upstream, as JSON text: without tasks, which are not carried, so that no
  * upstream answers with one (mcp-proxy.md#tasks).
  */
-export function declaredUpstream(given: unknown): string {
+export function upstreamCapabilities(given: unknown): string {
   if (!isObject(given)) return JSON.stringify(given ?? {})
   if (Object.keys(given).length === 0) return '{}'
   const { extensions } = given

@@ -9,29 +9,29 @@ export interface Cursors {
 
 const MAC_BYTES = 16
 /** Signatures of our own that are remembered: making one costs more than everything else that a page takes but its bytes. */
-const MAX_KNOWN = 1_000
+const MAX_CACHED = 1_000
 
 export function createCursors(key: Buffer): Cursors {
   const known = new Map<string, Buffer>()
-  const sign = (place: string) => createHmac('sha256', key).update(place).digest().subarray(0, MAC_BYTES)
+  const sign = (position: string) => createHmac('sha256', key).update(position).digest().subarray(0, MAC_BYTES)
   /** Only of places that we name ourselves. */
-  const signOwn = (place: string): Buffer => {
-    const mac = known.get(place) ?? sign(place)
-    if (known.size === MAX_KNOWN) known.clear()
-    known.set(place, mac)
+  const signCached = (position: string): Buffer => {
+    const mac = known.get(position) ?? sign(position)
+    if (known.size === MAX_CACHED) known.clear()
+    known.set(position, mac)
     return mac
   }
   return {
     encode(list, version, index) {
-      const place = `${list}:${version}:${index}`
-      return Buffer.concat([signOwn(place), Buffer.from(place)]).toString('base64url')
+      const position = `${list}:${version}:${index}`
+      return Buffer.concat([signCached(position), Buffer.from(position)]).toString('base64url')
     },
     decode(cursor, list, version) {
       const bytes = Buffer.from(cursor, 'base64url')
       if (bytes.length <= MAC_BYTES) return undefined
-      const place = bytes.subarray(MAC_BYTES).toString()
-      if (!timingSafeEqual(bytes.subarray(0, MAC_BYTES), known.get(place) ?? sign(place))) return undefined
-      const [ofList, ofVersion, index] = place.split(':')
+      const position = bytes.subarray(MAC_BYTES).toString()
+      if (!timingSafeEqual(bytes.subarray(0, MAC_BYTES), known.get(position) ?? sign(position))) return undefined
+      const [ofList, ofVersion, index] = position.split(':')
       return ofList === list && ofVersion === version ? Number(index) : undefined
     }
   }

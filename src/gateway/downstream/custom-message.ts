@@ -1,6 +1,6 @@
 import { isCustomNotification, joinParams, parseExtraParams, type RateLimiter } from '../notifications.ts'
 import type { Scope } from '../scope.ts'
-import { needsLabel } from './label.ts'
+import { needsAttribution } from './label.ts'
 
 /**
  * A server's own notification as a client gets it: among several servers its `_meta` says whose it is. Undefined where it is
@@ -16,7 +16,7 @@ export function customMessage(
   if (!isCustomNotification(method)) return undefined
   const said = parseExtraParams(params)
   if (!said || !allowance.take(method.length + params.length)) return undefined
-  const whose = needsLabel(scope) ? `"towpath/upstream":{"server":${JSON.stringify(server)}}` : ''
+  const whose = needsAttribution(scope) ? `"towpath/upstream":{"server":${JSON.stringify(server)}}` : ''
   const shown = joinParams([said.members], [said.meta, whose])
   return `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${shown}}`
 }

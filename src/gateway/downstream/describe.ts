@@ -8,7 +8,7 @@ import { canFollow } from '../watching.ts'
 const MAX_INSTRUCTIONS_BYTES = 8_192
 const MAX_ALL_BYTES = 65_536
 
-const about =
+const preamble =
   `${TITLE} is a gateway to several MCP servers. ` +
   'The name of each tool and prompt begins with the name of its server and two underscores. ' +
   'Below, lines that begin with ">" are the words of the server that the heading names, and of nobody else.'
@@ -47,13 +47,13 @@ const cut = (text: string, maxBytes: number) =>
 
 /** A server's words under its name, quoted: they cannot pass for another section, or for the gateway's own. */
 function section({ name, stored }: ServerBlock): string[] {
-  const said = stored.verdict?.instructions
-  if (!said) return []
-  return [`## ${name}\n${cut(quoted(cut(said, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`]
+  const instructions = stored.verdict?.instructions
+  if (!instructions) return []
+  return [`## ${name}\n${cut(quoted(cut(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`]
 }
 
 /** As many sections as there is room for; the others are counted. */
-function bounded(sections: readonly string[]): string[] {
+function fitSections(sections: readonly string[]): string[] {
   let room = MAX_ALL_BYTES
   const taken = sections.filter((text) => (room -= Buffer.byteLength(text)) >= 0)
   const rest = sections.length - taken.length
@@ -66,8 +66,8 @@ function bounded(sections: readonly string[]): string[] {
  */
 export function instructionsOf({ servers, isBare }: Scope): string | undefined {
   if (isBare) {
-    const said = servers[0]?.stored.verdict?.instructions
-    return said ? cut(said, MAX_ALL_BYTES) : undefined
+    const instructions = servers[0]?.stored.verdict?.instructions
+    return instructions ? cut(instructions, MAX_ALL_BYTES) : undefined
   }
-  return [about, ...bounded(servers.flatMap(section))].join('\n\n')
+  return [preamble, ...fitSections(servers.flatMap(section))].join('\n\n')
 }

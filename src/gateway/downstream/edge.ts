@@ -9,28 +9,28 @@ import type { Subscriptions } from '../subscriptions.ts'
 import { createTurns } from '../turns.ts'
 import { createCursors } from './cursor.ts'
 import { createElicitations } from './elicitations.ts'
-import type { Core, Edge } from './exchange.ts'
-import type { Flow } from './flow.ts'
-import { createIntroductions } from './introductions.ts'
-import { createLinks } from './links.ts'
-import { createParks } from './park.ts'
-import { createReplays } from './replay.ts'
+import type { DataPlane, McpContext } from './exchange.ts'
+import type { PendingCall } from './flow.ts'
+import { createClientInfoCache } from './introductions.ts'
+import { createResourceLinks } from './links.ts'
+import { createInputRequiredStore } from './park.ts'
+import { createEventStore } from './replay.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createSessions, type Session } from './session.ts'
-import { createUnsent } from './unsent.ts'
-import type { Watch } from './watch.ts'
+import { createUnsentResponses } from './unsent.ts'
+import type { ListChangeNotifier } from './watch.ts'
 
 /** Ends of sessions that are stored at a time: the database has ten connections, the embedded store one. */
-const ENDS_AT_ONCE = 2
+const MAX_CONCURRENT_SESSION_ENDS = 2
 
-export interface EdgeOptions {
+export interface McpContextOptions {
   readonly registry: Pick<Registry, 'sessionEnds' | 'deriveKey'>
   readonly config: Pick<Config, 'limits' | 'timeouts'>
   /** Product version. */
   readonly version: string
-  readonly core: Core
+  readonly dataPlane: DataPlane
   readonly observer: Observer
-  readonly watch: Watch
+  readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
   /** Calls under way of each principal. */
   readonly calls: Shares
@@ -42,47 +42,47 @@ export interface EdgeOptions {
 }
 
 /** What the exchanges of one gateway share: its sessions, keys and limits. */
-export function createEdge(options: EdgeOptions): Edge {
-  const { registry, version, core, observer, watch, subscriptions, calls, quotas, schedule, log } = options
+export function createMcpContext(options: McpContextOptions): McpContext {
+  const { registry, version, dataPlane, observer, listChanges, subscriptions, calls, quotas, schedule, log } = options
   const { limits, timeouts } = options.config
   const identity = { name: PRODUCT, title: TITLE, version }
-  const replays = createReplays()
+  const eventStore = createEventStore()
   const elicitations = createElicitations()
-  const inTurn = createTurns(ENDS_AT_ONCE)
-  const storeEnd = (end: SessionEnd) => inTurn(() => registry.sessionEnds.add(end))
+  const runLimited = createTurns(MAX_CONCURRENT_SESSION_ENDS)
+  const storeSessionEnd = (end: SessionEnd) => runLimited(() => registry.sessionEnds.add(end))
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
     shares: quotas.shareOf(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
-    announce(end) {
-      storeEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
+    announceEnd(end) {
+      storeSessionEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
     },
     onEnd(session) {
-      session.pushes?.close()
-      session.following?.close()
+      session.serverRequests?.close()
+      session.subscriptions?.close()
       for (const stream of session.streams) stream.close()
-      session.awaited?.close()
-      replays.endSession(session)
+      session.detachedStream?.close()
+      eventStore.endSession(session)
       elicitations.endSession(session)
       options.onSessionEnd(session)
     }
   })
   return {
-    core,
+    dataPlane,
     sessions,
-    storeEnd,
+    storeSessionEnd,
     cursors: createCursors(registry.deriveKey('list cursors')),
     heartbeat: createHeartbeat(),
-    parks: createParks<Flow>(registry.deriveKey('request states')),
-    links: createLinks(),
-    introductions: createIntroductions(),
+    inputRequiredStore: createInputRequiredStore<PendingCall>(registry.deriveKey('request states')),
+    resourceLinks: createResourceLinks(),
+    clientInfoCache: createClientInfoCache(),
     elicitations,
-    watch,
+    listChanges,
     subscriptions,
-    replays,
+    eventStore,
     observer,
-    shares: {
+    quotas: {
       calls,
       ends: quotas.shareOf(limits.callsPerPrincipal),
       streams: quotas.shareOf(limits.sessionsPerPrincipal),
@@ -94,7 +94,7 @@ export function createEdge(options: EdgeOptions): Edge {
     maxBatch: limits.batch,
     maxBatchBytes: limits.batchBytes,
     maxBufferedBytes: limits.streamBufferBytes,
-    unsent: createUnsent(quotas.partOf(limits.unsentBytes), limits.unsentBytes),
+    unsentResponses: createUnsentResponses(quotas.partOf(limits.unsentBytes), limits.unsentBytes),
     schedule,
     identity,
     serverInfo: JSON.stringify(identity)

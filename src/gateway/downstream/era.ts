@@ -17,14 +17,14 @@ export const header = (headers: IncomingHttpHeaders, name: string): string | und
 const namesModern = (version: string | undefined) =>
   version !== undefined && version >= MODERN_VERSION && /^\d{4}-\d\d-\d\d$/.test(version)
 
-const envelope = (id: string, problem: object) =>
+const envelopeError = (id: string, problem: object) =>
   new ProtocolError(codes.invalidParams, 'Invalid params: the request envelope in "_meta" is incomplete', {
     id,
     data: { envelope: problem }
   })
 
 /** -32020: a header that does not say what the body says. */
-export const mismatch = (id: string, name: string, given: string | undefined, body: string) =>
+export const headerMismatch = (id: string, name: string, given: string | undefined, body: string) =>
   new ProtocolError(codes.headerMismatch, `Header mismatch: ${name} does not match the body`, {
     id,
     data: { mismatch: { header: given ?? '(missing)', body } }
@@ -36,11 +36,11 @@ export const VERSION_KEY = `${META}protocolVersion`
 const hasCapabilities = (message: Message) => message.metaText(CLIENT_CAPABILITIES)?.startsWith('{') === true
 
 /** Proxy page 1.3: both members of the envelope are required of every modern request. */
-function checkClaim(message: Message, version: unknown, given: string | undefined): void {
+function checkEnvelope(message: Message, version: unknown, given: string | undefined): void {
   const { id } = message
-  if (typeof version !== 'string') throw envelope(id, { key: VERSION_KEY, problem: 'must be a string' })
-  if (!hasCapabilities(message)) throw envelope(id, { key: CLIENT_CAPABILITIES, problem: 'must be an object' })
-  if (given !== undefined && given !== version) throw mismatch(id, 'MCP-Protocol-Version', given, version)
+  if (typeof version !== 'string') throw envelopeError(id, { key: VERSION_KEY, problem: 'must be a string' })
+  if (!hasCapabilities(message)) throw envelopeError(id, { key: CLIENT_CAPABILITIES, problem: 'must be an object' })
+  if (given !== undefined && given !== version) throw headerMismatch(id, 'MCP-Protocol-Version', given, version)
   if (version === MODERN_VERSION) return
   throw new ProtocolError(codes.unsupportedVersion, `Unsupported protocol version: ${version}`, {
     id,
@@ -66,15 +66,15 @@ export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   if (message.kind === 'notification') return claim !== undefined || namesModern(version) ? 'modern' : 'legacy'
   if (isHandshake(message, claim)) {
     if (!namesModern(version)) return 'legacy'
-    throw mismatch(message.id, 'MCP-Protocol-Version', version, '(no modern claim)')
+    throw headerMismatch(message.id, 'MCP-Protocol-Version', version, '(no modern claim)')
   }
   if (claim !== undefined) {
-    checkClaim(message, claim, version)
+    checkEnvelope(message, claim, version)
     return 'modern'
   }
   if (!namesModern(version)) return 'legacy'
   const keys = [VERSION_KEY, CLIENT_CAPABILITIES].filter((key) => message.meta(key) === undefined)
-  throw envelope(message.id, { missing: message.hasMeta ? keys : ['_meta'] })
+  throw envelopeError(message.id, { missing: message.hasMeta ? keys : ['_meta'] })
 }
 
 const SENTINEL = /^=\?base64\?(.*)\?=$/
@@ -91,7 +91,7 @@ export function decodeHeader(value: string): string | undefined {
 }
 
 /** Which member of `params` the header `Mcp-Name` repeats. */
-const named = new Map([
+const nameMembers = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri']
@@ -101,15 +101,15 @@ const named = new Map([
 export function checkModernHeaders(headers: IncomingHttpHeaders, message: Message): void {
   const { id, method } = message
   const version = header(headers, 'mcp-protocol-version')
-  if (version !== MODERN_VERSION) throw mismatch(id, 'MCP-Protocol-Version', version, MODERN_VERSION)
+  if (version !== MODERN_VERSION) throw headerMismatch(id, 'MCP-Protocol-Version', version, MODERN_VERSION)
   const givenMethod = header(headers, 'mcp-method')
-  if (givenMethod !== method) throw mismatch(id, 'Mcp-Method', givenMethod, method)
-  const member = named.get(method)
+  if (givenMethod !== method) throw headerMismatch(id, 'Mcp-Method', givenMethod, method)
+  const member = nameMembers.get(method)
   if (member === undefined) return
   const name = message.param(member)
   const given = header(headers, 'mcp-name')
   if (typeof name !== 'string') return
-  if (given === undefined || decodeHeader(given) !== name) throw mismatch(id, 'Mcp-Name', given, name)
+  if (given === undefined || decodeHeader(given) !== name) throw headerMismatch(id, 'Mcp-Name', given, name)
 }
 
 /**

@@ -13,21 +13,21 @@ import type { Era } from '../upstream/connection.ts'
 import type { SessionCallbacks } from '../upstream/home.ts'
 import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
-import type { Flow } from './flow.ts'
+import type { PendingCall } from './flow.ts'
 import type { Message, MessageLimits } from './jsonrpc.ts'
-import type { Introductions } from './introductions.ts'
-import type { Links } from './links.ts'
-import type { Parks } from './park.ts'
-import type { Replays } from './replay.ts'
+import type { ClientInfoCache } from './introductions.ts'
+import type { ResourceLinks } from './links.ts'
+import type { InputRequiredStore } from './park.ts'
+import type { EventStore } from './replay.ts'
 import type { Heartbeat } from './heartbeat.ts'
-import type { Responder } from './responder.ts'
+import type { ResponseWriter } from './responder.ts'
 import type { Session, Sessions } from './session.ts'
-import type { EdgeShares } from './shares.ts'
-import type { Unsent } from './unsent.ts'
-import type { Watch } from './watch.ts'
+import type { McpQuotas } from './shares.ts'
+import type { UnsentResponses } from './unsent.ts'
+import type { ListChangeNotifier } from './watch.ts'
 
 /** One HTTP request on an MCP endpoint, after Host, Origin and authentication. */
-export interface HttpExchange {
+export interface HttpContext {
   readonly headers: IncomingHttpHeaders
   readonly response: ServerResponse
   readonly caller: Caller
@@ -39,7 +39,7 @@ export interface HttpExchange {
 }
 
 /** Who an upstream session belongs to, and in which era its caller speaks (architecture, idea 6). */
-export interface Origin {
+export interface CallOrigin {
   readonly era: Era
   /** MCP session, or principal where there is none. */
   readonly owner: string
@@ -48,47 +48,47 @@ export interface Origin {
   /** Whose share of processes and upstream sessions it takes, where `principal` is null. */
   readonly holder?: string
   /** The client of that MCP session. */
-  readonly home?: SessionCallbacks | undefined
+  readonly callbacks?: SessionCallbacks | undefined
 }
 
 /** What the MCP edge needs of the data plane. */
-export interface Core {
+export interface DataPlane {
   /** As of now: streams hold a caller for longer than its allow list is good. */
   scope(caller: Caller, endpoint: string): Scope
   /** A client has said who it is; null where nobody keeps that. */
-  met(endpoint: string, client: unknown): Visitor | null
+  recordClient(endpoint: string, client: unknown): Visitor | null
   /** Whether the server is on the caller's allow list as of now. */
   allows(caller: Caller, server: string): boolean
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
-  forward(server: ServerBlock, call: Call, origin: Origin): Promise<Forwarded>
+  forward(server: ServerBlock, call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
   readonly refusals: McpRefusals
   /** Tells something to the upstream sessions of an MCP session. */
   notifyOwner(owner: string, method: string): void
 }
 
-export interface Forwarded {
+export interface UpstreamAnswer {
   readonly answer: Answer
   /** Era of the wire that it came over. */
   readonly era: Era
 }
 
 /** Shared by all exchanges of one gateway. */
-export interface Edge {
-  readonly core: Core
+export interface McpContext {
+  readonly dataPlane: DataPlane
   readonly sessions: Sessions
   /** Stores the end of a session and tells the other replicas. Rejects with AppError. */
-  storeEnd(end: SessionEnd): Promise<void>
+  storeSessionEnd(end: SessionEnd): Promise<void>
   readonly cursors: Cursors
   readonly heartbeat: Heartbeat
-  readonly parks: Parks<Flow>
-  readonly links: Links
-  readonly introductions: Introductions
+  readonly inputRequiredStore: InputRequiredStore<PendingCall>
+  readonly resourceLinks: ResourceLinks
+  readonly clientInfoCache: ClientInfoCache
   readonly elicitations: Elicitations
-  readonly watch: Watch
+  readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
-  readonly replays: Replays
+  readonly eventStore: EventStore
   readonly observer: Observer
-  readonly shares: EdgeShares
+  readonly quotas: McpQuotas
   /** Connections that only listen, of all principals. */
   readonly maxStreams: number
   readonly limits: MessageLimits & { readonly identifierBytes: number }
@@ -98,28 +98,28 @@ export interface Edge {
   readonly maxBatchBytes: number
   readonly maxBufferedBytes: number
   /** Answers that clients have not read yet. */
-  readonly unsent: Unsent
+  readonly unsentResponses: UnsentResponses
   readonly schedule: BatchScheduler
-  readonly identity: Identity
+  readonly identity: Implementation
   /** The same as JSON text. */
   readonly serverInfo: string
 }
 
 /** How Towpath names itself. */
-export interface Identity {
+export interface Implementation {
   readonly name: string
   readonly title: string
   readonly version: string
 }
 
 /** One request of a client with everything that answering it needs. */
-export interface Exchange {
-  readonly edge: Edge
+export interface RequestContext {
+  readonly mcp: McpContext
   readonly era: Era
   readonly message: Message
   /** Headers of the HTTP request. */
   readonly headers: IncomingHttpHeaders
-  readonly reply: Responder
+  readonly reply: ResponseWriter
   readonly caller: Caller
   readonly endpoint: string
   readonly requestId: string

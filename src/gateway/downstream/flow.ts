@@ -1,33 +1,33 @@
 import type { Observation } from '../observation.ts'
 import type { Answer, InboundRequest, Call } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
-import type { Forwarded } from './exchange.ts'
-import type { Abandonable, Question } from './park.ts'
-import { Questions } from './questions.ts'
-import type { Asker, CallSink } from './sink.ts'
+import type { UpstreamAnswer } from './exchange.ts'
+import type { Abandonable, PendingQuestion } from './park.ts'
+import { PendingQuestions } from './questions.ts'
+import type { InputRequester, CallSink } from './sink.ts'
 
-export const callerLeft = () => new UpstreamFailure('cancelled', 'the caller has left')
+export const callerDisconnected = () => new UpstreamFailure('cancelled', 'the caller has left')
 
 /** What a call comes to next: its answer, or questions of its upstream. */
-export interface Outcome {
-  readonly forwarded?: Forwarded
-  readonly questions?: readonly Question[]
+export interface CallProgress {
+  readonly forwarded?: UpstreamAnswer
+  readonly questions?: readonly PendingQuestion[]
 }
 
 /**
  * A modern caller's call on its way, whichever request of its caller waits for the answer. A class, since there is one for
  * each call.
  */
-export class Flow implements Abandonable, Asker {
+export class PendingCall implements Abandonable, InputRequester {
   readonly call: Call
   readonly sink: CallSink
   readonly observation: Observation | null
   /** The upstream's, once there is one. */
-  #questions: Questions | null = null
-  #running: Promise<Forwarded> | null = null
+  #questions: PendingQuestions | null = null
+  #running: Promise<UpstreamAnswer> | null = null
   #isOver = false
   /** Of whoever waits; what comes first counts. */
-  #resolve: ((outcome: Outcome) => void) | null = null
+  #resolve: ((outcome: CallProgress) => void) | null = null
 
   constructor(call: Call, sink: CallSink, observation: Observation | null) {
     this.call = call
@@ -36,12 +36,12 @@ export class Flow implements Abandonable, Asker {
   }
 
   /** `next` must follow: it takes what goes wrong, also while the call is parked. */
-  start(running: Promise<Forwarded>): void {
+  start(running: Promise<UpstreamAnswer>): void {
     this.#running = running
   }
 
   /** Rejects as the call does. Asked for once at a time. */
-  next(): Promise<Outcome> {
+  next(): Promise<CallProgress> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#running!.then(
@@ -58,19 +58,19 @@ export class Flow implements Abandonable, Asker {
     })
   }
 
-  ask(method: string, params: string, asking: InboundRequest): Promise<Answer> {
+  requestInput(method: string, params: string, asking: InboundRequest): Promise<Answer> {
     this.#questions ??= this.#createQuestions()
     return this.#questions.ask(method, params, asking)
   }
 
   abandon(): void {
     this.#questions?.close()
-    this.call.stop(callerLeft())
-    this.observation?.fail(callerLeft())
+    this.call.stop(callerDisconnected())
+    this.observation?.fail(callerDisconnected())
   }
 
-  #createQuestions(): Questions {
-    const questions = new Questions()
+  #createQuestions(): PendingQuestions {
+    const questions = new PendingQuestions()
     const resolve = this.#resolve
     if (this.#isOver) questions.close()
     else if (resolve) questions.next((asked) => resolve({ questions: asked }))

@@ -3,10 +3,10 @@ import type { ExtraParams } from '../notifications.ts'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
 import { isPartOf } from '../subscriptions.ts'
 import { canFollow } from '../watching.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './exchange.ts'
 
 /** Resources that one client follows, each by the URI that it used itself. */
-export interface Following {
+export interface SessionSubscriptions {
   readonly size: number
   /**
    * Settles when the upstream knows, could not be told, or takes too long; false: its client, or its principal, has its
@@ -16,44 +16,44 @@ export interface Following {
   /** Does nothing where it is not followed. */
   delete(asked: string): void
   /** A server says in the client's own session that a resource has changed. */
-  heard(server: string, uri: string, said: ExtraParams): void
+  notifyUpdated(server: string, uri: string, said: ExtraParams): void
   /** The client has a session of its own with a server from now on. */
-  opened(server: string): void
+  resubscribe(server: string): void
   /** It has none any more. */
-  closed(server: string): void
+  markSessionClosed(server: string): void
   close(): void
 }
 
 /** Sends a request about a resource in the client's own session with a server; false: there is none, or it was refused. */
-export type TellUpstream = (
+export type SubscribeUpstream = (
   server: string,
   method: 'resources/subscribe' | 'resources/unsubscribe',
   uri: string
 ) => Promise<boolean>
 
 /** What one client may follow, and what may be kept of it. */
-export const MAX_FOLLOWED = 1_000
-const MAX_FOLLOWED_BYTES = 4_194_304
+export const MAX_SUBSCRIPTIONS = 1_000
+const MAX_SUBSCRIPTION_BYTES = 4_194_304
 /** What a resource that is followed takes beside its URIs, about: here, with who else follows it, and upstream. */
 const ENTRY_BYTES = 1_024
-const TOLD_MS = 5_000
+const SUBSCRIBE_TIMEOUT_MS = 5_000
 
 /** What comes of telling an upstream, or `late` where it takes too long. */
-export async function withinToldTime<T>(told: Promise<T>, late: T): Promise<T> {
+export async function withSubscribeTimeout<T>(result: Promise<T>, fallback: T): Promise<T> {
   const stop = new AbortController()
-  const timer = wait(TOLD_MS, late, { signal: stop.signal, ref: false }).catch(() => late)
+  const timer = wait(SUBSCRIBE_TIMEOUT_MS, fallback, { signal: stop.signal, ref: false }).catch(() => fallback)
   try {
-    return await Promise.race([told, timer])
+    return await Promise.race([result, timer])
   } finally {
     stop.abort()
   }
 }
 
 /** Whether a resource that the caller sees can be followed. */
-export const canBeFollowed = (target: ResourceTarget | undefined): target is ResourceTarget =>
+export const isSubscribable = (target: ResourceTarget | undefined): target is ResourceTarget =>
   target !== undefined && canFollow(target.server.stored.verdict)
 
-interface Followed {
+interface SubscribedResource {
   readonly server: string
   /** The upstream's own. */
   readonly uri: string
@@ -69,97 +69,98 @@ interface Followed {
  * `tell` gets the URI in the form that the client used; called only while the client may see the resource. Servers tell of
  * changes in the gateway's own session; some only in that of the client, which `own` subscribes in besides.
  */
-export function createFollowing(
-  { edge, caller, endpoint }: Exchange,
-  tell: (uri: string, said: ExtraParams) => void,
-  own: TellUpstream = async () => false
-): Following {
-  const { core, subscriptions } = edge
-  const { subscriptions: shares, subscriptionBytes } = edge.shares
-  const followed = new Map<string, Followed>()
-  let held = 0
+export function createSessionSubscriptions(
+  { mcp, caller, endpoint }: RequestContext,
+  sendUpdate: (uri: string, said: ExtraParams) => void,
+  subscribeUpstream: SubscribeUpstream = async () => false
+): SessionSubscriptions {
+  const { dataPlane, subscriptions } = mcp
+  const { subscriptions: shares, subscriptionBytes } = mcp.quotas
+  const entries = new Map<string, SubscribedResource>()
+  let usedBytes = 0
 
   const take = (bytes: number): boolean => {
-    if (held + bytes > MAX_FOLLOWED_BYTES || !shares.take(caller.key)) return false
+    if (usedBytes + bytes > MAX_SUBSCRIPTION_BYTES || !shares.take(caller.key)) return false
     if (!subscriptionBytes.take(caller.key, bytes)) {
       shares.give(caller.key)
       return false
     }
-    held += bytes
+    usedBytes += bytes
     return true
   }
   const give = (bytes: number) => {
-    held -= bytes
+    usedBytes -= bytes
     shares.give(caller.key)
     subscriptionBytes.give(caller.key, bytes)
   }
 
-  const formOf = ({ server, isAlias }: Followed, changed: string) => (isAlias ? aliasOf(server, changed) : changed)
+  const formOf = ({ server, isAlias }: SubscribedResource, changed: string) =>
+    isAlias ? aliasOf(server, changed) : changed
   const isVisible = (server: string, uri: string) => {
-    const scope = core.scope(caller, endpoint)
+    const scope = dataPlane.scope(caller, endpoint)
     return scope.resolve(scope.isBare ? uri : aliasOf(server, uri))?.server.name === server
   }
 
-  const subscribeOwn = async (entry: Followed) => {
+  const subscribeOwn = async (entry: SubscribedResource) => {
     entry.isOwn = true
-    if (!(await own(entry.server, 'resources/subscribe', entry.uri))) entry.isOwn = false
+    if (!(await subscribeUpstream(entry.server, 'resources/subscribe', entry.uri))) entry.isOwn = false
   }
   const remove = (asked: string) => {
-    const entry = followed.get(asked)
+    const entry = entries.get(asked)
     if (!entry) return
-    followed.delete(asked)
+    entries.delete(asked)
     give(entry.bytes)
     entry.stop()
     const { server, uri, isOwn } = entry
-    const isLast = [...followed.values()].every((other) => other.server !== server || other.uri !== uri)
-    if (isOwn && isLast) void own(server, 'resources/unsubscribe', uri)
+    const isLast = [...entries.values()].every((other) => other.server !== server || other.uri !== uri)
+    if (isOwn && isLast) void subscribeUpstream(server, 'resources/unsubscribe', uri)
   }
   const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
     const subscriber = {
       updated(changed: string, said: ExtraParams) {
-        if (!entry.isOwn && isVisible(name, changed)) tell(formOf(entry, changed), said)
+        if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), said)
       },
       isLost() {
-        if (core.allows(caller, name)) return false
+        if (dataPlane.allows(caller, name)) return false
         remove(asked)
         return true
       }
     }
     const stop = () => subscriptions.delete(name, uri, subscriber)
-    const entry: Followed = { server: name, uri, isAlias, bytes, isOwn: false, stop }
-    followed.set(asked, entry)
+    const entry: SubscribedResource = { server: name, uri, isAlias, bytes, isOwn: false, stop }
+    entries.set(asked, entry)
     return Promise.all([subscriptions.add(name, uri, subscriber), subscribeOwn(entry)])
   }
   return {
     get size() {
-      return followed.size
+      return entries.size
     },
     async add(asked, target) {
-      if (followed.has(asked)) return true
+      if (entries.has(asked)) return true
       const bytes = ENTRY_BYTES + 2 * (asked.length + target.uri.length)
       if (!take(bytes)) return false
-      await withinToldTime<unknown>(follow(asked, target, bytes), undefined)
+      await withSubscribeTimeout<unknown>(follow(asked, target, bytes), undefined)
       return true
     },
     delete: remove,
-    heard(server, uri, said) {
-      const isMeant = (entry: Followed) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
-      const forms = [...followed.values()].filter(isMeant).map((entry) => formOf(entry, uri))
+    notifyUpdated(server, uri, said) {
+      const isMeant = (entry: SubscribedResource) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
+      const forms = [...entries.values()].filter(isMeant).map((entry) => formOf(entry, uri))
       if (forms.length === 0 || !isVisible(server, uri)) return
-      for (const form of new Set(forms)) tell(form, said)
+      for (const form of new Set(forms)) sendUpdate(form, said)
     },
-    opened(server) {
-      for (const entry of followed.values()) if (entry.server === server && !entry.isOwn) void subscribeOwn(entry)
+    resubscribe(server) {
+      for (const entry of entries.values()) if (entry.server === server && !entry.isOwn) void subscribeOwn(entry)
     },
-    closed(server) {
-      for (const entry of followed.values()) if (entry.server === server) entry.isOwn = false
+    markSessionClosed(server) {
+      for (const entry of entries.values()) if (entry.server === server) entry.isOwn = false
     },
     close() {
-      for (const { stop, bytes } of followed.values()) {
+      for (const { stop, bytes } of entries.values()) {
         give(bytes)
         stop()
       }
-      followed.clear()
+      entries.clear()
     }
   }
 }

@@ -16,17 +16,17 @@ import {
 import { Call, countBytes, type Answer, type OutgoingRequest } from '../upstream/call.ts'
 import { UpstreamFailure, type FailureReason } from '../upstream/failure.ts'
 import { withdrawn } from '../withdrawal.ts'
-import type { Exchange, Forwarded } from './exchange.ts'
-import { homeOf, ownerOf } from './home.ts'
+import type { RequestContext, UpstreamAnswer } from './exchange.ts'
+import { sessionCallbacksOf, ownerOf } from './home.ts'
 import { codes, hopKeys, type Message } from './jsonrpc.ts'
-import { asksForInput, labelledResult, needsLabel } from './label.ts'
-import { callerLeft, Flow } from './flow.ts'
-import { inputRequests, readResponses, type Parked } from './park.ts'
-import { answerRounds, InputRefused, MAX_ROUNDS } from './rounds.ts'
+import { isInputRequired, attributeResult, needsAttribution } from './label.ts'
+import { callerDisconnected, PendingCall } from './flow.ts'
+import { inputRequestsText, readInputResponses, type ParkedCall } from './park.ts'
+import { runInputRounds, InputRefusedError, MAX_INPUT_ROUNDS } from './rounds.ts'
 import { CallSink } from './sink.ts'
-import { answerUrlElicitation, labelledRequired } from './url-elicitation.ts'
+import { answerUrlElicitation, attributeUrlElicitations } from './url-elicitation.ts'
 
-const ofOneHop = new Set(hopKeys)
+const hopByHopKeys = new Set(hopKeys)
 
 interface Meta {
   /** Members that are passed on, without braces. */
@@ -47,7 +47,7 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
   if (!found) return noMeta
   let fragment = ''
   for (const { key, keyStart, end } of found) {
-    if (ofOneHop.has(key) || ((isTraced || policy !== 'all') && isTraceKey(key))) continue
+    if (hopByHopKeys.has(key) || ((isTraced || policy !== 'all') && isTraceKey(key))) continue
     if (policy !== 'all' && isBaggage(key)) continue
     fragment = joinMembers(fragment, text.slice(keyStart, end))
   }
@@ -63,9 +63,9 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
  * A transport failure as an MCP client sees it (mcp-proxy.md#upstream-errors): never `isError`, which is the tool's own
  * word.
  */
-function replyFailure(exchange: Exchange, server: ServerBlock, failure: UpstreamFailure): void {
-  const { edge, reply, message } = exchange
-  edge.core.refusals.auditFailure(exchange, server, failure)
+function replyFailure(context: RequestContext, server: ServerBlock, failure: UpstreamFailure): void {
+  const { mcp, reply, message } = context
+  mcp.dataPlane.refusals.auditFailure(context, server, failure)
   if (failure.reason === 'cancelled' && failure !== withdrawn) {
     reply.openStream()
     return reply.close()
@@ -73,9 +73,9 @@ function replyFailure(exchange: Exchange, server: ServerBlock, failure: Upstream
   const { reason, status, retryAfter } = failure
   // HTTP's own word, where HTTP can still say one (mcp-proxy.md#error-bodies)
   if (reason === 'limited' && !reply.isStream) {
-    return reply.plain(429, failure.message, { 'retry-after': String(retryAfter) })
+    return reply.sendHttpError(429, failure.message, { 'retry-after': String(retryAfter) })
   }
-  reply.error(message.id, codes.internal, failure.message, {
+  reply.sendError(message.id, codes.internal, failure.message, {
     data: {
       server: server.name,
       reason,
@@ -86,34 +86,39 @@ function replyFailure(exchange: Exchange, server: ServerBlock, failure: Upstream
 }
 
 /** Methods whose results may link to resources. */
-const linking = new Set(['tools/call', 'prompts/get'])
+const methodsWithLinks = new Set(['tools/call', 'prompts/get'])
 
-function replyAnswer(exchange: Exchange, server: ServerBlock, forwarded: Forwarded, ending?: Ending): void {
-  const { reply, message, era, edge, scope, caller, session } = exchange
+function replyAnswer(
+  context: RequestContext,
+  server: ServerBlock,
+  forwarded: UpstreamAnswer,
+  handlers?: ResponseHandlers
+): void {
+  const { reply, message, era, mcp, scope, caller, session } = context
   const { answer } = forwarded
   if (answer.kind === 'error') {
-    exchange.observation?.end('failed', errorMessage(answer))
-    if (ending?.onError?.(answer)) return
-    if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(exchange, server.name, answer)) return
-    if (session) edge.elicitations.noteRequired(server.name, answer, { session, reply })
-    const shown = needsLabel(scope) ? labelledRequired(answer, server.name) : answer.body
+    context.observation?.end('failed', errorMessage(answer))
+    if (handlers?.onError?.(answer)) return
+    if (era === 'modern' && forwarded.era === 'legacy' && answerUrlElicitation(context, server.name, answer)) return
+    if (session) mcp.elicitations.recordRequired(server.name, answer, { session, reply })
+    const shown = needsAttribution(scope) ? attributeUrlElicitations(answer, server.name) : answer.body
     const { body, status } = adaptError(shown, era)
-    return reply.answer(message.id, { kind: 'error', body }, status)
+    return reply.sendAnswer(message.id, { kind: 'error', body }, status)
   }
   const { method } = message
-  const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: edge.serverInfo }
+  const adaptation = { method, from: forwarded.era, to: era, server: server.name, serverInfo: mcp.serverInfo }
   const result = adaptResult(answer.body, adaptation)
-  exchange.observation?.complete(answer.body)
-  if (linking.has(method)) edge.links.note(caller.key, server.name, answer.body)
+  context.observation?.complete(answer.body)
+  if (methodsWithLinks.has(method)) mcp.resourceLinks.record(caller.key, server.name, answer.body)
   // asked of the answer as it came, which has been read: the adapted one would be read anew
-  const isAsked = era === 'modern' && needsLabel(scope) && asksForInput(answer.body)
-  const asked = isAsked ? readAnswer(() => labelledResult(result, server.name)) : result
-  const rewrite = ending?.rewrite
-  reply.answer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(asked)) : asked })
+  const isAsked = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
+  const attributed = isAsked ? readAnswer(() => attributeResult(result, server.name)) : result
+  const rewrite = handlers?.rewrite
+  reply.sendAnswer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(attributed)) : attributed })
 }
 
 /** What a method makes of the upstream's answer. */
-export interface Ending {
+export interface ResponseHandlers {
   /** Last change to a result before it goes out. */
   readonly rewrite?: (result: Payload) => Payload
   /** Answers in place of an error; false: the error goes out. */
@@ -124,95 +129,107 @@ export interface Ending {
 type Token = string | undefined
 
 /** Methods whose result may ask the caller for more (mcp-proxy.md#modern-wire). */
-const askable = new Set(['tools/call', 'prompts/get', 'resources/read'])
+const methodsWithInput = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** A call with what it can take before its answer. */
-function createCall(exchange: Exchange, server: ServerBlock, request: OutgoingRequest, token: string | undefined) {
-  const sink = new CallSink(exchange, server, token)
+function createCall(context: RequestContext, server: ServerBlock, request: OutgoingRequest, token: string | undefined) {
+  const sink = new CallSink(context, server, token)
   const call = new Call(request, sink)
-  call.countedBytes = countBytes(exchange.message.text.length)
-  call.observation = exchange.observation
+  call.countedBytes = countBytes(context.message.text.length)
+  call.observation = context.observation
   sink.call = call
   return { call, sink }
 }
 
-function send(exchange: Exchange, server: ServerBlock, call: Call): Promise<Forwarded> {
-  const { session, era, caller, edge } = exchange
+function forwardCall(context: RequestContext, server: ServerBlock, call: Call): Promise<UpstreamAnswer> {
+  const { session, era, caller, mcp } = context
   const principal = caller.key
   const origin = session
-    ? { era, principal, owner: ownerOf(session), home: homeOf(exchange, session) }
-    : { era, principal, owner: principal, home: undefined }
-  return edge.core.forward(server, call, origin)
+    ? { era, principal, owner: ownerOf(session), callbacks: sessionCallbacksOf(context, session) }
+    : { era, principal, owner: principal, callbacks: undefined }
+  return mcp.dataPlane.forward(server, call, origin)
 }
 
 /** Asks the caller in its result, and keeps the call for when it comes back (mcp-proxy.md#parked-calls). */
-function ask(exchange: Exchange, parked: Parked<Flow>): void {
-  const { edge, reply, message } = exchange
-  if (parked.round === MAX_ROUNDS) return refuseToAsk(parked, 'bad_response', 'the upstream asked for input too often')
-  const state = edge.parks.park(exchange, parked)
-  if (state === undefined) return refuseToAsk(parked, 'overloaded', 'too many calls wait for their callers')
+function askCaller(context: RequestContext, parked: ParkedCall<PendingCall>): void {
+  const { mcp, reply, message } = context
+  if (parked.round === MAX_INPUT_ROUNDS)
+    return failParkedCall(parked, 'bad_response', 'the upstream asked for input too often')
+  const state = mcp.inputRequiredStore.add(context, parked)
+  if (state === undefined) return failParkedCall(parked, 'overloaded', 'too many calls wait for their callers')
   const result =
-    `{"resultType":"${INPUT_REQUIRED}","inputRequests":${inputRequests(parked.questions)},` +
-    `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${edge.serverInfo}}}`
-  parked.flow.sink.detach()
-  reply.result(message.id, Buffer.from(result))
+    `{"resultType":"${INPUT_REQUIRED}","inputRequests":${inputRequestsText(parked.questions)},` +
+    `"requestState":${JSON.stringify(state)},"_meta":{"${META}serverInfo":${mcp.serverInfo}}}`
+  parked.pendingCall.sink.detach()
+  reply.sendResult(message.id, Buffer.from(result))
 }
 
-function refuseToAsk({ flow }: Parked<Flow>, reason: FailureReason, message: string): never {
+function failParkedCall({ pendingCall }: ParkedCall<PendingCall>, reason: FailureReason, message: string): never {
   const failure = new UpstreamFailure(reason, message)
-  flow.observation?.fail(failure)
-  flow.abandon()
+  pendingCall.observation?.fail(failure)
+  pendingCall.abandon()
   throw failure
 }
 
 /** Waits for the answer of a modern caller's call, or for the first question of its upstream. */
-async function converse(exchange: Exchange, server: ServerBlock, flow: Flow, round: number, ending?: Ending) {
-  const { reply, edge } = exchange
-  edge.heartbeat.add(reply)
-  reply.onLeave = () => flow.call.stop(callerLeft())
-  const { forwarded, questions } = await flow.next()
-  if (forwarded) replyAnswer(exchange, server, forwarded, ending)
-  else if (questions) ask(exchange, { flow, server: server.name, round, questions })
+async function awaitProgress(
+  context: RequestContext,
+  server: ServerBlock,
+  pendingCall: PendingCall,
+  round: number,
+  handlers?: ResponseHandlers
+) {
+  const { reply, mcp } = context
+  mcp.heartbeat.add(reply)
+  reply.onAbort = () => pendingCall.call.stop(callerDisconnected())
+  const { forwarded, questions } = await pendingCall.next()
+  if (forwarded) replyAnswer(context, server, forwarded, handlers)
+  else if (questions) askCaller(context, { pendingCall, server: server.name, round, questions })
 }
 
 /** The caller is back with answers; where some are missing it is asked the same again. */
-function resume(exchange: Exchange, server: ServerBlock, state: string, ending?: Ending): Promise<void> | void {
-  const parked = exchange.edge.parks.take(exchange, state)
-  const answers = readResponses(exchange.message, parked.questions)
-  if (!answers) return ask(exchange, parked)
-  const { flow, questions, round } = parked
-  exchange.observation = flow.observation
-  flow.sink.attach(exchange, readMeta(exchange.message).progressToken)
+function resumeParked(
+  context: RequestContext,
+  server: ServerBlock,
+  state: string,
+  handlers?: ResponseHandlers
+): Promise<void> | void {
+  const parked = context.mcp.inputRequiredStore.take(context, state)
+  const answers = readInputResponses(context.message, parked.questions)
+  if (!answers) return askCaller(context, parked)
+  const { pendingCall, questions, round } = parked
+  context.observation = pendingCall.observation
+  pendingCall.sink.attach(context, readMeta(context.message).progressToken)
   questions.forEach(({ answer }, i) => answer(answers[i]!))
-  return converse(exchange, server, flow, round + 1, ending)
+  return awaitProgress(context, server, pendingCall, round + 1, handlers)
 }
 
 /** A legacy caller's call goes on when its stream is dropped, for as long as there is a session to ask again. */
 async function forwardLegacy(
-  exchange: Exchange,
+  context: RequestContext,
   server: ServerBlock,
   request: OutgoingRequest,
   token: Token,
-  ending?: Ending
+  handlers?: ResponseHandlers
 ) {
-  const { message, reply, session, edge } = exchange
-  const { call, sink } = createCall(exchange, server, request, token)
+  const { message, reply, session, mcp } = context
+  const { call, sink } = createCall(context, server, request, token)
   const active = session && { id: message.id, call, slot: -1 }
   if (active) session.calls.add(active)
-  else reply.onLeave = () => call.stop(callerLeft())
-  edge.heartbeat.add(reply)
-  const again = (next: OutgoingRequest): Promise<Forwarded> => {
+  else reply.onAbort = () => call.stop(callerDisconnected())
+  mcp.heartbeat.add(reply)
+  const again = (next: OutgoingRequest): Promise<UpstreamAnswer> => {
     active!.call = new Call(next, sink)
-    active!.call.observation = exchange.observation
+    active!.call.observation = context.observation
     active!.call.countedBytes = countBytes(next.members.length)
     sink.call = active!.call
-    return send(exchange, server, active!.call)
+    return forwardCall(context, server, active!.call)
   }
   try {
-    const first = await send(exchange, server, call)
-    const last = active && first.era === 'modern' ? await answerRounds(first, sink, request, again) : first
+    const first = await forwardCall(context, server, call)
+    const last = active && first.era === 'modern' ? await runInputRounds(first, sink, request, again) : first
     sink.close()
-    replyAnswer(exchange, server, last, ending)
+    replyAnswer(context, server, last, handlers)
   } finally {
     if (active) session.calls.delete(active)
     sink.close()
@@ -221,19 +238,20 @@ async function forwardLegacy(
 
 /** The modern form: what its upstream asks, the caller is asked in a result. */
 function forwardModern(
-  exchange: Exchange,
+  context: RequestContext,
   server: ServerBlock,
   request: OutgoingRequest,
   token: Token,
-  ending?: Ending
+  handlers?: ResponseHandlers
 ) {
-  const requestState = exchange.message.param('requestState')
-  if (exchange.edge.parks.isOurs(requestState)) return resume(exchange, server, requestState, ending)
-  const { call, sink } = createCall(exchange, server, request, token)
-  const flow = new Flow(call, sink, exchange.observation)
-  if (askable.has(request.method)) sink.asker = flow
-  flow.start(send(exchange, server, call))
-  return converse(exchange, server, flow, 0, ending)
+  const requestState = context.message.param('requestState')
+  if (context.mcp.inputRequiredStore.isOwnState(requestState))
+    return resumeParked(context, server, requestState, handlers)
+  const { call, sink } = createCall(context, server, request, token)
+  const pendingCall = new PendingCall(call, sink, context.observation)
+  if (methodsWithInput.has(request.method)) sink.inputRequester = pendingCall
+  pendingCall.start(forwardCall(context, server, call))
+  return awaitProgress(context, server, pendingCall, 0, handlers)
 }
 
 /**
@@ -242,29 +260,27 @@ function forwardModern(
  * (mcp-proxy.md#cancellation-and-disconnect).
  */
 export async function forward(
-  exchange: Exchange,
+  context: RequestContext,
   server: ServerBlock,
   { members, name, headers }: Pick<OutgoingRequest, 'members' | 'name' | 'headers'>,
-  ending?: Ending
+  handlers?: ResponseHandlers
 ): Promise<void> {
-  const { message, era } = exchange
-  const { tracer, traceContext: policy } = exchange.edge.observer
+  const { message, era } = context
+  const { tracer, traceContext: policy } = context.mcp.observer
   const meta = readMeta(message, tracer !== undefined, policy)
   const { progressToken } = meta
-  const given = meta.trace ?? readTraceHeaders(exchange.headers)
-  const trace = exchange.observation
-    ? exchange.observation.startSpan(given)
-    : contextToForward(policy, undefined, given)
+  const given = meta.trace ?? readTraceHeaders(context.headers)
+  const trace = context.observation ? context.observation.startSpan(given) : contextToForward(policy, undefined, given)
   const fragment = tracer && trace ? joinMembers(meta.fragment, traceMembers(trace)) : meta.fragment
   // not spread: that is a tenth of the CPU of a call
   const request: OutgoingRequest = { method: message.method, members, meta: fragment, name, headers, trace }
-  if (exchange.observation) exchange.observation.params = members
+  if (context.observation) context.observation.params = members
   try {
-    await (era === 'legacy' ? forwardLegacy : forwardModern)(exchange, server, request, progressToken, ending)
+    await (era === 'legacy' ? forwardLegacy : forwardModern)(context, server, request, progressToken, handlers)
   } catch (error) {
-    exchange.observation?.fail(error)
-    if (error instanceof InputRefused) return exchange.reply.error(message.id, error.code, error.message)
+    context.observation?.fail(error)
+    if (error instanceof InputRefusedError) return context.reply.sendError(message.id, error.code, error.message)
     if (!(error instanceof UpstreamFailure)) throw error
-    replyFailure(exchange, server, error)
+    replyFailure(context, server, error)
   }
 }

@@ -1,5 +1,5 @@
 import { createSlotSet } from '../bag.ts'
-import type { Responder } from './responder.ts'
+import type { ResponseWriter } from './responder.ts'
 
 /** Every reply is looked at once in this time, some at each tick: to write to thousands at once would hold up calls. */
 const BEAT_MS = 1_000
@@ -7,8 +7,8 @@ const TICKS = 20
 
 /** Keeps open replies alive, with one timer for all of them. */
 export interface Heartbeat {
-  add(reply: Responder): void
-  delete(reply: Responder): void
+  add(reply: ResponseWriter): void
+  delete(reply: ResponseWriter): void
   /** Gives up what is under way for these principals. */
   end(isOver: (principal: string) => boolean): void
   /** Ends every open stream. */
@@ -16,7 +16,7 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(): Heartbeat {
-  const replies = createSlotSet<Responder>()
+  const replies = createSlotSet<ResponseWriter>()
   let timer: NodeJS.Timeout | null = null
   let next = 0
   const stop = () => {

@@ -2,21 +2,23 @@ import { isObject } from '../../domain/is-object.ts'
 import { META } from '../../domain/protocol.ts'
 import { escaped } from '../../domain/text.ts'
 import { memoize } from '../memo.ts'
-import { declaredUpstream } from './capabilities.ts'
+import { upstreamCapabilities } from './capabilities.ts'
 import type { Message } from './jsonrpc.ts'
 
 const CLIENT_INFO = `${META}clientInfo`
 export const CLIENT_CAPABILITIES = `${META}clientCapabilities`
 
 /** It is kept for as long as a session is. */
-const MAX = 100
+const MAX_NAME_CHARACTERS = 100
 
 /** How a client names itself in its `clientInfo`, undefined where it does not. One line that shows what it holds. */
-export const nameIn = (clientInfo: unknown): string | undefined =>
-  isObject(clientInfo) && typeof clientInfo.name === 'string' ? escaped(clientInfo.name, MAX) : undefined
+export const clientNameOf = (clientInfo: unknown): string | undefined =>
+  isObject(clientInfo) && typeof clientInfo.name === 'string'
+    ? escaped(clientInfo.name, MAX_NAME_CHARACTERS)
+    : undefined
 
 /** A client as it introduces itself. */
-export interface Introduced {
+export interface ClientInfo {
   readonly info: unknown
   readonly name: string | undefined
 }
@@ -25,24 +27,24 @@ export interface Introduced {
  * What clients say of themselves with each request that belongs to no session: modern ones do
  * (mcp-proxy.md#modern-wire).
  */
-export interface Introductions {
-  client(message: Message): Introduced
+export interface ClientInfoCache {
+  client(message: Message): ClientInfo
   /** JSON text of its capabilities as they go upstream. */
   capabilities(message: Message): string
 }
 
-const nobody: Introduced = { info: undefined, name: undefined }
+const unknownClient: ClientInfo = { info: undefined, name: undefined }
 
-export function createIntroductions(): Introductions {
-  const clientOf = memoize<Introduced>((text) => {
+export function createClientInfoCache(): ClientInfoCache {
+  const clientOf = memoize<ClientInfo>((text) => {
     const info: unknown = JSON.parse(text)
-    return { info, name: nameIn(info) }
+    return { info, name: clientNameOf(info) }
   })
-  const capabilitiesOf = memoize((text) => declaredUpstream(JSON.parse(text)))
+  const capabilitiesOf = memoize((text) => upstreamCapabilities(JSON.parse(text)))
   return {
     client(message) {
       const text = message.metaText(CLIENT_INFO)
-      return text === undefined ? nobody : clientOf(text)
+      return text === undefined ? unknownClient : clientOf(text)
     },
     capabilities(message) {
       const text = message.metaText(CLIENT_CAPABILITIES)

@@ -121,15 +121,15 @@ export class Message {
 }
 
 /** Members of `params` that a client may leave out: `null` says the same, in many clients' words. */
-const optional = new Set(['arguments', 'cursor', 'context', 'requestState', 'inputResponses', '_meta'])
+const nullableParams = new Set(['arguments', 'cursor', 'context', 'requestState', 'inputResponses', '_meta'])
 
 /** No other value of JSON begins with this letter. */
 const isNull = (text: string, { start }: Member) => text[start] === 'n'
 
-const isGiven = (text: string, member: Member) => !isNull(text, member) || !optional.has(member.key)
+const isGiven = (text: string, member: Member) => !isNull(text, member) || !nullableParams.has(member.key)
 
 /** What is read of a message beside its own members. */
-const toMeta = ['params', '_meta']
+const metaPath = ['params', '_meta']
 
 /** Whether a part of a text has more bytes in UTF-8; a short one is not measured. */
 export const isLonger = (text: string, start: number, end: number, maxBytes: number): boolean =>
@@ -142,7 +142,7 @@ const isId = (id: unknown): id is string | number =>
   typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
 /** Reads text as JSON-RPC structure; what is malformed becomes the protocol's own error. */
-export function structure<T>(read: () => T, { depth, id }: { depth?: number; id?: string } = {}): T {
+export function parseStructure<T>(read: () => T, { depth, id }: { depth?: number; id?: string } = {}): T {
   try {
     return read()
   } catch (error) {
@@ -165,7 +165,7 @@ export function idText(text: string, found: readonly Member[], key: string, id: 
 }
 
 /** Members of `params`, and of a `ref` in it, that decide who is asked for what. */
-const deciding = ['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta']
+const routedMembers = ['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta']
 /** Members of `_meta` that the gateway reads: they belong to one hop and are set anew on the next. */
 export const hopKeys: readonly string[] = [
   'progressToken',
@@ -176,20 +176,20 @@ export const hopKeys: readonly string[] = [
 
 const isPlain = (key: string) => /^[\x21-\x7e]*$/.test(key)
 /** Readers that end at NUL, trim, drop invisible characters or fold (the long s is an s) take other keys for the same. */
-const folded = (key: string) =>
+const foldKey = (key: string) =>
   (isPlain(key) ? key : key.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '')).toUpperCase().toLowerCase()
 /** Everything behind a NUL does not exist for readers in C. */
 const upToNul = (key: string) => (key.includes('\0') ? key.slice(0, key.indexOf('\0')) : key)
 
 function createLookalikes(keys: readonly string[]) {
   const exact = new Set(keys)
-  const byFolded = new Map(keys.map((key) => [folded(key), key]))
+  const byFolded = new Map(keys.map((key) => [foldKey(key), key]))
   /** The key that another one can be taken for; undefined where there is none. */
   return (key: string) =>
-    exact.has(key) ? undefined : (byFolded.get(folded(key)) ?? byFolded.get(folded(upToNul(key))))
+    exact.has(key) ? undefined : (byFolded.get(foldKey(key)) ?? byFolded.get(foldKey(upToNul(key))))
 }
 
-const lookalikeOfParam = createLookalikes(deciding)
+const lookalikeOfParam = createLookalikes(routedMembers)
 const lookalikeOfMeta = createLookalikes(hopKeys)
 
 /**
@@ -244,7 +244,7 @@ function toMessage(text: string, found: readonly Member[], limits: MessageLimits
   if (params && !params.members && !isNull(text, params))
     throw invalid('Invalid request: "params" must be an object', id)
   const all = params?.members ?? noMembers
-  structure(() => checkUnique(all), { id })
+  parseStructure(() => checkUnique(all), { id })
   refuseLookalikes(all, id)
   const paramMembers = all.some((member) => isNull(text, member)) ? all.filter((member) => isGiven(text, member)) : all
   return new Message(given === undefined ? 'notification' : 'request', text, id, method, paramMembers)
@@ -262,13 +262,13 @@ export const isBatch = (text: string) => /^\s*\[/.test(text)
 /** Reads one message. Throws ProtocolError with HTTP status 400. */
 export function readMessage(text: string, limits: MessageLimits): Message {
   const { depth, elements } = limits
-  const found = structure(
+  const found = parseStructure(
     () => {
       if (text[skipSpace(text, 0)] !== '{') {
         JSON.parse(text)
         throw invalid('Invalid request: the body is not a JSON-RPC message')
       }
-      const all = wholeMembers(text, { depth: depth - 1, elements, checksStrings: true }, toMeta)
+      const all = wholeMembers(text, { depth: depth - 1, elements, checksStrings: true }, metaPath)
       checkUnique(all)
       return all
     },

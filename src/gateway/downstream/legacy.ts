@@ -1,65 +1,67 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../../domain/is-object.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
-import { nameIn } from './introductions.ts'
+import { clientNameOf } from './introductions.ts'
 import { capabilitiesOf, instructionsOf } from './describe.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS } from '../../domain/protocol.ts'
 import { checkLegacyVersion } from './era.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './exchange.ts'
 import { ownerOf } from './home.ts'
 import { codes, idText, ProtocolError } from './jsonrpc.ts'
 import { methods, sendResult, type Method } from './methods.ts'
 import { sessionMethods } from './session-methods.ts'
-import { refuseMore } from './shares.ts'
+import { refuseOverQuota } from './shares.ts'
 
 /**
  * Client capabilities that a gateway can carry; what else a client declares means nothing here
  * (mcp-proxy.md#capabilities).
  */
-const carried = ['sampling', 'elicitation', 'roots']
+const supportedCapabilities = ['sampling', 'elicitation', 'roots']
 
 const declaredCapabilities = (given: unknown): Record<string, unknown> =>
   isObject(given)
-    ? Object.fromEntries(carried.filter((name) => isObject(given[name])).map((name) => [name, given[name]]))
+    ? Object.fromEntries(
+        supportedCapabilities.filter((name) => isObject(given[name])).map((name) => [name, given[name]])
+      )
     : {}
 
 /** Longest capabilities text that a session id carries; nothing real comes near. */
 const MAX_CAPABILITIES = 1_024
 
 /** Answered from the catalog; no upstream is contacted (mcp-proxy.md#initialize-and-serverdiscover). */
-const initialize: Method = (exchange) => {
-  const { message, edge, scope, caller, endpoint, session, reply } = exchange
+const initialize: Method = (context) => {
+  const { message, mcp, scope, caller, endpoint, session, reply } = context
   const { params, id } = message
   if (session && session.version !== '')
     throw new ProtocolError(codes.invalidRequest, 'Invalid Request: the session is already initialized', { id })
-  const { protocolVersion: wanted, capabilities: given, clientInfo } = params
-  if (typeof wanted !== 'string') {
+  const { protocolVersion: requested, capabilities: given, clientInfo } = params
+  if (typeof requested !== 'string') {
     throw new ProtocolError(codes.invalidParams, 'Invalid params: "protocolVersion" must be a string', {
       id,
       status: 200
     })
   }
-  const version = LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
+  const version = LEGACY_VERSIONS.includes(requested) ? requested : LATEST_LEGACY_VERSION
   const declared = declaredCapabilities(given)
   const capabilities = JSON.stringify(declared).length > MAX_CAPABILITIES ? {} : declared
   const opened = session
     ? Object.assign(session, { version, capabilities: JSON.stringify(capabilities) })
-    : edge.sessions.create(caller.key, endpoint, version, capabilities)
-  if (typeof opened === 'string') return refuseMore(edge, exchange, reply, 'sessions', opened)
-  opened.client = nameIn(clientInfo)
-  opened.visitor = edge.core.met(endpoint, clientInfo)
+    : mcp.sessions.create(caller.key, endpoint, version, capabilities)
+  if (typeof opened === 'string') return refuseOverQuota(mcp, context, reply, 'sessions', opened)
+  opened.client = clientNameOf(clientInfo)
+  opened.visitor = mcp.dataPlane.recordClient(endpoint, clientInfo)
   const result = {
     protocolVersion: version,
     capabilities: capabilitiesOf(scope),
-    serverInfo: edge.identity,
+    serverInfo: mcp.identity,
     instructions: instructionsOf(scope)
   }
-  reply.result(id, Buffer.from(JSON.stringify(result)), { 'mcp-session-id': opened.id })
+  reply.sendResult(id, Buffer.from(JSON.stringify(result)), { 'mcp-session-id': opened.id })
 }
 
 const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['initialize', initialize],
-  ['ping', (exchange) => sendResult(exchange, '')],
+  ['ping', (context) => sendResult(context, '')],
   ...sessionMethods,
   ...methods
 ])
@@ -67,25 +69,25 @@ const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
 /** A notification or response is taken with 202 and an empty body (mcp-proxy.md#legacy-wire). */
-export function legacyNotification({ message, session, reply, edge }: Exchange): void {
-  if (message.kind === 'response') session?.pushes?.settle(message)
-  if (message.method === ROOTS_CHANGED && session) edge.core.notifyOwner(ownerOf(session), ROOTS_CHANGED)
+export function legacyNotification({ message, session, reply, mcp }: RequestContext): void {
+  if (message.kind === 'response') session?.serverRequests?.settle(message)
+  if (message.method === ROOTS_CHANGED && session) mcp.dataPlane.notifyOwner(ownerOf(session), ROOTS_CHANGED)
   const { requestId } = message.params as { requestId?: unknown }
   if (message.method === 'notifications/cancelled' && requestId !== undefined) {
-    const wanted = idText(message.text, message.paramMembers, 'requestId', requestId)
+    const requested = idText(message.text, message.paramMembers, 'requestId', requestId)
     for (const { id, call } of session?.calls ?? []) {
-      if (id === wanted) call.stop(new UpstreamFailure('cancelled', 'the caller cancelled the call'))
+      if (id === requested) call.stop(new UpstreamFailure('cancelled', 'the caller cancelled the call'))
     }
   }
-  reply.empty(202)
+  reply.sendEmpty(202)
 }
 
-export function legacyRequest(exchange: Exchange, headers: IncomingHttpHeaders): Promise<void> | void {
-  const { message } = exchange
+export function legacyRequest(context: RequestContext, headers: IncomingHttpHeaders): Promise<void> | void {
+  const { message } = context
   if (message.method !== 'initialize') checkLegacyVersion(headers, message.id)
   const method = legacyMethods.get(message.method)
   if (!method) {
     throw new ProtocolError(codes.methodNotFound, 'Method not found', { status: 200, id: message.id })
   }
-  return method(exchange)
+  return method(context)
 }

@@ -3,27 +3,27 @@ import { members, type Member } from '../json.ts'
 import { codes, isLonger, ProtocolError, type Message } from './jsonrpc.ts'
 
 /** Values that whole documents may stand in get this many times the limit of an identifier. */
-const DOCUMENT_TIMES = 8
+const DOCUMENT_FACTOR = 8
 
 /** Members of `params` that name something, and how many times the limit each may take. */
-const ofParams: ReadonlyMap<string, number> = new Map([
+const paramLimits: ReadonlyMap<string, number> = new Map([
   ...['name', 'uri', 'cursor', 'protocolVersion', 'level', 'requestId', 'progressToken', 'taskId', 'ref'].map(
     (key) => [key, 1] as const
   ),
   // an upstream without sessions may seal all that it knows in its state; icons may stand in a clientInfo
-  ['requestState', DOCUMENT_TIMES],
-  ['clientInfo', DOCUMENT_TIMES]
+  ['requestState', DOCUMENT_FACTOR],
+  ['clientInfo', DOCUMENT_FACTOR]
 ])
 
 /** The same of `params._meta`. */
-const ofMeta: ReadonlyMap<string, number> = new Map([
+const metaLimits: ReadonlyMap<string, number> = new Map([
   ...['progressToken', 'traceparent', 'tracestate', 'baggage'].map((key) => [key, 1] as const),
   ...['protocolVersion', 'logLevel', 'subscriptionId', 'clientCapabilities'].map((key) => [META + key, 1] as const),
-  [`${META}clientInfo`, DOCUMENT_TIMES]
+  [`${META}clientInfo`, DOCUMENT_FACTOR]
 ])
 
 /** Members whose own keys are names: of the questions that are answered, and of the argument that is completed. */
-const keyed = new Set(['inputResponses', 'argument'])
+const keyedMembers = new Set(['inputResponses', 'argument'])
 
 /** HTTP 200, as other invalid params; a notification cannot be answered otherwise than by HTTP. */
 export const tooLong = ({ kind, id }: Message, what: string, bytes: number) =>
@@ -47,7 +47,7 @@ function checkValues(
     if (times !== undefined && isLonger(text, start, end, times * maxBytes)) {
       throw tooLong(message, `"${key}"`, times * maxBytes)
     }
-    if (keyed.has(key) && text[start] === '{') checkKeys(message, members(text, start), maxBytes)
+    if (keyedMembers.has(key) && text[start] === '{') checkKeys(message, members(text, start), maxBytes)
   }
 }
 
@@ -65,6 +65,6 @@ function checkKeys(message: Message, found: readonly Member[], maxBytes: number)
  * sent on. `maxBytes`: as written in JSON. Throws ProtocolError -32602.
  */
 export function checkLengths(message: Message, maxBytes: number): void {
-  checkValues(message, message.paramMembers, ofParams, maxBytes)
-  if (message.hasMeta) checkValues(message, message.metaMembers, ofMeta, maxBytes)
+  checkValues(message, message.paramMembers, paramLimits, maxBytes)
+  if (message.hasMeta) checkValues(message, message.metaMembers, metaLimits, maxBytes)
 }

@@ -6,9 +6,9 @@ import type { Payload } from '../payload.ts'
  * URIs that came to a principal in a result, with the server that they came from: a tool may link to resources that its
  * server lists nowhere (mcp-proxy.md#resource-uris). Kept by this replica only.
  */
-export interface Links {
+export interface ResourceLinks {
   /** Notes the links in a result. `body` is its JSON text. */
-  note(principal: string, server: string, body: Payload): void
+  record(principal: string, server: string, body: Payload): void
   /**
    * Name of the server that sent the URI. Of several the first keeps it: another one that names it later, by accident or to
    * be asked in its place, does not get its reads.
@@ -71,14 +71,14 @@ function* urisIn(text: string): Generator<string> {
   }
 }
 
-export function createLinks(): Links {
+export function createResourceLinks(): ResourceLinks {
   const kept = createFairShareCache<true>({
     maxBytes: MAX_BYTES,
     maxBytesPerOwner: MAX_BYTES_PER_SERVER,
     maxAgeMs: MAX_AGE_MS
   })
   return {
-    note(principal, server, body) {
+    record(principal, server, body) {
       if (!body.includes(MARK)) return
       let left = MAX_PER_RESULT
       for (const uri of urisIn(body.toString())) {

@@ -20,26 +20,26 @@ function slice({ bytes, ends }: Listing, from: number, to: number): Buffer {
   return bytes.subarray(start, ends[to - 1])
 }
 
-interface Piece {
+interface PagePart {
   readonly listing: Listing
   readonly bytes: Buffer
 }
 
-interface Cut extends Page {
-  readonly pieces: readonly Piece[]
+interface PageParts extends Page {
+  readonly parts: readonly PagePart[]
 }
 
 /** What is of one listing alone is not copied. */
-const join = (pieces: readonly Piece[]): Buffer =>
-  pieces.length === 1
-    ? pieces[0]!.bytes
-    : Buffer.concat(pieces.flatMap(({ bytes }, i) => (i === 0 ? bytes : [comma, bytes])))
+const join = (parts: readonly PagePart[]): Buffer =>
+  parts.length === 1
+    ? parts[0]!.bytes
+    : Buffer.concat(parts.flatMap(({ bytes }, i) => (i === 0 ? bytes : [comma, bytes])))
 
-function cut(scope: Scope, kind: ItemKind, index: number): Cut {
-  const pieces: Piece[] = []
+function collectPage(scope: Scope, kind: ItemKind, index: number): PageParts {
+  const parts: PagePart[] = []
   let skip = index
   let room = PAGE_SIZE
-  const end = (next?: number): Cut => ({ bytes: join(pieces), next, pieces })
+  const end = (next?: number): PageParts => ({ bytes: join(parts), next, parts })
   for (const listing of scope.listings(kind)) {
     const count = listing.ends.length
     if (skip >= count) {
@@ -48,7 +48,7 @@ function cut(scope: Scope, kind: ItemKind, index: number): Cut {
     }
     if (room === 0) return end(index + PAGE_SIZE)
     const to = Math.min(count, skip + room)
-    pieces.push({ listing, bytes: slice(listing, skip, to) })
+    parts.push({ listing, bytes: slice(listing, skip, to) })
     room -= to - skip
     if (to < count) return end(index + PAGE_SIZE)
     skip = 0
@@ -57,8 +57,8 @@ function cut(scope: Scope, kind: ItemKind, index: number): Cut {
 }
 
 /** Bytes that a page alone keeps alive: listings of whole servers live as long as their catalog. */
-function sizeOf({ bytes, pieces }: Cut, { servers, isBare }: Scope, kind: ItemKind): number {
-  const only = pieces.length === 1 ? pieces[0] : undefined
+function sizeOf({ bytes, parts }: PageParts, { servers, isBare }: Scope, kind: ItemKind): number {
+  const only = parts.length === 1 ? parts[0] : undefined
   const isShared = only && servers.some((server) => server.listing(kind, isBare) === only.listing)
   return isShared ? 0 : bytes.buffer.byteLength
 }
@@ -73,7 +73,7 @@ export function listPage(scope: Scope, kind: ItemKind, index: number): Page {
   const key = `${kind} ${index} ${scope.contentHash}`
   const known = pages.get(key)
   if (known) return known
-  const made = cut(scope, kind, index)
+  const made = collectPage(scope, kind, index)
   const page = { bytes: made.bytes, next: made.next }
   pages.set(key, page, sizeOf(made, scope, kind) + 2 * key.length + ENTRY_BYTES)
   return page

@@ -11,53 +11,53 @@ import type { Payload } from '../payload.ts'
 import type { ResourceTarget } from '../scope.ts'
 import { hasMethod, noteMethod, type TriedMethod } from '../tried-methods.ts'
 import type { Answer } from '../upstream/call.ts'
-import type { Exchange } from './exchange.ts'
-import { decodeHeader, mismatch } from './era.ts'
+import type { RequestContext } from './exchange.ts'
+import { decodeHeader, headerMismatch } from './era.ts'
 import { forward } from './forward.ts'
 import { codes, paramsFragment, ProtocolError, refuseLookalikes } from './jsonrpc.ts'
 import { listMembers, listPage } from './list-page.ts'
 import { invalidState } from './park.ts'
 
 /** Answers one request. Throws ProtocolError for what is wrong with it. */
-export type Method = (exchange: Exchange) => Promise<void> | void
+export type Method = (context: RequestContext) => Promise<void> | void
 
 /**
  * An error of a method: the request was understood, so HTTP says 200 (mcp-proxy.md#legacy-wire,
  * mcp-proxy.md#modern-wire).
  */
-const refuse = ({ message }: Exchange, text: string, data?: unknown, code: number = codes.invalidParams) =>
+const refuse = ({ message }: RequestContext, text: string, data?: unknown, code: number = codes.invalidParams) =>
   new ProtocolError(code, text, { status: 200, id: message.id, data })
 
-function unknown(exchange: Exchange, kind: 'tool' | 'prompt' | 'resource', name: string, data?: unknown) {
-  exchange.edge.core.refusals.auditOutOfScope(exchange, kind, name)
-  return refuse(exchange, `Unknown ${kind}: ${name}`, data)
+function unknownItem(context: RequestContext, kind: 'tool' | 'prompt' | 'resource', name: string, data?: unknown) {
+  context.mcp.dataPlane.refusals.auditOutOfScope(context, kind, name)
+  return refuse(context, `Unknown ${kind}: ${name}`, data)
 }
 
-function stringParam(exchange: Exchange, name: string): string {
-  const value = exchange.message.param(name)
-  if (typeof value !== 'string') throw refuse(exchange, `Invalid params: "${name}" must be a string`)
+function stringParam(context: RequestContext, name: string): string {
+  const value = context.message.param(name)
+  if (typeof value !== 'string') throw refuse(context, `Invalid params: "${name}" must be a string`)
   return value
 }
 
 /** What modern results say besides: that they are complete, and whose they are. */
-const stampOf = ({ era, edge }: Exchange, extra: string): string =>
-  era === 'modern' ? `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${edge.serverInfo}}` : ''
+const resultMeta = ({ era, mcp }: RequestContext, extra: string): string =>
+  era === 'modern' ? `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${mcp.serverInfo}}` : ''
 
 /** Sends a result of our own making. */
-export function sendResult(exchange: Exchange, members: string, extra = ''): void {
-  const { reply, message } = exchange
-  const stamp = stampOf(exchange, extra)
-  reply.result(message.id, Buffer.from(`{${members}${members !== '' && stamp !== '' ? ',' : ''}${stamp}}`))
+export function sendResult(context: RequestContext, members: string, extra = ''): void {
+  const { reply, message } = context
+  const meta = resultMeta(context, extra)
+  reply.sendResult(message.id, Buffer.from(`{${members}${members !== '' && meta !== '' ? ',' : ''}${meta}}`))
 }
 
 /** Lists may differ by caller and change at any time, so nobody may keep them (mcp-proxy.md#cache-hints). */
-export const uncached = ',"ttlMs":0,"cacheScope":"private"'
+export const noCacheHints = ',"ttlMs":0,"cacheScope":"private"'
 
-const list =
+const listMethod =
   (kind: ItemKind): Method =>
-  (exchange) => {
-    const { scope, message, edge, endpoint, reply } = exchange
-    edge.observer.onList(kind)
+  (context) => {
+    const { scope, message, mcp, endpoint, reply } = context
+    mcp.observer.onList(kind)
     const cursor = message.param('cursor')
     const { version } = scope.catalog
     // a cursor is good at its own endpoint only: the same index elsewhere is another item
@@ -66,26 +66,26 @@ const list =
       cursor === undefined || cursor === ''
         ? 0
         : typeof cursor === 'string'
-          ? edge.cursors.decode(cursor, place, version)
+          ? mcp.cursors.decode(cursor, place, version)
           : undefined
-    if (index === undefined) throw refuse(exchange, 'Invalid cursor')
+    if (index === undefined) throw refuse(context, 'Invalid cursor')
     const { bytes, next } = listPage(scope, kind, index)
-    const nextCursor = next === undefined ? '' : `"nextCursor":"${edge.cursors.encode(place, version, next)}",`
-    const stamp = stampOf(exchange, uncached)
+    const nextCursor = next === undefined ? '' : `"nextCursor":"${mcp.cursors.encode(place, version, next)}",`
+    const meta = resultMeta(context, noCacheHints)
     const before = `{${nextCursor}"${listMembers[kind]}":[`
     // as answers of upstreams are: lists that are asked for together are cheaper to send together
-    const turn = new Promise<void>(edge.schedule)
-    return turn.then(() => reply.list(message.id, before, bytes, stamp === '' ? ']}' : `],${stamp}}`))
+    const turn = new Promise<void>(mcp.schedule)
+    return turn.then(() => reply.sendList(message.id, before, bytes, meta === '' ? ']}' : `],${meta}}`))
   }
 
 /** What servers are asked for is told, what becomes of it before that included. */
-const observed =
+const withObservation =
   (kind: CallKind, method: Method): Method =>
-  (exchange) => {
-    const { edge, caller, endpoint, era: via, requestId, session, message } = exchange
-    const client = session ? session.client : edge.introductions.client(message).name
+  (context) => {
+    const { mcp, caller, endpoint, era: via, requestId, session, message } = context
+    const client = session ? session.client : mcp.clientInfoCache.client(message).name
     const clientVersion = session?.version
-    const observation = new Observation(edge.observer, kind, {
+    const observation = new Observation(mcp.observer, kind, {
       caller,
       endpoint,
       via,
@@ -93,82 +93,82 @@ const observed =
       client,
       clientVersion
     })
-    exchange.observation = observation
+    context.observation = observation
     try {
-      return method(exchange)
+      return method(context)
     } catch (error) {
       observation.fail(error)
       throw error
     }
   }
 
-const none: readonly string[] = []
-const roundMembers = { inputResponses: null, requestState: null }
+const noHeaders: readonly string[] = []
+const inputRoundChanges = { inputResponses: null, requestState: null }
 
 /**
  * What a modern caller brings back from a round means nothing on a legacy wire: that round was ours
  * (mcp-proxy.md#asking-the-client). A state
  * that we have not signed is of no round at all.
  */
-function roundOf({ era, edge, message }: Exchange, { stored }: ServerBlock) {
+function inputRoundChangesOf({ era, mcp, message }: RequestContext, { stored }: ServerBlock) {
   if (era === 'legacy' || !stored.verdict || chooseEra(stored.verdict, stored, era) === 'modern') return undefined
   const requestState = message.param('requestState')
-  if (requestState !== undefined && !edge.parks.isOurs(requestState)) throw invalidState(message)
-  return roundMembers
+  if (requestState !== undefined && !mcp.inputRequiredStore.isOwnState(requestState)) throw invalidState(message)
+  return inputRoundChanges
 }
 
-const useItem =
+const callItem =
   (kind: 'tool' | 'prompt'): Method =>
-  (exchange) => {
-    const { message, scope } = exchange
-    const publicName = stringParam(exchange, 'name')
+  (context) => {
+    const { message, scope } = context
+    const publicName = stringParam(context, 'name')
     const item = scope.find(kind, publicName)
-    exchange.observation?.setTarget(item?.server.name, item?.alias ?? publicName)
-    if (!item) throw unknown(exchange, kind, publicName)
+    context.observation?.setTarget(item?.server.name, item?.alias ?? publicName)
+    if (!item) throw unknownItem(context, kind, publicName)
     if (message.has('arguments') && !message.isObject('arguments')) {
-      throw refuse(exchange, 'Invalid params: "arguments" must be an object')
+      throw refuse(context, 'Invalid params: "arguments" must be an object')
     }
     const { name, server } = item
-    const round = roundOf(exchange, server)
+    const round = inputRoundChangesOf(context, server)
     const own = { name: JSON.stringify(name) }
     const members = paramsFragment(message, round ? { ...own, ...round } : own)
-    return forward(exchange, server, { members, name, headers: paramHeaders(exchange, item) })
+    return forward(context, server, { members, name, headers: paramHeaders(context, item) })
   }
 
 /**
  * Checks the headers in which a modern request repeats arguments; what goes upstream is made anew
  * (mcp-proxy.md#parameter-headers).
  */
-function paramHeaders({ era, message, headers }: Exchange, { params }: Item): readonly string[] {
-  if (params.headers.length === 0) return era === 'legacy' ? none : otherParamHeaders(params, headers)
+function paramHeaders({ era, message, headers }: RequestContext, { params }: Item): readonly string[] {
+  if (params.headers.length === 0) return era === 'legacy' ? noHeaders : otherParamHeaders(params, headers)
   const args = message.param('arguments')
   if (era === 'legacy') return paramHeaderPairs(params, args)
   const wrong = mismatchedHeader(params, args, headers, decodeHeader)
-  if (wrong) throw mismatch(message.id, wrong.header, wrong.given, wrong.body)
+  if (wrong) throw headerMismatch(message.id, wrong.header, wrong.given, wrong.body)
   return [...paramHeaderPairs(params, args), ...otherParamHeaders(params, headers)]
 }
 
-const readResource: Method = (exchange) => {
-  const { message, scope, era, edge, caller } = exchange
-  const asked = stringParam(exchange, 'uri')
-  const target = scope.resolve(asked, true, edge.links.find(caller.key, asked))
-  exchange.observation?.setTarget(target?.server.name, target?.uri ?? asked)
+const readResource: Method = (context) => {
+  const { message, scope, era, mcp, caller } = context
+  const requestedUri = stringParam(context, 'uri')
+  const target = scope.resolve(requestedUri, true, mcp.resourceLinks.find(caller.key, requestedUri))
+  context.observation?.setTarget(target?.server.name, target?.uri ?? requestedUri)
   if (!target) {
-    exchange.edge.core.refusals.auditOutOfScope(exchange, 'resource', asked)
+    context.mcp.dataPlane.refusals.auditOutOfScope(context, 'resource', requestedUri)
     const code = era === 'modern' ? codes.invalidParams : codes.legacyResourceNotFound
-    throw refuse(exchange, `Resource not found: ${asked}`, { uri: asked }, code)
+    throw refuse(context, `Resource not found: ${requestedUri}`, { uri: requestedUri }, code)
   }
   const { server, uri, isAlias } = target
   const params = {
-    members: paramsFragment(message, { uri: JSON.stringify(uri), ...roundOf(exchange, server) }),
+    members: paramsFragment(message, { uri: JSON.stringify(uri), ...inputRoundChangesOf(context, server) }),
     name: uri
   }
   const rewrite = (result: Payload) => aliasedContents(result, target)
-  return forward(exchange, server, params, isAlias ? { rewrite } : undefined)
+  return forward(context, server, params, isAlias ? { rewrite } : undefined)
 }
 
 /** Whether a method that the server does not declare is worth a try: on the legacy wire, where it has not been refused. */
-const mayTry = ({ era }: Exchange, { stored }: ServerBlock, verdict: Verdict, method: TriedMethod) =>
+const mayTryUndeclared = ({ era }: RequestContext, { stored }: ServerBlock, verdict: Verdict, method: TriedMethod) =>
   chooseEra(verdict, stored, era) === 'legacy' && hasMethod(verdict, method) !== false
 
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
@@ -180,51 +180,51 @@ interface Reference {
   readonly value: string
 }
 
-function findReference(exchange: Exchange): Reference {
-  const { params } = exchange.message
+function findReference(context: RequestContext): Reference {
+  const { params } = context.message
   const ref = (params['ref'] ?? {}) as { type?: unknown; name?: unknown; uri?: unknown }
   if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-    const item = exchange.scope.find('prompt', ref.name)
-    if (!item) throw unknown(exchange, 'prompt', ref.name)
+    const item = context.scope.find('prompt', ref.name)
+    if (!item) throw unknownItem(context, 'prompt', ref.name)
     return { server: item.server, key: 'name', value: item.name }
   }
   if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
     // values of a server that was only guessed would look right
-    const target = exchange.scope.resolveTemplate(ref.uri) ?? exchange.scope.resolve(ref.uri, false)
-    if (!target) throw unknown(exchange, 'resource', ref.uri, { uri: ref.uri })
+    const target = context.scope.resolveTemplate(ref.uri) ?? context.scope.resolve(ref.uri, false)
+    if (!target) throw unknownItem(context, 'resource', ref.uri, { uri: ref.uri })
     return { server: target.server, key: 'uri', value: target.uri }
   }
-  throw refuse(exchange, 'Invalid params: "ref" must name a prompt or a resource')
+  throw refuse(context, 'Invalid params: "ref" must name a prompt or a resource')
 }
 
-const complete: Method = (exchange) => {
-  const { message } = exchange
-  const { server, key, value } = findReference(exchange)
+const complete: Method = (context) => {
+  const { message } = context
+  const { server, key, value } = findReference(context)
   const ref = valueOf(message.text, message.paramMembers, 'ref') ?? '{}'
   refuseLookalikes(members(ref), message.id)
-  exchange.observation?.setTarget(server.name, value)
+  context.observation?.setTarget(server.name, value)
   const { verdict } = server.stored
   const isDeclared = verdict?.capabilities['completions'] !== undefined
-  if (!verdict || !(isDeclared || mayTry(exchange, server, verdict, 'completion/complete')))
-    return sendResult(exchange, noCompletion)
+  if (!verdict || !(isDeclared || mayTryUndeclared(context, server, verdict, 'completion/complete')))
+    return sendResult(context, noCompletion)
   const onError = (answer: Answer) => {
     if (isDeclared || errorCode(answer) !== codes.methodNotFound) return false
     noteMethod(verdict, 'completion/complete', false)
-    sendResult(exchange, noCompletion)
+    sendResult(context, noCompletion)
     return true
   }
   const changed = withMembers(ref, { [key]: JSON.stringify(value) })
-  return forward(exchange, server, { members: paramsFragment(message, { ref: changed }) }, { onError })
+  return forward(context, server, { members: paramsFragment(message, { ref: changed }) }, { onError })
 }
 
 /** What both eras ask for in the same words. */
 export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
-  ['tools/list', list('tool')],
-  ['prompts/list', list('prompt')],
-  ['resources/list', list('resource')],
-  ['resources/templates/list', list('template')],
-  ['tools/call', observed('tool', useItem('tool'))],
-  ['prompts/get', observed('prompt', useItem('prompt'))],
-  ['resources/read', observed('resource', readResource)],
-  ['completion/complete', observed('completion', complete)]
+  ['tools/list', listMethod('tool')],
+  ['prompts/list', listMethod('prompt')],
+  ['resources/list', listMethod('resource')],
+  ['resources/templates/list', listMethod('template')],
+  ['tools/call', withObservation('tool', callItem('tool'))],
+  ['prompts/get', withObservation('prompt', callItem('prompt'))],
+  ['resources/read', withObservation('resource', readResource)],
+  ['completion/complete', withObservation('completion', complete)]
 ])

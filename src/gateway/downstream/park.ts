@@ -5,11 +5,11 @@ import type { Caller } from '../gateway.ts'
 import { Payload } from '../payload.ts'
 import { createShares } from '../shares.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './exchange.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 
 /** A legacy upstream's request, held until its modern caller brings the answer. */
-export interface Question {
+export interface PendingQuestion {
   readonly method: string
   /** JSON text. */
   readonly params: string
@@ -25,15 +25,15 @@ export interface Abandonable {
 }
 
 /** A call that waits for its caller to come back (mcp-proxy.md#parked-calls). */
-export interface Parked<Flow> {
-  readonly flow: Flow
+export interface ParkedCall<C> {
+  readonly pendingCall: C
   /** Name of the server that asks. */
   readonly server: string
-  readonly questions: readonly Question[]
+  readonly questions: readonly PendingQuestion[]
   readonly round: number
 }
 
-interface Entry<Flow extends Abandonable> extends Parked<Flow> {
+interface Entry<C extends Abandonable> extends ParkedCall<C> {
   readonly principal: string
   readonly endpoint: string
   readonly digest: string
@@ -41,29 +41,29 @@ interface Entry<Flow extends Abandonable> extends Parked<Flow> {
   readonly timer: NodeJS.Timeout
 }
 
-export interface Parks<Flow extends Abandonable> {
+export interface InputRequiredStore<C extends Abandonable> {
   /** Calls that wait. */
   readonly size: number
   /** What is kept of them. */
   readonly bytes: number
   /** The `requestState` under which the call waits, signed, for one use; undefined where too many wait already. */
-  park(exchange: Exchange, parked: Parked<Flow>): string | undefined
+  add(context: RequestContext, parked: ParkedCall<C>): string | undefined
   /** Whether a state is one of ours; an upstream's own passes through. */
-  isOurs(state: unknown): state is string
+  isOwnState(state: unknown): state is string
   /** The waiting call. Throws ProtocolError: one text for all that is wrong with a state. */
-  take(exchange: Exchange, state: string): Parked<Flow>
+  take(context: RequestContext, state: string): ParkedCall<C>
   /**
    * Gives up what waits for these principals at these endpoints: it will not be taken any more
    * (mcp-proxy.md#parked-calls).
    */
-  end(isOver: (principal: string, endpoint: string) => boolean): void
+  end(matches: (principal: string, endpoint: string) => boolean): void
 }
 
-const ROUND_MS = 600_000
+const PARKED_TIMEOUT_MS = 600_000
 const MAX_PARKED = 1_000
-const MAX_PER_PRINCIPAL = 16
+const MAX_PARKED_PER_PRINCIPAL = 16
 /** Of one server, which decides how much it asks: the places of the others stay free. */
-const MAX_PER_SERVER = 250
+const MAX_PARKED_PER_SERVER = 250
 const MAX_BYTES = 33_554_432
 const MAX_BYTES_PER_SERVER = 8_388_608
 /** What a call that waits takes beside texts, about. */
@@ -83,37 +83,40 @@ function digestOf({ method, text, paramMembers }: Message): string {
 }
 
 /** The questions and the request, as texts. */
-const bytesOf = (questions: readonly Question[], { text }: Message): number =>
+const bytesOf = (questions: readonly PendingQuestion[], { text }: Message): number =>
   questions.reduce((sum, { params }) => sum + params.length, ENTRY_BYTES + text.length)
 
 const cancelled: Answer = { kind: 'result', body: Payload.of('{"action":"cancel"}') }
-const LATE = 'the caller did not come back in time'
-const GONE = 'the caller can not be asked any more'
+const TIMED_OUT = 'the caller did not come back in time'
+const CALLER_GONE = 'the caller can not be asked any more'
 
 /** Nobody will answer: an elicitation is cancelled, everything else fails. */
-export function giveUp(questions: readonly Question[], reason = LATE): void {
+export function failQuestions(questions: readonly PendingQuestion[], reason = TIMED_OUT): void {
   const failed = errorAnswer(-32603, reason)
   for (const { method, answer } of questions) answer(method === 'elicitation/create' ? cancelled : failed)
 }
 
 /** `inputRequests` of an `input_required` result, as JSON text: what is still wanted, under the keys of all. */
-export function inputRequests(questions: readonly Question[]): string {
-  const wanted = questions.flatMap(({ method, params, isWithdrawn }, i) =>
+export function inputRequestsText(questions: readonly PendingQuestion[]): string {
+  const open = questions.flatMap(({ method, params, isWithdrawn }, i) =>
     isWithdrawn ? [] : [`"${keyOf(i)}":{"method":${JSON.stringify(method)},"params":${params}}`]
   )
-  return `{${wanted.join(',')}}`
+  return `{${open.join(',')}}`
 }
 
-const none: Answer = { kind: 'result', body: Payload.of('{}') }
+const emptyAnswer: Answer = { kind: 'result', body: Payload.of('{}') }
 
 /** The answers that the caller brought, by question; undefined where one that is wanted is missing or no object. */
-export function readResponses({ text, paramMembers }: Message, questions: readonly Question[]): Answer[] | undefined {
+export function readInputResponses(
+  { text, paramMembers }: Message,
+  questions: readonly PendingQuestion[]
+): Answer[] | undefined {
   const given = paramMembers.find(({ key }) => key === 'inputResponses')
   const found = given && text[given.start] === '{' ? members(text, given.start) : []
   const answers: Answer[] = []
   for (const [i, { isWithdrawn }] of questions.entries()) {
     if (isWithdrawn) {
-      answers.push(none)
+      answers.push(emptyAnswer)
       continue
     }
     const response = found.find(({ key }) => key === keyOf(i))
@@ -132,10 +135,10 @@ export const invalidState = ({ id }: Message) =>
     data: { reason: 'invalid_request_state' }
   })
 
-export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> {
-  const entries = new Map<string, Entry<Flow>>()
-  const places = createShares(MAX_PER_SERVER)
-  const kept = createShares(MAX_BYTES_PER_SERVER, MAX_BYTES)
+export function createInputRequiredStore<C extends Abandonable>(key: Buffer): InputRequiredStore<C> {
+  const entries = new Map<string, Entry<C>>()
+  const places = createShares(MAX_PARKED_PER_SERVER)
+  const storedBytes = createShares(MAX_BYTES_PER_SERVER, MAX_BYTES)
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
   /** Tells our states from those of upstreams, which may be gateways of the same make with another key. */
   const prefix = `${VERSION}.${sign(VERSION).slice(0, 8)}.`
@@ -147,16 +150,16 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
   }
   /** Without authentication all callers are one principal, who cannot be held to one caller's share. */
   const hasTooMany = ({ kind, key: principal }: Caller) =>
-    kind !== 'development' && countOf(principal) >= MAX_PER_PRINCIPAL
-  const remove = (id: string, { server, bytes, timer }: Entry<Flow>) => {
+    kind !== 'development' && countOf(principal) >= MAX_PARKED_PER_PRINCIPAL
+  const remove = (id: string, { server, bytes, timer }: Entry<C>) => {
     entries.delete(id)
     clearTimeout(timer)
     places.give(server)
-    kept.give(server, bytes)
+    storedBytes.give(server, bytes)
   }
-  const takePlace = (server: string, bytes: number): boolean => {
+  const reserve = (server: string, bytes: number): boolean => {
     if (!places.take(server)) return false
-    if (kept.take(server, bytes)) return true
+    if (storedBytes.take(server, bytes)) return true
     places.give(server)
     return false
   }
@@ -164,8 +167,8 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
     const entry = entries.get(id)
     if (!entry) return
     remove(id, entry)
-    giveUp(entry.questions, reason)
-    entry.flow.abandon()
+    failQuestions(entry.questions, reason)
+    entry.pendingCall.abandon()
   }
   const isSigned = (payload: string, signature: string) => {
     const expected = Buffer.from(sign(payload))
@@ -177,30 +180,30 @@ export function createParks<Flow extends Abandonable>(key: Buffer): Parks<Flow> 
       return entries.size
     },
     get bytes() {
-      return kept.size
+      return storedBytes.size
     },
-    park(exchange, parked) {
-      const { caller, endpoint, message } = exchange
+    add(context, parked) {
+      const { caller, endpoint, message } = context
       const bytes = bytesOf(parked.questions, message)
-      if (entries.size >= MAX_PARKED || hasTooMany(caller) || !takePlace(parked.server, bytes)) return undefined
+      if (entries.size >= MAX_PARKED || hasTooMany(caller) || !reserve(parked.server, bytes)) return undefined
       const id = randomBytes(16).toString('base64url')
-      const timer = setTimeout(expire, ROUND_MS, id).unref()
+      const timer = setTimeout(expire, PARKED_TIMEOUT_MS, id).unref()
       entries.set(id, { ...parked, principal: caller.key, endpoint, digest: digestOf(message), bytes, timer })
       return `${prefix}${id}.${sign(id)}`
     },
-    isOurs: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
-    take(exchange, state) {
+    isOwnState: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
+    take(context, state) {
       const [id = '', signature = '', ...rest] = state.slice(prefix.length).split('.')
       const entry = rest.length === 0 && isSigned(id, signature) ? entries.get(id) : undefined
-      const { caller, endpoint, message } = exchange
+      const { caller, endpoint, message } = context
       const isSame =
         entry?.principal === caller.key && entry.endpoint === endpoint && entry.digest === digestOf(message)
       if (!entry || !isSame) throw invalidState(message)
       remove(id, entry)
       return entry
     },
-    end(isOver) {
-      for (const [id, { principal, endpoint }] of entries) if (isOver(principal, endpoint)) expire(id, GONE)
+    end(matches) {
+      for (const [id, { principal, endpoint }] of entries) if (matches(principal, endpoint)) expire(id, CALLER_GONE)
     }
   }
 }

@@ -3,11 +3,11 @@ import { members, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { Message } from './jsonrpc.ts'
-import type { Responder } from './responder.ts'
+import type { ResponseWriter } from './responder.ts'
 import type { Session } from './session.ts'
 
 /** A client that does not answer is waited for so long (mcp-proxy.md#asking-the-client). */
-const ROUND_MS = 600_000
+const ANSWER_TIMEOUT_MS = 600_000
 /** A caller without an open stream is waited for so long (mcp-proxy.md#asking-the-client). */
 const STREAM_WAIT_MS = 30_000
 const POLL_MS = 100
@@ -18,16 +18,16 @@ interface Pending {
 }
 
 /** A request to the client of a session, under way. */
-export interface Push {
+export interface ServerRequest {
   readonly answer: Promise<Answer>
   /** Nobody waits for it any more: the client is told. */
   readonly cancel: () => void
 }
 
 /** Requests of upstreams to the client of one session, under ids of our own (mcp-proxy.md#asking-the-client). */
-export interface Pushes {
+export interface ServerRequests {
   /** `own` gives the stream of the call that it belongs to, if it does; where it is gone the session's newest takes its place. */
-  ask(own: () => Responder | null, method: string, params: string): Push
+  send(callStream: () => ResponseWriter | null, method: string, params: string): ServerRequest
   /** A response that the client posted; false where nothing waits for it. */
   settle(message: Message): boolean
   /** The session is over. */
@@ -40,9 +40,9 @@ const request = (id: string, method: string, params: string) =>
 const cancellation = (id: string) =>
   `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"no longer needed"}}`
 
-const gone = errorAnswer(-32603, 'the client has no open stream')
-const silent = errorAnswer(-32603, 'the client did not answer in time')
-const over = errorAnswer(-32603, 'the session has ended')
+const noStreamAnswer = errorAnswer(-32603, 'the client has no open stream')
+const timeoutAnswer = errorAnswer(-32603, 'the client did not answer in time')
+const sessionEndedAnswer = errorAnswer(-32603, 'the session has ended')
 
 function readResponse({ text }: Message): { id: string; answer: Answer } | undefined {
   const found = members(text)
@@ -53,7 +53,7 @@ function readResponse({ text }: Message): { id: string; answer: Answer } | undef
   return { id, answer: { kind: result === undefined ? 'error' : 'result', body: Payload.of(body) } }
 }
 
-export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
+export function createServerRequests({ streams }: Pick<Session, 'streams'>): ServerRequests {
   const pending = new Map<string, Pending>()
   let lastId = 0
 
@@ -65,9 +65,12 @@ export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
     waiting.resolve(answer)
     return true
   }
-  const openStream = async (own: () => Responder | null, id: string): Promise<Responder | undefined> => {
+  const openStream = async (
+    callStream: () => ResponseWriter | null,
+    id: string
+  ): Promise<ResponseWriter | undefined> => {
     for (let left = STREAM_WAIT_MS; left > 0 && pending.has(id); left -= POLL_MS) {
-      const stream = own()
+      const stream = callStream()
       if (stream && !stream.isEnded) return stream
       const newest = [...streams].at(-1)
       if (newest) return newest
@@ -76,19 +79,19 @@ export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
     return undefined
   }
   return {
-    ask(own, method, params) {
+    send(callStream, method, params) {
       const id = `"${++lastId}"`
-      let sentOn: Responder | undefined
+      let sentOn: ResponseWriter | undefined
       const answer = new Promise<Answer>((resolve) => {
-        pending.set(id, { resolve, timer: setTimeout(settle, ROUND_MS, id, silent).unref() })
+        pending.set(id, { resolve, timer: setTimeout(settle, ANSWER_TIMEOUT_MS, id, timeoutAnswer).unref() })
       })
-      void openStream(own, id).then((stream) => {
+      void openStream(callStream, id).then((stream) => {
         sentOn = stream
-        if (!stream) settle(id, gone)
-        else if (pending.has(id)) stream.message(request(id, method, params))
+        if (!stream) settle(id, noStreamAnswer)
+        else if (pending.has(id)) stream.sendMessage(request(id, method, params))
       })
       const cancel = () => {
-        if (settle(id, over)) sentOn?.message(cancellation(id))
+        if (settle(id, sessionEndedAnswer)) sentOn?.sendMessage(cancellation(id))
       }
       return { answer, cancel }
     },
@@ -97,7 +100,7 @@ export function createPushes({ streams }: Pick<Session, 'streams'>): Pushes {
       return response !== undefined && settle(response.id, response.answer)
     },
     close() {
-      for (const id of pending.keys()) settle(id, over)
+      for (const id of pending.keys()) settle(id, sessionEndedAnswer)
     }
   }
 }

@@ -1,18 +1,18 @@
 import { errorAnswer, type Answer, type InboundRequest } from '../upstream/call.ts'
-import { giveUp, type Question } from './park.ts'
+import { failQuestions, type PendingQuestion } from './park.ts'
 
 /** Requests that an upstream sends at once arrive one by one; so long they are gathered (mcp-proxy.md#parked-calls). */
 const GATHER_MS = 25
 
-const withdrawn = errorAnswer(-32603, 'the question was withdrawn')
+const withdrawnAnswer = errorAnswer(-32603, 'the question was withdrawn')
 
 /** What an upstream asks of a modern caller in the course of one call. */
-export class Questions {
+export class PendingQuestions {
   /** Asked and not yet answered. */
-  readonly #open = new Set<Question>()
-  #waiting: Question[] = []
+  readonly #open = new Set<PendingQuestion>()
+  #undelivered: PendingQuestion[] = []
   #timer: NodeJS.Timeout | null = null
-  #deliver: ((questions: readonly Question[]) => void) | null = null
+  #onQuestions: ((questions: readonly PendingQuestion[]) => void) | null = null
   #isClosed = false
 
   /** Asks; resolves when the caller has come back with the answer, is given up, or the upstream takes the question back. */
@@ -22,18 +22,18 @@ export class Questions {
         this.#open.delete(question)
         resolve(given)
       }
-      const question: Question = { method, params, answer }
-      if (this.#isClosed) return giveUp([question])
+      const question: PendingQuestion = { method, params, answer }
+      if (this.#isClosed) return failQuestions([question])
       if (asking) asking.onCancel = () => this.#withdraw(question)
       this.#open.add(question)
-      this.#waiting.push(question)
-      this.#timer ??= setTimeout(() => this.#gathered(), GATHER_MS)
+      this.#undelivered.push(question)
+      this.#timer ??= setTimeout(() => this.#endGathering(), GATHER_MS)
     })
   }
 
   /** Tells the next questions once, when there are any: also those that came while nobody waited. */
-  next(deliver: (questions: readonly Question[]) => void): void {
-    this.#deliver = deliver
+  next(onQuestions: (questions: readonly PendingQuestion[]) => void): void {
+    this.#onQuestions = onQuestions
     if (!this.#timer) this.#flush()
   }
 
@@ -42,28 +42,28 @@ export class Questions {
     this.#isClosed = true
     if (this.#timer) clearTimeout(this.#timer)
     this.#timer = null
-    this.#waiting = []
-    giveUp([...this.#open])
+    this.#undelivered = []
+    failQuestions([...this.#open])
   }
 
   /** Who has not been asked yet is not; an answer that comes all the same goes nowhere. */
-  #withdraw(question: Question): void {
+  #withdraw(question: PendingQuestion): void {
     question.isWithdrawn = true
-    this.#waiting = this.#waiting.filter((waiting) => waiting !== question)
-    question.answer(withdrawn)
+    this.#undelivered = this.#undelivered.filter((waiting) => waiting !== question)
+    question.answer(withdrawnAnswer)
   }
 
-  #gathered(): void {
+  #endGathering(): void {
     this.#timer = null
     this.#flush()
   }
 
   #flush(): void {
-    if (!this.#deliver || this.#waiting.length === 0) return
-    const deliver = this.#deliver
-    const questions = this.#waiting
-    this.#deliver = null
-    this.#waiting = []
-    deliver(questions)
+    if (!this.#onQuestions || this.#undelivered.length === 0) return
+    const onQuestions = this.#onQuestions
+    const questions = this.#undelivered
+    this.#onQuestions = null
+    this.#undelivered = []
+    onQuestions(questions)
   }
 }

@@ -6,25 +6,25 @@ import type { Answer } from '../upstream/call.ts'
 import { codes, errorText } from './jsonrpc.ts'
 
 /** Where the answer to one request goes: an HTTP response of its own, or a part of something larger. */
-export interface Responder extends SlotItem {
+export interface ResponseWriter extends SlotItem {
   readonly isStream: boolean
   /** True where nothing more can be said. */
   readonly isEnded: boolean
   /** Called once when it is over without a complete answer. */
-  onLeave: (() => void) | null
+  onAbort: (() => void) | null
   /** Sends the answer of an upstream under the caller's id. */
-  answer(id: string, answer: Answer, status?: number): void
+  sendAnswer(id: string, answer: Answer, status?: number): void
   /** `body` is JSON text. */
-  result(id: string, body: Buffer, headers?: OutgoingHttpHeaders): void
+  sendResult(id: string, body: Buffer, headers?: OutgoingHttpHeaders): void
   /** A result whose text is in three parts, of which `entries` may be large and belongs to others. */
-  list(id: string, before: string, entries: Buffer, after: string): void
-  error(id: string, code: number, message: string, options?: { status?: number; data?: unknown }): void
+  sendList(id: string, before: string, entries: Buffer, after: string): void
+  sendError(id: string, code: number, message: string, options?: { status?: number; data?: unknown }): void
   /** An answer of the HTTP layer. */
-  plain(status: number, error: string, headers?: OutgoingHttpHeaders): void
+  sendHttpError(status: number, error: string, headers?: OutgoingHttpHeaders): void
   /** An answer without a body. */
-  empty(status: number, headers?: OutgoingHttpHeaders): void
+  sendEmpty(status: number, headers?: OutgoingHttpHeaders): void
   /** A message before the answer. */
-  message(text: string): void
+  sendMessage(text: string): void
   openStream(): void
   /** Nothing more is to be said. */
   close(): void
@@ -37,29 +37,29 @@ export interface Responder extends SlotItem {
 const closing = Buffer.from('}')
 
 /** Does the work and sends what it throws as the answer. */
-export type Run = (requestId: string, reply: Responder, work: () => Promise<void> | void) => void
+export type RunHandler = (requestId: string, reply: ResponseWriter, work: () => Promise<void> | void) => void
 
 /** What the answers to several requests share on their way to the client. */
 export interface Channel {
-  message(text: string): void
+  sendMessage(text: string): void
   /** The request is done; `answer` is its JSON-RPC answer, undefined where it gets none. */
-  done(part: Part, answer: PartAnswer | undefined): void
+  finish(part: ChannelWriter, answer: ChannelAnswer | undefined): void
 }
 
 /** A JSON-RPC answer in pieces that may belong to others. */
-export interface PartAnswer {
+export interface ChannelAnswer {
   readonly pieces: Pieces
   /** The one among them that other answers hold as well. */
   readonly shared?: Buffer
 }
 
 /** Answers one of several requests on a channel, where HTTP's own words (status, headers) have no place. */
-export class Part implements Responder {
+export class ChannelWriter implements ResponseWriter {
   slot = -1
   /** The channel keeps itself alive. */
   readonly isStream = false
   isEnded = false
-  onLeave: (() => void) | null = null
+  onAbort: (() => void) | null = null
   /** JSON text of the request's id. */
   readonly id: string
   private readonly channel: Channel
@@ -69,33 +69,33 @@ export class Part implements Responder {
     this.id = id
   }
 
-  answer(id: string, { kind, body }: Answer): void {
+  sendAnswer(id: string, { kind, body }: Answer): void {
     this.end({ pieces: [Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), ...body.pieces, closing] })
   }
 
-  result(id: string, body: Buffer): void {
-    this.answer(id, { kind: 'result', body: Payload.ofBytes(body) })
+  sendResult(id: string, body: Buffer): void {
+    this.sendAnswer(id, { kind: 'result', body: Payload.ofBytes(body) })
   }
 
-  list(id: string, before: string, entries: Buffer, after: string): void {
+  sendList(id: string, before: string, entries: Buffer, after: string): void {
     const head = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${before}`)
     this.end({ pieces: [head, entries, Buffer.from(`${after}}`)], shared: entries })
   }
 
-  error(id: string, code: number, message: string, options: { data?: unknown } = {}): void {
+  sendError(id: string, code: number, message: string, options: { data?: unknown } = {}): void {
     this.endWith(errorText(id, code, message, options.data))
   }
 
-  plain(_status: number, error: string): void {
+  sendHttpError(_status: number, error: string): void {
     this.endWith(errorText(this.id, codes.internal, error))
   }
 
-  empty(): void {
+  sendEmpty(): void {
     this.end(undefined)
   }
 
-  message(text: string): void {
-    if (!this.isEnded) this.channel.message(text)
+  sendMessage(text: string): void {
+    if (!this.isEnded) this.channel.sendMessage(text)
   }
 
   openStream(): void {}
@@ -105,10 +105,10 @@ export class Part implements Responder {
   }
 
   /** The client has gone: nothing can be said, and whoever works on the answer is told. */
-  leave(): void {
+  abort(): void {
     if (this.isEnded) return
     this.isEnded = true
-    this.onLeave?.()
+    this.onAbort?.()
   }
 
   /** Its batch is given up as a whole, or its session with all calls. */
@@ -120,9 +120,9 @@ export class Part implements Responder {
     this.end({ pieces: [Buffer.from(text)] })
   }
 
-  private end(answer: PartAnswer | undefined): void {
+  private end(answer: ChannelAnswer | undefined): void {
     if (this.isEnded) return
     this.isEnded = true
-    this.channel.done(this, answer)
+    this.channel.finish(this, answer)
   }
 }

@@ -3,13 +3,13 @@ import { JsonError, members, stringOf, valueOf } from '../json.ts'
 import type { OutgoingRequest } from '../upstream/call.ts'
 import type { Payload } from '../payload.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
-import { mayAsk } from './capabilities.ts'
-import type { Forwarded } from './exchange.ts'
-import { asksForInput, MAX_INPUT_REQUESTS } from './label.ts'
+import { canRequest } from './capabilities.ts'
+import type { UpstreamAnswer } from './exchange.ts'
+import { isInputRequired, MAX_INPUT_REQUESTS } from './label.ts'
 import type { CallSink } from './sink.ts'
 
 /** How often an upstream may ask for more input before it answers (mcp-proxy.md#asking-the-client). */
-export const MAX_ROUNDS = 8
+export const MAX_INPUT_ROUNDS = 8
 
 interface InputRequest {
   readonly key: string
@@ -19,41 +19,42 @@ interface InputRequest {
 }
 
 /** What a modern upstream wants to know before it answers. */
-interface Wanted {
+interface InputRequiredResult {
   readonly requests: readonly InputRequest[]
   /** JSON text of `requestState`, undefined where there is none. */
   readonly state: string | undefined
 }
 
-const bad = (message: string) => new UpstreamFailure('bad_response', message)
+const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 function readRequest(text: string, key: string, start: number): InputRequest {
   const found = members(text, start)
   const method = stringOf(text, found, 'method')
-  if (method === undefined) throw bad('the upstream asked for input without saying what')
+  if (method === undefined) throw badResponse('the upstream asked for input without saying what')
   return { key, method, params: valueOf(text, found, 'params') ?? '{}' }
 }
 
 /** Undefined where the result is no question. Throws UpstreamFailure. */
-function readWanted({ answer, era }: Forwarded): Wanted | undefined {
+function readInputRequired({ answer, era }: UpstreamAnswer): InputRequiredResult | undefined {
   if (era !== 'modern' || answer.kind !== 'result') return undefined
   try {
-    if (!asksForInput(answer.body)) return undefined
+    if (!isInputRequired(answer.body)) return undefined
     const text = answer.body.toString()
     const found = members(text)
     const asked = found.find(({ key }) => key === 'inputRequests')
     const listed = asked ? members(text, asked.start) : []
-    if (listed.length > MAX_INPUT_REQUESTS) throw bad('the upstream asked for too much input at a time')
+    if (listed.length > MAX_INPUT_REQUESTS) throw badResponse('the upstream asked for too much input at a time')
     const requests = listed.map(({ key, start }) => readRequest(text, key, start))
     return { requests, state: valueOf(text, found, 'requestState') }
   } catch (error) {
-    if (error instanceof JsonError || error instanceof SyntaxError) throw bad('the upstream sent malformed JSON')
+    if (error instanceof JsonError || error instanceof SyntaxError)
+      throw badResponse('the upstream sent malformed JSON')
     throw error
   }
 }
 
 /** A client that refuses to answer ends the call with its own words. */
-export class InputRefused extends Error {
+export class InputRefusedError extends Error {
   readonly code: number
 
   constructor(code: number, message: string) {
@@ -63,24 +64,25 @@ export class InputRefused extends Error {
   }
 }
 
-function refusal(body: Payload): InputRefused {
+function refusal(body: Payload): InputRefusedError {
   const error: unknown = JSON.parse(body.toString())
   const { code, message } = isObject(error) ? error : {}
-  return new InputRefused(
+  return new InputRefusedError(
     typeof code === 'number' ? code : -32603,
     typeof message === 'string' ? message : 'the client refused to answer'
   )
 }
 
 async function answerOf(sink: CallSink, { key, method, params }: InputRequest): Promise<string> {
-  if (!mayAsk(sink.capabilities, method, params)) throw bad('the upstream asked for what the client cannot give')
+  if (!canRequest(sink.capabilities, method, params))
+    throw badResponse('the upstream asked for what the client cannot give')
   const { kind, body } = await sink.request(method, params)
   if (kind === 'error') throw refusal(body)
   return `${JSON.stringify(key)}:${body.toString()}`
 }
 
 /** The client's answers, as members. Between two rounds there is no call to stop: a cancel withdraws what is asked. */
-async function ask(sink: CallSink, requests: readonly InputRequest[]): Promise<string> {
+async function askClient(sink: CallSink, requests: readonly InputRequest[]): Promise<string> {
   const call = sink.call!
   call.onStop = () => sink.close()
   try {
@@ -97,19 +99,19 @@ async function ask(sink: CallSink, requests: readonly InputRequest[]): Promise<s
  * request to the client,
  * and the call is sent again with the answers. Rejects with UpstreamFailure or InputRefused.
  */
-export async function answerRounds(
-  first: Forwarded,
+export async function runInputRounds(
+  first: UpstreamAnswer,
   sink: CallSink,
   request: OutgoingRequest,
-  send: (request: OutgoingRequest) => Promise<Forwarded>
-): Promise<Forwarded> {
+  send: (request: OutgoingRequest) => Promise<UpstreamAnswer>
+): Promise<UpstreamAnswer> {
   let forwarded = first
   for (let round = 0; ; round++) {
-    const wanted = readWanted(forwarded)
-    if (!wanted) return forwarded
-    if (round === MAX_ROUNDS) throw bad('the upstream asked for input too often')
-    const parts = [request.members, `"inputResponses":{${await ask(sink, wanted.requests)}}`]
-    if (wanted.state !== undefined) parts.push(`"requestState":${wanted.state}`)
+    const required = readInputRequired(forwarded)
+    if (!required) return forwarded
+    if (round === MAX_INPUT_ROUNDS) throw badResponse('the upstream asked for input too often')
+    const parts = [request.members, `"inputResponses":{${await askClient(sink, required.requests)}}`]
+    if (required.state !== undefined) parts.push(`"requestState":${required.state}`)
     forwarded = await send({ ...request, members: parts.join(',') })
   }
 }

@@ -4,30 +4,35 @@ import { joinParams, type ExtraParams } from '../notifications.ts'
 import type { ResourceTarget } from '../scope.ts'
 import type { Answer } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
-import type { Exchange } from './exchange.ts'
-import { canBeFollowed, createFollowing, MAX_FOLLOWED, type Following } from './following.ts'
-import { askFor, ownSessions } from './home.ts'
+import type { RequestContext } from './exchange.ts'
+import {
+  isSubscribable,
+  createSessionSubscriptions,
+  MAX_SUBSCRIPTIONS,
+  type SessionSubscriptions
+} from './following.ts'
+import { requestSubscription, subscribeInOwnSession } from './home.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
-import { listenerOf } from './listen.ts'
+import { currentStreamOf } from './listen.ts'
 import { notification } from './log-message.ts'
 import { sendResult, type Method } from './methods.ts'
 import type { Session } from './session.ts'
-import { asCall, refuseMore } from './shares.ts'
-import { mayTryToFollow, noteSubscribing } from './tried-subscription.ts'
+import { runAsCall, refuseOverQuota } from './shares.ts'
+import { mayTrySubscribing, recordSubscribeAnswer } from './tried-subscription.ts'
 
 /** What is kept for a client needs a session to keep it in (mcp-proxy.md#client-sessions). */
-function sessionOf({ session, message: { id } }: Exchange): Session {
+function sessionOf({ session, message: { id } }: RequestContext): Session {
   if (session) return session
   throw new ProtocolError(codes.session, 'Bad Request: this method needs a session', { id })
 }
 
-const refuse = ({ message: { id } }: Exchange, code: number, text: string, data?: object) =>
+const refuse = ({ message: { id } }: RequestContext, code: number, text: string, data?: object) =>
   new ProtocolError(code, text, { id, status: 200, data })
 
-function uriOf(exchange: Exchange): string {
-  const { uri } = exchange.message.params
+function uriOf(context: RequestContext): string {
+  const { uri } = context.message.params
   if (typeof uri === 'string') return uri
-  throw refuse(exchange, codes.invalidParams, 'Invalid params: "uri" must be a string')
+  throw refuse(context, codes.invalidParams, 'Invalid params: "uri" must be a string')
 }
 
 const updated = (uri: string, { members, meta }: ExtraParams) =>
@@ -36,68 +41,70 @@ const updated = (uri: string, { members, meta }: ExtraParams) =>
 /**
  * Told on the session's newest stream, as everything that belongs to no request (mcp-proxy.md#json-or-event-stream).
  */
-const followingOf = (exchange: Exchange, session: Session): Following =>
-  (session.following ??= createFollowing(
-    exchange,
-    (uri, said) => listenerOf(session)?.message(updated(uri, said)),
-    ownSessions(exchange, session)
+const subscriptionsOf = (context: RequestContext, session: Session): SessionSubscriptions =>
+  (session.subscriptions ??= createSessionSubscriptions(
+    context,
+    (uri, said) => currentStreamOf(session)?.sendMessage(updated(uri, said)),
+    subscribeInOwnSession(context, session)
   ))
 
-const cannotFollow = (exchange: Exchange) =>
-  refuse(exchange, codes.methodNotFound, 'The resource cannot be subscribed to')
+const notSubscribable = (context: RequestContext) =>
+  refuse(context, codes.methodNotFound, 'The resource cannot be subscribed to')
 
 /** Finds out by subscribing. The answer is an error of the server's for that resource; throws where it has no such method. */
-async function tryToFollow(
-  exchange: Exchange,
+async function trySubscribing(
+  context: RequestContext,
   session: Session,
   { server, uri }: ResourceTarget,
   verdict: Verdict
 ): Promise<Answer | undefined> {
-  const answer = await askFor(exchange, session, server, 'resources/subscribe', uri).catch((error: unknown) => {
-    if (error instanceof UpstreamFailure) throw refuse(exchange, codes.internal, error.message)
-    throw error
-  })
-  if (!noteSubscribing(verdict, answer)) throw cannotFollow(exchange)
+  const answer = await requestSubscription(context, session, server, 'resources/subscribe', uri).catch(
+    (error: unknown) => {
+      if (error instanceof UpstreamFailure) throw refuse(context, codes.internal, error.message)
+      throw error
+    }
+  )
+  if (!recordSubscribeAnswer(verdict, answer)) throw notSubscribable(context)
   return answer.kind === 'error' ? answer : undefined
 }
 
-const subscribe: Method = async (exchange) => {
-  const session = sessionOf(exchange)
-  const asked = uriOf(exchange)
-  const target = exchange.scope.resolve(asked)
+const subscribe: Method = async (context) => {
+  const session = sessionOf(context)
+  const asked = uriOf(context)
+  const target = context.scope.resolve(asked)
   if (!target) {
-    exchange.edge.core.refusals.auditOutOfScope(exchange, 'resource', asked)
-    throw refuse(exchange, codes.legacyResourceNotFound, `Resource not found: ${asked}`, { uri: asked })
+    context.mcp.dataPlane.refusals.auditOutOfScope(context, 'resource', asked)
+    throw refuse(context, codes.legacyResourceNotFound, `Resource not found: ${asked}`, { uri: asked })
   }
   const { verdict } = target.server.stored
-  if (!canBeFollowed(target) && !mayTryToFollow(verdict)) throw cannotFollow(exchange)
-  const following = followingOf(exchange, session)
-  if (following.size >= MAX_FOLLOWED) throw refuse(exchange, codes.internal, 'Too many subscriptions')
+  if (!isSubscribable(target) && !mayTrySubscribing(verdict)) throw notSubscribable(context)
+  const subscriptions = subscriptionsOf(context, session)
+  if (subscriptions.size >= MAX_SUBSCRIPTIONS) throw refuse(context, codes.internal, 'Too many subscriptions')
   let isWithin = true
   let refused: Answer | undefined
-  const isTaken = await asCall(exchange, async () => {
-    if (!canBeFollowed(target)) refused = await tryToFollow(exchange, session, target, verdict!)
-    if (!refused) isWithin = await following.add(asked, target)
+  const isTaken = await runAsCall(context, async () => {
+    if (!isSubscribable(target)) refused = await trySubscribing(context, session, target, verdict!)
+    if (!refused) isWithin = await subscriptions.add(asked, target)
   })
   if (!isTaken) return
-  if (refused) return exchange.reply.answer(exchange.message.id, refused)
-  if (isWithin) sendResult(exchange, '')
-  else refuseMore(exchange.edge, exchange, exchange.reply, 'subscriptions')
+  if (refused) return context.reply.sendAnswer(context.message.id, refused)
+  if (isWithin) sendResult(context, '')
+  else refuseOverQuota(context.mcp, context, context.reply, 'subscriptions')
 }
 
-const unsubscribe: Method = (exchange) => {
-  const { following } = sessionOf(exchange)
-  following?.delete(uriOf(exchange))
-  sendResult(exchange, '')
+const unsubscribe: Method = (context) => {
+  const { subscriptions } = sessionOf(context)
+  subscriptions?.delete(uriOf(context))
+  sendResult(context, '')
 }
 
 /** Kept for the session's calls to come; what is under way is filtered from now on (mcp-proxy.md#logging). */
-const setLevel: Method = (exchange) => {
-  const session = sessionOf(exchange)
-  const { level } = exchange.message.params
-  if (!isLogLevel(level)) throw refuse(exchange, codes.invalidParams, 'Invalid params: "level" must be a log level')
+const setLevel: Method = (context) => {
+  const session = sessionOf(context)
+  const { level } = context.message.params
+  if (!isLogLevel(level)) throw refuse(context, codes.invalidParams, 'Invalid params: "level" must be a log level')
   session.logLevel = level
-  sendResult(exchange, '')
+  sendResult(context, '')
 }
 
 /** Requests about what a legacy session keeps. */

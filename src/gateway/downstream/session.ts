@@ -6,10 +6,10 @@ import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { SessionCallbacks } from '../upstream/home.ts'
 import type { Visitor } from '../visitors.ts'
-import type { Following } from './following.ts'
-import type { Pushes } from './push.ts'
-import type { Track } from './replay.ts'
-import type { Reply } from './reply.ts'
+import type { SessionSubscriptions } from './following.ts'
+import type { ServerRequests } from './push.ts'
+import type { StoredStream } from './replay.ts'
+import type { HttpReply } from './reply.ts'
 
 /** What a legacy session id says about itself, signed (architecture, idea 7). */
 interface Claims {
@@ -46,18 +46,18 @@ export interface Session {
   /** How the client names itself, where this replica has heard it. */
   client: string | undefined
   /** Open GET streams, the newest last. */
-  readonly streams: Set<Reply>
+  readonly streams: Set<HttpReply>
   /** The stream that was open last, while its client may come back to it. */
-  awaited: Reply | null
+  detachedStream: HttpReply | null
   /** What can be resumed, once there is something. */
-  tracks: Set<Track> | null
+  storedStreams: Set<StoredStream> | null
   readonly calls: SlotSet<ActiveCall>
   /** Requests of upstreams to this client, once there is one. */
-  pushes: Pushes | null
+  serverRequests: ServerRequests | null
   /** Takes what its upstreams say outside of calls, once there is one. */
-  home: SessionCallbacks | null
+  callbacks: SessionCallbacks | null
   /** Resources that it subscribed to, once there are any. */
-  following: Following | null
+  subscriptions: SessionSubscriptions | null
   /** The least severe log messages that it wants; undefined until it says so. */
   logLevel: string | undefined
   /** Its client among those that have been seen, where somebody keeps that. */
@@ -75,16 +75,21 @@ export interface SessionOptions {
   /** Called when a session has ended: deleted, idle for too long, or pushed out. */
   readonly onEnd: (session: Session) => void
   /** Tells other replicas that the session is over: its id must not be taken anywhere. */
-  readonly announce: (end: SessionEnd) => void
+  readonly announceEnd: (end: SessionEnd) => void
 }
 
 /** Why there is no place for one more session where none can give way: the principal has its share, or all are taken. */
-export type NoPlace = 'limited' | 'full'
+export type SessionLimit = 'limited' | 'full'
 
 export interface Sessions {
-  create(principal: string, endpoint: string, version: string, capabilities: Record<string, unknown>): Session | NoPlace
+  create(
+    principal: string,
+    endpoint: string,
+    version: string,
+    capabilities: Record<string, unknown>
+  ): Session | SessionLimit
   /** A session of the HTTP+SSE transport, known to this replica alone. */
-  open(principal: string, endpoint: string): Session | NoPlace
+  open(principal: string, endpoint: string): Session | SessionLimit
   /** The session of an id; undefined where it is forged, ended, too old, or somebody else's: no difference is shown. */
   find(id: string, principal: string, endpoint: string): Session | undefined
   /** For good, on every replica. */
@@ -94,14 +99,14 @@ export interface Sessions {
   /** Other replicas have ended these sessions; some may be known. */
   endedElsewhere(ends: readonly EndedSession[]): void
   /** Sessions with an open stream. */
-  listening(): Iterable<Session>
+  withOpenStream(): Iterable<Session>
   /** On this replica alone: every other comes to it by itself. */
   expire(session: Session): void
   /** Those that this replica knows of. */
-  where(matches: (session: Session) => boolean): Session[]
+  filter(matches: (session: Session) => boolean): Session[]
   readonly size: number
   /** Calls under way in all of them. */
-  calls(): number
+  countCalls(): number
   close(): void
 }
 
@@ -116,7 +121,7 @@ const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
 const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announce }: SessionOptions): Sessions {
+export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announceEnd }: SessionOptions): Sessions {
   // in order of last use, to within a second
   const known = new Map<string, Session>()
   /** By principal, which may make the gateway remember as many as it likes: of its own it forgets. */
@@ -127,7 +132,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
   })
 
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
-  const remember = (id: string, { p, e, r, c }: Pick<Claims, 'p' | 'e' | 'r' | 'c'>): Session => {
+  const addSession = (id: string, { p, e, r, c }: Pick<Claims, 'p' | 'e' | 'r' | 'c'>): Session => {
     const session: Session = {
       id,
       principal: p,
@@ -136,12 +141,12 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
       capabilities: JSON.stringify(c),
       client: undefined,
       streams: new Set(),
-      awaited: null,
-      tracks: null,
+      detachedStream: null,
+      storedStreams: null,
       calls: createSlotSet(),
-      pushes: null,
-      home: null,
-      following: null,
+      serverRequests: null,
+      callbacks: null,
+      subscriptions: null,
       logLevel: undefined,
       visitor: null,
       lastUsed: performance.now()
@@ -164,7 +169,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     }
     return false
   }
-  const takePlace = (principal: string): NoPlace | undefined => {
+  const reserve = (principal: string): SessionLimit | undefined => {
     if (!shares.take(principal) && !(makeRoom(principal) && shares.take(principal))) return 'limited'
     if (known.size < maxSessions || makeRoom()) return undefined
     shares.give(principal)
@@ -184,11 +189,11 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     if (isEnded({ mark: signatureOf(id), principal })) return undefined
     const claims = verify(id)
     if (claims?.p !== principal || claims.e !== endpoint) return undefined
-    return nowSeconds() - claims.t > MAX_AGE_S || takePlace(principal) ? undefined : remember(id, claims)
+    return nowSeconds() - claims.t > MAX_AGE_S || reserve(principal) ? undefined : addSession(id, claims)
   }
-  const bury = ({ mark, principal }: EndedSession) => ended.set(principal, '', mark, true)
+  const rememberEnd = ({ mark, principal }: EndedSession) => ended.set(principal, '', mark, true)
   const expire = (session: Session) => {
-    if (isSigned(session)) bury({ mark: signatureOf(session.id), principal: session.principal })
+    if (isSigned(session)) rememberEnd({ mark: signatureOf(session.id), principal: session.principal })
     drop(session)
   }
   const endOf = (session: Session): SessionEnd | undefined => {
@@ -199,12 +204,12 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
   const end = (session: Session) => {
     expire(session)
     const over = endOf(session)
-    if (over) announce(over)
+    if (over) announceEnd(over)
   }
   const endedElsewhere = (ends: readonly EndedSession[]) => {
-    const unheard = ends.filter((end) => !isEnded(end))
-    for (const end of unheard) bury(end)
-    const marks = new Set(unheard.map(({ mark }) => mark))
+    const unknown = ends.filter((end) => !isEnded(end))
+    for (const end of unknown) rememberEnd(end)
+    const marks = new Set(unknown.map(({ mark }) => mark))
     if (marks.size === 0) return
     for (const session of known.values()) if (isSigned(session) && marks.has(signatureOf(session.id))) drop(session)
   }
@@ -219,8 +224,8 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
 
   return {
     create(principal, endpoint, version, capabilities) {
-      const noPlace = takePlace(principal)
-      if (noPlace) return noPlace
+      const limit = reserve(principal)
+      if (limit) return limit
       const claims: Claims = {
         p: principal,
         e: endpoint,
@@ -230,12 +235,12 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
         n: randomBytes(16).toString('base64url')
       }
       const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
-      return remember(`${payload}.${sign(payload)}`, claims)
+      return addSession(`${payload}.${sign(payload)}`, claims)
     },
     open(principal, endpoint) {
       return (
-        takePlace(principal) ??
-        remember(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
+        reserve(principal) ??
+        addSession(randomBytes(16).toString('base64url'), { p: principal, e: endpoint, r: '', c: {} })
       )
     },
     find(id, principal, endpoint) {
@@ -254,11 +259,11 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     endOf,
     expire,
     endedElsewhere,
-    *listening() {
+    *withOpenStream() {
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
-    where: (matches) => [...known.values()].filter(matches),
-    calls() {
+    filter: (matches) => [...known.values()].filter(matches),
+    countCalls() {
       let count = 0
       for (const { calls } of known.values()) count += calls.size
       return count

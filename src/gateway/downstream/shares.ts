@@ -1,11 +1,11 @@
 import type { Shares } from '../shares.ts'
-import type { Edge, Exchange, HttpExchange } from './exchange.ts'
-import type { Reply } from './reply.ts'
-import type { Responder } from './responder.ts'
-import type { NoPlace } from './session.ts'
+import type { McpContext, RequestContext, HttpContext } from './exchange.ts'
+import type { HttpReply } from './reply.ts'
+import type { ResponseWriter } from './responder.ts'
+import type { SessionLimit } from './session.ts'
 
 /** What each principal has of what the MCP edge keeps, or does, for it (http-contract.md#errors). */
-export interface EdgeShares {
+export interface McpQuotas {
   readonly calls: Shares
   /** Ends of sessions that are being stored: apart from calls, since ending a session stops its calls. */
   readonly ends: Shares
@@ -17,40 +17,46 @@ export interface EdgeShares {
   readonly subscriptionBytes: Shares
 }
 
-type Asked = 'calls' | 'ends' | 'sessions' | 'streams' | 'subscriptions'
+type QuotaName = 'calls' | 'ends' | 'sessions' | 'streams' | 'subscriptions'
 
-const states: Record<Asked, string> = {
+const states: Record<QuotaName, string> = {
   calls: 'under way',
   ends: 'under way',
   sessions: 'open',
   streams: 'open',
   subscriptions: 'open'
 }
-const retryAfter: Record<Asked, string> = { calls: '1', ends: '1', sessions: '30', streams: '30', subscriptions: '30' }
+const retryAfter: Record<QuotaName, string> = {
+  calls: '1',
+  ends: '1',
+  sessions: '30',
+  streams: '30',
+  subscriptions: '30'
+}
 
 /** Answers who has its share already (429, which is audited), or comes when nobody can have more (503). */
-export function refuseMore(
-  { core }: Edge,
-  asking: Pick<Exchange, 'caller' | 'endpoint' | 'address' | 'requestId'>,
-  reply: Responder,
-  what: Asked,
-  why: NoPlace = 'limited'
+export function refuseOverQuota(
+  { dataPlane }: McpContext,
+  request: Pick<RequestContext, 'caller' | 'endpoint' | 'address' | 'requestId'>,
+  reply: ResponseWriter,
+  quota: QuotaName,
+  refusal: SessionLimit = 'limited'
 ): void {
-  const headers = { 'retry-after': retryAfter[what] }
-  if (why === 'full') return reply.plain(503, `too many ${what} are ${states[what]}`, headers)
-  const text = `too many of your ${what === 'ends' ? 'session ends' : what} are ${states[what]}`
-  core.refusals.auditLimit(asking, what, text)
-  reply.plain(429, text, headers)
+  const headers = { 'retry-after': retryAfter[quota] }
+  if (refusal === 'full') return reply.sendHttpError(503, `too many ${quota} are ${states[quota]}`, headers)
+  const text = `too many of your ${quota === 'ends' ? 'session ends' : quota} are ${states[quota]}`
+  dataPlane.refusals.auditLimit(request, quota, text)
+  reply.sendHttpError(429, text, headers)
 }
 
 /** A place for a connection that only listens, for as long as it is open; false: refused and told so. */
-export function takeStream(edge: Edge, http: HttpExchange, reply: Reply | Responder): boolean {
+export function takeStreamPlace(mcp: McpContext, http: HttpContext, reply: HttpReply | ResponseWriter): boolean {
   const { caller, response } = http
-  const { streams } = edge.shares
+  const { streams } = mcp.quotas
   if (response.destroyed) return false
-  const why = streams.size >= edge.maxStreams ? 'full' : streams.take(caller.key) ? undefined : 'limited'
-  if (why) {
-    refuseMore(edge, http, reply, 'streams', why)
+  const refusal = streams.size >= mcp.maxStreams ? 'full' : streams.take(caller.key) ? undefined : 'limited'
+  if (refusal) {
+    refuseOverQuota(mcp, http, reply, 'streams', refusal)
     return false
   }
   response.once('close', () => streams.give(caller.key))
@@ -58,11 +64,11 @@ export function takeStream(edge: Edge, http: HttpExchange, reply: Reply | Respon
 }
 
 /** Does work that upstreams are asked for as one call of its caller; false: refused and told so. */
-export async function asCall(exchange: Exchange, work: () => Promise<unknown>): Promise<boolean> {
-  const { edge, caller, reply } = exchange
-  const { calls } = edge.shares
+export async function runAsCall(context: RequestContext, work: () => Promise<unknown>): Promise<boolean> {
+  const { mcp, caller, reply } = context
+  const { calls } = mcp.quotas
   if (!calls.take(caller.key)) {
-    refuseMore(edge, exchange, reply, 'calls')
+    refuseOverQuota(mcp, context, reply, 'calls')
     return false
   }
   try {

@@ -5,11 +5,11 @@ import type { Answer } from '../upstream/call.ts'
 import { codes } from './jsonrpc.ts'
 
 /** A server that does not declare subscriptions may take them all the same, on the legacy wire. */
-export const mayTryToFollow = (verdict: Verdict | null): verdict is Verdict =>
+export const mayTrySubscribing = (verdict: Verdict | null): verdict is Verdict =>
   typeof verdict?.legacy === 'string' && hasMethod(verdict, 'resources/subscribe') !== false
 
 /** Notes what such a server answered; false: it has no subscriptions. */
-export function noteSubscribing(verdict: Verdict, answer: Answer): boolean {
+export function recordSubscribeAnswer(verdict: Verdict, answer: Answer): boolean {
   const has = answer.kind === 'result' || errorCode(answer) !== codes.methodNotFound
   noteMethod(verdict, 'resources/subscribe', has)
   return has

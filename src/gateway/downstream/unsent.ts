@@ -1,9 +1,9 @@
 /** Bytes of one answer that its client has not taken yet. */
-export interface Holding {
+export interface UnsentResponse {
   /** The answer's own bytes, in place of what was said before. */
-  set(bytes: number): void
+  setBytes(bytes: number): void
   /** Bytes that other answers hold as well, a page of a list: counted once. */
-  share(buffer: ArrayBufferLike): void
+  addShared(buffer: ArrayBufferLike): void
   /** The answer has gone, or its connection. */
   close(): void
 }
@@ -12,13 +12,13 @@ export interface Holding {
  * Answers that wait for clients to read them, bounded in bytes of one principal and of all. Past a limit the connection
  * that has waited longest is closed, of the principal that holds most: others are served on.
  */
-export interface Unsent {
+export interface UnsentResponses {
   /** `cut` closes the connection of the answer. */
-  open(principal: string, cut: () => void): Holding
+  open(principal: string, cut: () => void): UnsentResponse
   readonly bytes: number
 }
 
-interface Answer {
+interface Entry {
   readonly cut: () => void
   bytes: number
   readonly shared: ArrayBufferLike[]
@@ -27,20 +27,20 @@ interface Answer {
 interface Account {
   bytes: number
   /** In order of their beginning. */
-  readonly answers: Set<Answer>
+  readonly answers: Set<Entry>
   /** How many answers hold each. */
   readonly shared: Map<ArrayBufferLike, number>
 }
 
 const createAccount = (): Account => ({ bytes: 0, answers: new Set(), shared: new Map() })
 
-function takeShared(account: Pick<Account, 'bytes' | 'shared'>, buffer: ArrayBufferLike): void {
+function addSharedBuffer(account: Pick<Account, 'bytes' | 'shared'>, buffer: ArrayBufferLike): void {
   const count = account.shared.get(buffer) ?? 0
   account.shared.set(buffer, count + 1)
   if (count === 0) account.bytes += buffer.byteLength
 }
 
-function giveShared(account: Pick<Account, 'bytes' | 'shared'>, buffer: ArrayBufferLike): void {
+function removeSharedBuffer(account: Pick<Account, 'bytes' | 'shared'>, buffer: ArrayBufferLike): void {
   const count = account.shared.get(buffer) ?? 0
   if (count > 1) return void account.shared.set(buffer, count - 1)
   account.shared.delete(buffer)
@@ -48,22 +48,22 @@ function giveShared(account: Pick<Account, 'bytes' | 'shared'>, buffer: ArrayBuf
 }
 
 /** `limit` is of one principal, `total` of all, in bytes. A single answer passes whatever its size. */
-export function createUnsent(limit: number, total: number): Unsent {
+export function createUnsentResponses(limit: number, total: number): UnsentResponses {
   const accounts = new Map<string, Account>()
   const all = createAccount()
 
-  const close = (principal: string, account: Account, answer: Answer) => {
+  const close = (principal: string, account: Account, answer: Entry) => {
     if (!account.answers.delete(answer)) return
     account.bytes -= answer.bytes
     all.bytes -= answer.bytes
     for (const buffer of answer.shared) {
-      giveShared(account, buffer)
-      giveShared(all, buffer)
+      removeSharedBuffer(account, buffer)
+      removeSharedBuffer(all, buffer)
     }
     if (account.answers.size === 0) accounts.delete(principal)
   }
   /** False where the answer for which room is made is the only one. */
-  const cutOldest = (principal: string, account: Account, newest: Answer): boolean => {
+  const cutOldest = (principal: string, account: Account, newest: Entry): boolean => {
     for (const answer of account.answers) {
       // nobody waits for a stream whose client has read everything
       if (answer === newest || (answer.bytes === 0 && answer.shared.length === 0)) continue
@@ -73,7 +73,7 @@ export function createUnsent(limit: number, total: number): Unsent {
     }
     return false
   }
-  const makeRoom = (principal: string, account: Account, newest: Answer) => {
+  const makeRoom = (principal: string, account: Account, newest: Entry) => {
     while (account.bytes > limit && cutOldest(principal, account, newest));
     while (all.bytes > total) {
       const most = [...accounts].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
@@ -84,27 +84,27 @@ export function createUnsent(limit: number, total: number): Unsent {
     open(principal, cut) {
       const account = accounts.get(principal) ?? createAccount()
       accounts.set(principal, account)
-      const answer: Answer = { cut, bytes: 0, shared: [] }
+      const answer: Entry = { cut, bytes: 0, shared: [] }
       account.answers.add(answer)
-      const grown = (work: () => void) => {
+      const update = (work: () => void) => {
         if (!account.answers.has(answer)) return
         work()
         makeRoom(principal, account, answer)
       }
       return {
-        set(bytes) {
-          grown(() => {
+        setBytes(bytes) {
+          update(() => {
             account.bytes += bytes - answer.bytes
             all.bytes += bytes - answer.bytes
             answer.bytes = bytes
           })
         },
-        share(buffer) {
+        addShared(buffer) {
           if (answer.shared.includes(buffer)) return
-          grown(() => {
+          update(() => {
             answer.shared.push(buffer)
-            takeShared(account, buffer)
-            takeShared(all, buffer)
+            addSharedBuffer(account, buffer)
+            addSharedBuffer(all, buffer)
           })
         },
         close: () => close(principal, account, answer)

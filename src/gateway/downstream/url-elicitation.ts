@@ -3,10 +3,10 @@ import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
 import { labelledText } from '../../domain/quoted.ts'
 import { Payload } from '../payload.ts'
 import type { Answer } from '../upstream/call.ts'
-import { mayAsk } from './capabilities.ts'
-import type { Exchange } from './exchange.ts'
+import { canRequest } from './capabilities.ts'
+import type { RequestContext } from './exchange.ts'
 import { codes } from './jsonrpc.ts'
-import { needsLabel } from './label.ts'
+import { needsAttribution } from './label.ts'
 
 /**
  * A legacy upstream wants the user to visit a page first; the modern era has no such error
@@ -18,7 +18,7 @@ const URL_ELICITATION_REQUIRED = -32042
 const MAX_PAGES = 100
 
 /** An error that names pages to visit, no more than may be. */
-function readRequired({ kind, body }: Answer) {
+function readUrlElicitationError({ kind, body }: Answer) {
   if (kind !== 'error' || !body.includes(String(URL_ELICITATION_REQUIRED))) return undefined
   const error: unknown = JSON.parse(body.toString())
   if (!isObject(error) || error['code'] !== URL_ELICITATION_REQUIRED || !isObject(error['data'])) return undefined
@@ -29,22 +29,22 @@ function readRequired({ kind, body }: Answer) {
 
 /** The first hundred; undefined where there is none: an error that names no page to visit is an error. */
 export function readElicitations(answer: Answer): Record<string, unknown>[] | undefined {
-  const asked = readRequired(answer)?.elicitations.filter(isObject) ?? []
+  const asked = readUrlElicitationError(answer)?.elicitations.filter(isObject) ?? []
   return asked.length > 0 ? asked : undefined
 }
 
-const withLabel = (params: Record<string, unknown>, server: string) =>
+const attributeElicitation = (params: Record<string, unknown>, server: string) =>
   typeof params['message'] === 'string' ? { ...params, message: labelledText(params['message'], server) } : params
 
 /**
  * The error with the server's name before each question that a person reads, the first hundred; as it is where it names no
  * page to visit.
  */
-export function labelledRequired(answer: Answer, server: string): Payload {
-  const required = readRequired(answer)
+export function attributeUrlElicitations(answer: Answer, server: string): Payload {
+  const required = readUrlElicitationError(answer)
   if (!required?.elicitations.some(isObject)) return answer.body
   const { error, data } = required
-  const elicitations = required.elicitations.map((each) => (isObject(each) ? withLabel(each, server) : each))
+  const elicitations = required.elicitations.map((each) => (isObject(each) ? attributeElicitation(each, server) : each))
   return Payload.of(JSON.stringify({ ...error, data: { ...data, elicitations } }))
 }
 
@@ -52,24 +52,24 @@ export function labelledRequired(answer: Answer, server: string): Payload {
  * Answers a modern caller whose legacy upstream asks for a visit: as input that is required, without a state, because the
  * request was not taken and is simply sent again. False where the answer is something else.
  */
-export function answerUrlElicitation(exchange: Exchange, server: string, answer: Answer): boolean {
-  const { reply, message, capabilities, edge, scope } = exchange
+export function answerUrlElicitation(context: RequestContext, server: string, answer: Answer): boolean {
+  const { reply, message, capabilities, mcp, scope } = context
   const elicitations = readElicitations(answer)
   if (!elicitations) return false
-  if (!mayAsk(capabilities, 'elicitation/create', '{"mode":"url"}')) {
+  if (!canRequest(capabilities, 'elicitation/create', '{"mode":"url"}')) {
     const data = { requiredCapabilities: { elicitation: { url: {} } } }
-    reply.error(message.id, codes.missingCapability, 'Missing capability: elicitation.url', { status: 400, data })
+    reply.sendError(message.id, codes.missingCapability, 'Missing capability: elicitation.url', { status: 400, data })
     return true
   }
   const requests = elicitations.map((params, i) => [
     `input-${i + 1}`,
-    { method: 'elicitation/create', params: needsLabel(scope) ? withLabel(params, server) : params }
+    { method: 'elicitation/create', params: needsAttribution(scope) ? attributeElicitation(params, server) : params }
   ])
   const result = {
     resultType: INPUT_REQUIRED,
     inputRequests: Object.fromEntries(requests),
-    _meta: { [`${META}serverInfo`]: edge.identity }
+    _meta: { [`${META}serverInfo`]: mcp.identity }
   }
-  reply.result(message.id, Buffer.from(JSON.stringify(result)))
+  reply.sendResult(message.id, Buffer.from(JSON.stringify(result)))
   return true
 }

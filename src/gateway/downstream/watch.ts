@@ -13,40 +13,40 @@ const itemKinds: Record<ListKind, readonly ItemKind[]> = {
 }
 
 /** An open stream that wants to hear when the lists of its scope change. */
-export interface Watcher {
+export interface ListChangeSubscriber {
   readonly principal: string
   /** Path of the endpoint that it listens at. */
   readonly endpoint: string
   /** The scope as it is now. */
   scope(): Scope
-  changed(list: ListKind): void
+  notifyListChanged(list: ListKind): void
   /** True while the answer to a call may have to go out on this stream; absent where none can. */
-  isAwaited?(): boolean
+  hasActiveCalls?(): boolean
   /** The endpoint or the principal is no more, or the gateway stops. */
   end(): void
 }
 
 /** A server has said that some of its lists changed. */
-export interface Said {
+export interface ServerListChange {
   readonly server: string
   readonly lists: Iterable<ListKind>
 }
 
-export interface Watch {
+export interface ListChangeNotifier {
   /** Streams that are open. */
   readonly size: number
-  add(watcher: Watcher): void
-  delete(watcher: Watcher): void
+  add(watcher: ListChangeSubscriber): void
+  delete(watcher: ListChangeSubscriber): void
   /**
    * Something may have changed: each watcher whose own lists differ is told, bursts folded
    * (mcp-proxy.md#list-changes). Of what a
    * server in its scope said itself it is told even if nothing differs.
    */
-  notice(said?: Said): void
+  schedule(announced?: ServerListChange): void
   /** Names of the servers that somebody watches. */
   servers(): ReadonlySet<string>
   /** Lets go of these watchers and ends each. */
-  end(isOver: (watcher: Watcher) => boolean): void
+  end(matches: (watcher: ListChangeSubscriber) => boolean): void
   /** Ends every watcher, and any that is added later. */
   close(): void
 }
@@ -58,11 +58,11 @@ const sameListing = (a: Listing | undefined, b: Listing | undefined) =>
   a === b || (a !== undefined && b !== undefined && a.bytes.equals(b.bytes))
 
 /** Servers without entries make no difference. */
-const filled = (scope: Scope, kind: ItemKind) => scope.listings(kind).filter(({ ends }) => ends.length > 0)
+const nonEmptyListings = (scope: Scope, kind: ItemKind) => scope.listings(kind).filter(({ ends }) => ends.length > 0)
 
 function sameList(before: Scope, after: Scope, kind: ItemKind): boolean {
-  const old = filled(before, kind)
-  const now = filled(after, kind)
+  const old = nonEmptyListings(before, kind)
+  const now = nonEmptyListings(after, kind)
   return old.length === now.length && old.every((listing, i) => sameListing(listing, now[i]))
 }
 
@@ -70,59 +70,59 @@ const changedLists = (before: Scope, after: Scope): ListKind[] =>
   before === after ? [] : listKinds.filter((list) => !itemKinds[list].every((kind) => sameList(before, after, kind)))
 
 /** `onWatchers` is called when a watcher has come or gone. */
-export function createWatch(onWatchers: () => void = () => {}): Watch {
-  const seen = new Map<Watcher, Scope>()
-  const said = new Map<string, Set<ListKind>>()
+export function createListChangeNotifier(onWatchers: () => void = () => {}): ListChangeNotifier {
+  const lastScopes = new Map<ListChangeSubscriber, Scope>()
+  const announced = new Map<string, Set<ListKind>>()
   let timer: NodeJS.Timeout | null = null
   let firstNotice = 0
   let isClosed = false
 
-  const saidIn = ({ servers }: Scope) =>
-    said.size === 0 ? [] : servers.flatMap(({ name }) => [...(said.get(name) ?? [])])
+  const announcedIn = ({ servers }: Scope) =>
+    announced.size === 0 ? [] : servers.flatMap(({ name }) => [...(announced.get(name) ?? [])])
   const flush = () => {
     timer = null
     const known = new Map<Scope, Map<Scope, ListKind[]>>()
     const difference = (before: Scope, after: Scope) => {
       const row = known.get(before) ?? new Map<Scope, ListKind[]>()
       known.set(before, row)
-      const lists = row.get(after) ?? [...new Set([...changedLists(before, after), ...saidIn(after)])]
+      const lists = row.get(after) ?? [...new Set([...changedLists(before, after), ...announcedIn(after)])]
       row.set(after, lists)
       return lists
     }
-    for (const [watcher, before] of seen) {
+    for (const [watcher, before] of lastScopes) {
       const after = watcher.scope()
-      seen.set(watcher, after)
-      for (const list of difference(before, after)) watcher.changed(list)
+      lastScopes.set(watcher, after)
+      for (const list of difference(before, after)) watcher.notifyListChanged(list)
     }
-    said.clear()
+    announced.clear()
   }
-  const end = (isOver: (watcher: Watcher) => boolean) => {
-    for (const watcher of seen.keys()) {
-      if (!isOver(watcher)) continue
-      seen.delete(watcher)
+  const end = (matches: (watcher: ListChangeSubscriber) => boolean) => {
+    for (const watcher of lastScopes.keys()) {
+      if (!matches(watcher)) continue
+      lastScopes.delete(watcher)
       watcher.end()
     }
   }
   return {
     get size() {
-      return seen.size
+      return lastScopes.size
     },
     add(watcher) {
       if (isClosed) return watcher.end()
-      seen.set(watcher, watcher.scope())
+      lastScopes.set(watcher, watcher.scope())
       onWatchers()
     },
     delete(watcher) {
-      if (seen.delete(watcher)) onWatchers()
+      if (lastScopes.delete(watcher)) onWatchers()
     },
     servers: () =>
       new Set(
-        [...new Set([...seen.keys()].map((each) => each.scope()))].flatMap(({ servers }) =>
+        [...new Set([...lastScopes.keys()].map((each) => each.scope()))].flatMap(({ servers }) =>
           servers.map(({ name }) => name)
         )
       ),
-    notice(heard) {
-      if (heard) said.set(heard.server, new Set([...(said.get(heard.server) ?? []), ...heard.lists]))
+    schedule(change) {
+      if (change) announced.set(change.server, new Set([...(announced.get(change.server) ?? []), ...change.lists]))
       const now = performance.now()
       if (timer) clearTimeout(timer)
       else firstNotice = now

@@ -1,6 +1,6 @@
 import type { StoredServer, Verdict } from '../../registry/model.ts'
 import type { Deadlines } from '../deadlines.ts'
-import type { Forwarded, Origin } from '../downstream/exchange.ts'
+import type { UpstreamAnswer, CallOrigin } from '../downstream/exchange.ts'
 import { Payload } from '../payload.ts'
 import type { Shares } from '../shares.ts'
 import { hasMethod, noteMethod } from '../tried-methods.ts'
@@ -39,7 +39,7 @@ export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transpo
 /** One registered server as the data plane reaches it. */
 export interface Upstream {
   /** Sends a call within its limits; an answer or UpstreamFailure. Sent again only where it was proven not taken. */
-  call(call: Call, origin: Origin): Promise<Forwarded>
+  call(call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
   /** Whether it is given a rest because connecting timed out again and again. */
   readonly breaker: BreakerState
   /** Calls under way. */
@@ -198,14 +198,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
   const needOf = (
     { sink, observation }: Call,
-    { era, owner, home, principal, holder = principal ?? undefined }: Origin
+    { era, owner, callbacks, principal, holder = principal ?? undefined }: CallOrigin
   ): Need => ({
     era: chooseEra(verdict, server, era),
     owner,
     holder,
     capabilities: sink.capabilities,
-    home,
-    wantsLogs: home !== undefined || sink.logLevel !== undefined,
+    home: callbacks,
+    wantsLogs: callbacks !== undefined || sink.logLevel !== undefined,
     observation,
     sink
   })
