@@ -3,8 +3,8 @@ import { Payload } from './payload.ts'
 import { aliasOf, type ResourceTarget } from './scope.ts'
 import { toFailure } from './upstream/http-message.ts'
 
-/** Whether JSON text is that string. What is malformed is not, and passes. */
-function isText(json: string, value: string): boolean {
+/** Tests if JSON text encodes the string `value`. False for malformed JSON, which passes unchanged. */
+function encodesString(json: string, value: string): boolean {
   if (json === JSON.stringify(value)) return true
   try {
     return JSON.parse(json) === value
@@ -22,8 +22,9 @@ function elementsOf(text: string, at: number): Span[] {
 }
 
 /**
- * The answer to an aliased read, the alias in place of the original URI: else two servers' items were one to the client
- * (mcp-proxy.md#resource-uris). `result` is JSON text.
+ * Replaces the original URI in the contents of a `resources/read` result by the alias that the client read. Two servers
+ * may offer the same URI, and the client must be able to tell them apart (mcp-proxy.md#resource-uris). `result` is JSON
+ * text.
  */
 export function aliasedContents(result: Payload, { server, uri }: Pick<ResourceTarget, 'server' | 'uri'>): Payload {
   const text = result.toString()
@@ -33,7 +34,7 @@ export function aliasedContents(result: Payload, { server, uri }: Pick<ResourceT
   const contents = elementsOf(text, list.start).map(({ start, end }) => {
     const content = text.slice(start, end)
     const own = content.startsWith('{') ? valueOf(content, members(content), 'uri') : undefined
-    return own !== undefined && isText(own, uri) ? withMembers(content, { uri: alias }) : content
+    return own !== undefined && encodesString(own, uri) ? withMembers(content, { uri: alias }) : content
   })
   return Payload.of(withMembers(text, { contents: `[${contents.join(',')}]` }))
 }

@@ -6,15 +6,15 @@ import type { Target } from './transports.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
 /**
- * Contacting servers on somebody's behalf, with a row of the audit log before and one after. Every way to an address or a
- * command that a request names goes through here; calls of registered servers have the call log.
+ * Audited contacts with upstream servers: one audit row before and one after. Every request that names an address or a
+ * command for the gateway to contact goes through here. Calls of registered servers are in the call log instead.
  */
 export interface Attempts {
-  /** Rejects with a 503 AppError, before `contact` runs, where the first row cannot be written. */
+  /** Runs `contact` between two audit rows. Rejects with a 503 AppError, before `contact` runs, if the first fails. */
   run<T>(caller: Caller, purpose: Purpose, target: Target, contact: (target: Target) => Promise<T>): Promise<T>
 }
 
-/** The action that a server is contacted for. */
+/** Audit action that a server is contacted for. */
 export type Purpose =
   | 'server.create'
   | 'server.force'
@@ -30,7 +30,7 @@ function failureOf(error: unknown): UpstreamFailure | undefined {
   return error instanceof AppError && error.cause instanceof UpstreamFailure ? error.cause : undefined
 }
 
-/** Class and words of a failure, as the caller is told them. */
+/** Returns the outcome, class and message of a failure for the second audit row, as in the answer to the caller. */
 function attemptEnd(error: unknown): Omit<AttemptEnd, 'durationMs'> {
   const { reason: failure } = failureOf(error) ?? {}
   if (failure !== undefined) {

@@ -14,18 +14,18 @@ export interface AuthorizationsOptions {
   readonly log: { warn(details: object, text: string): void }
 }
 
-/** The access tokens of the servers that were signed in to; one object for each server, shared by its connections. */
+/** OAuth access tokens of upstream servers: one object per server, shared by all connections to the server. */
 export interface Authorizations {
   of(server: Pick<StoredServer, 'id' | 'name' | 'revision'>): Authorization
-  /** Forgets those of servers that are gone; where a server was changed its tokens are read again. */
+  /** Forgets the tokens of removed servers, and reloads the tokens of changed servers before their next use. */
   keep(catalog: Catalog): void
 }
 
-/** A token is renewed so long before it expires, but not in the first half of its life. */
+/** Time before expiry at which a token is renewed, but never in the first half of its lifetime. */
 const EARLY_MS = 30_000
-/** After a renewal that came to nothing, or whose token was refused. */
+/** Time before the next attempt after a failed renewal, or after an upstream refused a new token. */
 const PAUSE_MS = 5_000
-/** For the replica that renews a token: longer than its request may take. */
+/** Time to wait for the replica that renews a token: longer than the limit of its token request. */
 const WAIT_MS = 15_000
 const POLL_MS = 100
 const STORE_ATTEMPTS = 4
@@ -36,7 +36,7 @@ const endedFailure = (why: string) => new UpstreamFailure('auth', `the authoriza
 const isInvalidGrant = (error: unknown): error is OAuthRefusal =>
   error instanceof OAuthRefusal && error.error === 'invalid_grant'
 
-/** What the store could not do, as a call may fail with it. */
+/** Converts an error of the token store to the failure that a call reports. */
 function toFailure(error: unknown): unknown {
   return error instanceof AppError ? new UpstreamFailure('overloaded', error.message, { cause: error }) : error
 }
@@ -46,23 +46,23 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   let current: StoredTokens | null = null
   let value: string | undefined
   let redact = (text: string) => text
-  let before: readonly string[] = []
-  let known: readonly string[] = []
-  /** Times of `performance.now()`. */
+  let previousSecrets: readonly string[] = []
+  let secrets: readonly string[] = []
+  // `freshUntil` and `expiresAt` are times of `performance.now()`
   let freshUntil = 0
   let expiresAt = Infinity
   let isStale = false
   let pause: { readonly until: number; readonly failure: UpstreamFailure } | null = null
-  let running: Promise<void> | null = null
+  let inFlight: Promise<void> | null = null
 
-  const take = (stored: StoredTokens) => {
+  const use = (stored: StoredTokens) => {
     const { tokens, problem, leftMs, lifetimeMs } = stored
     const { access, refresh, source } = tokens
-    const secrets = [access, refresh ?? '', source.client.secret ?? '']
+    const currentSecrets = [access, refresh ?? '', source.client.secret ?? '']
     if (current?.tokens.access !== access) pause = null
-    known = [...secrets, ...before]
-    redact = createRedactor(known)
-    before = secrets
+    secrets = [...currentSecrets, ...previousSecrets]
+    redact = createRedactor(secrets)
+    previousSecrets = currentSecrets
     current = stored
     isStale = false
     value = `Bearer ${access}`
@@ -73,11 +73,11 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   const load = async (): Promise<StoredTokens> => {
     const stored = await store.read(server.id)
     if (!stored) throw endedFailure('there is no token')
-    take(stored)
+    use(stored)
     return stored
   }
 
-  /** The old refresh token may be void by now: losing the new one would end the authorization. */
+  /** Retries, since the old refresh token may already be void: losing the new one would end the authorization. */
   const persist = async (claim: TokenClaim, granted: Granted) => {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -88,7 +88,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
       }
     }
   }
-  /** What the replica that has the claim does with it. */
+  /** Requests new tokens on the replica that holds the claim, and stores them. */
   const renewClaimed = async (claim: TokenClaim) => {
     const { access, refresh = '', source } = claim.stored.tokens
     let granted: Granted
@@ -101,24 +101,24 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     }
     await persist(claim, granted)
   }
-  /** New tokens in place of those with the access token `seen`, by this replica or by another one. */
-  const renew = async (seen: string) => {
+  /** Replaces the tokens with the access token `stale`, or waits until another replica has replaced them. */
+  const renew = async (stale: string) => {
     const end = performance.now() + WAIT_MS
     while (performance.now() < end) {
       const claim = await store.claim(server.id)
-      const isOurs = claim?.stored.tokens.access === seen
+      const isOurs = claim?.stored.tokens.access === stale
       if (claim) await (isOurs ? renewClaimed(claim) : claim.release())
       const { tokens, problem } = await load()
       if (problem !== null) throw endedFailure(problem)
-      if (isOurs || tokens.access !== seen) return
+      if (isOurs || tokens.access !== stale) return
       await delay(POLL_MS)
     }
     throw new UpstreamFailure('timeout', 'no new access token in time')
   }
-  const tryRenew = async (seen: string) => {
+  const tryRenew = async (stale: string) => {
     if (pause && performance.now() < pause.until) throw pause.failure
     try {
-      await renew(seen)
+      await renew(stale)
     } catch (error) {
       const failure = toFailure(error)
       if (!(failure instanceof UpstreamFailure)) throw error
@@ -131,7 +131,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     try {
       await load()
     } catch (error) {
-      // what is known stays good while the store cannot be asked
+      // the tokens in memory stay valid while the store is unreachable
       if (error instanceof UpstreamFailure || !current || current.problem !== null) throw toFailure(error)
     }
   }
@@ -153,9 +153,10 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     if (current?.tokens.refresh === undefined) throw endedFailure('the access token was refused')
     await tryRenew(refused!.slice('Bearer '.length))
   }
-  const alone = (work: () => Promise<void>): Promise<void> => {
-    running ??= work().finally(() => (running = null))
-    return running
+  /** Runs one renewal at a time: concurrent callers share its promise. */
+  const runOnce = (work: () => Promise<void>): Promise<void> => {
+    inFlight ??= work().finally(() => (inFlight = null))
+    return inFlight
   }
 
   const authorization: Authorization = {
@@ -165,10 +166,10 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     get isFresh() {
       return performance.now() < freshUntil
     },
-    freshen: () => alone(ensure),
+    freshen: () => runOnce(ensure),
     async replace(refused) {
-      await running?.catch(() => {})
-      if (value === refused) await alone(() => replaceRefused(refused))
+      await inFlight?.catch(() => {})
+      if (value === refused) await runOnce(() => replaceRefused(refused))
     },
     refusedAgain() {
       const failure = endedFailure('a new access token was refused')
@@ -176,7 +177,7 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
       return failure
     },
     get secrets() {
-      return known
+      return secrets
     },
     redact: (text) => redact(text)
   }

@@ -1,22 +1,22 @@
-/** Knows its place in the bag that holds it; -1 outside. */
+/** Item that stores its own index in a `SlotSet`; -1 while it is in none. */
 export interface SlotItem {
   slot: number
 }
 
 /**
- * A set of what is under way: things come and go with each call, so that a `Set` would grow a new table every few dozen of
- * them. This allocates nothing.
+ * A set for items that come and go with every call. A `Set` would allocate a new hash table every few dozen items; a
+ * `SlotSet` does not allocate.
  */
 export interface SlotSet<T extends SlotItem> extends Iterable<T> {
   readonly size: number
   add(item: T): void
-  /** Does nothing where the bag does not hold it. */
+  /** Does nothing if the item is not in the set. */
   delete(item: T): void
-  /** The item with this slot, from 0 to below `size`. */
+  /** Returns the item at a slot, from 0 to `size - 1`. */
   at(slot: number): T | undefined
 }
 
-/** Order is arbitrary. What is being looked at may be deleted during iteration. */
+/** Creates an empty set. Iteration order is arbitrary; the current item may be deleted during iteration. */
 export function createSlotSet<T extends SlotItem>(): SlotSet<T> {
   const items: T[] = []
   return {

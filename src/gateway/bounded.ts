@@ -1,43 +1,43 @@
-/** A map that holds what was used last, up to so many bytes. */
+/** A map bounded in bytes that evicts the least recently used entries. */
 export interface LruCache<T> {
   get(key: string): T | undefined
-  /** `size` in bytes. What is larger than everything that may be held is not kept. */
+  /** Stores an entry of `size` bytes. An entry larger than the whole cache is not stored. */
   set(key: string, value: T, size: number): void
   delete(key: string): void
-  /** Bytes that are held. */
+  /** Sum of the sizes of all entries. */
   readonly bytes: number
 }
 
 export function createLruCache<T>(maxBytes: number): LruCache<T> {
-  // in order of last use
+  // least recently used first
   const entries = new Map<string, { readonly value: T; readonly size: number }>()
-  let held = 0
+  let bytes = 0
 
   const drop = (key: string) => {
-    held -= entries.get(key)?.size ?? 0
+    bytes -= entries.get(key)?.size ?? 0
     entries.delete(key)
   }
   return {
     get(key) {
-      const known = entries.get(key)
-      if (!known) return undefined
+      const entry = entries.get(key)
+      if (!entry) return undefined
       entries.delete(key)
-      entries.set(key, known)
-      return known.value
+      entries.set(key, entry)
+      return entry.value
     },
     set(key, value, size) {
       drop(key)
       if (size > maxBytes) return
       entries.set(key, { value, size })
-      held += size
+      bytes += size
       for (const oldest of entries.keys()) {
-        if (held <= maxBytes) break
+        if (bytes <= maxBytes) break
         drop(oldest)
       }
     },
     delete: drop,
     get bytes() {
-      return held
+      return bytes
     }
   }
 }

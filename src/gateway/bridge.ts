@@ -9,15 +9,15 @@ import { UpstreamFailure } from './upstream/failure.ts'
 const SERVER_INFO = `${META}serverInfo`
 const UPSTREAM_INFO = `${PRODUCT}/upstream`
 
-/** The two eras of an answer and the method that it answers: enough to adapt it (mcp-proxy.md#upstream-errors). */
+/** Method and eras of an upstream's answer, from which the answer is adapted (mcp-proxy.md#upstream-errors). */
 export interface Adaptation {
   readonly method: string
-  /** Era of the wire that the answer came over. */
+  /** Era of the upstream connection. */
   readonly from: Era
-  /** `rest` is as legacy. */
+  /** Era of the caller; REST callers count as legacy. */
   readonly to: Era
   readonly server: string
-  /** JSON text of our own `serverInfo`, stamped on modern results. */
+  /** JSON text of the gateway's own `serverInfo`, set on modern results. */
   readonly serverInfo: string
 }
 
@@ -25,7 +25,7 @@ const badResponse = (message: string) => new UpstreamFailure('bad_response', mes
 
 const isCacheable = (method: string) => method === 'resources/read'
 
-/** Members that a result of the method must have; without them it is no answer (UP-04). */
+/** Member that a result of each method must have (UP-04). */
 const requiredMember: Readonly<Record<string, string>> = {
   'tools/call': 'content',
   'prompts/get': 'messages',
@@ -33,7 +33,8 @@ const requiredMember: Readonly<Record<string, string>> = {
 }
 
 /**
- * A question to the caller instead of an answer: passes between modern sides as it is (mcp-proxy.md#asking-the-client).
+ * Tests for an `input_required` result, which passes unchanged between a modern upstream and a modern client
+ * (mcp-proxy.md#asking-the-client).
  */
 const isInputRequired = (resultType: string | undefined, { method, to }: Adaptation) =>
   resultType === `"${INPUT_REQUIRED}"` && to === 'modern' && requiredMember[method] !== undefined
@@ -48,18 +49,20 @@ function checkResult(result: Payload, resultType: string | undefined, { method }
   }
 }
 
-/** `_meta` of a result with our identity in place of the upstream's, which moves to a key of ours. */
+/** Returns a result's `_meta` member with the gateway's `serverInfo`; the upstream's moves to the gateway's own key. */
 function metaWithServerInfo(meta: string | undefined, { server, serverInfo }: Adaptation): string {
   if (!meta?.startsWith('{')) return `"_meta":{"${SERVER_INFO}":${serverInfo}}`
   const found = members(meta)
-  const theirs = valueOf(meta, found, SERVER_INFO)
+  const upstreamInfo = valueOf(meta, found, SERVER_INFO)
   const rest = withMembers(meta, { [SERVER_INFO]: null, [UPSTREAM_INFO]: null }, found).slice(1, -1)
   const moved =
-    theirs === undefined ? '' : `,"${UPSTREAM_INFO}":{"server":${JSON.stringify(server)},"serverInfo":${theirs}}`
+    upstreamInfo === undefined
+      ? ''
+      : `,"${UPSTREAM_INFO}":{"server":${JSON.stringify(server)},"serverInfo":${upstreamInfo}}`
   return `"_meta":{"${SERVER_INFO}":${serverInfo}${moved}${rest === '' ? '' : `,${rest}`}}`
 }
 
-/** A legacy upstream knows no cache hints, whatever it calls a member. */
+/** Returns `ttlMs` of a modern upstream's result. The legacy era defines no cache hints: the same member is ignored. */
 const ttlOf = (ttl: string | undefined, { from }: Adaptation) =>
   from === 'modern' && ttl !== undefined && /^\d{1,15}$/.test(ttl) ? ttl : '0'
 
@@ -71,7 +74,7 @@ const metaTypeAndCache: Changes = { ...metaAndType, ...cacheHints }
 function toModern(result: Payload, resultType: string | undefined, adaptation: Adaptation): Payload {
   const meta = metaWithServerInfo(result.valueOf('_meta'), adaptation)
   if (!isCacheable(adaptation.method)) {
-    // most results of modern upstreams: they say already that they are complete
+    // most results of modern upstreams already carry `resultType`
     if (resultType !== undefined) return result.changed(metaOnly, meta)
     return result.changed(metaAndType, `"resultType":"complete",${meta}`)
   }
@@ -81,18 +84,18 @@ function toModern(result: Payload, resultType: string | undefined, adaptation: A
 
 function toLegacy(result: Payload, { method }: Adaptation): Payload {
   const meta = result.valueOf('_meta')
-  const kept = meta?.startsWith('{') ? withMembers(meta, { [SERVER_INFO]: null }) : meta
+  const own = meta?.startsWith('{') ? withMembers(meta, { [SERVER_INFO]: null }) : meta
   return result.changed(
     {
       resultType: null,
       ...(isCacheable(method) ? cacheHints : {}),
-      ...(kept === undefined || kept === meta ? {} : { _meta: kept === '{}' ? null : kept })
+      ...(own === undefined || own === meta ? {} : { _meta: own === '{}' ? null : own })
     },
     ''
   )
 }
 
-/** A result as the caller's era has it. Throws UpstreamFailure `bad_response`. */
+/** Converts an upstream's result to the caller's era. Throws UpstreamFailure `bad_response`. */
 export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   const { from, to, method } = adaptation
   if (from === 'legacy' && to === 'legacy' && !requiredMember[method]) return result
@@ -107,7 +110,7 @@ export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   })
 }
 
-/** Throws UpstreamFailure `bad_response` where a part of an upstream's answer that nobody has read yet cannot be. */
+/** Runs `work`, which parses part of an upstream's answer. Throws UpstreamFailure `bad_response` on malformed JSON. */
 export function readAnswer<T>(work: () => T): T {
   try {
     return work()
@@ -124,15 +127,15 @@ interface ErrorBody {
 }
 
 /**
- * Codes of upstreams that the caller's era reads as something else, or that are ours to solve
- * (mcp-proxy.md#upstream-errors).
+ * Replacements of upstream error codes that mean something else in the caller's era, or that report a problem between
+ * the gateway and the upstream (mcp-proxy.md#upstream-errors).
  */
 const translatedCodes: Record<Era, Readonly<Record<number, number>>> = {
   modern: { [-32002]: -32602, [-32020]: -32603, [-32022]: -32603, [-32042]: -32603 },
   legacy: { [-32021]: -32603, [-32020]: -32603, [-32022]: -32603 }
 }
 
-/** The modern era gives these to no handler (mcp-proxy.md#modern-wire). */
+/** Codes that are never sent to a modern caller (mcp-proxy.md#modern-wire). */
 const isLegacyOnly = (code: number) => code <= -32000 && code >= -32019
 
 const translate = (code: number, to: Era): number =>
@@ -142,11 +145,11 @@ const readError = (body: Payload) => JSON.parse(body.toString()) as Partial<Erro
 
 export interface AdaptedError {
   readonly body: Payload
-  /** HTTP status towards an MCP client. */
+  /** HTTP status of the answer to an MCP client. */
   readonly status: number
 }
 
-/** Code, message and data pass unchanged but for what the caller's era reserves. Throws UpstreamFailure. */
+/** Translates an upstream's error code to the caller's era; message and data pass unchanged. Throws UpstreamFailure. */
 export function adaptError(body: Payload, to: Era): AdaptedError {
   const error = readAnswer(() => readError(body))
   if (typeof error?.code !== 'number' || typeof error.message !== 'string') {
@@ -165,11 +168,11 @@ const memberOfError = ({ body }: Answer, name: 'code' | 'message'): unknown => {
   }
 }
 
-/** Reads an upstream's error message for REST. */
+/** Returns an upstream's error message for REST. */
 export function errorMessage(answer: Answer): string {
   const message = memberOfError(answer, 'message')
   return typeof message === 'string' ? message : 'unknown error'
 }
 
-/** Reads an upstream's error code for REST. */
+/** Returns an upstream's error code for REST. */
 export const errorCode = (answer: Answer) => memberOfError(answer, 'code')

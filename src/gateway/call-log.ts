@@ -5,16 +5,16 @@ import { UNSAID_REVISION, usual, type CallRow } from '../registry/calls.ts'
 import { createBatchScheduler } from './later.ts'
 import type { CallObservation, Observer } from './observation.ts'
 
-/** Texts may come from outside: as long as this, and nothing in them that is not seen. */
+/** Characters of a text column: texts may come from clients or upstreams and are cut off and escaped. */
 const MAX_TEXT = 200
 const MAX_CONTENT = 4_096
 const MAX_LINES = 20
-/** What is larger costs more to read than its begin is worth. */
+/** Length up to which contents are parsed and logged; parsing longer ones costs more than their beginning is worth. */
 const MAX_READ = 65_536
-/** An outage must not fill the memory with contents. */
+/** Rows that may wait for the database with contents: an outage must not exhaust memory. */
 const MAX_QUEUED_CONTENTS = 1_000
 
-/** What is cut off must not stay in memory behind what is kept. */
+/** Cuts and escapes a text. The copy lets V8 free the original string. */
 const truncated = (text: string, max: number) =>
   text.length <= max ? escaped(text, max) : Buffer.from(escaped(text, max)).toString()
 
@@ -23,7 +23,7 @@ const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
 const unlessCommon = <T>(value: T, common: T) => (value === common ? undefined : value)
 const whole = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms))
 
-/** The last lines, each on its own and without what is not seen. */
+/** Returns the last lines of a failed call's stderr, each cut off and escaped. */
 function tailOf({ outcome, stderr, redact }: CallObservation): string | undefined {
   if (stderr === '' || (outcome !== 'failed' && outcome !== 'timeout')) return undefined
   const lines = redact(stderr)
@@ -35,7 +35,7 @@ function tailOf({ outcome, stderr, redact }: CallObservation): string | undefine
     .join('\n')
 }
 
-/** What all calls of a client have in common, and what did not happen, is left out: see migration 9. */
+/** Builds a call's row. Columns with their usual value, and waits that did not happen, stay NULL: see migration 9. */
 function rowOf(call: CallObservation): CallRow {
   const { caller, result, item, error, waits, serverVersion } = call
   const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
@@ -95,21 +95,21 @@ const withContents = (call: CallObservation): CallRow => {
   }
 }
 
-/** Where rows go: stored soon, and nobody waits. */
+/** Queue of rows, which are stored in the background. */
 interface CallRowSink {
   record(row: CallRow): void
   readonly queued: number
 }
 
-/** Writes down each call that is over; `contents`: with its arguments and its result. */
+/** Logs each completed call; with `contents` also its arguments and result. */
 export function createCallLog(log: CallRowSink, contents: boolean): Pick<Observer, 'onCall'> {
   const schedule = createBatchScheduler()
   return {
-    onCall(done) {
-      if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(done))
-      if (!contents) return log.record(withTail(rowOf(done), done))
-      // reading them takes time, and the answer has not gone yet
-      schedule(() => log.record(withContents(done)))
+    onCall(observed) {
+      if (log.queued >= MAX_QUEUED_CONTENTS) return log.record(rowOf(observed))
+      if (!contents) return log.record(withTail(rowOf(observed), observed))
+      // parsing contents takes time, and the answer has not been sent yet
+      schedule(() => log.record(withContents(observed)))
     }
   }
 }

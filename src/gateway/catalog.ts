@@ -27,96 +27,96 @@ export interface Item {
   readonly kind: ItemKind
   readonly server: ServerBlock
   readonly stored: StoredItem
-  /** Own name of a tool or prompt, URI of a resource, URI template of a template. */
+  /** Name of a tool or prompt at its server, URI of a resource, URI template of a template. */
   readonly name: string
-  /** The part of the public name behind the server's: the own name, but where that had to be changed. */
+  /** Public name without the server prefix: `name`, unless `TOWPATH_TOOL_NAMES` renames the item. */
   readonly alias: string
-  /** `<server>__<alias>` for tools and prompts (http-contract.md#names); the own URI for resources and templates. */
+  /** `<server>__<alias>` for tools and prompts (http-contract.md#names); `name` for resources and templates. */
   readonly publicName: string
-  /** Its own switch and its server's, and nothing wrong with it. */
+  /** True if the item and its server are enabled, and the item has no `problem`. */
   readonly enabled: boolean
-  /** Arguments of a tool that requests over HTTP repeat in headers. */
+  /** Arguments of a tool that are also sent as HTTP headers. */
   readonly params: ParamHeaders
-  /** Why it is not served; undefined where it can be. */
+  /** Reason that the item is not served, if any. */
   readonly problem: Problem | undefined
 }
 
-/** A part of the registry that is not served because of an error in the gateway. */
+/** Part of the registry that is not served because of an error in the gateway. */
 export interface Fault {
-  /** Kind and name. */
+  /** Kind and name of the part, such as `server "x"`. */
   readonly subject: string
   readonly error: unknown
 }
 
-/** One server with everything it offers. Made once for each stored revision and shared by all catalogs that hold it. */
+/** A server and everything it offers. Built once per stored revision and shared by all catalogs that contain it. */
 export interface ServerBlock {
   readonly stored: StoredServer
   readonly name: string
   readonly enabled: boolean
-  /** What of its lists is not served; undefined where that is nothing. */
+  /** Items of the upstream's lists that are not served, if any. */
   readonly leftOut: LeftOut | undefined
-  /** Stored items that are not in the block. */
+  /** Stored items that are not in `items`. */
   readonly unusable: readonly UnusableItem[]
-  /** Where there is one, the block holds nothing. */
+  /** Error that occurred while the block was built; the block then has no items. */
   readonly fault: Fault | undefined
-  /** Every item, disabled ones included, in the upstream's order. */
+  /** Returns all items of a kind, including disabled ones, in the upstream's order. */
   items(kind: ItemKind): readonly Item[]
-  /** By the upstream's own name or URI, or by the alias. */
+  /** Finds an item by its name or URI at the upstream, or by its alias. */
   find(kind: ItemKind, name: string): Item | undefined
-  /** The enabled items as MCP lists show them; bare: tools and prompts under their own names. */
+  /** Returns the enabled items as MCP list entries. `isBare`: tools and prompts without the server prefix. */
   listing(kind: ItemKind, isBare?: boolean): Listing
 }
 
-/** What a group takes of one server. */
+/** Items of one server that a group contains. */
 export interface ServerSelection extends Selection {
-  /** Equal for equal selections, and short. */
+  /** Hash of the selection: equal for equal selections. */
   readonly contentHash: string
 }
 
-/** What a group holds, made ready for look-ups. */
+/** Resolved contents of a group. */
 export interface GroupParts {
   readonly isBare: boolean
-  /** By name of server, whether or not there is one. */
+  /** Selections by server name; a server that a group names may not exist. */
   readonly parts: ReadonlyMap<string, ServerSelection>
-  /** Equal for groups that hold the same. */
+  /** Hash of all selections: equal for groups with the same contents. */
   readonly contentHash: string
 }
 
-/** A tool group. Made once for each stored revision. */
+/** A tool group. Built once per stored revision. */
 export interface GroupBlock extends GroupParts {
   readonly stored: StoredGroup
 }
 
-/** Whoever has an access token. Made once for each stored revision. */
+/** A user or client with an access token. Built once per stored revision. */
 export interface Principal {
   readonly stored: StoredPrincipal
   readonly caller: Caller
 }
 
-/** Everything that the data plane serves from, at one version of the registry. Immutable, swapped whole. */
+/** Snapshot of the registry that all requests are served from. Immutable; replaced as a whole on each change. */
 export interface Catalog {
   readonly version: string
-  /** Whether enterprise mode has its first administrator. */
+  /** True once enterprise mode has its first administrator. */
   readonly initialized: boolean
-  /** In order of name. */
+  /** Sorted by name. */
   readonly servers: readonly ServerBlock[]
   server(name: string): ServerBlock | undefined
-  /** In order of name. */
+  /** Sorted by name. */
   readonly groups: readonly GroupBlock[]
   group(name: string): GroupBlock | undefined
-  /** Users, then clients, each in order of name. */
+  /** Users, then clients, each sorted by name. */
   readonly principals: readonly Principal[]
-  /** By the SHA-256 of an access token. */
+  /** Finds a principal by the SHA-256 of an access token. */
   principal(tokenHash: Buffer): Principal | undefined
-  /** As it is now; undefined where the token that the caller showed is good for nothing any more. */
+  /** Returns the caller's principal in this catalog; undefined if the caller's token has been revoked or replaced. */
   currentPrincipal(caller: Caller): Principal | undefined
   readonly listings: ListingCache
   readonly faults: readonly Fault[]
-  /** Its lists over MCP, by page, and over REST, ready to be sent: they end with it. */
+  /** Serialised pages of this catalog's lists, over MCP and over REST. */
   readonly pages: LruCache<Page>
 }
 
-/** Core tasks are not bridged: nobody could call a tool that works as one alone. */
+/** Returns the problem of a tool that can only be called as a task: the gateway does not proxy tasks. */
 function taskProblem(definition: string): Problem | undefined {
   if (!definition.includes('"taskSupport"')) return undefined
   const { execution } = JSON.parse(definition) as { execution?: { taskSupport?: unknown } | null }
@@ -125,9 +125,8 @@ function taskProblem(definition: string): Problem | undefined {
 }
 
 /**
- * Core tasks are not bridged, so `execution.taskSupport` is not listed (mcp-proxy.md#tasks). What is left of
- * `execution`,
- * null for nothing; undefined where it stays as it is.
+ * Returns a tool's `execution` member without `taskSupport`, since the gateway does not proxy tasks
+ * (mcp-proxy.md#tasks). Null if nothing remains of the member; undefined if `taskSupport` is absent.
  */
 function withoutTaskSupport(definition: string): string | null | undefined {
   const execution = valueOf(definition, members(definition), 'execution')
@@ -137,12 +136,12 @@ function withoutTaskSupport(definition: string): string | null | undefined {
 }
 
 /**
- * The entry of an MCP list: the upstream's definition, but for the name and members that clients refuse
- * (mcp-proxy.md#names, mcp-proxy.md#bare-names).
+ * Returns an item's entry in MCP lists as JSON text: the upstream's definition under the public name, without members
+ * that clients reject (mcp-proxy.md#names, mcp-proxy.md#bare-names).
  */
 export function listEntry({ kind, name: own, alias, stored, publicName, server }: Item, isBare = false): string {
   if (kind === 'resource' || kind === 'template') return definitionWith(kind, stored.definition, {})
-  // where there are no headers, an annotation that cannot be honoured says nothing
+  // header annotations matter only over HTTP: on other transports an invalid one is removed
   const hasProblem = server.stored.transport !== 'streamable_http' && readParamHeaders(stored.definition).problem
   const definition = hasProblem ? withoutParamHeaders(stored.definition) : stored.definition
   const keepsName = isBare && alias === own
@@ -225,16 +224,16 @@ function readBlock(stored: StoredServer, toolNames: ToolNames): ServerBlock {
   try {
     return createBlock(withUsableItems(stored), toolNames)
   } catch (error) {
-    // one server must not keep the others, nor a revocation, from being served
+    // an error in one server must not stop the others, or a revocation, from taking effect
     const empty = { stored: { ...stored, items: [] }, unusable: [] }
     return createBlock(empty, toolNames, { subject: `server "${stored.name}"`, error })
   }
 }
 
-/** The block of a stored server; the same object for the same revision (architecture, "Reloading is incremental"). */
+/** Returns a server's block: the same object for the same revision (architecture, "Reloading is incremental"). */
 function blockOf(stored: StoredServer, toolNames: ToolNames): ServerBlock {
-  const known = blocks[toolNames].get(stored)
-  if (known) return known
+  const existing = blocks[toolNames].get(stored)
+  if (existing) return existing
   const block = readBlock(stored, toolNames)
   blocks[toolNames].set(stored, block)
   return block
@@ -242,7 +241,7 @@ function blockOf(stored: StoredServer, toolNames: ToolNames): ServerBlock {
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 
-/** The parts of a group, stored or not. */
+/** Resolves a group's configuration, which need not be stored, to the selections of its servers. */
 export function partsOf(config: GroupConfig): GroupParts {
   const isBare = config.tool_names === 'bare'
   const parts = new Map<string, ServerSelection>()
@@ -262,26 +261,26 @@ function groupBlockOf(stored: StoredGroup): GroupBlock {
   return group
 }
 
-/** Makes something of each stored thing; one that fails is left out, and its name goes to `faults`. */
+/** Builds a value from each stored record; a record that fails is skipped and added to `faults`. */
 function buildEach<S extends { readonly name: string }, R>(
-  what: string,
+  kind: string,
   all: readonly S[],
-  make: (stored: S) => R,
+  build: (stored: S) => R,
   faults: Fault[]
 ): R[] {
   return all.flatMap((stored) => {
     try {
-      return [make(stored)]
+      return [build(stored)]
     } catch (error) {
-      faults.push({ subject: `${what} "${stored.name}"`, error })
+      faults.push({ subject: `${kind} "${stored.name}"`, error })
       return []
     }
   })
 }
 
 /**
- * Never throws. `listings` is handed on from catalog to catalog, so that what did not change is not made again.
- * `toolNames`: what becomes of items whose names clients cannot use.
+ * Builds a catalog; never throws. `listings` is passed from catalog to catalog, so that unchanged listings are reused.
+ * `toolNames`: policy for items whose names clients cannot use.
  */
 export function buildCatalog(
   state: RegistryState,
@@ -291,14 +290,14 @@ export function buildCatalog(
   const servers = state.servers.map((stored) => blockOf(stored, toolNames))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
   const groups = buildEach('tool group', state.groups, groupBlockOf, faults)
-  const known = buildEach('principal', state.principals, principalOf, faults)
+  const principals = buildEach('principal', state.principals, principalOf, faults)
   const byName = new Map(servers.map((block) => [block.name, block]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
     version: state.version,
     initialized: state.initialized,
-    principals: known,
-    ...indexPrincipals(known),
+    principals,
+    ...indexPrincipals(principals),
     servers,
     server: (name) => byName.get(name),
     groups,

@@ -1,10 +1,10 @@
 import type { Change } from '../registry/model.ts'
 import type { Caller } from './gateway.ts'
 
-/** Where a request came from, as far as it is known. */
+/** Client address, request id and token hash of a request, as far as known. */
 type RequestOrigin = Pick<Change, 'address' | 'requestId' | 'tokenHash'>
 
-/** What a caller is about to change, for the audit log. */
+/** Describes a change by `caller` for the audit log. */
 export const auditChange = (
   caller: Pick<Caller, 'kind' | 'name'> & RequestOrigin,
   action: string,

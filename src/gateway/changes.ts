@@ -1,18 +1,18 @@
 import type { ChangeKind } from '../schemas/dashboard/events.ts'
 import type { Catalog } from './catalog.ts'
 
-/** Tells pages that look that something is not what it was. */
+/** Notifies open dashboard pages that data changed. */
 export interface DashboardEvents {
   publish(...kinds: readonly ChangeKind[]): void
-  /** `take` gets what has changed, several changes at a time; the answer ends it. */
-  subscribe(take: (kinds: readonly ChangeKind[]) => void): () => void
+  /** Calls `listener` with the kinds of data that changed, in batches. Returns a function that unsubscribes. */
+  subscribe(listener: (kinds: readonly ChangeKind[]) => void): () => void
   close(): void
 }
 
-/** Changes in quick succession are one; under load pages are told twice a second. */
-const GATHER_MS = 500
+/** Changes within this time are one event: under load, pages get two events a second. */
+const BATCH_MS = 500
 
-export function createDashboardEvents(gatherMs = GATHER_MS): DashboardEvents {
+export function createDashboardEvents(batchMs = BATCH_MS): DashboardEvents {
   const listeners = new Set<(kinds: readonly ChangeKind[]) => void>()
   const pending = new Set<ChangeKind>()
   let timer: NodeJS.Timeout | undefined
@@ -21,17 +21,17 @@ export function createDashboardEvents(gatherMs = GATHER_MS): DashboardEvents {
     timer = undefined
     const kinds = [...pending].sort()
     pending.clear()
-    for (const take of listeners) take(kinds)
+    for (const listener of listeners) listener(kinds)
   }
   return {
     publish(...kinds) {
       if (listeners.size === 0) return
       for (const kind of kinds) pending.add(kind)
-      timer ??= setTimeout(flush, gatherMs).unref()
+      timer ??= setTimeout(flush, batchMs).unref()
     },
-    subscribe(take) {
-      listeners.add(take)
-      return () => void listeners.delete(take)
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
     },
     close() {
       clearTimeout(timer)
@@ -40,7 +40,7 @@ export function createDashboardEvents(gatherMs = GATHER_MS): DashboardEvents {
   }
 }
 
-/** What of the pages differs between two catalogs. */
+/** Returns the kinds of data that differ between two catalogs. */
 export function changedKinds(before: Catalog, next: Catalog): ChangeKind[] {
   const isSame = <T>(a: readonly T[], b: readonly T[]) => a.length === b.length && a.every((each, i) => each === b[i])
   if (!isSame(before.servers, next.servers)) return ['servers', 'tools', 'prompts', 'resources', 'tool_groups']

@@ -34,55 +34,55 @@ export interface ConnectionsOptions {
   readonly config: Pick<Config, 'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'resultSecrets'>
   /** Product version. */
   readonly version: string
-  /** Where the gateway listens, once it does. */
+  /** Returns the gateway's own listen addresses; empty before the gateway listens. */
   readonly listenAddresses: () => readonly ListenAddress[]
   readonly observer: Observer
-  /** Calls under way of each principal. */
+  /** Quota of concurrent calls per principal. */
   readonly shares: Shares
-  /** Bytes of their requests. */
+  /** Quota of request bytes of concurrent calls per principal. */
   readonly callBytes: Shares
   readonly schedule: BatchScheduler
-  /** A server says what belongs to no call. `isOpening`: on a session that was just opened. */
+  /** Called for a notification that belongs to no call. `isOpening`: received while its session was being opened. */
   readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
-  /** Sessions that are kept ready have come or gone. */
+  /** Called when the number of warm sessions changes. */
   readonly onWarmSessionsChange: () => void
   readonly log: Log
 }
 
-/** How the servers are reached: their addresses, secrets and processes, and the sessions that are open to them. */
+/** Connections to upstream servers: targets, secrets, processes and open sessions. */
 export interface Connections {
   readonly upstreams: Upstreams
   readonly authorizations: Authorizations
-  /** For OAuth, under the egress policy. */
+  /** HTTP client for OAuth requests, under the egress policy. */
   readonly http: OAuthHttpFor
-  /** Where its secrets do not open nothing is sent to it. */
+  /** Returns a server's target. If its secrets cannot be decrypted, it carries `problem` and no request is sent. */
   targetOf(stored: StoredServer): Target
-  /** Removes the secrets of a server from a text. */
+  /** Returns a function that removes the server's secrets from a text. */
   redactorOf(stored: StoredServer): (text: string) => string
-  /** Finds out what a server speaks and offers, on a connection of its own. Rejects with UpstreamFailure, redacted. */
+  /** Negotiates a protocol version and reads a server's lists on a new connection. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<Offer>
-  /** A connection that no call uses, to hear what it says. */
+  /** Creates a client that no call uses, for sessions that only receive notifications. */
   createClient(stored: StoredServer): TransportClient
-  /** What its processes last wrote to stderr. */
+  /** Returns the last lines that a server's processes wrote to stderr. */
   stderr(server: string): readonly string[]
-  /** Path of the program of a stdio server. Rejects where there is none that may be run. */
+  /** Resolves with the path of a stdio server's program. Rejects if no executable is found. */
   findCommand(stored: StoredServer): Promise<string>
-  /** Stops those of the calls under way that are over by this word. */
+  /** Stops the calls in progress that a predicate selects. */
   stopCalls: Deadlines['stop']
-  /** Lets go of what belongs to servers that are gone or were changed. */
+  /** Closes connections and drops state of servers that were removed or changed. */
   keep(catalog: Catalog): void
   readonly processes: number
-  /** Calls that wait for a process. */
+  /** Number of calls that wait for a process. */
   readonly waitingForProcess: number
-  /** Kills every process, at once: ours ends. */
+  /** Kills every child process immediately, for the exit of the gateway. */
   kill(): void
-  /** Ends what is open and resolves when no process is left. */
+  /** Closes all connections and resolves when no child process is left. */
   close(): Promise<void>
 }
 
-/** Spare processes that are started at a time, and spare sessions over HTTP of one server: calls come first. */
-const SPARE_STARTS = { processes: 2, sessions: 4 }
-const SPARE_IDLE_MS = 60_000
+/** Warm processes started at a time, and warm sessions opened at a time per HTTP server: calls take precedence. */
+const WARM_STARTS = { processes: 2, sessions: 4 }
+const WARM_IDLE_MS = 60_000
 
 const unreadable = () =>
   new UpstreamFailure('unreadable', 'its stored secrets do not open with the encryption key in use', {
@@ -97,7 +97,7 @@ function redactorFor({ secrets, settings, authorization }: Target): (text: strin
 export function createConnections(options: ConnectionsOptions): Connections {
   const { registry, config, version, observer, schedule, log } = options
   const { timeouts, limits, stdio } = config
-  /** Without authentication all callers are one principal. */
+  /** Returns a limit per principal. Without authentication all callers are one principal, which is not limited. */
   const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
   const deadlines = createDeadlines()
   const children = createChildren(createWatchdog)
@@ -140,7 +140,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return { ...stored, secrets: {}, problem: unreadable() }
     }
   }
-  const processTurns = createTurns(SPARE_STARTS.processes)
+  const processTurns = createTurns(WARM_STARTS.processes)
   const createFor = (stored: StoredServer): Upstream => {
     const target = targetOf(stored)
     const redact = redactorFor(target)
@@ -152,8 +152,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
       places: stored.transport === 'stdio' ? undefined : places,
       spares: {
         most: config.spareSessions,
-        idleMs: SPARE_IDLE_MS,
-        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(SPARE_STARTS.sessions),
+        idleMs: WARM_IDLE_MS,
+        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(WARM_STARTS.sessions),
         onChange: options.onWarmSessionsChange
       },
       deadlines,
@@ -168,7 +168,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       callMs: timeouts.callMs,
       callTotalMs: timeouts.callTotalMs,
       redact,
-      onNotification: (...told) => options.onNotification(stored, ...told)
+      onNotification: (...args) => options.onNotification(stored, ...args)
     })
   }
   const upstreams = createUpstreams(createFor)

@@ -3,46 +3,47 @@ import type { Catalog } from './catalog.ts'
 import type { Observer } from './observation.ts'
 import type { FailureReason } from './upstream/failure.ts'
 
-/** How the last contact with a server went: a call, a re-read of its lists, a test, its registration. */
+/** Outcome of the last contact with a server: a call, a refresh of its lists, a test or its registration. */
 export interface ServerHealth {
   readonly isHealthy: boolean
-  /** Milliseconds since 1970: when it became so. */
+  /** Time of the change to the current state, in milliseconds since 1970. */
   readonly since: number
-  /** Of the failure, without secrets. */
+  /** Reason of the failure; `error` is its message without secrets. */
   readonly reason?: FailureReason
   readonly error?: string
-  /** Last line that its process had written by then. */
+  /** Last line of the process's stderr at the time of the failure. */
   readonly stderr?: string
 }
 
 export interface HealthTrackerOptions {
-  /** Last line of a server's stderr, if there is any. */
+  /** Returns the last line of a server's stderr, if any. */
   lastLine(server: string): string | undefined
-  /** Told when the status of a server is another one. */
+  /** Called when the status of a server changes. */
   onChange(): void
 }
 
-/** Status of servers from real contacts (design of the dashboard, 3.3). By name; what is not in the catalog is forgotten. */
+/** Health of servers by name, derived from real contacts only (design of the dashboard, 3.3). */
 export interface HealthTracker {
-  /** Takes what calls find. */
+  /** Observer that records the outcomes of calls. */
   readonly observer: Pick<Observer, 'onCall' | 'onConnectionFailure'>
-  /** Runs what reads from a server, and takes how it goes. */
+  /** Runs `work`, which reads from a server, and records its outcome; `failureOf` selects the errors to record. */
   track<T extends ReadResult>(
     server: string,
     work: () => Promise<T>,
     failureOf: (error: unknown) => ContactFailure | undefined
   ): Promise<T>
-  /** It answered, and was read in so long. */
+  /** Records a successful contact; `took`: durations of reading the server's lists. */
   recordSuccess(server: string, took?: ReadingTimes): void
-  /** Undefined: not contacted yet. */
+  /** Returns undefined before the first contact. */
   get(server: string): ServerHealth | undefined
   isConnecting(server: string): boolean
-  /** When its lists were last read by `during`, in milliseconds since 1970. */
+  /** Returns the time of the last success of `track`, in milliseconds since 1970. */
   lastReadAt(server: string): number | undefined
-  /** What its last reading took, where this process did it. */
+  /** Returns the durations of the last reading of the lists by this process. */
   readingTimes(server: string): ReadingTimes | undefined
-  /** When a contact last worked, in milliseconds since 1970. */
+  /** Returns the time of the last successful contact, in milliseconds since 1970. */
   lastSuccessAt(server: string): number | undefined
+  /** Forgets servers that are not in the catalog. */
   keep(catalog: Catalog): void
 }
 
@@ -55,29 +56,29 @@ export interface ContactFailure {
   readonly message: string
 }
 
-/** Says nothing about the server: ended or held up on our side, or an answer that was too long. */
+/** Reasons that say nothing about the server's health: cancelled or limited by the gateway, or an oversized answer. */
 const neutral: ReadonlySet<FailureReason> = new Set<FailureReason>(['cancelled', 'limited', 'overloaded', 'too_large'])
 
 export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions): HealthTracker {
-  const contacts = new Map<string, ServerHealth>()
-  const worked = new Map<string, number>()
-  const read = new Map<string, number>()
-  const times = new Map<string, ReadingTimes>()
+  const states = new Map<string, ServerHealth>()
+  const successTimes = new Map<string, number>()
+  const readTimes = new Map<string, number>()
+  const durations = new Map<string, ReadingTimes>()
   const running = new Map<string, number>()
 
-  const set = (server: string, contact: ServerHealth) => {
-    contacts.set(server, contact)
+  const set = (server: string, state: ServerHealth) => {
+    states.set(server, state)
     onChange()
   }
-  const good = (server: string, took?: ReadingTimes) => {
+  const recordSuccess = (server: string, took?: ReadingTimes) => {
     const now = Date.now()
-    if (took) times.set(server, took)
-    worked.set(server, now)
-    if (!contacts.get(server)?.isHealthy) set(server, { isHealthy: true, since: now })
+    if (took) durations.set(server, took)
+    successTimes.set(server, now)
+    if (!states.get(server)?.isHealthy) set(server, { isHealthy: true, since: now })
   }
-  const bad = (server: string, { reason, message: error }: ContactFailure) => {
+  const recordFailure = (server: string, { reason, message: error }: ContactFailure) => {
     if (neutral.has(reason)) return
-    const before = contacts.get(server)
+    const before = states.get(server)
     if (before?.reason === reason && before.error === error) return
     const stderr = lastLine(server)
     const since = before && !before.isHealthy ? before.since : Date.now()
@@ -87,40 +88,40 @@ export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions
     const now = (running.get(server) ?? 0) + by
     if (now > 0) running.set(server, now)
     else running.delete(server)
-    if (!contacts.get(server)?.isHealthy) onChange()
+    if (!states.get(server)?.isHealthy) onChange()
   }
 
   return {
     observer: {
       onCall({ server, outcome }) {
-        if (server !== undefined && (outcome === 'ok' || outcome === 'tool_error')) good(server)
+        if (server !== undefined && (outcome === 'ok' || outcome === 'tool_error')) recordSuccess(server)
       },
-      onConnectionFailure: (server, reason, message) => bad(server, { reason, message })
+      onConnectionFailure: (server, reason, message) => recordFailure(server, { reason, message })
     },
     async track(server, work, failureOf) {
       count(server, 1)
       try {
         const result = await work()
-        good(server, result.took)
-        read.set(server, Date.now())
+        recordSuccess(server, result.took)
+        readTimes.set(server, Date.now())
         return result
       } catch (error) {
-        const lost = failureOf(error)
-        if (lost) bad(server, lost)
+        const failure = failureOf(error)
+        if (failure) recordFailure(server, failure)
         throw error
       } finally {
         count(server, -1)
       }
     },
-    recordSuccess: good,
-    get: (server) => contacts.get(server),
-    readingTimes: (server) => times.get(server),
-    isConnecting: (server) => running.has(server) && !contacts.get(server)?.isHealthy,
-    lastReadAt: (server) => read.get(server),
-    lastSuccessAt: (server) => worked.get(server),
+    recordSuccess,
+    get: (server) => states.get(server),
+    readingTimes: (server) => durations.get(server),
+    isConnecting: (server) => running.has(server) && !states.get(server)?.isHealthy,
+    lastReadAt: (server) => readTimes.get(server),
+    lastSuccessAt: (server) => successTimes.get(server),
     keep(catalog) {
-      for (const known of [contacts, worked, read, times]) {
-        for (const server of known.keys()) if (!catalog.server(server)) known.delete(server)
+      for (const map of [states, successTimes, readTimes, durations]) {
+        for (const server of map.keys()) if (!catalog.server(server)) map.delete(server)
       }
     }
   }

@@ -69,36 +69,36 @@ export interface GatewayOptions {
   >
   /** Product version. */
   readonly version: string
-  /** Where it listens, once it does. */
+  /** Returns the gateway's own listen addresses; empty before the gateway listens. */
   readonly listenAddresses: () => readonly ListenAddress[]
-  /** Told what it does; each what it has a function for. */
+  /** Observers of calls and upstreams; each implements only the functions that it needs. */
   readonly observers: readonly Partial<Observer>[]
   readonly log: Log
 }
 
-/** The gateway with what only its plugin and the MCP routes use. */
+/** The gateway with the members that only its plugin, the MCP routes and the dashboard routes use. */
 export interface RunningGateway extends Gateway {
   readonly mcp: Downstream
-  /** What is put together for the dashboard's pages. */
+  /** Data of the dashboard's pages. */
   readonly dashboard: Dashboard
   stats(): GatewayStats
-  /** The process is about to stop: no session is kept ready for calls that will not come. */
+  /** Closes all warm sessions and opens no new ones, before the process stops. */
   closeWarmSessions(): void
-  /** Memory is short: calls that still run at servers that were removed, disabled or changed are ended. */
+  /** Stops calls that still run at removed, disabled or changed servers, to free memory. */
   endRetired(): void
-  /** Loads the catalog and follows the registry from then on. */
+  /** Loads the catalog and subscribes to changes of the registry. */
   start(): Promise<void>
-  /** Ends what is open and waits until no child process is left. */
+  /** Closes all sessions and connections and resolves when no child process is left. */
   close(): Promise<void>
 }
 
-/** Watch sessions that are opened at a time. */
-const WATCHES_AT_ONCE = 8
+/** Watch sessions that are opened concurrently. */
+const MAX_OPENING_WATCHES = 8
 const OUTDATED_MS = 60_000
 
 const systemActor = { kind: 'system', name: PRODUCT } as const
 
-/** Lists that may have changed while nobody watched; those of a process are read when it is called for. */
+/** Tests if a server's lists may have changed while it was not watched. A process's lists are read on demand. */
 const isOutdated = ({ transport, verdict }: StoredServer) =>
   transport !== 'stdio' && verdict !== null && Date.now() - Date.parse(verdict.checkedAt) > OUTDATED_MS
 
@@ -112,7 +112,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     lastLine: (server) => connections.stderr(server).at(-1),
     onChange: () => events.publish('servers', 'tools', 'prompts', 'resources')
   })
-  // in enterprise mode there is nobody who would look
+  // enterprise mode serves no dashboard
   const hasDashboard = config.mode === 'development'
   const observer = joinObservers([
     { traceContext: config.traceContext },
@@ -124,7 +124,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const schedule = createBatchScheduler()
 
   const listChanges = createListChanges()
-  /** `isOpening`: a server may announce its lists there without need. */
+  // while a session opens, a server may announce lists that have not changed
   const handleNotification = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
     if (isOpening && isListChange(method)) return refresher.suggest(id)
     if (listChanges.record(id, method)) refresher.request(id)
@@ -151,7 +151,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () => readings.read(() => connections.readOffer({ ...target, verdict: null })),
       (error) => (error instanceof UpstreamFailure ? error : undefined)
     )
-  /** For a person, who may have updated the server: the next call is to see the same as what is read here. */
+  // a person refreshes after updating a server: the next call must not get a session of the old version
   const rereadServer = (target: Target) => {
     upstreams.discardSpares(target.name)
     return readServer(target)
@@ -181,7 +181,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     log
   })
   const watch = createListChangeNotifier(() => watching.reviewSoon())
-  const inTurn = createTurns(WATCHES_AT_ONCE)
+  const inTurn = createTurns(MAX_OPENING_WATCHES)
   const watching = createWatching({
     catalog: () => catalog,
     create: (stored, delayMs) =>
@@ -238,16 +238,18 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   })
   const mcp = createDownstream(edge, log)
   const invocation = createInvocation(() => catalog, core, observer)
-  const endGroups = (gone: Catalog['groups']) => {
-    for (const { stored } of gone) {
+  const endGroups = (removed: Catalog['groups']) => {
+    for (const { stored } of removed) {
       mcp.endGroup(stored.name)
       visitors.forget(stored.name)
     }
   }
-  /** Revocations come first. */
+  /** Replaces the catalog and returns the follow-up steps in order, revocations first. */
   const swap = (next: Catalog): (() => void)[] => {
     const previous = catalog
-    const gone = previous.groups.filter(({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt)
+    const removed = previous.groups.filter(
+      ({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt
+    )
     const { revoked, narrowed } = changedPrincipals(previous, next)
     catalog = next
     ready = true
@@ -263,7 +265,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () => connections.keep(next),
       () => health.keep(next),
       () => narrowed && subscriptions.review(),
-      () => endGroups(gone),
+      () => endGroups(removed),
       () => mcp.scheduleListChanges(),
       () => watching.review(),
       () => refresher.review(),
@@ -277,7 +279,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     onApplied: observer.onCatalogApplied,
     log
   })
-  /** Cut off for so long that what was revoked may still be served (security-model.md#fault-isolation). */
+  // after a long loss of the database, revoked tokens may still be accepted (security-model.md#fault-isolation)
   const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
 
   const attempts = createAttempts(registry)
@@ -340,13 +342,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       const loadEnds = async () => edge.sessions.endedElsewhere(await registry.sessionEnds.load())
       const loadMissed = () =>
         void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ends of sessions could not be read'))
-      // before anything is served, and again wherever announcements may have been lost
+      // before the first request, and again whenever announcements may have been lost
       await loadEnds()
-      const hear = (announcement: string) => {
+      const onAnnouncement = (announcement: string) => {
         const end = readAnnouncement(announcement)
         if (end) edge.sessions.endedElsewhere([end])
       }
-      await registry.follow(applier.apply, hear, loadMissed)
+      await registry.follow(applier.apply, onAnnouncement, loadMissed)
       refresher.start()
       signIns.start()
     },

@@ -3,17 +3,17 @@ import type { Call } from './upstream/call.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
 export interface Deadlines {
-  /** Stops the call with `timeout` when it lives longer than it may (milliseconds). */
+  /** Stops the call with `timeout` after `idleMs` without progress, or after `totalMs`. */
   watch(call: Call, idleMs: number, totalMs: number): void
   forget(call: Call): void
-  /** Stops those of the calls under way that are over by this word. */
+  /** Stops the calls in progress that `isOver` selects. */
   stop(isOver: (call: Call) => boolean, failure: UpstreamFailure): void
   close(): void
 }
 
 const TICK_MS = 100
 
-/** One timer for all calls under way: a timer each is a measurable part of a call's cost (performance page). */
+/** Uses one timer for all calls: a timer per call is a measurable part of its cost (performance page). */
 export function createDeadlines(): Deadlines {
   const calls = createSlotSet<Call>()
   let timer: NodeJS.Timeout | null = null

@@ -30,7 +30,7 @@ function jsonProblem(text: string): Problem | undefined {
   }
 }
 
-/** The first member that an object of this JSON, at any depth, holds twice. The text has been checked. */
+/** Returns the first key that occurs twice in one object, at any depth. The text must be valid JSON. */
 export function repeatedMember(text: string): string | undefined {
   const open: (Set<string> | null)[] = []
   for (let i = 0; i < text.length; i++) {
@@ -51,8 +51,8 @@ export function repeatedMember(text: string): string | undefined {
 }
 
 /**
- * Why clients must not get this text as a definition; undefined where they may. Members given twice are refused, since
- * one reader takes the first and another the last: what was looked at has to be what clients read.
+ * Returns the problem of a definition that must not be sent to clients, if any. Duplicate keys are a problem because
+ * parsers disagree on which value wins: clients must read the same definition that the gateway checked.
  */
 export function definitionProblem(text: string): Problem | undefined {
   if (text.charCodeAt(0) !== OPEN_OBJECT) return malformed('it is no JSON object')

@@ -5,7 +5,7 @@ import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { createReachOf, isInside, type EgressPolicy, type Reach, readingsOf } from '../domain/egress.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
-/** Where the gateway itself listens. */
+/** Address that the gateway itself listens on. */
 export interface ListenAddress {
   readonly address: string
   readonly port: number
@@ -14,9 +14,9 @@ export interface ListenAddress {
 export interface EgressOptions {
   readonly policy: EgressPolicy
   readonly connectMs: number
-  /** Empty before it listens. */
+  /** Returns an empty array before the gateway listens. */
   readonly listenAddresses: () => readonly ListenAddress[]
-  /** In place of the system's resolver. */
+  /** Resolver to use instead of the system's. */
   readonly resolve?: Resolve
 }
 
@@ -26,20 +26,17 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 ) => void
 
-/**
- * The one way out: everything that the gateway connects to by itself passes this policy
- * (security-model.md#egress-policy).
- */
+/** Policy for every connection that the gateway opens (security-model.md#egress-policy). */
 export interface Egress {
-  /** Resolves a name, checks every address, and connects to those and no others. Fails with UpstreamFailure `denied`. */
+  /** Resolves a host, checks every address, and connects to the checked addresses only. Fails with `denied`. */
   readonly connector: buildConnector.connector
   /**
-   * For requests to addresses that a server names (OAuth); `configured` is the URL that it was registered with. These reach
-   * loopback only if that does, and private networks only if that is on one or on loopback, but for what
-   * TOWPATH_EGRESS_ALLOW lists. Follows no redirects. Never rejects.
+   * Returns a dispatcher for URLs that an upstream server names (OAuth); `configured` is the URL of the server itself.
+   * Loopback is reachable only if `configured` is on loopback, and private networks only if it is on a private network
+   * or on loopback, except for addresses in TOWPATH_EGRESS_ALLOW. Follows no redirects. Never rejects.
    */
   dispatcherFor(configured: string): Promise<Dispatcher>
-  /** False if such a request would be refused. Resolves names. Never rejects. */
+  /** Resolves with false if `dispatcherFor` would refuse a request to `named`. Resolves host names. Never rejects. */
   admits(named: string, configured: string): Promise<boolean>
   close(): void
 }
@@ -49,7 +46,7 @@ const LOOP = 'the egress policy does not allow this address: it leads back to th
 
 const INSIDE =
   'the address lies on loopback or a private network, which the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
-/** Hosts whose place is remembered; the one that was added first gives way. */
+/** Host names whose outermost address is remembered; the first added is evicted first. */
 const MAX_KNOWN_HOSTS = 10_000
 
 const denied = (message: string) => new UpstreamFailure('denied', message, { maybeProcessed: false })
@@ -60,7 +57,7 @@ const isOfThisMachine = (address: string) =>
   isLoopbackAddress(address) ||
   Object.values(networkInterfaces()).some((entries) => entries?.some((entry) => entry.address === address))
 
-/** Whether a listener is reached at an address; a wildcard stands for all of this machine. */
+/** Tests if a listen address is reachable at `target`; a wildcard address covers all addresses of this machine. */
 function isReachedAt({ address }: ListenAddress, target: string): boolean {
   const isWildcard = address === '0.0.0.0' || address === '::'
   return readingsOf(target).some((reading) => reading === address || (isWildcard && isOfThisMachine(reading)))
@@ -68,7 +65,7 @@ function isReachedAt({ address }: ListenAddress, target: string): boolean {
 
 const hostOf = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Remembers the outermost address that each host name had: a name that moves inside later gains nothing by it. */
+/** Remembers the outermost address of each host name, so that a name that later moves inside gains no access. */
 function createKnownHosts(reachOf: (address: string) => Reach) {
   const known = new Map<string, Reach>()
   return {
@@ -85,7 +82,7 @@ function createKnownHosts(reachOf: (address: string) => Reach) {
   }
 }
 
-/** The connector for addresses up to a place, and no further inside. */
+/** Creates a connector that refuses addresses further inside than `most`, such as loopback for `private`. */
 function createConnector(
   { policy, connectMs, listenAddresses, resolve: ask = resolve }: EgressOptions,
   reachOf: (address: string) => Reach,
@@ -102,7 +99,7 @@ function createConnector(
     return port !== null && isOwn(address, port) ? LOOP : undefined
   }
 
-  /** `port` null: not one of ours, so that only the policy counts. */
+  /** Returns a checking lookup. `port` null: not a port that the gateway listens on, so only the policy applies. */
   const lookupFor =
     (port: number | null): LookupFunction =>
     (name, options, done) => {
@@ -120,20 +117,20 @@ function createConnector(
     }
 
   const through = (lookup: LookupFunction) =>
-    // said here because a variable of the environment could switch it off
+    // explicit, since NODE_TLS_REJECT_UNAUTHORIZED could switch it off
     buildConnector({ timeout: connectMs, lookup, rejectUnauthorized: true })
-  const elsewhere = through(lookupFor(null))
-  const besideUs = new Map<number, buildConnector.connector>()
+  const otherPorts = through(lookupFor(null))
+  const ownPorts = new Map<number, buildConnector.connector>()
 
-  /** The lookup does not know the port; ours are few. */
+  /** Returns a connector per own port, since a lookup function does not get the port. */
   const connectorAt = (port: number): buildConnector.connector => {
-    if (!listenAddresses().some((listening) => listening.port === port)) return elsewhere
-    const known = besideUs.get(port) ?? through(lookupFor(port))
-    besideUs.set(port, known)
+    if (!listenAddresses().some((listening) => listening.port === port)) return otherPorts
+    const known = ownPorts.get(port) ?? through(lookupFor(port))
+    ownPorts.set(port, known)
     return known
   }
 
-  /** The problem with a host as it stands in a URL; undefined for a name, whose addresses decide. */
+  /** Returns the problem of a URL's host before any lookup; undefined for names, whose addresses are checked. */
   const literalProblem = (host: string, port: number): string | undefined => {
     const verdict = policy.verdictOf(host)
     if (verdict === 'allowed') return undefined
@@ -161,19 +158,19 @@ export function createEgress(options: EgressOptions): Egress {
   const { connectMs, resolve: ask = resolve } = options
   const reachOf = createReachOf()
   const known = createKnownHosts(reachOf)
-  // the addresses of servers are configured by administrators: they may lie anywhere
+  // administrators configure the URLs of servers: these may be on any network
   const { connector } = createConnector(options, reachOf, 'loopback', known.note)
-  const wayTo = (most: Reach) => {
-    const way = createConnector(options, reachOf, most, () => {})
-    const agent = new Agent({ connect: way.connector, headersTimeout: connectMs, bodyTimeout: connectMs })
-    return { ...way, agent }
+  const createRoute = (most: Reach) => {
+    const route = createConnector(options, reachOf, most, () => {})
+    const agent = new Agent({ connect: route.connector, headersTimeout: connectMs, bodyTimeout: connectMs })
+    return { ...route, agent }
   }
-  const ways = { public: wayTo('public'), private: wayTo('private'), loopback: wayTo('loopback') }
+  const routes = { public: createRoute('public'), private: createRoute('private'), loopback: createRoute('loopback') }
 
-  /** A name counts as it was when its server was reached; asked for now only if that was before the start. */
-  const wayFrom = async (configured: string) => {
+  /** Returns the route for a server's URL. A host name never connected to since the start is resolved now. */
+  const routeFrom = async (configured: string) => {
     const host = hostOf(configured)
-    if (isIP(host) !== 0) return ways[reachOf(host)]
+    if (isIP(host) !== 0) return routes[reachOf(host)]
     if (known.get(host) === undefined) {
       await new Promise<void>((done) => {
         ask(host, { all: true }, (error, addresses) => {
@@ -182,14 +179,14 @@ export function createEgress(options: EgressOptions): Egress {
         })
       })
     }
-    return ways[known.get(host) ?? 'public']
+    return routes[known.get(host) ?? 'public']
   }
   return {
     connector,
-    dispatcherFor: async (configured) => (await wayFrom(configured)).agent,
-    admits: async (named, configured) => (await wayFrom(configured)).admits(named),
+    dispatcherFor: async (configured) => (await routeFrom(configured)).agent,
+    admits: async (named, configured) => (await routeFrom(configured)).admits(named),
     close() {
-      for (const { agent } of Object.values(ways)) void agent.close().catch(() => {})
+      for (const { agent } of Object.values(routes)) void agent.close().catch(() => {})
     }
   }
 }

@@ -1,11 +1,8 @@
-/**
- * Paths of the MCP endpoints (http-contract.md#mcp-endpoints); sessions and cursors are bound to the one that they were
- * made at.
- */
+/** Paths of the MCP endpoints (http-contract.md#mcp-endpoints). Sessions and cursors are valid at one endpoint only. */
 export const GLOBAL_ENDPOINT = '/mcp'
 export const SSE_ENDPOINT = '/sse'
 
-/** What a group's endpoints begin with. Names of groups need no escaping. */
+/** Path prefix of a group's endpoints. Group names need no escaping. */
 const groupPath = (name: string) => `/v0/groups/${name}`
 
 export const groupEndpoint = (name: string) => `${groupPath(name)}/mcp`
@@ -14,16 +11,16 @@ export const groupSseEndpoint = (name: string) => `${groupPath(name)}${SSE_ENDPO
 
 const trailingSlash = /^((?:\/v0\/groups\/[^/?]+)?\/(?:mcp|sse|message))\/(?=\?|$)/
 
-/** A request's path as it is known here: one slash behind that of an MCP endpoint means nothing. */
+/** Removes one trailing slash from the path of an MCP endpoint. */
 export const canonicalPath = (url: string): string => url.replace(trailingSlash, '$1')
 
-/** Where clients post whose stream is at this endpoint. */
+/** Returns the path that clients of an SSE endpoint post their messages to. */
 export const messagePath = (sse: string) => sse.replace(/sse$/, 'message')
 
-/** Name of the group that an endpoint serves, undefined for the global ones. */
+/** Returns the name of the group that an endpoint serves; undefined for the global endpoints. */
 export const groupOf = (endpoint: string): string | undefined => /^\/v0\/groups\/([^/]+)\//.exec(endpoint)?.[1]
 
-/** Addresses of a group's endpoints as REST shows them, for clients that reach the gateway under `base`. */
+/** Returns the URLs of a group's endpoints for the REST API, for clients that reach the gateway at `base`. */
 export const groupAddresses = (base: string, name: string) => ({
   streamable_http_endpoint: `${base}${groupEndpoint(name)}`,
   sse_endpoint: `${base}${groupSseEndpoint(name)}`,
