@@ -10,7 +10,7 @@ import type {
   AuthorizationSession
 } from './gateway.ts'
 import { redactFailure, toAppError, UpstreamFailure } from './upstream/failure.ts'
-import { knownClient } from './upstream/oauth-client.ts'
+import { preregisteredClient } from './upstream/oauth-client.ts'
 import { discover, readChallenge, type AuthorizationServer } from './upstream/oauth-discovery.ts'
 import type { OAuthHttpFor } from './upstream/oauth-http.ts'
 import { createAuthorizationRequest } from './upstream/oauth-request.ts'
@@ -97,7 +97,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
 
   const clientOf = async (config: ServerConfig, server: AuthorizationServer, scope: string | undefined) => {
     const { oauth_client_id: id, oauth_client_secret: secret, oauth_redirect_uri: redirectUri = '', url = '' } = config
-    if (id !== undefined) return knownClient(server, id, secret)
+    if (id !== undefined) return preregisteredClient(server, id, secret)
     const { registrationEndpoint } = server
     if (registrationEndpoint !== undefined) {
       return registerClient(http(url), { ...server, registrationEndpoint }, redirectUri, scope)

@@ -741,7 +741,7 @@ test('a session can be watched, and an upstream without such a stream says so', 
   const connection = await openLegacy(t, upstream.url)
   const sink = listening()
   let ends = 0
-  assert.equal(await connection.watch(sink, () => ends++), true)
+  assert.equal(await connection.openNotificationStream(sink, () => ends++), true)
   upstream.setExtraTools([{ name: 'new', inputSchema: { type: 'object' } }])
   await until('the change is told', () => sink.notifications.length === 1)
   assert.deepEqual(sink.notifications, [['notifications/tools/list_changed', '{}']])
@@ -752,7 +752,7 @@ test('a session can be watched, and an upstream without such a stream says so', 
   await until('the end is told', () => ends === 1)
 
   const other = await startRecorder(t, { legacy: 'sessionless' })
-  assert.equal(await (await openLegacy(t, other.url)).watch(sink, () => {}), false)
+  assert.equal(await (await openLegacy(t, other.url)).openNotificationStream(sink, () => {}), false)
 })
 
 test('closing the client ends its sessions', async (t) => {

@@ -5,7 +5,7 @@ import { authorized, type Authorization } from '../../src/gateway/upstream/autho
 import { Call } from '../../src/gateway/upstream/call.ts'
 import type { Connection, TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
-import { knownClient } from '../../src/gateway/upstream/oauth-client.ts'
+import { preregisteredClient } from '../../src/gateway/upstream/oauth-client.ts'
 import { readChallenge, readServer } from '../../src/gateway/upstream/oauth-discovery.ts'
 import type { OAuthHttp } from '../../src/gateway/upstream/oauth-http.ts'
 import { exchangeCode } from '../../src/gateway/upstream/oauth-token.ts'
@@ -76,7 +76,7 @@ test('CR-F5: the switch stands in for an announcement of PKCE that is absent, ne
 test('a client authenticates as its server supports it, with id and secret encoded as the form has it', async () => {
   const sent: { headers: Readonly<Record<string, string>>; form: URLSearchParams }[] = []
   const http: OAuthHttp = {
-    admits: () => assert.fail('not asked for'),
+    isAllowed: () => assert.fail('not asked for'),
     get: () => assert.fail('not asked for'),
     async post(_url, headers, body) {
       sent.push({ headers, form: new URLSearchParams(body) })
@@ -84,7 +84,7 @@ test('a client authenticates as its server supports it, with id and secret encod
     }
   }
   const exchange = (authMethods: readonly string[] | undefined, secret?: string) => {
-    const client = knownClient({ ...readServer(metadata), authMethods }, 'id:1', secret)
+    const client = preregisteredClient({ ...readServer(metadata), authMethods }, 'id:1', secret)
     const source = { issuer: metadata.issuer, tokenEndpoint: metadata.token_endpoint, client, resource: 'https://r/' }
     return exchangeCode(http, source, { code: 'c', verifier: 'v', redirectUri: 'https://g/cb' })
   }
@@ -132,7 +132,7 @@ test('an answer without a token that a header can carry is refused', async () =>
   ]
   for (const body of bodies) {
     const http: OAuthHttp = {
-      admits: () => assert.fail(),
+      isAllowed: () => assert.fail(),
       get: () => assert.fail(),
       post: async () => ({ status: 200, body })
     }

@@ -4,7 +4,14 @@ import type { Answer } from './call.ts'
 import type { Connection, Era, ServerGreeting, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { valueOfAnswer } from './http-message.ts'
-import { answerPush, ask, listingCapabilities, readLists, type Lists, type ReadOptions } from './lists.ts'
+import {
+  answerServerRequest,
+  sendRequest,
+  listingCapabilities,
+  readLists,
+  type Lists,
+  type ReadOptions
+} from './lists.ts'
 import { Opening } from './stages.ts'
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
@@ -75,7 +82,7 @@ async function withConnection<T>(
   const timings = new Opening()
   const connection = await client.open({ era, capabilities: listingCapabilities, deadline, timings })
   timings.openAt = performance.now()
-  connection.onRequest = answerPush
+  connection.onRequest = answerServerRequest
   try {
     return await use(connection, timings)
   } finally {
@@ -95,7 +102,9 @@ async function probeModern(client: TransportClient, transport: 'stdio' | 'stream
   const probeEnd = now + Math.min(PROBE_MS[transport], (options.deadline - now) / 2)
   // a modern stdio server was already asked during its handshake
   const discover = async (connection: Connection) =>
-    transport === 'stdio' ? connection.greeting : readDiscovery(await ask(connection, 'server/discover', '', probeEnd))
+    transport === 'stdio'
+      ? connection.greeting
+      : readDiscovery(await sendRequest(connection, 'server/discover', '', probeEnd))
   let isDiscovered = false
   try {
     return await withConnection(

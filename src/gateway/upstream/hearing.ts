@@ -90,7 +90,7 @@ export function createSessionStream(
   const watch = async (): Promise<true> => {
     const startedAt = performance.now()
     try {
-      wasOpen = await connection.watch(sink, () => scheduleReopen(performance.now() - startedAt))
+      wasOpen = await connection.openNotificationStream(sink, () => scheduleReopen(performance.now() - startedAt))
       stats.isUnsupported = !wasOpen
     } catch {
       // a server without such a stream sends its requests on the streams of its calls

@@ -18,21 +18,21 @@ import {
   modernMeta,
   streamHeaders
 } from './http-request.ts'
-import { type Watch, createWatch } from './http-watch.ts'
+import { type NotificationStream, createNotificationStream } from './http-watch.ts'
 
 export interface HttpConnection extends Connection {
-  /** Whether the upstream issued an `Mcp-Session-Id`. */
+  /** True if the upstream issued an `Mcp-Session-Id`. */
   readonly hasSession: boolean
   /**
-   * Legacy: opens the stream for what belongs to no call (GET). Resolves with true once it is open, with false where
-   * the upstream has none (405); rejects with UpstreamFailure. `onEnd` is called once when an open stream ends.
-   * It ends with the connection.
+   * Legacy: opens the stream for messages that belong to no call (GET). Resolves with true once the stream is open,
+   * with false if the upstream offers none (405); rejects with UpstreamFailure. `onEnd` is called once when an open
+   * stream ends. The stream is closed with the connection.
    */
-  watch(sink: Sink, onEnd: () => void): Promise<boolean>
+  openNotificationStream(sink: Sink, onEnd: () => void): Promise<boolean>
 }
 
-/** What all connections to one upstream share. */
-export interface Shared {
+/** State shared by all connections to one upstream. */
+export interface ClientContext {
   readonly pool: HttpPool
   readonly base: readonly string[]
   readonly clientInfo: string
@@ -40,8 +40,8 @@ export interface Shared {
   readonly maxBytes: number
   readonly pending: Pending
   readonly screen: Screen | null
-  /** A message was malformed and is not passed on. */
-  readonly dropped: (why: string) => void
+  /** Called with the reason when a malformed message is dropped. */
+  readonly onDropped: (why: string) => void
   readonly schedule: BatchScheduler
   readonly reads: ServerReads
   readonly connections: Set<HttpConnection>
@@ -50,35 +50,41 @@ export interface Shared {
 }
 
 const REPLY_TIMEOUT_MS = 10_000
-/** Answers and notifications that are being posted; a server that asks faster than it takes answers gets no more. */
+/** Answers and notifications being posted; a server that sends requests faster than it accepts answers gets no more. */
 const MAX_POSTING = 256
 const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
 
-export interface ConnectOptions {
+export interface ConnectionOptions {
   readonly era: Era
   readonly greeting: ServerGreeting
   readonly session: string | null
 }
 
-/** A connection whose opening is done. Holds no socket of its own: those are the pool's. */
-export function connect(shared: Shared, { era, greeting, session }: ConnectOptions): HttpConnection {
-  const { pool, hasCredential, maxBytes, pending, screen, dropped, schedule, reads } = shared
+/** Creates a connection after its handshake. Owns no socket: sockets belong to the pool. */
+export function createConnection(
+  context: ClientContext,
+  { era, greeting, session }: ConnectionOptions
+): HttpConnection {
+  const { pool, hasCredential, maxBytes, pending, screen, onDropped, schedule, reads } = context
   const isLegacy = era === 'legacy'
-  const headers = connectionHeaders(shared.base, greeting.version, session)
-  const fixedMeta = modernMeta(shared.clientInfo)
+  const headers = connectionHeaders(context.base, greeting.version, session)
+  const fixedMeta = modernMeta(context.clientInfo)
   const exchanges = createSlotSet<Exchange>()
-  const watches = new Set<Watch>()
+  const watches = new Set<NotificationStream>()
   let closed = false
-  /** Settles when the upstream has taken all cancellations: a session that is deleted may let its calls run on. */
+  /**
+   * Settles when the upstream has received all cancellations, which must precede the DELETE: a deleted session may let
+   * its calls run on.
+   */
   let cancelling: Promise<void> | undefined
-  let hearing: SessionStream | null = null
+  let sessionStream: SessionStream | null = null
 
   let posting = 0
-  const posted = () => void posting--
+  const onPosted = () => void posting--
   const post = (body: string) => {
     if (posting >= MAX_POSTING) return
     posting++
-    pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).then(posted, posted)
+    pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).then(onPosted, onPosted)
   }
   const reply = (id: string, { kind, body }: Answer) =>
     post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
@@ -89,7 +95,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     if (closed) return
     closed = true
     for (const watch of watches) watch.close()
-    shared.connections.delete(connection)
+    context.connections.delete(connection)
     connection.onClose?.()
   }
 
@@ -100,7 +106,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     maxBytes,
     pending,
     screen,
-    dropped,
+    dropped: onDropped,
     schedule,
     reads,
     reply,
@@ -114,7 +120,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     resume: (exchange, lastEventId) => {
       pool.resume([...streamHeaders(headers), 'last-event-id', lastEventId], exchange)
     },
-    moved: pool.moved,
+    moved: pool.followRedirect,
     again: (call, resolve, reject) => start(call, resolve, reject),
     notification: (method, params) => connection.onNotification?.(method, params),
     sessionLost: end,
@@ -122,7 +128,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
       exchanges.delete(exchange)
       if (isOpen) pool.linger(exchange)
     },
-    ended: (exchange) => pool.ended(exchange)
+    ended: (exchange) => pool.endRequest(exchange)
   }
 
   const start = (call: Call, resolve: (answer: Answer) => void, reject: (failure: UpstreamFailure) => void) => {
@@ -131,7 +137,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     if (pool.isFull)
       return reject(new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false }))
     const { request, sink } = call
-    const id = shared.nextId()
+    const id = context.nextId()
     const body = isLegacy
       ? legacyBody(id, request, sink.wantsProgress)
       : modernBody(id, request, sink.wantsProgress, fixedMeta, sink.capabilities, sink.logLevel)
@@ -140,11 +146,11 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     pool.post(isLegacy ? legacyHeaders(headers, request) : modernHeaders(headers, request), body, exchange)
   }
 
-  const sendHeard = async (call: Call, { add, delete: remove }: SessionStream): Promise<Answer> => {
+  const sendWithStream = async (call: Call, { add, delete: remove }: SessionStream): Promise<Answer> => {
     try {
       await add(call)
       return await new Promise<Answer>((resolve, reject) => {
-        // at once: what the session says behind the answer, in the same turn too, is not the call's
+        // remove the call at once: a later message of the session, even in the same turn, does not belong to it
         const done = (answer: Answer) => {
           remove(call)
           resolve(answer)
@@ -167,14 +173,16 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
     onNotification: null,
     onRequest: null,
     send: (call) =>
-      hearing ? sendHeard(call, hearing) : new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
+      sessionStream
+        ? sendWithStream(call, sessionStream)
+        : new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
     openSessionStream(isMixed) {
-      if (isLegacy && session !== null) hearing ??= createSessionStream(connection, isMixed, shared.streams)
+      if (isLegacy && session !== null) sessionStream ??= createSessionStream(connection, isMixed, context.streams)
     },
     notify,
-    watch(sink, onEnd) {
+    openNotificationStream(sink, onEnd) {
       if (closed) return Promise.reject(closedFailure())
-      const watch = createWatch({
+      const watch = createNotificationStream({
         sink,
         maxEventBytes: maxBytes,
         pending,
@@ -183,7 +191,7 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
         schedule,
         reads,
         reply,
-        dropped,
+        onDropped,
         onEnd
       })
       watches.add(watch)
@@ -197,6 +205,6 @@ export function connect(shared: Shared, { era, greeting, session }: ConnectOptio
       if (session !== null) void pool.background('DELETE', headers, null, cancelling)
     }
   }
-  shared.connections.add(connection)
+  context.connections.add(connection)
   return connection
 }

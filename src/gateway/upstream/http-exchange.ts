@@ -14,7 +14,7 @@ import {
   addressOf,
   checkMessage,
   invalidRequest,
-  listAnswer,
+  readListAnswer,
   type Message,
   quickResult,
   readError,
@@ -348,7 +348,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   #event(event: Buffer): void {
     if (this.#isSettled) return
     try {
-      const listed = this.#isList ? listAnswer(event) : undefined
+      const listed = this.#isList ? readListAnswer(event) : undefined
       const { limits } = listed?.id === this.id ? uncheckedList : checkMessage(event)
       const data = this.#host.screen ? this.#host.screen(event) : event
       if (!data) return

@@ -2,7 +2,10 @@ import { type FailureOptions, type FailureReason, UpstreamFailure } from './fail
 
 const MAX_CHALLENGE = 4096
 
-/** Value of a response header, undefined where it is not there; of several the first. `name` in lower case. */
+/**
+ * Returns the value of a response header, the first of several; undefined if the header is absent. `name` in lower
+ * case.
+ */
 export function headerOf(raw: readonly Buffer[], name: string): string | undefined {
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const key = raw[i]!
@@ -18,8 +21,8 @@ const reasonOf = (status: number): FailureReason => {
 }
 
 /**
- * What an HTTP status means where the body says nothing in JSON-RPC. For 401 and 403 `cause` is
- * `{ wwwAuthenticate }`, the challenge as sent, for OAuth; for a redirect it is `{ location }`.
+ * Returns the failure for an HTTP status whose body is not JSON-RPC. `cause` is `{ wwwAuthenticate }`, the raw
+ * challenge for OAuth, on 401 and 403; `{ location }` on a redirect.
  */
 export function statusFailure(status: number, raw: readonly Buffer[], hasCredential: boolean): UpstreamFailure {
   if (status === 401 || status === 403) {
@@ -61,7 +64,7 @@ function connectFailure(code: string, options: FailureOptions): UpstreamFailure 
   return new UpstreamFailure('unreachable', text, options)
 }
 
-/** What an error of the HTTP client means. `sent`: whether the request may have reached the upstream. */
+/** Returns the failure for an error of the HTTP client. `sent`: the request may have reached the upstream. */
 export function socketFailure(error: unknown, sent: boolean): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error
   const code = codeOf(error)

@@ -7,56 +7,64 @@ import { UpstreamFailure } from './failure.ts'
 
 export interface HttpPoolOptions {
   readonly url: string
-  /** Sockets for requests that wait for an answer; more requests queue. */
+  /** Sockets for requests that wait for an answer; further requests queue. */
   readonly connections: number
-  /** Requests under way and queued; more fail with `overloaded`. */
+  /** Requests in flight and queued; further requests fail with `overloaded`. */
   readonly maxRequests: number
-  /** The egress policy's. */
+  /** Connector of the egress policy. */
   readonly connector: buildConnector.connector
-  /** An access token, which each request carries as it is then. */
+  /** Access token; each request carries the value of that moment. */
   readonly authorization?: Pick<Authorization, 'value'> | undefined
 }
 
-export interface Posted {
+export interface PostResponse {
   readonly status: number
   readonly headers: readonly Buffer[]
 }
 
 export interface MessageOptions {
   readonly timeoutMs: number
-  /** Where it is another one than the URL's. */
+  /** Path of the request, if not the endpoint's. */
   readonly path?: string
 }
 
-/** The sockets to one upstream. */
+/** HTTP connections to one upstream. */
 export interface HttpPool {
-  /** Path and query of the endpoint, as the URL says or as the upstream has redirected since. */
+  /** Path and query of the endpoint, as configured or after a redirect. */
   readonly path: string
   /**
-   * The upstream answers at `from` that the endpoint is elsewhere. False where it is not to be followed: to another
-   * origin, in a circle, or too often.
+   * Handles a redirect of the endpoint from `from` to `location`. Returns false if the redirect must not be followed:
+   * to another origin, in a loop, or too many in a row.
    */
-  moved(from: string, location: string): boolean
-  /** True where one more request would be too many. */
+  followRedirect(from: string, location: string): boolean
+  /** True if another request would exceed `maxRequests`. */
   readonly isFull: boolean
-  /** One POST into an exchange. */
+  /** Sends one POST whose response goes to the exchange. */
   post(headers: string[], body: string, exchange: Exchange): void
-  /** A GET that goes on with what the POST of that exchange began. */
+  /** Sends a GET that continues the exchange's event stream. */
   resume(headers: string[], exchange: Exchange): void
-  /** A GET into any handler, for an event stream that stays. */
+  /** Sends a GET for a long-lived event stream. */
   stream(headers: string[], handler: Dispatcher.DispatchHandler): void
-  /** A small message: resolves with the head of the answer, whose body is thrown away. Rejects with UpstreamFailure. */
-  message(method: 'POST' | 'DELETE', headers: string[], body: string | null, options: MessageOptions): Promise<Posted>
   /**
-   * As `message`, for what nobody waits for; sent when `after`, which never rejects, has settled. Dropped where too many
-   * are under way. Settles when it was answered or given up.
+   * Sends a small message and resolves with status and headers of the answer; the body is discarded. Rejects with
+   * UpstreamFailure.
+   */
+  message(
+    method: 'POST' | 'DELETE',
+    headers: string[],
+    body: string | null,
+    options: MessageOptions
+  ): Promise<PostResponse>
+  /**
+   * Sends a message in the background, after `after` (which never rejects) has settled. Dropped if too many are in
+   * flight. Settles when the message was answered or given up.
    */
   background(method: 'POST' | 'DELETE', headers: string[], body: string | null, after?: Promise<void>): Promise<void>
-  /** The call of that exchange is over, its response is not: it gets a moment to end. */
+  /** Gives the response of a finished call a short time to end before it is closed. */
   linger(exchange: Exchange): void
-  /** To be told once for each `post` and `resume`. */
-  ended(exchange: Exchange): void
-  /** Waits for nothing; what is under way may end. */
+  /** Call once for each finished `post` and `resume`. */
+  endRequest(exchange: Exchange): void
+  /** Closes the pools without waiting; requests in flight may finish. */
   close(): void
 }
 
@@ -65,19 +73,22 @@ const MAX_BACKGROUND = 256
 const MAX_DISCARDED = 65_536
 const LINGER_MS = 500
 /** Redirects in a row (security-model.md#egress-policy). */
-const MAX_MOVES = 3
-/** The usual redirect adds a slash and stays; one that was meant for a while must not outlive its target for long. */
-const FORGET_MOVES_MS = 60_000
+const MAX_REDIRECTS = 3
+/**
+ * Redirects are forgotten after this time: most only add a slash, and a temporary one must not outlive its target for
+ * long.
+ */
+const REDIRECT_TTL_MS = 60_000
 const ignore = () => {}
 
-/** Waits for the head of an answer and throws its body away. */
+/** Waits for the response headers and discards the body. */
 function messageHandler(
-  resolve: (posted: Posted) => void,
+  resolve: (response: PostResponse) => void,
   reject: (failure: UpstreamFailure) => void,
   timeoutMs: number
 ): Dispatcher.DispatchHandler {
   let abort: ((error?: Error) => void) | null = null
-  let posted: Posted | null = null
+  let response: PostResponse | null = null
   let discarded = 0
   const expire = () => {
     reject(new UpstreamFailure('timeout', 'did not answer in time'))
@@ -86,7 +97,7 @@ function messageHandler(
   const timer = setTimeout(expire, timeoutMs)
   const finish = () => {
     clearTimeout(timer)
-    if (posted) resolve(posted)
+    if (response) resolve(response)
     abort?.(new Error('released'))
   }
   return {
@@ -94,7 +105,7 @@ function messageHandler(
       abort = stop
     },
     onHeaders(status, headers) {
-      if (status >= 200) posted = { status, headers }
+      if (status >= 200) response = { status, headers }
       return true
     },
     onData(chunk) {
@@ -110,8 +121,10 @@ function messageHandler(
   }
 }
 
-/** Ends the responses that stay open although their call is over. One timer, and only while there are any. */
-function createLingering() {
+/**
+ * Closes responses that stay open after their call has ended. Uses one timer, and only while there are such responses.
+ */
+function createLingeringResponses() {
   const exchanges = createSlotSet<Exchange>()
   let timer: NodeJS.Timeout | null = null
   const sweep = () => {
@@ -130,31 +143,31 @@ function createLingering() {
   }
 }
 
-/** Where to send requests to. Headers, with what they prove, go to no other origin than the configured one. */
+/** Current request target. Headers, which carry credentials, are sent to no origin but the configured one. */
 function createEndpoint(url: string) {
   const { origin, pathname, search } = new URL(url)
   const configured = pathname + search
   let path = configured
-  const left = new Set<string>()
+  const visited = new Set<string>()
   const forget = () => {
     path = configured
-    left.clear()
+    visited.clear()
   }
   return {
     origin,
     get path() {
       return path
     },
-    moved(from: string, location: string): boolean {
+    followRedirect(from: string, location: string): boolean {
       const base = origin + from
       if (!URL.canParse(location, base)) return false
       const target = new URL(location, base)
       const next = target.pathname + target.search
-      if (target.origin !== origin || next === from || left.has(next)) return false
-      if (left.has(from)) return true
-      if (left.size === MAX_MOVES) return false
-      if (left.size === 0) setTimeout(forget, FORGET_MOVES_MS).unref()
-      left.add(from)
+      if (target.origin !== origin || next === from || visited.has(next)) return false
+      if (visited.has(from)) return true
+      if (visited.size === MAX_REDIRECTS) return false
+      if (visited.size === 0) setTimeout(forget, REDIRECT_TTL_MS).unref()
+      visited.add(from)
       path = next
       return true
     }
@@ -162,19 +175,19 @@ function createEndpoint(url: string) {
 }
 
 /**
- * Two pools: one for requests, bounded, and one for streams, notifications and answers to the upstream's own requests.
- * Those must get through while every socket of the first waits for just such an answer.
+ * Creates two pools: a bounded one for requests, and one for streams, notifications and answers to the upstream's own
+ * requests. The latter must get through while every socket of the first pool waits for such an answer.
  */
 export function createHttpPool(options: HttpPoolOptions): HttpPool {
   const { authorization } = options
   const endpoint = createEndpoint(options.url)
   const { origin } = endpoint
-  // headers and bodies are waited for as long as the call may take: the gateway's deadlines decide
+  // no timeouts for headers and bodies: the gateway's own deadlines apply
   const common = { connect: options.connector, headersTimeout: 0, bodyTimeout: 0 }
   const requests = new Pool(origin, { ...common, connections: options.connections })
-  let side: Pool | null = null
-  const lingering = createLingering()
-  let underWay = 0
+  let sidePool: Pool | null = null
+  const lingering = createLingeringResponses()
+  let inFlight = 0
   let inBackground = 0
   let isClosing = false
 
@@ -182,37 +195,40 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
     ? (headers: string[]) => (authorization.value ? [...headers, 'authorization', authorization.value] : headers)
     : (headers: string[]) => headers
 
-  /** What waits for something else in the background goes out before. */
+  /** Closes the second pool after the background messages have been sent. */
   const closeSide = () => {
-    if (inBackground === 0) side?.close().catch(ignore)
+    if (inBackground === 0) sidePool?.close().catch(ignore)
   }
-  const aside = () => (side ??= new Pool(origin, common))
+  const getSidePool = () => (sidePool ??= new Pool(origin, common))
 
   const message: HttpPool['message'] = (method, headers, body, options) =>
     new Promise((resolve, reject) => {
       const handler = messageHandler(resolve, reject, options.timeoutMs)
-      aside().dispatch({ path: options.path ?? endpoint.path, method, headers: authorized(headers), body }, handler)
+      getSidePool().dispatch(
+        { path: options.path ?? endpoint.path, method, headers: authorized(headers), body },
+        handler
+      )
     })
 
   return {
     get path() {
       return endpoint.path
     },
-    moved: endpoint.moved,
+    followRedirect: endpoint.followRedirect,
     get isFull() {
-      return underWay >= options.maxRequests
+      return inFlight >= options.maxRequests
     },
     post(headers, body, exchange) {
-      underWay++
+      inFlight++
       exchange.path = endpoint.path
       requests.dispatch({ path: exchange.path, method: 'POST', headers: authorized(headers), body }, exchange)
     },
     resume(headers, exchange) {
-      underWay++
-      aside().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, exchange)
+      inFlight++
+      getSidePool().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, exchange)
     },
     stream(headers, handler) {
-      aside().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
+      getSidePool().dispatch({ path: endpoint.path, method: 'GET', headers: authorized(headers) }, handler)
     },
     message,
     async background(method, headers, body, after) {
@@ -224,8 +240,8 @@ export function createHttpPool(options: HttpPoolOptions): HttpPool {
       if (isClosing) closeSide()
     },
     linger: (exchange) => lingering.add(exchange),
-    ended(exchange) {
-      underWay--
+    endRequest(exchange) {
+      inFlight--
       lingering.remove(exchange)
     },
     close() {

@@ -5,14 +5,15 @@ import type { OutgoingRequest } from './call.ts'
 const JSON_AND_STREAM = 'application/json, text/event-stream'
 
 /**
- * A value as `Mcp-Name` may carry it (mcp-proxy.md#modern-wire): as it is, or base64 of UTF-8 between the sentinels.
+ * Encodes a value for `Mcp-Name` (mcp-proxy.md#modern-wire): unchanged if possible, else base64 of UTF-8 between the
+ * sentinels.
  */
 export function headerValue(value: string): string {
   const safe = /^(?:[!-~](?:[ -~\t]*[!-~])?)?$/.test(value) && !/^=\?base64\?.*\?=$/i.test(value)
   return safe ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`
 }
 
-/** `params` and what stands around it; `token` is the progress token or empty. */
+/** Builds the JSON-RPC request; `members` and `meta` are JSON text without braces and may be empty. */
 const envelope = (id: string, method: string, members: string, meta: string) =>
   `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{${members}${
     meta === '' ? '' : `${members === '' ? '' : ','}"_meta":{${meta}}`
@@ -28,11 +29,11 @@ export const legacyBody = (id: string, request: OutgoingRequest, wantsProgress: 
     wantsProgress ? join(request.meta, `"progressToken":${id}`) : request.meta
   )
 
-/** To stand after other members of a modern request's `_meta`. */
+/** Returns the log level as a member to append to a modern request's `_meta`. */
 export const logLevelMember = (level: string | undefined) =>
   level === undefined ? '' : `,"${META}logLevel":"${level}"`
 
-/** `fixedMeta` as `modernMeta` makes it; `capabilities` is JSON text. */
+/** `fixedMeta` comes from `modernMeta`; `capabilities` is JSON text. */
 export const modernBody = (
   id: string,
   request: OutgoingRequest,
@@ -51,11 +52,14 @@ export const modernBody = (
     )
   )
 
-/** The members of `_meta` that each modern request carries, up to the value of the capabilities, which comes last. */
+/** Returns the members of `_meta` in every modern request, up to the value of the capabilities, which comes last. */
 export const modernMeta = (clientInfo: string) =>
   `"${META}protocolVersion":"${MODERN_VERSION}","${META}clientInfo":${clientInfo},"${META}clientCapabilities":`
 
-/** Headers of every request in the pairs that undici takes. Configured ones never replace those of the protocol. */
+/**
+ * Returns the headers of every request as the name-value pairs that undici takes. Configured headers never replace
+ * those of the protocol.
+ */
 export function baseHeaders(configured: Readonly<Record<string, string>>, userAgent: string): string[] {
   const fixed = ['content-type', 'accept']
   const headers = ['content-type', 'application/json', 'accept', JSON_AND_STREAM]
@@ -67,10 +71,10 @@ export function baseHeaders(configured: Readonly<Record<string, string>>, userAg
   return headers
 }
 
-/** The same for a request without body that opens an event stream. */
+/** Returns the headers for a request without a body that opens an event stream. */
 export const streamHeaders = (base: readonly string[]): string[] => ['accept', 'text/event-stream', ...base.slice(4)]
 
-/** Headers that stay the same for a connection. */
+/** Returns the headers that stay the same for a connection. */
 export const connectionHeaders = (base: readonly string[], version: string, session: string | null): string[] => [
   ...base,
   'mcp-protocol-version',
@@ -78,7 +82,7 @@ export const connectionHeaders = (base: readonly string[], version: string, sess
   ...(session === null ? [] : ['mcp-session-id', session])
 ]
 
-/** Without a trace the connection's own, which nobody changes. */
+/** Returns the connection's own array if there is no trace; nobody may change it. */
 export const legacyHeaders = (connection: string[], { trace }: OutgoingRequest): string[] =>
   trace === undefined ? connection : [...connection, ...traceHeaders(trace)]
 

@@ -18,52 +18,55 @@ import {
 } from './http-message.ts'
 import type { Screen } from './result-secrets.ts'
 
-export interface Watch {
-  /** True once the stream is open, false where the upstream offers none (405). Rejects with UpstreamFailure. */
+export interface NotificationStream {
+  /**
+   * Resolves with true once the stream is open, with false if the upstream offers none (405). Rejects with
+   * UpstreamFailure.
+   */
   readonly opened: Promise<boolean>
   readonly handler: Dispatcher.DispatchHandler
   close(): void
 }
 
-export interface WatchOptions {
+export interface NotificationStreamOptions {
   readonly sink: Sink
   readonly maxEventBytes: number
-  /** What the server's answers and questions hold. */
+  /** Quota for the memory of the server's answers and requests. */
   readonly pending: Pending
   readonly hasCredential: boolean
-  /** Looks for secrets in each message; null: nothing is searched. */
+  /** Searches each message for secrets; null: no search. */
   readonly screen: Screen | null
-  /** As of the calls: what comes behind an answer is read behind it. */
+  /** The scheduler of the calls: messages that arrive after an answer are read after it. */
   readonly schedule: BatchScheduler
   readonly reads: ServerReads
   readonly reply: (id: string, answer: Answer) => void
-  /** A message was malformed and is not passed on. */
-  readonly dropped: (why: string) => void
-  /** Once, after an open stream has ended. */
+  /** Called with the reason when a malformed message is dropped. */
+  readonly onDropped: (why: string) => void
+  /** Called once, after an open stream has ended. */
   readonly onEnd: () => void
 }
 
-/** Requests on one stream that wait for an answer; more are refused. */
-const MAX_PUSHES = 100
+/** Requests on one stream that wait for an answer; further ones are refused. */
+const MAX_SERVER_REQUESTS = 100
 
-/** The stream of a legacy session that carries what belongs to no call: GET on the endpoint. */
-export function createWatch(options: WatchOptions): Watch {
-  const { sink, maxEventBytes, pending, hasCredential, screen, schedule, reads, reply, dropped, onEnd } = options
+/** Opens the stream of a legacy session for messages that belong to no call: GET on the endpoint. */
+export function createNotificationStream(options: NotificationStreamOptions): NotificationStream {
+  const { sink, maxEventBytes, pending, hasCredential, screen, schedule, reads, reply, onDropped, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
-  let settle: (isAvailable: boolean) => void
-  let refuse: (failure: UpstreamFailure) => void
+  let resolveOpened: (isAvailable: boolean) => void
+  let rejectOpened: (failure: UpstreamFailure) => void
   const opened = new Promise<boolean>((resolve, reject) => {
-    settle = resolve
-    refuse = reject
+    resolveOpened = resolve
+    rejectOpened = reject
   })
 
-  /** One malformed message costs neither the stream nor the others. */
-  const malformed = (event: Buffer, error: unknown) => {
-    dropped(toFailure(error).message)
-    const whose = addressOf(event)
-    const id = whose?.kind === 'request' ? refusableId(whose.id) : undefined
+  /** A malformed message is dropped; the stream and its other messages go on. */
+  const rejectMalformed = (event: Buffer, error: unknown) => {
+    onDropped(toFailure(error).message)
+    const address = addressOf(event)
+    const id = address?.kind === 'request' ? refusableId(address.id) : undefined
     if (id !== undefined) reply(id, invalidRequest)
   }
   const read = (event: Buffer): Message | undefined => {
@@ -72,7 +75,7 @@ export function createWatch(options: WatchOptions): Watch {
       const data = screen ? screen(event) : event
       return data ? readMessage(data, limits) : undefined
     } catch (error) {
-      malformed(event, error)
+      rejectMalformed(event, error)
       return undefined
     }
   }
@@ -81,12 +84,12 @@ export function createWatch(options: WatchOptions): Watch {
     if (!message || message.kind === 'answer') return
     const { method, params } = message
     if (message.kind === 'request')
-      return void pushes.take(message.id, method, params, (...asked) => sink.request(...asked))
-    if (method === 'notifications/cancelled') pushes.withdraw(params)
+      return void requests.take(message.id, method, params, (...request) => sink.request(...request))
+    if (method === 'notifications/cancelled') requests.withdraw(params)
     else sink.notify(method, params)
   }
-  const pushes = new Asked(MAX_PUSHES, reply, pending)
-  const holding = new Holding(pending)
+  const requests = new Asked(MAX_SERVER_REQUESTS, reply, pending)
+  const reservation = new Holding(pending)
   let resume: (() => void) | undefined
   const source = reads.open(() => resume?.())
   const stream = new EventStream(maxEventBytes, onEvent)
@@ -94,20 +97,20 @@ export function createWatch(options: WatchOptions): Watch {
   const close = () => {
     isClosed = true
     source.close()
-    holding.release()
+    reservation.release()
     abort?.(new Error('released'))
   }
   const readChunk = (chunk: Buffer) => {
     try {
-      if (isOpen && !isClosed && !(stream.write(chunk) && holding.set(stream.held))) close()
+      if (isOpen && !isClosed && !(stream.write(chunk) && reservation.set(stream.held))) close()
     } catch {
       close()
     }
   }
   const end = (failure: UpstreamFailure) => {
-    refuse(failure)
+    rejectOpened(failure)
     source.close()
-    holding.release()
+    reservation.release()
     if (isOpen) onEnd()
     isOpen = false
   }
@@ -122,10 +125,10 @@ export function createWatch(options: WatchOptions): Watch {
       resume = readOn
       if (status < 300 && /^text\/event-stream\b/i.test(headerOf(headers, 'content-type') ?? '')) {
         isOpen = true
-        settle(true)
+        resolveOpened(true)
       } else {
-        if (status === 405) settle(false)
-        else refuse(statusFailure(status, headers, hasCredential))
+        if (status === 405) resolveOpened(false)
+        else rejectOpened(statusFailure(status, headers, hasCredential))
         close()
       }
       return true

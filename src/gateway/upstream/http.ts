@@ -8,7 +8,7 @@ import type { Authorization } from './authorization.ts'
 import { type Answer, Call, silentSink } from './call.ts'
 import type { ServerGreeting, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
-import { type HttpConnection, type Shared, connect } from './http-connection.ts'
+import { type HttpConnection, type ClientContext, createConnection } from './http-connection.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { headerOf, statusFailure } from './http-failure.ts'
 import { readError, valueOfAnswer } from './http-message.ts'
@@ -23,30 +23,30 @@ import { clientInfo } from './peer-opening.ts'
 export interface HttpClientOptions {
   /** Endpoint, `http` or `https`, without user information and fragment. */
   readonly url: string
-  /** Headers as configured; `Authorization` stands here where there is a token. */
+  /** Configured headers, including `Authorization` if a token is configured. */
   readonly headers: Readonly<Record<string, string>>
-  /** Our version, told to the upstream beside the product's name. */
+  /** Gateway version, sent to the upstream with the product name. */
   readonly version: string
   readonly maxResponseBytes: number
-  /** What the server's answers and questions hold. Default: not counted. */
+  /** Quota for the memory of the server's answers and requests. Default: unlimited. */
   readonly pending?: Pending
-  /** Shares the event loop with other servers. Default: with none. */
+  /** Divides event-loop time among servers. Default: no sharing. */
   readonly reads?: ServerReads | undefined
-  /** Looks for secrets in each message. Default: nothing is searched. */
+  /** Searches each message for secrets. Default: no search. */
   readonly screen?: Screen | null
-  /** Told of messages that are malformed and not passed on. */
+  /** Called with the reason when a malformed message is dropped. */
   readonly onDropped?: (why: string) => void
-  /** Shared by all clients, whose answers are passed on together. Default: one of its own. */
+  /** Scheduler shared by all clients, so that their answers are passed on in one batch. Default: one per client. */
   readonly schedule?: BatchScheduler
-  /** Requests at a time; more queue. Default 128. */
+  /** Concurrent requests; further requests queue. Default 128. */
   readonly connections?: number
-  /** Requests under way and queued; more fail with `overloaded`. Default 4096. */
+  /** Requests in flight and queued; further requests fail with `overloaded`. Default 4096. */
   readonly maxRequests?: number
-  /** The egress policy's. */
+  /** Connector of the egress policy. */
   readonly connector: buildConnector.connector
-  /** What is known from discovery: spares a legacy upstream without sessions its handshake, fills the greeting. */
+  /** Result of discovery: saves the handshake of a legacy upstream without sessions and fills the greeting. */
   readonly verdict?: Verdict | null
-  /** An access token in place of a configured credential. */
+  /** Access token, used instead of a configured credential. */
   readonly authorization?: Authorization | undefined
 }
 
@@ -66,13 +66,13 @@ const emptyGreeting: ServerGreeting = {
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 const timeLeft = (deadline: number) => Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER)
-const bad = (message: string) => new UpstreamFailure('bad_response', message)
+const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
 function readGreeting(answer: Answer): ServerGreeting {
-  if (answer.kind === 'error') throw bad(`refused initialize: ${readError(answer).message}`)
+  if (answer.kind === 'error') throw badResponse(`refused initialize: ${readError(answer).message}`)
   const { protocolVersion: version, capabilities, serverInfo, instructions } = valueOfAnswer(answer)
   if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
-    throw bad('speaks an unknown protocol version')
+    throw badResponse('speaks an unknown protocol version')
   }
   return {
     version,
@@ -82,7 +82,7 @@ function readGreeting(answer: Answer): ServerGreeting {
   }
 }
 
-const knownGreeting = ({ capabilities, serverInfo, instructions }: Verdict, version: string): ServerGreeting => ({
+const greetingOf = ({ capabilities, serverInfo, instructions }: Verdict, version: string): ServerGreeting => ({
   version,
   capabilities,
   serverInfo,
@@ -92,13 +92,13 @@ const knownGreeting = ({ capabilities, serverInfo, instructions }: Verdict, vers
 function readSession(headers: readonly Buffer[]): string | null {
   const session = headerOf(headers, 'mcp-session-id')
   if (session === undefined) return null
-  if (!/^[!-~]{1,1024}$/.test(session)) throw bad('issued a session id with characters that are not allowed')
+  if (!/^[!-~]{1,1024}$/.test(session)) throw badResponse('issued a session id with characters that are not allowed')
   return session
 }
 
-/** The exchange of `initialize`, which happens before there is a connection. */
-function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, pending, screen, dropped, schedule, reads } = shared
+/** Sends `initialize`, which needs an exchange before there is a connection. */
+function sendInitialize(shared: ClientContext, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
+  const { pool, hasCredential, maxBytes, pending, screen, onDropped, schedule, reads } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
@@ -107,18 +107,18 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
       maxBytes,
       pending,
       screen,
-      dropped,
+      dropped: onDropped,
       schedule,
       reads,
       reply() {},
       cancel() {},
       resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
-      moved: pool.moved,
+      moved: pool.followRedirect,
       again: () => post(),
       notification() {},
       sessionLost() {},
       settled: (exchange, isOpen) => isOpen && pool.linger(exchange),
-      ended: (exchange) => pool.ended(exchange)
+      ended: (exchange) => pool.endRequest(exchange)
     }
     const post = () => {
       const id = shared.nextId()
@@ -130,8 +130,8 @@ function sendInitialize(shared: Shared, call: Call): Promise<{ answer: Answer; h
   })
 }
 
-/** The legacy handshake: `initialize`, then `notifications/initialized`. */
-async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions, read: typeof readGreeting) {
+/** Runs the legacy handshake: `initialize`, then `notifications/initialized`. */
+async function handshake(shared: ClientContext, { capabilities, deadline }: OpenOptions, read: typeof readGreeting) {
   const { pool } = shared
   const members = `"protocolVersion":"${LATEST_LEGACY_VERSION}","capabilities":${capabilities},"clientInfo":${shared.clientInfo}`
   const call = new Call({ method: 'initialize', members, meta: '' }, silentSink)
@@ -141,13 +141,13 @@ async function handshake(shared: Shared, { capabilities, deadline }: OpenOptions
   const greeting = read(answer)
   const session = readSession(headers)
   const own = connectionHeaders(shared.base, greeting.version, session)
-  const posted = await pool.message('POST', own, initialized, { timeoutMs: timeLeft(deadline) })
-  if (posted.status >= 300) throw statusFailure(posted.status, posted.headers, shared.hasCredential)
+  const response = await pool.message('POST', own, initialized, { timeoutMs: timeLeft(deadline) })
+  if (response.status >= 300) throw statusFailure(response.status, response.headers, shared.hasCredential)
   return { greeting, session }
 }
 
-/** The same greeting comes with each new session: it is parsed once. */
-function createGreetings(): typeof readGreeting {
+/** Caches the last parsed greeting: each new session gets the same one. */
+function createGreetingCache(): typeof readGreeting {
   let last: { readonly body: string; readonly greeting: ServerGreeting } | null = null
   return (answer) => {
     checkGreeting(answer.body.length)
@@ -158,7 +158,7 @@ function createGreetings(): typeof readGreeting {
   }
 }
 
-/** Streamable HTTP to one upstream, both eras, over one set of sockets. */
+/** Creates the Streamable HTTP client of one upstream for both eras, over one set of sockets. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { url, headers, version, verdict = null, connector, authorization } = options
   const pool = createHttpPool({
@@ -169,9 +169,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     maxRequests: options.maxRequests ?? DEFAULT_MAX_REQUESTS
   })
   const connections = new Set<HttpConnection>()
-  const readOnce = createGreetings()
+  const readCached = createGreetingCache()
   let lastId = 0
-  const shared: Shared = {
+  const shared: ClientContext = {
     pool,
     base: baseHeaders(headers, `${PRODUCT}/${version}`),
     clientInfo: clientInfo(version),
@@ -179,7 +179,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     maxBytes: options.maxResponseBytes,
     pending: options.pending ?? uncounted,
     screen: options.screen ?? null,
-    dropped: options.onDropped ?? (() => {}),
+    onDropped: options.onDropped ?? (() => {}),
     schedule: options.schedule ?? createBatchScheduler(),
     reads: options.reads ?? unsharedReads,
     connections,
@@ -190,14 +190,14 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   return {
     async open(open) {
       if (open.era === 'modern') {
-        const greeting = verdict?.modern ? knownGreeting(verdict, verdict.modern) : emptyGreeting
-        return connect(shared, { era: 'modern', greeting, session: null })
+        const greeting = verdict?.modern ? greetingOf(verdict, verdict.modern) : emptyGreeting
+        return createConnection(shared, { era: 'modern', greeting, session: null })
       }
       if (verdict?.legacy && !verdict.hasSessions) {
-        return connect(shared, { era: 'legacy', greeting: knownGreeting(verdict, verdict.legacy), session: null })
+        return createConnection(shared, { era: 'legacy', greeting: greetingOf(verdict, verdict.legacy), session: null })
       }
       if (open.timings) open.timings.greetedAt = performance.now()
-      return connect(shared, { era: 'legacy', ...(await handshake(shared, open, readOnce)) })
+      return createConnection(shared, { era: 'legacy', ...(await handshake(shared, open, readCached)) })
     },
     get hasSessionRequests() {
       return shared.streams.hasRequests

@@ -5,7 +5,7 @@ import { members, valueOf } from '../json.ts'
 import type { Problem } from '../left-out.ts'
 
 const MAX_NAME_BYTES = 256
-/** An index row of the registry holds no more. */
+/** Largest value of an index row in the registry. */
 const MAX_URI_BYTES = 2_048
 const MAX_DESCRIPTION_BYTES = 65_536
 const MAX_SCHEMA_BYTES = 262_144
@@ -20,11 +20,11 @@ const tooLarge = (what: string, max: number): Problem => ({
 
 const hasUri = (kind: ItemKind) => kind === 'resource' || kind === 'template'
 
-/** The word for an item's name in messages. */
+/** Returns the word for an item's name in messages. */
 const nameWord = (kind: ItemKind) => (hasUri(kind) ? 'URI' : 'name')
 
-/** The bound that an item breaks, undefined where it is good. `definition` is valid JSON. */
-export function brokenBound(name: string, definition: string, kind: ItemKind): Problem | undefined {
+/** Returns the limit that an item exceeds, undefined if none. `definition` is valid JSON. */
+export function limitProblem(name: string, definition: string, kind: ItemKind): Problem | undefined {
   const maxName = hasUri(kind) ? MAX_URI_BYTES : MAX_NAME_BYTES
   if (size(name) > maxName) {
     return { code: 'name_too_long', reason: `its ${nameWord(kind)} is longer than ${maxName} bytes` }
@@ -41,14 +41,17 @@ export function brokenBound(name: string, definition: string, kind: ItemKind): P
   return undefined
 }
 
-/** The reason why the text of an item cannot be used, whatever it says; undefined where it is an object in valid JSON. */
-export function brokenText(bytes: Buffer, definition: string): Problem | undefined {
+/**
+ * Returns the reason why the text of an item cannot be used, whatever its content; undefined if it is an object in
+ * valid JSON.
+ */
+export function textProblem(bytes: Buffer, definition: string): Problem | undefined {
   if (bytes.length > MAX_DEFINITION_BYTES) return tooLarge('it', MAX_DEFINITION_BYTES)
   return isUtf8(bytes) ? definitionProblem(definition) : notUtf8
 }
 
-/** Of two items with one name the second is left out. */
-export const listedTwice = (kind: ItemKind): Problem => ({
+/** Problem of the second of two items with the same name. */
+export const duplicateProblem = (kind: ItemKind): Problem => ({
   code: 'listed_twice',
   reason: `its ${nameWord(kind)} is listed twice`
 })

@@ -9,39 +9,46 @@ import { Call, methodNotFound, type Answer, type Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { cleanText, looseLimits, readError, toFailure } from './http-message.ts'
-import { brokenBound, brokenText, listedTwice } from './item-problems.ts'
+import { limitProblem, textProblem, duplicateProblem } from './item-problems.ts'
 
 /**
- * Some servers show tools only to clients that declare these, so whoever reads lists does
+ * Capabilities to declare for reading lists: some servers show tools only to clients that declare them
  * (mcp-proxy.md#reading-upstream-lists).
  */
 export const listingCapabilities = '{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}'
 
-const pushAnswers = new Map([
+const serverRequestAnswers = new Map([
   ['roots/list', { kind: 'result', body: Payload.of('{"roots":[]}') }],
   ['elicitation/create', { kind: 'result', body: Payload.of('{"action":"cancel"}') }],
   ['sampling/createMessage', { kind: 'error', body: Payload.of('{"code":-32603,"message":"nobody to ask"}') }]
 ] as [string, Answer][])
 
-/** A push on a session that reads lists belongs to nobody (mcp-proxy.md#reading-upstream-lists). */
-export const answerPush = async (method: string): Promise<Answer> => pushAnswers.get(method) ?? methodNotFound
+/**
+ * Answers server requests on a session that reads lists, which has no client behind it
+ * (mcp-proxy.md#reading-upstream-lists).
+ */
+export const answerServerRequest = async (method: string): Promise<Answer> =>
+  serverRequestAnswers.get(method) ?? methodNotFound
 
 export const listingSink: Sink = {
   capabilities: listingCapabilities,
   wantsProgress: false,
   notify() {},
-  request: answerPush
+  request: answerServerRequest
 }
 
-/** Bounds of what is kept of an upstream's lists (security-model.md#bounds-of-stored-data). */
+/** Limits of the stored lists of an upstream (security-model.md#bounds-of-stored-data). */
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
-/** A URI that nobody lists is compared with each template, and told of by upstreams as often as they like. */
+/**
+ * Lower limit for templates: a URI that is in no list is matched against each template, and upstreams may announce
+ * updates of any URI as often as they like.
+ */
 const MAX_TEMPLATES = 1_000
 const maxOf = ({ kind }: { readonly kind: ItemKind }) => (kind === 'template' ? MAX_TEMPLATES : MAX_ITEMS)
-/** Elements of one list that are looked at, good or not: each costs some microseconds in which nothing else is done. */
+/** Elements of one list that are inspected, usable or not: each blocks the event loop for some microseconds. */
 const MAX_ELEMENTS = 2 * MAX_ITEMS
-/** All lists of one upstream together. */
+/** Limit for all lists of one upstream together. */
 const MAX_TOTAL_BYTES = 67_108_864
 const MAX_WARNINGS = 10
 const LONGEST_TIMER = 2 ** 31 - 1
@@ -69,25 +76,33 @@ const lists: readonly ListKind[] = [
 ]
 
 export interface ReadOptions {
-  /** `performance.now()` time by which everything must be read. */
+  /** `performance.now()` time by which all lists must be read. */
   readonly deadline: number
-  /** Told of items that are left out, and why. */
+  /** Called for items that are left out, with the reason. */
   readonly warn: (text: string) => void
 }
 
-/** What an upstream lists. */
+/** Lists of an upstream. */
 export interface Lists {
   readonly items: readonly OfferedItem[]
-  /** What of it is not in `items`; undefined where that is nothing. */
+  /** Items that were left out; undefined if there are none. */
   readonly leftOut: LeftOut | undefined
-  /** After so many milliseconds its first list is outdated, by its own words; undefined where it says nothing. */
+  /** Shortest `ttlMs` in the list answers, in milliseconds; undefined if the upstream sends none. */
   readonly ttlMs: number | undefined
 }
 
-const bad = (message: string) => new UpstreamFailure('bad_response', message)
+const badResponse = (message: string) => new UpstreamFailure('bad_response', message)
 
-/** One request of our own, bounded by a deadline. `params` are members of params as JSON text. Rejects with UpstreamFailure. */
-export async function ask(connection: Connection, method: string, params: string, deadline: number): Promise<Answer> {
+/**
+ * Sends one request of the gateway's own, bounded by a deadline. `params` are members of params as JSON text. Rejects
+ * with UpstreamFailure.
+ */
+export async function sendRequest(
+  connection: Connection,
+  method: string,
+  params: string,
+  deadline: number
+): Promise<Answer> {
   const call = new Call({ method, members: params, meta: '' }, listingSink)
   const stop = () => call.stop(new UpstreamFailure('timeout', `did not answer ${method} in time`))
   const timer = setTimeout(stop, Math.min(Math.max(0, deadline - performance.now()), LONGEST_TIMER))
@@ -98,7 +113,7 @@ export async function ask(connection: Connection, method: string, params: string
   }
 }
 
-/** The elements of the array at `at` as they came, one by one: a page may hold millions. */
+/** Yields the raw elements of the array at `at` one by one: a page may contain millions. */
 function* elementsOf(text: string, at: number): Generator<string> {
   let i = skipSpace(text, at + 1)
   while (text[i] !== ']') {
@@ -110,8 +125,8 @@ function* elementsOf(text: string, at: number): Generator<string> {
   }
 }
 
-/** The value of a member; undefined where there is none or where it cannot be read. */
-function parsed(json: string | undefined): unknown {
+/** Parses the value of a member; undefined if it is absent or malformed. */
+function tryParse(json: string | undefined): unknown {
   try {
     return json === undefined ? undefined : JSON.parse(json)
   } catch {
@@ -119,10 +134,10 @@ function parsed(json: string | undefined): unknown {
   }
 }
 
-/** The name that a definition gives, which need not be valid JSON; undefined where there is none that can be used. */
+/** Returns the name in a definition, which may be invalid JSON; undefined if there is no usable name. */
 function readName(definition: string, key: string): string | undefined {
   try {
-    const value = parsed(valueOf(definition, members(definition, 0, looseLimits), key))
+    const value = tryParse(valueOf(definition, members(definition, 0, looseLimits), key))
     return typeof value === 'string' && value !== '' && !/\0|\p{Surrogate}/u.test(value) ? value : undefined
   } catch (error) {
     if (error instanceof JsonError) return undefined
@@ -132,28 +147,28 @@ function readName(definition: string, key: string): string | undefined {
 
 const tooMany = (list: ListKind): Problem => ({ code: 'too_many', reason: `more than ${maxOf(list)} are listed` })
 
-/** Takes the good items of one list, in the upstream's order; of two with one name the first. */
-function createCollection(list: ListKind, warn: (text: string) => void, left: LeftOutList) {
+/** Collects the usable items of one list in the upstream's order; of items with the same name the first. */
+function createCollection(list: ListKind, warn: (text: string) => void, leftOutList: LeftOutList) {
   const items = new Map<string, OfferedItem>()
-  let leftOut = 0
-  let seen = 0
+  let leftOutCount = 0
+  let inspected = 0
   const leaveOut = (name: string | undefined, problem: Problem) => {
-    left.add(list.kind, name, problem)
+    leftOutList.add(list.kind, name, problem)
     const label = name === undefined ? '' : ` "${cleanText(name)}"`
-    if (++leftOut <= MAX_WARNINGS) warn(`${list.kind}${label} of the upstream is left out: ${problem.reason}`)
+    if (++leftOutCount <= MAX_WARNINGS) warn(`${list.kind}${label} of the upstream is left out: ${problem.reason}`)
   }
-  const take = (bytes: Buffer) => {
+  const addItem = (bytes: Buffer) => {
     const text = bytes.toString()
     const isObject = text.startsWith('{')
     const name = isObject ? readName(text, list.key) : undefined
-    const broken = isObject ? brokenText(bytes, text) : undefined
+    const broken = isObject ? textProblem(bytes, text) : undefined
     if (broken !== undefined) return leaveOut(name, broken)
     if (name === undefined) {
       return leaveOut(name, { code: 'no_name', reason: `it has no usable "${list.key}"` })
     }
-    if (items.has(name)) return leaveOut(name, listedTwice(list.kind))
+    if (items.has(name)) return leaveOut(name, duplicateProblem(list.kind))
     const definition = withoutLoneSurrogates(text)
-    const problem = brokenBound(name, definition, list.kind) ?? shapeProblem(list.kind, definition)
+    const problem = limitProblem(name, definition, list.kind) ?? shapeProblem(list.kind, definition)
     if (problem !== undefined) return leaveOut(name, problem)
     if (items.size === maxOf(list)) return leaveOut(name, tooMany(list))
     items.set(name, { kind: list.kind, name, definition })
@@ -161,103 +176,110 @@ function createCollection(list: ListKind, warn: (text: string) => void, left: Le
   return {
     items,
     get isFull() {
-      return items.size === maxOf(list) || seen > MAX_ELEMENTS
+      return items.size === maxOf(list) || inspected > MAX_ELEMENTS
     },
-    /** One element of the list as it came. False: no more of them are looked at. */
+    /** Adds one raw element of the list. Returns false once no more elements are inspected. */
     add(bytes: Buffer): boolean {
-      if (++seen <= MAX_ELEMENTS) take(bytes)
+      if (++inspected <= MAX_ELEMENTS) addItem(bytes)
       else leaveOut(undefined, tooMany(list))
-      return seen <= MAX_ELEMENTS
+      return inspected <= MAX_ELEMENTS
     },
     finish() {
-      if (leftOut > MAX_WARNINGS) warn(`${leftOut - MAX_WARNINGS} more ${list.member} of the upstream are left out`)
+      if (leftOutCount > MAX_WARNINGS)
+        warn(`${leftOutCount - MAX_WARNINGS} more ${list.member} of the upstream are left out`)
     }
   }
 }
 
-/** 0 asks to keep nothing: no hint to us, who have to (mcp-proxy.md#cache-hints). */
+/**
+ * True for a usable TTL. 0 asks clients not to cache, which does not apply to the gateway's stored lists
+ * (mcp-proxy.md#cache-hints).
+ */
 const isTtl = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
 /**
- * Adds the items of one page, which nobody has checked: one that cannot be used does not cost the others. The cursor of the
- * next page, undefined where there is none.
+ * Adds the items of one page; an unusable item does not affect the others. Returns the cursor of the next page,
+ * undefined if there is none.
  */
 function readPage(
   { body }: Answer,
   { member, method }: ListKind,
   add: (item: Buffer) => boolean,
-  sums: Sums
+  totals: ListTotals
 ): string | undefined {
   const text = body.latin1
   const found = members(text, 0, looseLimits)
   const list = found.findLast(({ key }) => key === member)
-  if (!list || text[list.start] !== '[') throw bad(`answered ${method} without "${member}"`)
+  if (!list || text[list.start] !== '[') throw badResponse(`answered ${method} without "${member}"`)
   for (const item of elementsOf(text, list.start)) if (!add(Buffer.from(item, 'latin1'))) break
-  const ttlMs = parsed(valueOf(text, found, 'ttlMs'))
-  if (isTtl(ttlMs)) sums.ttlMs = Math.min(ttlMs, sums.ttlMs ?? Infinity)
+  const ttlMs = tryParse(valueOf(text, found, 'ttlMs'))
+  if (isTtl(ttlMs)) totals.ttlMs = Math.min(ttlMs, totals.ttlMs ?? Infinity)
   return readCursor(valueOf(text, found, 'nextCursor'), method)
 }
 
-/** `json` is one character a byte. What cannot be read must not pass for the end of the list. */
+/**
+ * `json` is in latin1, one character a byte. A malformed cursor throws, so that it is not mistaken for the end of the
+ * list.
+ */
 function readCursor(json: string | undefined, method: string): string | undefined {
   if (json === undefined) return undefined
   const bytes = Buffer.from(json, 'latin1')
-  const cursor = isUtf8(bytes) ? parsed(bytes.toString()) : undefined
-  if (cursor === undefined) throw bad(`answered ${method} with a malformed "nextCursor"`)
+  const cursor = isUtf8(bytes) ? tryParse(bytes.toString()) : undefined
+  if (cursor === undefined) throw badResponse(`answered ${method} with a malformed "nextCursor"`)
   return typeof cursor === 'string' ? cursor : undefined
 }
 
-/** Refusals for a method that is not there mean an empty list (mcp-proxy.md#reading-upstream-lists). */
-function refusal(answer: Answer, method: string): UpstreamFailure | null {
+/** Returns null for an unknown method, which means an empty list (mcp-proxy.md#reading-upstream-lists). */
+function listFailure(answer: Answer, method: string): UpstreamFailure | null {
   const { code, message } = readError(answer)
-  return code === METHOD_NOT_FOUND ? null : bad(`refused ${method}: ${message}`)
+  return code === METHOD_NOT_FOUND ? null : badResponse(`refused ${method}: ${message}`)
 }
 
-/** What all lists of an upstream have in common. */
-interface Sums {
-  /** That may still be read. */
+/** Running totals over all lists of an upstream. */
+interface ListTotals {
+  /** Bytes that may still be read. */
   bytes: number
   ttlMs: number | undefined
-  readonly left: LeftOutList
+  readonly leftOutList: LeftOutList
 }
 
 async function readList(
   connection: Connection,
   list: ListKind,
   { deadline, warn }: ReadOptions,
-  sums: Sums
+  totals: ListTotals
 ): Promise<OfferedItem[]> {
-  const collection = createCollection(list, warn, sums.left)
+  const collection = createCollection(list, warn, totals.leftOutList)
   const cursors = new Set<string>()
   let params = ''
   for (let page = 0; page < MAX_PAGES; page++) {
-    const answer = await ask(connection, list.method, params, deadline)
+    const answer = await sendRequest(connection, list.method, params, deadline)
     if (answer.kind === 'error') {
-      const failure = refusal(answer, list.method)
+      const failure = listFailure(answer, list.method)
       if (failure) throw failure
       return []
     }
-    sums.bytes -= answer.body.length
-    if (sums.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
-    const nextCursor = readPage(answer, list, collection.add, sums)
+    totals.bytes -= answer.body.length
+    if (totals.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
+    const nextCursor = readPage(answer, list, collection.add, totals)
     if (nextCursor === undefined || collection.isFull) {
       if (nextCursor !== undefined) {
-        sums.left.add(list.kind, undefined, tooMany(list))
+        totals.leftOutList.add(list.kind, undefined, tooMany(list))
         warn(`lists more than ${maxOf(list)} ${list.member}, the rest is left out`)
       }
       collection.finish()
       return [...collection.items.values()]
     }
-    if (cursors.has(nextCursor)) throw bad(`repeats a page of ${list.method}`)
+    if (cursors.has(nextCursor)) throw badResponse(`repeats a page of ${list.method}`)
     cursors.add(nextCursor)
     params = `"cursor":${JSON.stringify(nextCursor)}`
   }
-  throw bad(`has more than ${MAX_PAGES} pages of ${list.method}`)
+  throw badResponse(`has more than ${MAX_PAGES} pages of ${list.method}`)
 }
 
 /**
- * All lists that the upstream declares, definitions as the text it sent; items that break a bound are left out with a
- * warning (security-model.md#upstream-text). Rejects with UpstreamFailure.
+ * Reads all lists that the upstream declares. Definitions keep the upstream's text; items that exceed a limit are left
+ * out with a warning (security-model.md#upstream-text). Rejects with UpstreamFailure.
  */
 export async function readLists(
   connection: Connection,
@@ -265,14 +287,14 @@ export async function readLists(
   options: ReadOptions
 ): Promise<Lists> {
   const items: OfferedItem[] = []
-  const sums: Sums = { bytes: MAX_TOTAL_BYTES, ttlMs: undefined, left: createLeftOut() }
+  const totals: ListTotals = { bytes: MAX_TOTAL_BYTES, ttlMs: undefined, leftOutList: createLeftOut() }
   try {
     for (const list of lists) {
       if (capabilities[list.capability] === undefined) continue
-      for (const item of await readList(connection, list, options, sums)) items.push(item)
+      for (const item of await readList(connection, list, options, totals)) items.push(item)
     }
   } catch (error) {
     throw error instanceof JsonError ? toFailure(error) : error
   }
-  return { items, leftOut: sums.left.result(), ttlMs: sums.ttlMs }
+  return { items, leftOut: totals.leftOutList.result(), ttlMs: totals.ttlMs }
 }

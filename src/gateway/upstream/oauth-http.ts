@@ -5,28 +5,28 @@ import type { Egress } from '../egress.ts'
 import { UpstreamFailure } from './failure.ts'
 import { socketFailure } from './http-failure.ts'
 
-export interface OAuthAnswer {
+export interface OAuthResponse {
   readonly status: number
-  /** Null where it is no JSON object. */
+  /** Null if the body is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>> | null
 }
 
-/** Small requests to authorization servers, and for what upstreams say of them (security-model.md#upstream-oauth). */
+/** Small requests to authorization servers and for upstream metadata (security-model.md#upstream-oauth). */
 export interface OAuthHttp {
   /** Follows redirects within the origin. `whom` names the other side in failures. Rejects with UpstreamFailure. */
-  get(url: string, whom: string): Promise<OAuthAnswer>
-  post(url: string, headers: Readonly<Record<string, string>>, body: string, whom: string): Promise<OAuthAnswer>
-  /** False if the egress policy would refuse the address. */
-  admits(url: string): Promise<boolean>
+  get(url: string, whom: string): Promise<OAuthResponse>
+  post(url: string, headers: Readonly<Record<string, string>>, body: string, whom: string): Promise<OAuthResponse>
+  /** Resolves with false if the egress policy would refuse the address. */
+  isAllowed(url: string): Promise<boolean>
 }
 
-/** Requests to addresses that a server names; `configured` is the URL that it was registered with. */
+/** Returns the client for addresses that a server names; `configured` is the server's registered URL. */
 export type OAuthHttpFor = (configured: string) => OAuthHttp
 
 export interface OAuthHttpOptions {
   readonly egress: Pick<Egress, 'dispatcherFor' | 'admits'>
   readonly userAgent: string
-  /** For a whole exchange. */
+  /** Limit for a whole exchange, redirects included. */
   readonly timeoutMs?: number
 }
 
@@ -45,12 +45,17 @@ async function readBody(body: Dispatcher.ResponseData['body']): Promise<Buffer> 
   return Buffer.concat(chunks)
 }
 
-/** Neither the store nor a header takes control characters, and none of RFC 6749, 7591 and 8414 has a use for them. */
+/**
+ * True if no text contains control characters or surrogates: neither the store nor a header accepts them, and RFC 6749,
+ * 7591 and 8414 have no use for them.
+ */
 const isPrintable = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(isPrintable) : typeof value !== 'string' || !/[\p{Cc}\p{Surrogate}]/u.test(value)
 
-/** The members of a JSON object, each given once; those with texts that are not printable are left out. Null for all else. */
-function parse(body: Buffer): OAuthAnswer['body'] {
+/**
+ * Parses a JSON object without repeated members; members with unprintable text are left out. Null for any other body.
+ */
+function parse(body: Buffer): OAuthResponse['body'] {
   const text = body.toString().trim()
   if (!isUtf8(body) || definitionProblem(text) !== undefined) return null
   const members = Object.entries(JSON.parse(text) as Record<string, unknown>)
@@ -74,7 +79,7 @@ function createRequests(
 ): OAuthHttp {
   const common = { accept: 'application/json', 'user-agent': userAgent }
 
-  const ask = async (
+  const request = async (
     url: string,
     options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'signal' | 'body'>
   ) => {
@@ -82,8 +87,8 @@ function createRequests(
     const dispatcher = await egress.dispatcherFor(configured)
     return dispatcher.request({ origin, path: pathname + search, ...options })
   }
-  const get = async (url: string, signal: AbortSignal, redirects: number): Promise<OAuthAnswer> => {
-    const { statusCode: status, headers, body } = await ask(url, { method: 'GET', signal, headers: common })
+  const get = async (url: string, signal: AbortSignal, redirects: number): Promise<OAuthResponse> => {
+    const { statusCode: status, headers, body } = await request(url, { method: 'GET', signal, headers: common })
     const document = await readBody(body)
     const { location } = headers
     if (status < 300 || status >= 400 || typeof location !== 'string') return { status, body: parse(document) }
@@ -94,7 +99,7 @@ function createRequests(
     return get(next.href, signal, redirects - 1)
   }
   return {
-    admits: (url) => egress.admits(url, configured),
+    isAllowed: (url) => egress.admits(url, configured),
     async get(url, whom) {
       try {
         return await get(url, AbortSignal.timeout(timeoutMs), MAX_REDIRECTS)
@@ -105,7 +110,7 @@ function createRequests(
     async post(url, headers, body, whom) {
       try {
         const signal = AbortSignal.timeout(timeoutMs)
-        const answer = await ask(url, { method: 'POST', signal, headers: { ...common, ...headers }, body })
+        const answer = await request(url, { method: 'POST', signal, headers: { ...common, ...headers }, body })
         return { status: answer.statusCode, body: parse(await readBody(answer.body)) }
       } catch (error) {
         throw toFailure(error, whom)

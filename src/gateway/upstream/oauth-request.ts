@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { TokenSource } from '../../registry/model.ts'
 
 export interface AuthorizationRequest {
-  /** Where the user signs in. */
+  /** URL of the sign-in page. */
   readonly url: string
   readonly state: string
-  /** PKCE: proves to the token endpoint that the code comes from who asked for it. */
+  /** PKCE verifier: proves to the token endpoint that the code is redeemed by the client that requested it. */
   readonly verifier: string
 }
 
@@ -18,7 +18,7 @@ export interface RequestOptions {
   readonly scope: string | undefined
 }
 
-/** An authorization request with PKCE S256, a state of 256 bits and the resource (RFC 7636, RFC 8707). */
+/** Creates an authorization request with PKCE S256, a state of 256 bits and the resource (RFC 7636, RFC 8707). */
 export function createAuthorizationRequest(options: RequestOptions): AuthorizationRequest {
   const { authorizationEndpoint, source, redirectUri, scope } = options
   const [state, verifier] = [random(), random()]

@@ -2,13 +2,13 @@ import { isLoopback } from '../../domain/loopback.ts'
 import { TITLE } from '../../domain/product.ts'
 import type { Grant, Granted, OAuthClient, TokenSource } from '../../registry/model.ts'
 import { UpstreamFailure } from './failure.ts'
-import { authenticate, chooseMethod, inOtherWay, registeredClient } from './oauth-client.ts'
+import { authenticate, chooseMethod, withOtherMethod, registeredClient } from './oauth-client.ts'
 import type { AuthorizationServer } from './oauth-discovery.ts'
-import type { OAuthAnswer, OAuthHttp } from './oauth-http.ts'
+import type { OAuthResponse, OAuthHttp } from './oauth-http.ts'
 
-/** An authorization server said no, in the words of RFC 6749. */
+/** An error response of an authorization server (RFC 6749, 5.2). */
 export class OAuthRefusal extends UpstreamFailure {
-  /** `invalid_grant`, for example. */
+  /** Error code, for example `invalid_grant`. */
   readonly error: string
 
   constructor(error: string, message: string, status: number) {
@@ -19,50 +19,53 @@ export class OAuthRefusal extends UpstreamFailure {
 }
 
 const SERVER = 'the authorization server'
-/** The form of the error codes of RFC 6749, RFC 7591 and OpenID Connect. */
+/** Format of the error codes of RFC 6749, RFC 7591 and OpenID Connect. */
 const errorCode = /^[a-z][a-z_]{0,39}$/
 
-function refusalOf({ status, body }: OAuthAnswer, what: string): UpstreamFailure {
+function refusalOf({ status, body }: OAuthResponse, what: string): UpstreamFailure {
   if (typeof body?.error !== 'string' || status >= 500) {
     const reason = status >= 500 || status === 429 ? 'unreachable' : 'bad_response'
     return new UpstreamFailure(reason, `${SERVER}: answered HTTP ${status} to ${what}`, { status })
   }
-  // no other words: they may be those of a service that only the gateway can reach
+  // no other text of the answer: it may come from a service that only the gateway can reach
   const code = errorCode.test(body.error) ? `: ${body.error}` : ''
   return new OAuthRefusal(code === '' ? '' : body.error, `${SERVER}: refused ${what}${code}`, status)
 }
 
-/** Dynamic registration (RFC 7591). Rejects with UpstreamFailure. */
+/** Registers a client dynamically (RFC 7591). Rejects with UpstreamFailure. */
 export async function registerClient(
   http: OAuthHttp,
   server: AuthorizationServer & { readonly registrationEndpoint: string },
   redirectUri: string,
   scope: string | undefined
 ): Promise<OAuthClient> {
-  const wanted = chooseMethod(server)
+  const method = chooseMethod(server)
   const body = JSON.stringify({
     client_name: TITLE,
     application_type: isLoopback(new URL(redirectUri).hostname) ? 'native' : 'web',
     redirect_uris: [redirectUri],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
-    token_endpoint_auth_method: wanted,
+    token_endpoint_auth_method: method,
     ...(scope === undefined ? {} : { scope })
   })
   const answer = await http.post(server.registrationEndpoint, { 'content-type': 'application/json' }, body, SERVER)
   if (answer.status < 200 || answer.status >= 300) throw refusalOf(answer, 'the registration of a client')
   const { client_id: id, client_secret: secret, token_endpoint_auth_method: given } = answer.body ?? {}
   if (typeof id !== 'string' || id === '') throw new UpstreamFailure('bad_response', `${SERVER}: gave no client id`)
-  return registeredClient(server, id, secret, wanted, given)
+  return registeredClient(server, id, secret, method, given)
 }
 
-/** Zero, negative and nonsense say nothing (OA-13): the token is used until it is refused. */
+/**
+ * Returns the lifetime in seconds; null for zero, negative or malformed values (OA-13): the token is then used until it
+ * is refused.
+ */
 function lifetimeOf(given: unknown): number | null {
   const seconds = typeof given === 'string' && given !== '' ? Number(given) : given
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : null
 }
 
-function readGrant(body: OAuthAnswer['body']): Grant {
+function readGrant(body: OAuthResponse['body']): Grant {
   const { access_token: access, refresh_token: refresh, token_type: type = 'Bearer', expires_in } = body ?? {}
   if (typeof access !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(access)) {
     throw new UpstreamFailure('bad_response', `${SERVER}: gave no access token that a header can carry`)
@@ -74,8 +77,8 @@ function readGrant(body: OAuthAnswer['body']): Grant {
   return typeof refresh === 'string' && refresh !== '' ? { access, refresh, lifetime } : { access, lifetime }
 }
 
-/** The server does not know the client in this way; the code or refresh token has not been looked at. */
-const isOfClient = (error: unknown): error is OAuthRefusal =>
+/** True if the server rejected the client's authentication; it has not looked at the code or refresh token then. */
+const isClientError = (error: unknown): error is OAuthRefusal =>
   error instanceof OAuthRefusal &&
   (error.error === 'invalid_client' || (error.status === 401 && error.error === 'unauthorized_client'))
 
@@ -96,12 +99,12 @@ async function requestToken(
   try {
     return await requestAs(source.client)
   } catch (error) {
-    const other = inOtherWay(source.client)
-    if (!other || !isOfClient(error)) throw error
+    const other = withOtherMethod(source.client)
+    if (!other || !isClientError(error)) throw error
     try {
       return await requestAs(other)
     } catch (again) {
-      // the first way is the one that the server supports by its own words: its refusal is told
+      // report the refusal of the first method, which the server itself announced
       throw again instanceof OAuthRefusal && again.error !== 'invalid_grant' ? error : again
     }
   }
@@ -113,7 +116,7 @@ export interface CodeExchange {
   readonly redirectUri: string
 }
 
-/** Rejects with OAuthRefusal or another UpstreamFailure. */
+/** Exchanges a code for tokens. Rejects with OAuthRefusal or another UpstreamFailure. */
 export const exchangeCode = (http: OAuthHttp, source: TokenSource, { code, verifier, redirectUri }: CodeExchange) =>
   requestToken(
     http,
@@ -122,7 +125,7 @@ export const exchangeCode = (http: OAuthHttp, source: TokenSource, { code, verif
     'the code'
   )
 
-/** New tokens; a server that does not rotate the refresh token leaves the old one in force. */
+/** Refreshes the tokens; if the server does not rotate the refresh token, the old one stays valid. */
 export async function refreshGrant(http: OAuthHttp, source: TokenSource, refresh: string): Promise<Granted> {
   const parameters = { grant_type: 'refresh_token', refresh_token: refresh }
   const granted = await requestToken(http, source, parameters, 'the refresh token')

@@ -10,7 +10,7 @@ import {
   addressOf,
   checkMessage,
   invalidRequest,
-  listAnswer,
+  readListAnswer,
   type Message,
   readMessage,
   refusableId,
@@ -170,7 +170,7 @@ export function createPeer(options: PeerOptions): Peer {
     const id = whose === undefined ? idOfUnread(bytes) : whose.kind === 'answer' ? Number(whose.id) : NaN
     const entry = settle(id)
     if (entry) {
-      const listed = entry.call.request.method.endsWith('/list') ? listAnswer(screen?.(bytes) ?? bytes) : undefined
+      const listed = entry.call.request.method.endsWith('/list') ? readListAnswer(screen?.(bytes) ?? bytes) : undefined
       if (listed) entry.resolve(listed.answer)
       else entry.reject(toFailure(error))
       return true

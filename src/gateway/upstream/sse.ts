@@ -2,7 +2,7 @@ import { PRODUCT } from '../../domain/product.ts'
 import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { statusFailure } from './http-failure.ts'
-import { type HttpPool, type Posted, createHttpPool } from './http-pool.ts'
+import { type HttpPool, type PostResponse, createHttpPool } from './http-pool.ts'
 import { baseHeaders, streamHeaders } from './http-request.ts'
 import type { HttpClientOptions } from './http.ts'
 import { clientInfo, initialize } from './peer-opening.ts'
@@ -33,7 +33,7 @@ const closedFailure = () => new UpstreamFailure('cancelled', 'connection was clo
 const overloaded = () => new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false })
 
 /** Why a message was not taken, null where it was. An unknown session is proof that it was not. */
-function refusalOf({ status, headers }: Posted, hasCredential: boolean): UpstreamFailure | null {
+function refusalOf({ status, headers }: PostResponse, hasCredential: boolean): UpstreamFailure | null {
   if (status < 300) return null
   if (status !== 404) return statusFailure(status, headers, hasCredential)
   return new UpstreamFailure('unreachable', 'does not know the session any more (HTTP 404)', {
@@ -137,7 +137,8 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
   } catch (error) {
     stream.close()
     const location = locationOf(error)
-    if (location !== undefined && pool.moved(path, location)) return await openConnection(shared, open, streams)
+    if (location !== undefined && pool.followRedirect(path, location))
+      return await openConnection(shared, open, streams)
     throw error
   } finally {
     clearTimeout(timer)

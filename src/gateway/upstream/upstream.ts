@@ -11,7 +11,7 @@ import type { Connection, Era } from './connection.ts'
 import { createKeyedMutex, type MutexLease } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type FailureReason } from './failure.ts'
 import { readError } from './http-message.ts'
-import { ask } from './lists.ts'
+import { sendRequest } from './lists.ts'
 import { noteFailure } from './opener.ts'
 import {
   createSessions,
@@ -160,7 +160,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const setLevel = async (connection: Connection, level: string) => {
     levels.set(connection, level)
     const deadline = performance.now() + LEVEL_MS
-    const answer = await ask(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => null)
+    const answer = await sendRequest(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => null)
     if (answer?.kind !== 'error' || isLogging || readError(answer).code !== METHOD_NOT_FOUND) return
     noteMethod(verdict, 'logging/setLevel', false)
   }

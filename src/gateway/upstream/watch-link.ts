@@ -4,7 +4,7 @@ import type { Connection, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import type { HttpConnection } from './http-connection.ts'
 import { readError } from './http-message.ts'
-import { answerPush, ask, listingCapabilities, listingSink } from './lists.ts'
+import { answerServerRequest, sendRequest, listingCapabilities, listingSink } from './lists.ts'
 
 /** An open way on which an upstream tells what it was not asked (mcp-proxy.md#upstream-sessions). */
 export interface Link {
@@ -26,7 +26,7 @@ const STREAM_MS = 5_000
 const METHOD_NOT_FOUND = -32601
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
-const isHttp = (connection: Connection): connection is HttpConnection => 'watch' in connection
+const isHttp = (connection: Connection): connection is HttpConnection => 'openNotificationStream' in connection
 const deadlineIn = (ms: number) => performance.now() + ms
 const ignore = () => {}
 
@@ -42,7 +42,7 @@ function createQueue() {
 
 /** Opens the event stream beside an HTTP session; false where the upstream has none. */
 async function openStream(connection: HttpConnection, sink: Sink): Promise<boolean> {
-  const opened = connection.watch(sink, () => connection.close())
+  const opened = connection.openNotificationStream(sink, () => connection.close())
   const stop = new AbortController()
   opened.then(
     (isThere) => void (isThere || connection.close()),
@@ -61,12 +61,12 @@ export async function openLegacyLink({ client, connectMs, onNotification }: Link
   const connection = await client.open({ era: 'legacy', capabilities: listingCapabilities, deadline })
   const ended = new Promise<void>((resolve) => (connection.onClose = resolve))
   connection.onNotification = onNotification
-  connection.onRequest = answerPush
+  connection.onRequest = answerServerRequest
   if (isHttp(connection) && !(await openStream(connection, { ...listingSink, notify: onNotification }))) return null
   const queue = createQueue()
   const followed = new Set<string>()
   const tell = (method: string, uri: string) =>
-    ask(connection, `resources/${method}`, `"uri":${JSON.stringify(uri)}`, deadlineIn(connectMs))
+    sendRequest(connection, `resources/${method}`, `"uri":${JSON.stringify(uri)}`, deadlineIn(connectMs))
   return {
     ended: connection.closed ? Promise.resolve() : ended,
     follow: (uris) =>
@@ -129,7 +129,7 @@ export async function openModernLink({ client, connectMs, onNotification }: Link
     method === ACKNOWLEDGED ? acknowledge() : onNotification(method, params)
   const sink: Sink = { ...listingSink, notify }
   connection.onNotification = notify
-  connection.onRequest = answerPush
+  connection.onRequest = answerServerRequest
   connection.onClose = end
 
   const close = () => {
