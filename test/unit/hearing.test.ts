@@ -34,7 +34,7 @@ function open(
   const streams: { sink: Sink; end: () => void }[] = []
   const broadcasts: string[] = []
   const connection = {
-    watch(sink: Sink, end: () => void) {
+    openNotificationStream(sink: Sink, end: () => void) {
       streams.push({ sink, end })
       return opened
     },
