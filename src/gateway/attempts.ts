@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts'
 import type { AttemptEnd } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { Caller } from './gateway.ts'
 import type { Target } from './transports.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
+import type { Caller } from './caller.ts'
 
 /**
  * Audited contacts with upstream servers: one audit row before and one after. Every request that names an address or a

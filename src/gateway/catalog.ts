@@ -11,7 +11,6 @@ import type {
   StoredServer
 } from '../registry/model.ts'
 import type { LruCache } from './bounded.ts'
-import type { Caller } from './gateway.ts'
 import { valueOf, withMembers, members } from './json.ts'
 import { unlistedMembers } from './item-shape.ts'
 import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
@@ -21,6 +20,7 @@ import { createListingCache, createPageCache, joinListing } from './listing.ts'
 import type { Listing, ListingCache, Page } from './listing.ts'
 import { indexPrincipals, principalOf } from './principal-index.ts'
 import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
+import type { Caller } from './caller.ts'
 
 /** One tool, prompt, resource or template of the catalog. Immutable. */
 export interface Item {

@@ -1,5 +1,5 @@
 import type { Change } from '../registry/model.ts'
-import type { Caller } from './gateway.ts'
+import type { Caller } from './caller.ts'
 
 /** Client address, request id and token hash of a request, as far as known. */
 type RequestOrigin = Pick<Change, 'address' | 'requestId' | 'tokenHash'>

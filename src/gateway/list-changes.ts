@@ -1,4 +1,4 @@
-import { listKinds, type ListKind } from './downstream/watch.ts'
+import { listKinds, type ListKind } from '../domain/protocol.ts'
 
 /** What upstreams say of their lists, until those have been read again (mcp-proxy.md#list-changes). */
 export interface ListChanges {

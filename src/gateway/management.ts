@@ -4,7 +4,7 @@ import type { Registry } from '../registry/registry.ts'
 import type { Attempts } from './attempts.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import { auditChange } from './change.ts'
-import type { Caller, Gateway, RefreshResult } from './gateway.ts'
+import type { Gateway, RefreshResult } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import type { ReadingOrder } from './reading-order.ts'
 import { leftOutRecord, restName, serverRecord } from './records.ts'
@@ -12,6 +12,7 @@ import { anyByName } from './scope.ts'
 import { storeSwitches, switchesOf } from './server-switches.ts'
 import type { Target } from './transports.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
+import type { Caller } from './caller.ts'
 
 /** Dependencies of `createManagement`. */
 export interface ManagementOptions {

@@ -1,12 +1,13 @@
 import { AppError } from '../errors.ts'
 import type { ItemKind, SessionMode, Transport } from '../registry/model.ts'
 import { ProtocolError } from './downstream/jsonrpc.ts'
-import type { Caller } from './gateway.ts'
 import { isErrorResult } from './is-error.ts'
 import type { Payload } from './payload.ts'
-import { contextToForward, type Trace, type TraceContext, type TracePolicy, type Tracer } from './tracing.ts'
+import type { Trace, Tracer } from './tracing.ts'
 import { UpstreamFailure, type FailureReason } from './upstream/failure.ts'
 import { stageOf, waitsOf, type Opening, type Stage, type Waits } from './upstream/stages.ts'
+import { contextToForward, type TraceContext, type TracePolicy } from './trace-context.ts'
+import type { Caller } from './caller.ts'
 
 /** Outcomes of a call, spelled alike in the API, the metrics and the dashboard (dashboard.md#status-and-outcomes). */
 export const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const

@@ -1,7 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject } from '../domain/is-object.ts'
 import { elements, members } from './json.ts'
-import { headerValue } from './upstream/http-request.ts'
+
+/**
+ * Encodes a value for `Mcp-Name` (mcp-proxy.md#modern-wire): unchanged if possible, else base64 of UTF-8 between the
+ * sentinels.
+ */
+export function headerValue(value: string): string {
+  const safe = /^(?:[!-~](?:[ -~\t]*[!-~])?)?$/.test(value) && !/^=\?base64\?.*\?=$/i.test(value)
+  return safe ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`
+}
 
 /** An argument that a modern request repeats in a header (`x-mcp-header`, mcp-proxy.md#parameter-headers). */
 export interface ParamHeader {

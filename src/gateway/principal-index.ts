@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { allServers, readAllowList } from '../domain/allow-list.ts'
 import type { StoredPrincipal } from '../registry/model.ts'
 import type { Catalog, Principal } from './catalog.ts'
-import type { Caller } from './gateway.ts'
+import type { Caller } from './caller.ts'
 
 /** Administrators and users may use every server, though not over MCP (http-contract.md#roles). */
 function callerFor(stored: StoredPrincipal): Caller {

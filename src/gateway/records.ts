@@ -1,10 +1,11 @@
 import { missingNames, type Known } from '../domain/groups.ts'
 import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
-import type { Caller, GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
+import type { GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
 import { members } from './json.ts'
 import { leftOutCount } from './left-out.ts'
 import { aliasOf, anyByUri } from './scope.ts'
+import type { Caller } from './caller.ts'
 
 /** How REST names members that MCP writes in camelCase (http-contract.md#tool-record). */
 const renamed: Record<ItemKind, Readonly<Record<string, string>>> = {

@@ -10,13 +10,14 @@ import { boundIssuer } from './bound-issuer.ts'
 import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
 import { auditChange } from './change.ts'
-import type { Caller, Gateway, ServerRecord } from './gateway.ts'
+import type { Gateway, ServerRecord } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
 import { leftOutRecord, serverRecord } from './records.ts'
 import type { Contacted, SignIns } from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from './transports.ts'
 import { fixedAuthorization, type Authorization } from './upstream/authorization.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
+import type { Caller } from './caller.ts'
 
 export interface RegistrationOptions {
   readonly registry: Registry

@@ -11,9 +11,9 @@ import {
   type Item,
   type ServerBlock
 } from './catalog.ts'
-import type { Caller } from './gateway.ts'
 import { withMembers } from './json.ts'
 import { joinListing, pickEntries, type Listing } from './listing.ts'
+import type { Caller } from './caller.ts'
 
 /** Where a resource URI leads: the server to ask and the URI that it knows. */
 export interface ResourceTarget {

@@ -22,3 +22,12 @@ export function noteMethod(verdict: Verdict, method: TriedMethod, has: boolean):
   methods.set(method, { has, at: performance.now() })
   known.set(verdict, methods)
 }
+
+/** True if a declared capability has the member with the value true. */
+export const hasMember = (value: unknown, name: string) =>
+  typeof value === 'object' && value !== null && (value as Record<string, unknown>)[name] === true
+
+/** Whether an upstream takes subscriptions to its resources, as it says or as it turned out. */
+export const canFollow = (verdict: Verdict | null) =>
+  hasMember(verdict?.capabilities.resources, 'subscribe') ||
+  (verdict !== null && hasMethod(verdict, 'resources/subscribe') === true)

@@ -1,8 +1,8 @@
 import type { StoredServer, Verdict } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
-import { hasMethod } from './tried-methods.ts'
 import type { WatchSession } from './upstream/watch-session.ts'
 import { configurationOf } from './upstreams.ts'
+import { hasMember, canFollow } from './tried-methods.ts'
 
 /** The watch sessions of the servers in the catalog (mcp-proxy.md#upstream-sessions). */
 export interface Watching {
@@ -38,14 +38,6 @@ const REVIEW_DELAY_MS = 50
 /** Each server widens the time over which all of them are opened. */
 const SPREAD_MS = 20
 const MAX_SPREAD_MS = 5_000
-
-const hasMember = (value: unknown, name: string) =>
-  typeof value === 'object' && value !== null && (value as Record<string, unknown>)[name] === true
-
-/** Whether an upstream takes subscriptions to its resources, as it says or as it turned out. */
-export const canFollow = (verdict: Verdict | null) =>
-  hasMember(verdict?.capabilities.resources, 'subscribe') ||
-  (verdict !== null && hasMethod(verdict, 'resources/subscribe') === true)
 
 /** Whether an upstream has said that it tells anything by itself. */
 const canTell = (verdict: Verdict | null) =>

@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import { readCredentials } from '../domain/credentials.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../errors.ts'
-import { developmentCaller, type Caller } from '../gateway/gateway.ts'
 import { createFailedLogins } from './failed-logins.ts'
-import { readTraceHeaders } from '../gateway/tracing.ts'
+import { readTraceHeaders } from '../gateway/trace-context.ts'
+import { developmentCaller, type Caller } from '../gateway/caller.ts'
 
 type Access = 'public' | 'user' | 'admin' | 'client'
 

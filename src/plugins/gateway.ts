@@ -8,10 +8,10 @@ import { AppError, unavailable } from '../errors.ts'
 import { createCallLog } from '../gateway/call-log.ts'
 import { createGateway, type RunningGateway } from '../gateway/create-gateway.ts'
 import type { Observer } from '../gateway/observation.ts'
-import { developmentCaller, type Caller } from '../gateway/gateway.ts'
 import type { Registry } from '../registry/registry.ts'
 import { openWithRetry, lazyProxy } from './late.ts'
 import { openAppRegistry, type RegistrySettings } from './registry.ts'
+import { developmentCaller, type Caller } from '../gateway/caller.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { DisconnectSignal } from '../gateway/gateway.ts'
+import type { DisconnectSignal } from '../gateway/caller.ts'
 
 /** Sends JSON text as it is: nothing is parsed and written again, so nothing is lost. */
 export const sendJson = (reply: FastifyReply, text: Buffer | string): FastifyReply =>

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
 import type { RequestContext } from '../../src/gateway/downstream/exchange.ts'
-import { developmentCaller } from '../../src/gateway/gateway.ts'
 import { ProtocolError, readMessage } from '../../src/gateway/downstream/jsonrpc.ts'
 import {
   createInputRequiredStore,
@@ -16,6 +15,7 @@ import { PendingQuestions } from '../../src/gateway/downstream/questions.ts'
 import type { Answer, InboundRequest } from '../../src/gateway/upstream/call.ts'
 import { callerNamed } from './stored.ts'
 import { until } from '../until.ts'
+import { developmentCaller } from '../../src/gateway/caller.ts'
 
 const limits = { depth: 64, elements: Infinity }
 const request = { name: 'a__t', arguments: { n: 1 } }

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import type { UpstreamAnswer } from '../../src/gateway/downstream/exchange.ts'
 import { runInputRounds, InputRefusedError } from '../../src/gateway/downstream/rounds.ts'
 import type { CallSink } from '../../src/gateway/downstream/sink.ts'
-import { type Answer, Call, type OutgoingRequest, silentSink } from '../../src/gateway/upstream/call.ts'
+import {
+  type Answer,
+  Call,
+  type OutgoingRequest,
+  silentSink,
+  type UpstreamAnswer
+} from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 
 const request: OutgoingRequest = {

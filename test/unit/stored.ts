@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { allServers } from '../../src/domain/allow-list.ts'
 import { buildCatalog, type Catalog } from '../../src/gateway/catalog.ts'
-import type { Caller } from '../../src/gateway/gateway.ts'
 import type {
   ItemKind,
   RegistryState,
@@ -12,6 +11,7 @@ import type {
   StoredUser,
   Verdict
 } from '../../src/registry/model.ts'
+import type { Caller } from '../../src/gateway/caller.ts'
 
 export const legacyVerdict: Verdict = {
   modern: null,

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Catalog } from '../../src/gateway/catalog.ts'
-import { createListChangeNotifier, type ListKind } from '../../src/gateway/downstream/watch.ts'
+import { createListChangeNotifier } from '../../src/gateway/downstream/watch.ts'
 import { globalScope } from '../../src/gateway/scope.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
 import { until } from '../until.ts'
+import type { ListKind } from '../../src/domain/protocol.ts'
 
 const start = () => catalogOf([storedServer('a', [tool('t'), prompt('p'), resource('x://1'), template('x://{a}')])])
 

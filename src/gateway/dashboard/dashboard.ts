@@ -15,7 +15,6 @@ import type { DashboardEvents } from '../changes.ts'
 import { boundIssuer } from '../bound-issuer.ts'
 import { auditChange } from '../change.ts'
 import { groupOf } from '../endpoint.ts'
-import type { Caller } from '../gateway.ts'
 import { readableSecrets } from '../readable.ts'
 import { anyByName, globalScope } from '../scope.ts'
 import { configTarget, type Target } from '../transports.ts'
@@ -27,6 +26,7 @@ import { promptView, resourceView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
 import { tryOut } from './trial.ts'
+import type { Caller } from '../caller.ts'
 
 export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
   readonly registry: Registry

@@ -2,7 +2,7 @@ import { TITLE } from '../../domain/product.ts'
 import { quoted } from '../../domain/quoted.ts'
 import type { ServerBlock } from '../catalog.ts'
 import type { Scope } from '../scope.ts'
-import { canFollow } from '../watching.ts'
+import { canFollow } from '../tried-methods.ts'
 
 /** What one server may say, and all of them together; a bare group's server may say as much as all. */
 const MAX_INSTRUCTIONS_BYTES = 8_192

@@ -2,9 +2,8 @@ import { LATEST_LEGACY_VERSION } from '../../domain/protocol.ts'
 import { members, stringOf } from '../json.ts'
 import { createFairShareCache } from '../kept.ts'
 import type { Answer } from '../upstream/call.ts'
-import { currentStreamOf } from './listen.ts'
 import type { ResponseWriter } from './responder.ts'
-import type { Session } from './session.ts'
+import { type Session, currentStreamOf } from './session.ts'
 import { readElicitations } from './url-elicitation.ts'
 
 /** Who was asked to visit a page, and on which stream. */

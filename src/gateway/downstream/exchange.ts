@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerBlock } from '../catalog.ts'
-import type { Caller } from '../gateway.ts'
 import type { SessionEnd } from '../../registry/session-ends.ts'
 import type { BatchScheduler } from '../later.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
@@ -8,9 +7,8 @@ import type { Observation, Observer } from '../observation.ts'
 import type { Scope } from '../scope.ts'
 import type { Subscriptions } from '../subscriptions.ts'
 import type { Visitor } from '../visitors.ts'
-import type { Answer, Call } from '../upstream/call.ts'
+import type { Call, CallOrigin, UpstreamAnswer } from '../upstream/call.ts'
 import type { Era } from '../upstream/connection.ts'
-import type { SessionCallbacks } from '../upstream/home.ts'
 import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
 import type { PendingCall } from './flow.ts'
@@ -25,6 +23,7 @@ import type { Session, Sessions } from './session.ts'
 import type { McpQuotas } from './shares.ts'
 import type { UnsentResponses } from './unsent.ts'
 import type { ListChangeNotifier } from './watch.ts'
+import type { Caller } from '../caller.ts'
 
 /** One HTTP request on an MCP endpoint, after Host, Origin and authentication. */
 export interface HttpContext {
@@ -36,19 +35,6 @@ export interface HttpContext {
   readonly requestId: string
   /** Where it came from, for the audit log: by the time that something is refused its connection may be gone. */
   readonly address: string | undefined
-}
-
-/** Who an upstream session belongs to, and in which era its caller speaks (architecture, idea 6). */
-export interface CallOrigin {
-  readonly era: Era
-  /** MCP session, or principal where there is none. */
-  readonly owner: string
-  /** Whose share of the calls under way it takes; null: it belongs to one that has been counted. */
-  readonly principal: string | null
-  /** Whose share of processes and upstream sessions it takes, where `principal` is null. */
-  readonly holder?: string
-  /** The client of that MCP session. */
-  readonly callbacks?: SessionCallbacks | undefined
 }
 
 /** What the MCP edge needs of the data plane. */
@@ -64,12 +50,6 @@ export interface DataPlane {
   readonly refusals: McpRefusals
   /** Tells something to the upstream sessions of an MCP session. */
   notifyOwner(owner: string, method: string): void
-}
-
-export interface UpstreamAnswer {
-  readonly answer: Answer
-  /** Era of the wire that it came over. */
-  readonly era: Era
 }
 
 /** Shared by all exchanges of one gateway. */

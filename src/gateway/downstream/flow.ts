@@ -1,7 +1,6 @@
 import type { Observation } from '../observation.ts'
-import type { Answer, InboundRequest, Call } from '../upstream/call.ts'
+import type { Answer, InboundRequest, Call, UpstreamAnswer } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
-import type { UpstreamAnswer } from './exchange.ts'
 import type { Abandonable, PendingQuestion } from './park.ts'
 import { PendingQuestions } from './questions.ts'
 import type { InputRequester, CallSink } from './sink.ts'

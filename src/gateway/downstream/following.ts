@@ -2,27 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { ExtraParams } from '../notifications.ts'
 import { aliasOf, type ResourceTarget } from '../scope.ts'
 import { isPartOf } from '../subscriptions.ts'
-import { canFollow } from '../watching.ts'
 import type { RequestContext } from './exchange.ts'
-
-/** Resources that one client follows, each by the URI that it used itself. */
-export interface SessionSubscriptions {
-  readonly size: number
-  /**
-   * Settles when the upstream knows, could not be told, or takes too long; false: its client, or its principal, has its
-   * share already.
-   */
-  add(asked: string, target: ResourceTarget): Promise<boolean>
-  /** Does nothing where it is not followed. */
-  delete(asked: string): void
-  /** A server says in the client's own session that a resource has changed. */
-  notifyUpdated(server: string, uri: string, said: ExtraParams): void
-  /** The client has a session of its own with a server from now on. */
-  resubscribe(server: string): void
-  /** It has none any more. */
-  markSessionClosed(server: string): void
-  close(): void
-}
+import { canFollow } from '../tried-methods.ts'
+import type { SessionSubscriptions } from './session.ts'
 
 /** Sends a request about a resource in the client's own session with a server; false: there is none, or it was refused. */
 export type SubscribeUpstream = (

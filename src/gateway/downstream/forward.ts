@@ -3,6 +3,18 @@ import { adaptError, adaptResult, errorMessage, readAnswer } from '../bridge.ts'
 import type { ServerBlock } from '../catalog.ts'
 import { valueOf } from '../json.ts'
 import type { Payload } from '../payload.ts'
+import { Call, countBytes, type Answer, type OutgoingRequest, type UpstreamAnswer } from '../upstream/call.ts'
+import { UpstreamFailure, type FailureReason } from '../upstream/failure.ts'
+import { withdrawn } from '../withdrawal.ts'
+import type { RequestContext } from './exchange.ts'
+import { sessionCallbacksOf, ownerOf } from './home.ts'
+import { codes, hopKeys, type Message } from './jsonrpc.ts'
+import { isInputRequired, attributeResult, needsAttribution } from './label.ts'
+import { callerDisconnected, PendingCall } from './flow.ts'
+import { inputRequestsText, readInputResponses, type ParkedCall } from './park.ts'
+import { runInputRounds, InputRefusedError, MAX_INPUT_ROUNDS } from './rounds.ts'
+import { CallSink } from './sink.ts'
+import { answerUrlElicitation, attributeUrlElicitations } from './url-elicitation.ts'
 import {
   contextToForward,
   isBaggage,
@@ -12,19 +24,7 @@ import {
   traceMembers,
   type TraceContext,
   type TracePolicy
-} from '../tracing.ts'
-import { Call, countBytes, type Answer, type OutgoingRequest } from '../upstream/call.ts'
-import { UpstreamFailure, type FailureReason } from '../upstream/failure.ts'
-import { withdrawn } from '../withdrawal.ts'
-import type { RequestContext, UpstreamAnswer } from './exchange.ts'
-import { sessionCallbacksOf, ownerOf } from './home.ts'
-import { codes, hopKeys, type Message } from './jsonrpc.ts'
-import { isInputRequired, attributeResult, needsAttribution } from './label.ts'
-import { callerDisconnected, PendingCall } from './flow.ts'
-import { inputRequestsText, readInputResponses, type ParkedCall } from './park.ts'
-import { runInputRounds, InputRefusedError, MAX_INPUT_ROUNDS } from './rounds.ts'
-import { CallSink } from './sink.ts'
-import { answerUrlElicitation, attributeUrlElicitations } from './url-elicitation.ts'
+} from '../trace-context.ts'
 
 const hopByHopKeys = new Set(hopKeys)
 

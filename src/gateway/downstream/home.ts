@@ -8,11 +8,10 @@ import { customMessage } from './custom-message.ts'
 import type { RequestContext } from './exchange.ts'
 import type { SubscribeUpstream } from './following.ts'
 import { attributeRequest, needsAttribution } from './label.ts'
-import { currentStreamOf } from './listen.ts'
 import { logMessage } from './log-message.ts'
 import { createServerRequests, type ServerRequest } from './push.ts'
 import type { ResponseWriter } from './responder.ts'
-import type { Session } from './session.ts'
+import { type Session, currentStreamOf } from './session.ts'
 import { CallSink } from './sink.ts'
 
 /**

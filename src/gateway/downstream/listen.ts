@@ -4,7 +4,7 @@ import { accepts } from './era.ts'
 import type { McpContext, HttpContext } from './exchange.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
 import type { HttpReply } from './reply.ts'
-import type { Session } from './session.ts'
+import { type Session, currentStreamOf } from './session.ts'
 import { takeStreamPlace } from './shares.ts'
 import type { ListChangeSubscriber } from './watch.ts'
 
@@ -29,10 +29,6 @@ export function endSession(mcp: McpContext, session: Session): void {
   stopCalls(session)
   mcp.sessions.end(session)
 }
-
-/** The stream on which the session hears what belongs to no request; its client may be away for a moment. */
-export const currentStreamOf = ({ streams, detachedStream }: Session): HttpReply | null =>
-  [...streams].at(-1) ?? detachedStream
 
 /** Opens a stream on which the session hears from now on what belongs to no request. `onLeave`: it is over. */
 export function attachStream(

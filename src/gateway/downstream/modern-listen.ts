@@ -1,22 +1,17 @@
-import { META } from '../../domain/protocol.ts'
+import { META, listKinds, type ListKind } from '../../domain/protocol.ts'
 import { joinParams } from '../notifications.ts'
 import type { ResourceTarget } from '../scope.ts'
 import { Call, silentSink } from '../upstream/call.ts'
 import type { RequestContext } from './exchange.ts'
-import {
-  isSubscribable,
-  createSessionSubscriptions,
-  MAX_SUBSCRIPTIONS,
-  withSubscribeTimeout,
-  type SessionSubscriptions
-} from './following.ts'
+import { isSubscribable, createSessionSubscriptions, MAX_SUBSCRIPTIONS, withSubscribeTimeout } from './following.ts'
 import { isLonger } from './jsonrpc.ts'
 import { tooLong } from './lengths.ts'
 import { notification } from './log-message.ts'
 import type { Method } from './methods.ts'
 import { runAsCall, refuseOverQuota } from './shares.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './tried-subscription.ts'
-import { listKinds, type ListKind, type ListChangeSubscriber } from './watch.ts'
+import type { ListChangeSubscriber } from './watch.ts'
+import type { SessionSubscriptions } from './session.ts'
 
 const filterMembers: Record<ListKind, string> = {
   tools: 'toolsListChanged',

@@ -1,12 +1,12 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { isObject } from '../../domain/is-object.ts'
 import { members } from '../json.ts'
-import type { Caller } from '../gateway.ts'
 import { Payload } from '../payload.ts'
 import { createShares } from '../shares.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { RequestContext } from './exchange.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
+import type { Caller } from '../caller.ts'
 
 /** A legacy upstream's request, held until its modern caller brings the answer. */
 export interface PendingQuestion {

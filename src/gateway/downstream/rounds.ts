@@ -1,10 +1,9 @@
 import { isObject } from '../../domain/is-object.ts'
 import { JsonError, members, stringOf, valueOf } from '../json.ts'
-import type { OutgoingRequest } from '../upstream/call.ts'
+import type { OutgoingRequest, UpstreamAnswer } from '../upstream/call.ts'
 import type { Payload } from '../payload.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import { canRequest } from './capabilities.ts'
-import type { UpstreamAnswer } from './exchange.ts'
 import { isInputRequired, MAX_INPUT_REQUESTS } from './label.ts'
 import type { CallSink } from './sink.ts'
 

@@ -5,18 +5,12 @@ import type { ResourceTarget } from '../scope.ts'
 import type { Answer } from '../upstream/call.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 import type { RequestContext } from './exchange.ts'
-import {
-  isSubscribable,
-  createSessionSubscriptions,
-  MAX_SUBSCRIPTIONS,
-  type SessionSubscriptions
-} from './following.ts'
+import { isSubscribable, createSessionSubscriptions, MAX_SUBSCRIPTIONS } from './following.ts'
 import { requestSubscription, subscribeInOwnSession } from './home.ts'
 import { codes, ProtocolError } from './jsonrpc.ts'
-import { currentStreamOf } from './listen.ts'
 import { notification } from './log-message.ts'
 import { sendResult, type Method } from './methods.ts'
-import type { Session } from './session.ts'
+import { type Session, currentStreamOf, type SessionSubscriptions } from './session.ts'
 import { runAsCall, refuseOverQuota } from './shares.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './tried-subscription.ts'
 

@@ -6,10 +6,11 @@ import type { Shares } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { SessionCallbacks } from '../upstream/home.ts'
 import type { Visitor } from '../visitors.ts'
-import type { SessionSubscriptions } from './following.ts'
 import type { ServerRequests } from './push.ts'
 import type { StoredStream } from './replay.ts'
 import type { HttpReply } from './reply.ts'
+import type { ExtraParams } from '../notifications.ts'
+import type { ResourceTarget } from '../scope.ts'
 
 /** What a legacy session id says about itself, signed (architecture, idea 7). */
 interface Claims {
@@ -32,6 +33,25 @@ export interface ActiveCall extends SlotItem {
   readonly id: string
   /** The one that is under way now: a call may take several rounds. */
   call: Call
+}
+
+/** Resources that one client follows, each by the URI that it used itself. */
+export interface SessionSubscriptions {
+  readonly size: number
+  /**
+   * Settles when the upstream knows, could not be told, or takes too long; false: its client, or its principal, has its
+   * share already.
+   */
+  add(asked: string, target: ResourceTarget): Promise<boolean>
+  /** Does nothing where it is not followed. */
+  delete(asked: string): void
+  /** A server says in the client's own session that a resource has changed. */
+  notifyUpdated(server: string, uri: string, said: ExtraParams): void
+  /** The client has a session of its own with a server from now on. */
+  resubscribe(server: string): void
+  /** It has none any more. */
+  markSessionClosed(server: string): void
+  close(): void
 }
 
 /** A legacy client's session. The id carries what any replica needs; the rest is this replica's own. */
@@ -64,6 +84,10 @@ export interface Session {
   visitor: Visitor | null
   lastUsed: number
 }
+
+/** The stream on which the session hears what belongs to no request; its client may be away for a moment. */
+export const currentStreamOf = ({ streams, detachedStream }: Session): HttpReply | null =>
+  [...streams].at(-1) ?? detachedStream
 
 export interface SessionOptions {
   /** Key of the signatures. */

@@ -1,10 +1,7 @@
 import type { ItemKind } from '../../registry/model.ts'
 import type { Listing } from '../listing.ts'
 import type { Scope } from '../scope.ts'
-
-/** Lists whose changes clients are told of. */
-export type ListKind = 'tools' | 'prompts' | 'resources'
-export const listKinds: readonly ListKind[] = ['tools', 'prompts', 'resources']
+import { type ListKind, listKinds } from '../../domain/protocol.ts'
 
 const itemKinds: Record<ListKind, readonly ItemKind[]> = {
   tools: ['tool'],

@@ -1,8 +1,11 @@
 import type { SlotItem } from '../bag.ts'
 import type { Observation } from '../observation.ts'
 import { Payload } from '../payload.ts'
-import type { TraceContext } from '../tracing.ts'
 import type { UpstreamFailure } from './failure.ts'
+import type { TraceContext } from '../trace-context.ts'
+import { META } from '../../domain/protocol.ts'
+import type { Era } from './connection.ts'
+import type { SessionCallbacks } from './home.ts'
 
 /**
  * A request to an upstream, split into the parts that the gateway changes; everything else is JSON text passed through
@@ -30,10 +33,20 @@ export interface OutgoingRequest {
   readonly trace?: TraceContext | undefined
 }
 
+/** Returns the log level as a member to append to a modern request's `_meta`. */
+export const logLevelMember = (level: string | undefined) =>
+  level === undefined ? '' : `,"${META}logLevel":"${level}"`
+
 /** An answer of an upstream: the JSON text of `result` or `error`, byte for byte. */
 export interface Answer {
   readonly kind: 'result' | 'error'
   readonly body: Payload
+}
+
+export interface UpstreamAnswer {
+  readonly answer: Answer
+  /** Era of the wire that it came over. */
+  readonly era: Era
 }
 
 /** Returns a JSON-RPC error made by the gateway itself. */
@@ -48,6 +61,19 @@ export const methodNotFound = errorAnswer(-32601, 'Method not found')
 export interface InboundRequest {
   /** Set by the answering code; called when the upstream cancels the request. */
   onCancel: (() => void) | null
+}
+
+/** Who an upstream session belongs to, and in which era its caller speaks (architecture, idea 6). */
+export interface CallOrigin {
+  readonly era: Era
+  /** MCP session, or principal where there is none. */
+  readonly owner: string
+  /** Whose share of the calls under way it takes; null: it belongs to one that has been counted. */
+  readonly principal: string | null
+  /** Whose share of processes and upstream sessions it takes, where `principal` is null. */
+  readonly holder?: string
+  /** The client of that MCP session. */
+  readonly callbacks?: SessionCallbacks | undefined
 }
 
 /** The caller's side of a call: receives notifications and requests before the answer. */

@@ -1,17 +1,9 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
-import { traceHeaders } from '../tracing.ts'
-import type { OutgoingRequest } from './call.ts'
+import { type OutgoingRequest, logLevelMember } from './call.ts'
+import { traceHeaders } from '../trace-context.ts'
+import { headerValue } from '../param-headers.ts'
 
 const JSON_AND_STREAM = 'application/json, text/event-stream'
-
-/**
- * Encodes a value for `Mcp-Name` (mcp-proxy.md#modern-wire): unchanged if possible, else base64 of UTF-8 between the
- * sentinels.
- */
-export function headerValue(value: string): string {
-  const safe = /^(?:[!-~](?:[ -~\t]*[!-~])?)?$/.test(value) && !/^=\?base64\?.*\?=$/i.test(value)
-  return safe ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`
-}
 
 /** Builds the JSON-RPC request; `members` and `meta` are JSON text without braces and may be empty. */
 const envelope = (id: string, method: string, members: string, meta: string) =>
@@ -28,10 +20,6 @@ export const legacyBody = (id: string, request: OutgoingRequest, wantsProgress: 
     request.members,
     wantsProgress ? join(request.meta, `"progressToken":${id}`) : request.meta
   )
-
-/** Returns the log level as a member to append to a modern request's `_meta`. */
-export const logLevelMember = (level: string | undefined) =>
-  level === undefined ? '' : `,"${META}logLevel":"${level}"`
 
 /** `fixedMeta` comes from `modernMeta`; `capabilities` is JSON text. */
 export const modernBody = (

@@ -2,7 +2,7 @@ import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, withMembers } from '../json.ts'
 import { isCustomNotification } from '../notifications.ts'
 import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
-import { methodNotFound, type Answer, type Call } from './call.ts'
+import { methodNotFound, type Answer, type Call, logLevelMember } from './call.ts'
 import { SharedClock } from './common-clock.ts'
 import type { SessionRequestHandler } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -16,7 +16,6 @@ import {
   refusableId,
   toFailure
 } from './http-message.ts'
-import { logLevelMember } from './http-request.ts'
 import type { Pending } from './pending.ts'
 import type { Screen } from './result-secrets.ts'
 

@@ -1,7 +1,8 @@
 import type { Attributes, Span, SpanContext, SpanOptions } from '@opentelemetry/api'
 import { PRODUCT } from '../../domain/product.ts'
 import type { CallKind, CallObservation } from '../../gateway/observation.ts'
-import type { TraceContext, Tracer } from '../../gateway/tracing.ts'
+import type { Tracer } from '../../gateway/tracing.ts'
+import type { TraceContext } from '../../gateway/trace-context.ts'
 
 export interface Traces {
   readonly tracer: Tracer

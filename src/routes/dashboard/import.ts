@@ -3,7 +3,6 @@ import { importServers, type ImportedServer as Found } from '../../domain/import
 import { expandPlaceholders } from '../../domain/placeholders.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { summaryOf } from '../../gateway/dashboard/summary.ts'
-import type { Caller } from '../../gateway/gateway.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ImportInput, ImportView, type ImportedServer } from '../../schemas/dashboard/import.ts'
 import { DryRunQuery } from '../../schemas/dashboard/shared.ts'
@@ -14,6 +13,7 @@ import { baseOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
 import { inParallel } from './in-parallel.ts'
 import { withSignIn } from './registering.ts'
+import type { Caller } from '../../gateway/caller.ts'
 
 /** Servers that are contacted at a time. */
 const AT_ONCE = 4

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { AppError } from '../../errors.ts'
-import type { Caller } from '../../gateway/gateway.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import { PromptsView } from '../../schemas/dashboard/prompts.ts'
@@ -9,6 +8,7 @@ import { Accepted, EnabledInput, EnabledState, ItemParam } from '../../schemas/d
 import { ToolsView } from '../../schemas/dashboard/tools.ts'
 import { failures } from '../../schemas/shared.ts'
 import { sendJson } from '../replies.ts'
+import type { Caller } from '../../gateway/caller.ts'
 
 const config = { access: 'admin' } as const
 
