@@ -1,7 +1,7 @@
 import type { Config } from './config.ts'
 import { PRODUCT } from './domain/product.ts'
 import { migrateDatabase } from './registry/migrate.ts'
-import { StartRefusal } from './registry/refusal.ts'
+import { StartupError } from './registry/refusal.ts'
 
 /** Runs database migrations, as `start` does first, without serving. Returns the exit code. */
 export async function migrate(config: Config, out: (line: string) => void, error: (line: string) => void) {
@@ -19,6 +19,6 @@ export async function migrate(config: Config, out: (line: string) => void, error
     return 0
   } catch (cause) {
     error(`${PRODUCT}: cannot migrate: ${String((cause as Error).message).split('\n', 1)[0]}`)
-    return cause instanceof StartRefusal ? cause.exitCode : 1
+    return cause instanceof StartupError ? cause.exitCode : 1
   }
 }

@@ -1,7 +1,7 @@
 import { realpathSync, statSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Config, Environment } from './config.ts'
-import { StartRefusal } from './registry/refusal.ts'
+import { StartupError } from './registry/refusal.ts'
 import { settings, type Setting } from './settings.ts'
 
 interface User {
@@ -39,7 +39,7 @@ const namedFiles = (env: Environment) =>
 
 /**
  * Refuses the start if stdio servers run as a user of their own who can read the gateway's secret files: files mounted
- * by Compose or from the host keep the host's permissions, often world-readable. Throws StartRefusal.
+ * by Compose or from the host keep the host's permissions, often world-readable. Throws StartupError.
  */
 export function checkSecretFiles({ stdio }: Pick<Config, 'stdio'>): void {
   const { enabled, uid, gid, environment } = stdio
@@ -48,7 +48,7 @@ export function checkSecretFiles({ stdio }: Pick<Config, 'stdio'>): void {
   const open = namedFiles(environment).filter(({ path }) => canRead(path, user))
   if (open.length === 0) return
   const files = open.map(({ name, path }) => `${path} (${name})`).join(', ')
-  throw new StartRefusal(
+  throw new StartupError(
     `stdio servers run as user ${uid} (TOWPATH_STDIO_UID) and can read ${files}: ` +
       'let the user of the gateway own it, with mode 0400'
   )

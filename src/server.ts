@@ -10,7 +10,7 @@ import { PRODUCT, TITLE } from './domain/product.ts'
 import { VERSION } from './domain/version.ts'
 import { closeInheritedDescriptors } from './inherited-descriptors.ts'
 import { ifAvailable } from './plugins/late.ts'
-import { StartRefusal } from './registry/refusal.ts'
+import { StartupError } from './registry/refusal.ts'
 import { checkSecretFiles } from './secret-files.ts'
 
 const OLDEST_SUPPORTED_NODE = 22
@@ -70,7 +70,7 @@ function describeStartError(error: unknown, { host, port }: Config): string {
 /** Checks the folder at start rather than when the first stdio process is spawned, which may be days later. */
 function checkFolders({ stdio: { cwd } }: Config): void {
   if (cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
-  throw new StartRefusal(`TOWPATH_STDIO_CWD is not a folder: ${JSON.stringify(cwd)}`)
+  throw new StartupError(`TOWPATH_STDIO_CWD is not a folder: ${JSON.stringify(cwd)}`)
 }
 
 /**
@@ -141,7 +141,7 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<voi
 
 function refuseStart(error: unknown, config: Config): void {
   process.stderr.write(`${PRODUCT}: cannot start: ${describeStartError(error, config)}\n`)
-  process.exitCode = error instanceof StartRefusal ? error.exitCode : 1
+  process.exitCode = error instanceof StartupError ? error.exitCode : 1
   process.exit()
 }
 

@@ -1,6 +1,6 @@
 import AjvCompiler from '@fastify/ajv-compiler'
 import { isName, isServerName, NAME_RULE, SERVER_NAME_RULE } from './domain/names.ts'
-import { isMoment, isStorable } from './domain/text.ts'
+import { isTimestamp, isStorable } from './domain/text.ts'
 import { isToken, TOKEN_RULE } from './domain/tokens.ts'
 import { invalid } from './errors.ts'
 
@@ -27,7 +27,7 @@ const formats: Readonly<Record<string, Format>> = {
     pattern: { pattern: '^[A-Za-z0-9](_?[A-Za-z0-9-])*$', maxLength: 64 }
   },
   moment: {
-    validate: isMoment,
+    validate: isTimestamp,
     rule: 'must be an ISO 8601 date, or date and time with zone',
     pattern: {
       pattern:

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { TITLE } from '../domain/product.ts'
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import { EXIT, Failure } from './failure.ts'
 
 const PATH = '/oauth/callback'
@@ -48,7 +48,7 @@ function read(query: URLSearchParams, state: string): Returned | Failure | undef
   if (error !== null) {
     const description = query.get('error_description')
     const why = description === null ? error : `${error}: ${description}`
-    return new Failure(EXIT.failed, `the sign-in was refused (${escaped(why, 500)})`, { code: 'sign_in_refused' })
+    return new Failure(EXIT.failed, `the sign-in was refused (${escapeText(why, 500)})`, { code: 'sign_in_refused' })
   }
   if (code === null) return undefined
   return { code, state, ...(iss === null ? {} : { iss }) }

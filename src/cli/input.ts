@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { isObject } from '../domain/is-object.ts'
-import { expandPlaceholders, type Unset } from '../domain/placeholders.ts'
+import { expandPlaceholders, type UnsetVariable } from '../domain/placeholders.ts'
 import { usage } from './failure.ts'
 import type { World } from './world.ts'
 
@@ -59,7 +59,7 @@ export const expand = (world: World, value: unknown, from: string): unknown =>
 
 /** As above for what stands in several files. */
 function expandAll(world: World, documents: readonly Document[]): Document[] {
-  const missing: (Unset & { readonly from: string })[] = []
+  const missing: (UnsetVariable & { readonly from: string })[] = []
   const expanded = documents.map(({ value, from }) => {
     const { value: written, unset } = expandPlaceholders(value, (name) => world.env[name])
     missing.push(...unset.map((each) => ({ ...each, from })))

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import type { Server } from '../schemas/server.ts'
 import type { Cli } from './cli.ts'
 
@@ -8,8 +8,8 @@ type LeftOut = Pick<Static<typeof Server>, 'left_out' | 'left_out_count'>
 /** Lines on stderr for items that the server lists and the gateway does not serve. */
 export function noteLeftOut(cli: Cli, { left_out: items = [], left_out_count: count = 0 }: LeftOut): void {
   for (const { kind, name, reason } of items) {
-    const label = name === undefined ? '' : ` "${escaped(name, 200)}"`
-    cli.note(`left out: ${kind}${label}: ${escaped(reason, 300)}`)
+    const label = name === undefined ? '' : ` "${escapeText(name, 200)}"`
+    cli.note(`left out: ${kind}${label}: ${escapeText(reason, 300)}`)
   }
   if (count > items.length) cli.note(`left out: ${count - items.length} more items`)
 }

@@ -1,17 +1,17 @@
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import type { Views } from './cli.ts'
 import { KINDS } from './kinds.ts'
 import type { Result } from './plan.ts'
 
 const marks = { create: '+', update: '~', delete: '-' } as const
 
-const shown = (value: unknown): string => (value === undefined ? 'nothing' : escaped(JSON.stringify(value), 2_000))
+const shown = (value: unknown): string => (value === undefined ? 'nothing' : escapeText(JSON.stringify(value), 2_000))
 
 /** One line for each thing, and for what changes of it one for each member. */
 function linesOf({ action, kind, name, difference, outcome, error }: Result): string[] {
   const state =
     outcome === 'failed' || outcome === 'skipped'
-      ? `  ${outcome}${error === undefined ? '' : `: ${escaped(error, 2_000)}`}`
+      ? `  ${outcome}${error === undefined ? '' : `: ${escapeText(error, 2_000)}`}`
       : ''
   const head = `${marks[action]} ${KINDS[kind].singular} ${name}${state}`
   if (action !== 'update') return [head]

@@ -1,4 +1,4 @@
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 
 const levels: Readonly<Record<number, string>> = {
   10: 'TRACE',
@@ -20,7 +20,7 @@ interface Line {
   readonly err?: { readonly message?: string; readonly stack?: string }
 }
 
-const shown = (value: unknown) => escaped(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT)
+const shown = (value: unknown) => escapeText(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT)
 
 /** Takes lines of the log: as they are for collectors, readable where a person looks on. */
 export const createLogOutput = (stream: { readonly isTTY?: boolean; write(text: string): unknown }) => ({

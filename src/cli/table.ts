@@ -1,4 +1,4 @@
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 
 /** The lines of a text as one, without the white space at their ends. */
 const joined = (text: string) =>
@@ -9,7 +9,7 @@ const joined = (text: string) =>
     .join(' ')
 
 /** What upstreams say must not move the cursor of a terminal, or forge a line. */
-const cell = (text: string) => escaped(joined(text), 100_000)
+const cell = (text: string) => escapeText(joined(text), 100_000)
 
 const clip = (text: string, width: number) =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`

@@ -15,7 +15,7 @@ export const noServers: AllowList = { isAll: false, names: new Set(), contentHas
 const digest = (names: readonly string[]) => createHash('sha256').update(JSON.stringify(names)).digest('base64url')
 
 /** Parses an allow list. `*` allows every server only as an entry of its own (http-contract.md#clients-and-users). */
-export function readAllowList(entries: readonly string[]): AllowList {
+export function parseAllowList(entries: readonly string[]): AllowList {
   if (entries.includes('*')) return allServers
   const names = [...new Set(entries)].sort()
   return names.length === 0 ? noServers : { isAll: false, names: new Set(names), contentHash: digest(names) }

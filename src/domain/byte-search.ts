@@ -1,5 +1,5 @@
 /** Byte range: inclusive start, exclusive end */
-export interface Place {
+export interface ByteRange {
   readonly start: number
   readonly end: number
 }
@@ -10,7 +10,7 @@ export interface ByteSearch {
    * Returns the first occurrence within the range, null if there is none. Of several at the same offset, the longest
    * wins.
    */
-  find(bytes: Uint8Array, start?: number, end?: number): Place | null
+  find(bytes: Uint8Array, start?: number, end?: number): ByteRange | null
 }
 
 const SMALLEST_TABLE = 1_024
@@ -24,13 +24,13 @@ function tableSize(pairs: number): number {
 }
 
 /** Matching prefix of a pattern that is too long to be a coincidence, in bytes */
-const MEANT = 32
+const MIN_PREFIX_MATCH = 32
 /** Failed comparisons that one search may spend: a fixed number, and more for each byte passed */
 const FREE_COMPARISONS = 1_024
 const COMPARISONS_PER_BYTE = 16
 
 /** Returns the number of bytes from `start` that match the pattern. */
-function common(pattern: Uint8Array, bytes: Uint8Array, start: number, end: number): number {
+function commonPrefixLength(pattern: Uint8Array, bytes: Uint8Array, start: number, end: number): number {
   const most = Math.min(pattern.length, end - start)
   let i = 0
   while (i < most && bytes[start + i] === pattern[i]) i++
@@ -75,13 +75,13 @@ export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
         const first = at - shortest + 1
         let most = 0
         for (const pattern of ending.get(pair)!) {
-          const length = common(pattern, bytes, first, end)
+          const length = commonPrefixLength(pattern, bytes, first, end)
           if (length === pattern.length) return { start: first, end: first + length }
           spent += length
           if (length > most) most = length
         }
         const isCostly = spent > FREE_COMPARISONS + COMPARISONS_PER_BYTE * (at - start)
-        if (isCostly && most >= MEANT) return { start: first, end: first + most }
+        if (isCostly && most >= MIN_PREFIX_MATCH) return { start: first, end: first + most }
         at++
       }
       return null

@@ -59,7 +59,7 @@ type JsonValue = Readonly<Record<string, unknown>>
 
 const bearer = (reference: string) => ({ headers: { Authorization: `Bearer ${reference}` } })
 
-const entryWith = (url: JsonValue, { tokenVariable }: Target, refer: (name: string) => string): JsonValue =>
+const addTokenHeader = (url: JsonValue, { tokenVariable }: Target, refer: (name: string) => string): JsonValue =>
   tokenVariable === undefined ? url : { ...url, ...bearer(refer(tokenVariable)) }
 
 const shell = (name: string) => `\${${name}}`
@@ -72,7 +72,7 @@ const tokenHeader = ({ tokenVariable }: Target, flag: string) =>
 const inputId = ({ name }: Target) => `${name}-token`
 
 const vscodeEntry = (target: Target) =>
-  entryWith({ type: 'http', url: target.url }, target, () => `\${input:${inputId(target)}}`)
+  addTokenHeader({ type: 'http', url: target.url }, target, () => `\${input:${inputId(target)}}`)
 
 const vscodeInputs = (target: Target) => [
   { type: 'promptString', id: inputId(target), description: `Token for ${target.name}`, password: true }
@@ -104,9 +104,9 @@ export function fileChange(client: ClientName, target: Target): FileChange | und
   const { url, tokenVariable } = target
   switch (client) {
     case 'claude-code':
-      return member('.mcp.json', 'mcpServers', target, entryWith({ type: 'http', url }, target, shell))
+      return member('.mcp.json', 'mcpServers', target, addTokenHeader({ type: 'http', url }, target, shell))
     case 'cursor':
-      return member('~/.cursor/mcp.json', 'mcpServers', target, entryWith({ url }, target, env))
+      return member('~/.cursor/mcp.json', 'mcpServers', target, addTokenHeader({ url }, target, env))
     case 'vscode': {
       const { members, ...rest } = member('.vscode/mcp.json', 'servers', target, vscodeEntry(target))
       const inputs = { path: ['inputs'], value: vscodeInputs(target) }
@@ -130,7 +130,7 @@ export function fileChange(client: ClientName, target: Target): FileChange | und
         '~/.codeium/windsurf/mcp_config.json',
         'mcpServers',
         target,
-        entryWith({ serverUrl: url }, target, env)
+        addTokenHeader({ serverUrl: url }, target, env)
       )
     default:
       return undefined
@@ -155,21 +155,21 @@ function textOf({ language, members }: FileChange): string {
 }
 
 /** Quotes a word for the command line of a shell if necessary. */
-const word = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : single(text))
+const quoteWord = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : singleQuote(text))
 
-const single = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
+const singleQuote = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** Returns commands and links that configure a client without editing a file. */
 function shortcuts(client: ClientName, target: Target): Snippet[] {
   const { name, url, tokenVariable } = target
   switch (client) {
     case 'claude-code': {
-      const text = `claude mcp add --transport http ${word(name)} ${word(url)}${tokenHeader(target, '--header')}`
+      const text = `claude mcp add --transport http ${quoteWord(name)} ${quoteWord(url)}${tokenHeader(target, '--header')}`
       const note = tokenVariable === undefined ? {} : { note: 'Claude Code keeps the token itself in its settings' }
       return [{ title: 'Command', language: 'sh', text, ...note }]
     }
     case 'cursor': {
-      const config = encodeURIComponent(btoa(JSON.stringify(entryWith({ url }, target, env))))
+      const config = encodeURIComponent(btoa(JSON.stringify(addTokenHeader({ url }, target, env))))
       const text = `cursor://anysphere.cursor-deeplink/mcp/install?name=${encodeURIComponent(name)}&config=${config}`
       return [{ title: 'Link', language: 'url', text }]
     }
@@ -179,11 +179,13 @@ function shortcuts(client: ClientName, target: Target): Snippet[] {
         ...vscodeEntry(target),
         ...(tokenVariable === undefined ? {} : { inputs: vscodeInputs(target) })
       }
-      return [{ title: 'Command', language: 'sh', text: `code --add-mcp ${single(JSON.stringify(entry))}` }]
+      return [{ title: 'Command', language: 'sh', text: `code --add-mcp ${singleQuote(JSON.stringify(entry))}` }]
     }
     case 'codex': {
       const token = tokenVariable === undefined ? '' : ` --bearer-token-env-var ${tokenVariable}`
-      return [{ title: 'Command', language: 'sh', text: `codex mcp add ${word(name)} --url ${word(url)}${token}` }]
+      return [
+        { title: 'Command', language: 'sh', text: `codex mcp add ${quoteWord(name)} --url ${quoteWord(url)}${token}` }
+      ]
     }
     default:
       return []
@@ -212,20 +214,20 @@ function curlSnippet(target: Target): Snippet {
     clientInfo: { name: 'curl', version: '1' }
   })
   const lines = [
-    `curl -sS ${word(target.url)}`,
+    `curl -sS ${quoteWord(target.url)}`,
     `-H 'Content-Type: application/json'`,
     `-H 'Accept: application/json, text/event-stream'`,
     ...(target.tokenVariable === undefined ? [] : [`-H "Authorization: Bearer $${target.tokenVariable}"`]),
-    `-d ${single(body)}`
+    `-d ${singleQuote(body)}`
   ]
   return { title: 'Request', language: 'sh', text: lines.join(' \\\n  ') }
 }
 
-const quoted = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+const jsString = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
 function sdkSnippet({ url, tokenVariable }: Target): Snippet {
   const isOpen = tokenVariable === undefined
-  const transport = `new StreamableHTTPClientTransport(new URL(${quoted(url)})${isOpen ? '' : ', { requestInit: { headers } }'})`
+  const transport = `new StreamableHTTPClientTransport(new URL(${jsString(url)})${isOpen ? '' : ', { requestInit: { headers } }'})`
   const lines = [
     ...(isOpen ? [] : [`import { env } from 'node:process'`]),
     `import { Client } from '@modelcontextprotocol/sdk/client/index.js'`,

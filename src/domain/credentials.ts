@@ -13,7 +13,7 @@ const malformed: Credentials = { kind: 'malformed' }
  * Parses the `Authorization` header, the only credential of a request (security-model.md#tokens). `rawHeaders`:
  * alternating names and values as received.
  */
-export function readCredentials(rawHeaders: readonly string[]): Credentials {
+export function parseCredentials(rawHeaders: readonly string[]): Credentials {
   let value: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { HIDDEN, maskedArguments, maskedUrl } from './secret-parts.ts'
-import { clipped } from './text.ts'
+import { MASK, maskArguments, maskUrl } from './secret-parts.ts'
+import { truncate } from './text.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
@@ -41,8 +41,10 @@ export function differingParts(before: string, after: string): readonly [before:
  */
 export function difference(before: Members = {}, after: Members = {}): Difference {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
-  const changed = names.filter((name) => !isDeepStrictEqual(own(before, name) ?? null, own(after, name) ?? null))
-  return { changed, before: side(changed, before, after), after: side(changed, after, before) }
+  const changed = names.filter(
+    (name) => !isDeepStrictEqual(ownMember(before, name) ?? null, ownMember(after, name) ?? null)
+  )
+  return { changed, before: toSafeMembers(changed, before, after), after: toSafeMembers(changed, after, before) }
 }
 
 const isTexts = (value: unknown): value is string[] =>
@@ -50,30 +52,34 @@ const isTexts = (value: unknown): value is string[] =>
 
 const isMap = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const own = (members: Members, name: string): unknown => (Object.hasOwn(members, name) ? members[name] : undefined)
+const ownMember = (members: Members, name: string): unknown =>
+  Object.hasOwn(members, name) ? members[name] : undefined
 
-const side = (changed: readonly string[], members: Members, other: Members): Members =>
+const toSafeMembers = (changed: readonly string[], members: Members, other: Members): Members =>
   Object.fromEntries(
     changed
-      .filter((name) => (own(members, name) ?? null) !== null)
-      .map((name) => [name, shown(name, members[name], own(other, name))])
+      .filter((name) => (ownMember(members, name) ?? null) !== null)
+      .map((name) => [name, toSafeValue(name, members[name], ownMember(other, name))])
   )
 
-function shown(name: string, value: unknown, other: unknown): unknown {
-  if (secrets.has(name)) return HIDDEN
-  if (isMap(value)) return shownMap(value, isMap(other) ? other : {}, secretMaps.has(name))
-  if (name === 'args' && isTexts(value)) return shown('', maskedArguments(value), other)
-  if (Array.isArray(value)) return withRest(value.map(cut), value.length, (rest) => rest)
-  return cut(urls.has(name) && typeof value === 'string' ? maskedUrl(value) : value)
+function toSafeValue(name: string, value: unknown, other: unknown): unknown {
+  if (secrets.has(name)) return MASK
+  if (isMap(value)) return toSafeMap(value, isMap(other) ? other : {}, secretMaps.has(name))
+  if (name === 'args' && isTexts(value)) return toSafeValue('', maskArguments(value), other)
+  if (Array.isArray(value)) return limitEntries(value.map(truncateText), value.length, (rest) => rest)
+  return truncateText(urls.has(name) && typeof value === 'string' ? maskUrl(value) : value)
 }
 
-function shownMap(map: Members, other: Members, isSecret: boolean): Members {
-  const entries = Object.entries(map).filter(([key, value]) => !isDeepStrictEqual(value, own(other, key)))
-  const cutEntries = entries.map(([key, value]): [string, unknown] => [cut(key), isSecret ? HIDDEN : cut(value)])
-  return Object.fromEntries(withRest(cutEntries, entries.length, (rest) => ['…', rest]))
+function toSafeMap(map: Members, other: Members, isSecret: boolean): Members {
+  const entries = Object.entries(map).filter(([key, value]) => !isDeepStrictEqual(value, ownMember(other, key)))
+  const cutEntries = entries.map(([key, value]): [string, unknown] => [
+    truncateText(key),
+    isSecret ? MASK : truncateText(value)
+  ])
+  return Object.fromEntries(limitEntries(cutEntries, entries.length, (rest) => ['…', rest]))
 }
 
-const cut = <T>(value: T): T => (typeof value === 'string' ? (clipped(value, MAX_TEXT) as T) : value)
+const truncateText = <T>(value: T): T => (typeof value === 'string' ? (truncate(value, MAX_TEXT) as T) : value)
 
-const withRest = <T>(list: T[], length: number, toEntry: (rest: string) => T): T[] =>
+const limitEntries = <T>(list: T[], length: number, toEntry: (rest: string) => T): T[] =>
   length <= MAX_ENTRIES ? list : [...list.slice(0, MAX_ENTRIES), toEntry(`${length - MAX_ENTRIES} more`)]

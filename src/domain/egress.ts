@@ -17,7 +17,7 @@ export interface EgressRules {
  */
 export interface EgressPolicy {
   /** Returns the rules' decision for a host name or address in a URL; undefined if its resolved addresses decide. */
-  verdictOf(host: string): 'allowed' | 'denied' | undefined
+  checkHost(host: string): 'allowed' | 'denied' | undefined
   /** Checks an address in any form that a resolver or a URL parser returns; anything else is denied. */
   isDenied(address: string): boolean
   /** Returns true if an `allow` rule matches the address. */
@@ -29,7 +29,7 @@ const network = (text: string): EgressRule => {
   return { kind: 'network', address, prefix: Number(prefix) }
 }
 
-const words: Readonly<Record<string, readonly EgressRule[]>> = {
+const keywords: Readonly<Record<string, readonly EgressRule[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'].map(network),
   // includes carrier-grade NAT, unique local and the former site-local addresses
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7', 'fec0::/10'].map(network)
@@ -42,7 +42,7 @@ const words: Readonly<Record<string, readonly EgressRule[]>> = {
 const deniedByDefault: readonly EgressRule[] = [
   ...['0.0.0.0/8', '::/128'], // unspecified: reaches this machine
   ...['169.254.0.0/16', 'fe80::/10'], // link-local, used by most clouds for metadata
-  ...['100.100.100.200/32', '168.63.129.16/32', '192.0.0.192/32', 'fd00:ec2::254/128', 'fd20:ce::254/128'], // other metadata addresses
+  ...['100.100.100.200/32', '168.63.129.16/32', '192.0.0.192/32', 'fd00:ec2::254/128', 'fd20:ce::254/128'], // others
   ...['224.0.0.0/4', 'ff00::/8', '255.255.255.255/32'] // multicast, broadcast
 ].map(network)
 
@@ -64,7 +64,7 @@ const startsWith = (bytes: readonly number[], ...start: readonly number[]) =>
 const zeros = (count: number) => new Array<number>(count).fill(0)
 
 /** Returns the IPv4 addresses embedded in an IPv6 address; `isSame` if it is only another notation for one. */
-function innerOf(bytes: readonly number[]): { readonly inner: readonly string[]; readonly isSame: boolean } {
+function embeddedIPv4(bytes: readonly number[]): { readonly inner: readonly string[]; readonly isSame: boolean } {
   const at = (...places: readonly number[]) => places.map((place) => bytes[place]).join('.')
   const last = at(12, 13, 14, 15)
   const isMapped = startsWith(bytes, ...zeros(10), 255, 255) || startsWith(bytes, ...zeros(8), 255, 255, 0, 0)
@@ -90,29 +90,29 @@ function innerOf(bytes: readonly number[]): { readonly inner: readonly string[];
 }
 
 /** Returns all addresses that a connection to this one may reach; empty if it is not an address. */
-export function readingsOf(address: string): readonly string[] {
+export function reachableAddresses(address: string): readonly string[] {
   const plain = address.replace(/%.*$/s, '')
   if (isIPv4(plain)) return [plain]
   if (!isIPv6(plain)) return []
-  const { inner, isSame } = innerOf(bytesOf(plain))
+  const { inner, isSame } = embeddedIPv4(bytesOf(plain))
   return isSame ? inner : [plain, ...inner]
 }
 
-const bare = (host: string) => host.replace(/^\[(.*)\]$/s, '$1')
+const withoutBrackets = (host: string) => host.replace(/^\[(.*)\]$/s, '$1')
 
 /**
  * Normalises a host for comparison: lower case, punycode, IPv4 in four decimal parts, IPv6 without brackets and zone.
  */
-function normalHost(text: string): string | undefined {
+function normaliseHost(text: string): string | undefined {
   const url = `http://${isIPv6(text) ? `[${text}]` : text}/`
-  return URL.canParse(url) ? bare(new URL(url).hostname).replace(/\.$/, '') : undefined
+  return URL.canParse(url) ? withoutBrackets(new URL(url).hostname).replace(/\.$/, '') : undefined
 }
 
 function networkRule(address: string, prefix: number): EgressRule | undefined {
   const bits = isIPv4(address) ? 32 : 128
   if (isIP(address) === 0 || prefix > bits) return undefined
   // IPv4-mapped networks are compared as IPv4.
-  const [reading, ...others] = readingsOf(address)
+  const [reading, ...others] = reachableAddresses(address)
   const isMapped = bits === 128 && others.length === 0 && isIPv4(reading!) && prefix >= 96
   return isMapped ? { kind: 'network', address: reading!, prefix: prefix - 96 } : { kind: 'network', address, prefix }
 }
@@ -123,38 +123,39 @@ function networkRule(address: string, prefix: number): EgressRule | undefined {
  */
 export function parseEgressEntry(entry: string): readonly EgressRule[] | undefined {
   const word = entry.toLowerCase()
-  if (Object.hasOwn(words, word)) return words[word]
+  if (Object.hasOwn(keywords, word)) return keywords[word]
   const cidr = /^(.+)\/(\d{1,3})$/.exec(entry)
   if (cidr) {
-    const rule = networkRule(bare(cidr[1]!), Number(cidr[2]))
+    const rule = networkRule(withoutBrackets(cidr[1]!), Number(cidr[2]))
     return rule && [rule]
   }
-  const isHost = isIPv6(bare(entry)) || /^[^\s/@?#*\\:[\]]+$/.test(entry)
-  const name = isHost ? normalHost(entry) : undefined
+  const isHost = isIPv6(withoutBrackets(entry)) || /^[^\s/@?#*\\:[\]]+$/.test(entry)
+  const name = isHost ? normaliseHost(entry) : undefined
   if (!name) return undefined
   if (isIP(name) === 0) return [{ kind: 'host', name }]
   return [networkRule(name, isIPv4(name) ? 32 : 128)!]
 }
 
 /** Address zones, outermost first; a server in a zone may only point to addresses of that zone or of an outer one */
-const reaches = ['public', 'private', 'loopback'] as const
-export type Reach = (typeof reaches)[number]
+const zones = ['public', 'private', 'loopback'] as const
+export type AddressZone = (typeof zones)[number]
 
 /** Returns a function that determines the innermost zone an address may reach; invalid addresses count as loopback. */
-export function createReachOf(): (address: string) => Reach {
-  const [isLoopback, isPrivate] = [networksOf(words.loopback!), networksOf(words.private!)]
+export function createZoneLookup(): (address: string) => AddressZone {
+  const [isLoopback, isPrivate] = [createNetworkTest(keywords.loopback!), createNetworkTest(keywords.private!)]
   return (address) => {
-    const readings = readingsOf(address)
+    const readings = reachableAddresses(address)
     if (readings.length === 0 || readings.some(isLoopback)) return 'loopback'
     return readings.some(isPrivate) ? 'private' : 'public'
   }
 }
 
 /** Returns true if the first zone is further inside than the second. */
-export const isInside = (first: Reach, second: Reach): boolean => reaches.indexOf(first) > reaches.indexOf(second)
+export const isFurtherInside = (first: AddressZone, second: AddressZone): boolean =>
+  zones.indexOf(first) > zones.indexOf(second)
 
 /** Returns a function that tests if an address is in one of the rules' networks; other rules are ignored. */
-export function networksOf(rules: readonly EgressRule[]): (address: string) => boolean {
+export function createNetworkTest(rules: readonly EgressRule[]): (address: string) => boolean {
   const list = new BlockList()
   const family = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
   for (const rule of rules) {
@@ -172,21 +173,21 @@ const hostsOf = (rules: readonly EgressRule[]) =>
  */
 export function createEgressPolicy({ deny, allow }: EgressRules): EgressPolicy {
   const [deniedHosts, allowedHosts] = [hostsOf(deny), hostsOf(allow)]
-  const [inDenied, inAllowed] = [networksOf([...deniedByDefault, ...deny]), networksOf(allow)]
+  const [inDenied, inAllowed] = [createNetworkTest([...deniedByDefault, ...deny]), createNetworkTest(allow)]
   const isDenied = (address: string) => {
-    const readings = readingsOf(address)
+    const readings = reachableAddresses(address)
     return readings.length === 0 || readings.some((reading) => inDenied(reading) && !inAllowed(reading))
   }
   return {
-    verdictOf(given) {
-      const host = normalHost(given) ?? given
+    checkHost(given) {
+      const host = normaliseHost(given) ?? given
       if (allowedHosts.has(host)) return 'allowed'
       if (deniedHosts.has(host)) return 'denied'
       return isIP(host) !== 0 && isDenied(host) ? 'denied' : undefined
     },
     isDenied,
     isAllowed: (address) => {
-      const readings = readingsOf(address)
+      const readings = reachableAddresses(address)
       return readings.length > 0 && readings.every(inAllowed)
     }
   }

@@ -23,10 +23,10 @@ export interface Selection {
   readonly without?: ReadonlySet<string>
 }
 
-export const everything: Selection = { isWhole: true, names: new Set() }
+export const wholeServer: Selection = { isWhole: true, names: new Set() }
 
 /** Returns true if the selection includes a tool; `name` and `alias` are both names of a renamed tool. */
-export function takes({ isWhole, names, without }: Selection, name: string, alias = name): boolean {
+export function selects({ isWhole, names, without }: Selection, name: string, alias = name): boolean {
   const isNamed = names.has(name) || names.has(alias)
   if (isWhole || without === undefined) return isWhole !== isNamed
   return isNamed && !without.has(name) && !without.has(alias)
@@ -61,13 +61,13 @@ export function resolveGroup(rules: GroupRules): ReadonlyMap<string, Selection> 
 }
 
 /** Lookup of existing servers and tools */
-export interface Known {
+export interface NameLookup {
   hasServer(name: string): boolean
   hasTool(server: string, name: string): boolean
 }
 
 /** Returns the names in the rules that no longer exist, each once. */
-export function missingNames(rules: GroupRules, known: Known): { tools: string[]; servers: string[] } {
+export function missingNames(rules: GroupRules, known: NameLookup): { tools: string[]; servers: string[] } {
   const isMissing = (qualified: string) => {
     const split = splitName(qualified)
     return !split || !known.hasTool(split.server, split.name)

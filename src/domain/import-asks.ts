@@ -1,7 +1,7 @@
 import { isObject } from './is-object.ts'
 
 /** Variable that an imported configuration leaves for the user to fill in */
-export interface Ask {
+export interface ImportVariable {
   /** Appears in the registration as `${name}` */
   readonly name: string
   readonly description?: string
@@ -11,18 +11,18 @@ export interface Ask {
   readonly default?: string
 }
 
-export type Asks = Map<string, Ask>
+export type ImportVariables = Map<string, ImportVariable>
 
 /** The `inputs` of a VS Code configuration by id */
 export type Inputs = ReadonlyMap<string, Readonly<Record<string, unknown>>>
 
-export function inputsIn(value: unknown): Inputs {
+export function parseInputs(value: unknown): Inputs {
   const list = Array.isArray(value) ? value.filter(isObject) : []
   return new Map(list.flatMap((input) => (typeof input.id === 'string' ? [[input.id, input] as const] : [])))
 }
 
 /** Converts a text to a valid variable name. */
-export function variableName(text: string): string {
+export function toVariableName(text: string): string {
   const name = text.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
   return /^[A-Z_]/.test(name) ? name : `_${name}`
 }
@@ -39,18 +39,18 @@ const optional = <K extends string>(key: K, value: unknown) =>
 const secretMembers = new Set(['bearer_token', 'oauth_client_secret', 'headers', 'env'])
 
 /**
- * Rewrites all forms of references to `${NAME}` and adds their variables to `asks`. An unsupported reference adds its
+ * Rewrites all forms of references to `${NAME}` and adds their variables to `variables`. An unsupported reference adds its
  * member to `problems`.
  */
 export function normaliseReferences(
   registration: Readonly<Record<string, unknown>>,
   inputs: Inputs,
-  asks: Asks,
+  asks: ImportVariables,
   problems: string[]
 ): Record<string, unknown> {
   const ask = (kind: string | undefined, id: string, fallback: string | undefined, isSecret: boolean): string => {
     const input = kind === 'input' ? (inputs.get(id) ?? {}) : undefined
-    const name = input ? variableName(id) : id
+    const name = input ? toVariableName(id) : id
     if (!asks.has(name)) {
       const isHidden = input ? input.password === true : isSecret
       const given = optional('default', fallback ?? input?.default)

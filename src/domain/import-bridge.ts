@@ -6,13 +6,13 @@ export interface Bridge {
 }
 
 /** Expands variables in header values from the process environment, as `mcp-remote` does. */
-const filled = (value: string, env: Readonly<Record<string, string>>) =>
+const expandVariables = (value: string, env: Readonly<Record<string, string>>) =>
   value.replace(/\$\{([^{}]+)\}/g, (whole, name: string) => (Object.hasOwn(env, name) ? env[name]! : whole))
 
 const header = /^([^:\s]+)\s*:\s*(.*)$/s
 
 /** Parses a command that only connects a stdio client to a remote server; undefined for any other command. */
-export function takeBridge(
+export function parseBridge(
   command: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ export function takeBridge(
   const valuesOf = (flag: string) => flags.filter((_, index) => flags[index - 1] === flag)
   const headers = valuesOf('--header').flatMap((text) => {
     const [, name, value] = header.exec(text) ?? []
-    return name === undefined || value === undefined ? [] : [[name, filled(value, env)]]
+    return name === undefined || value === undefined ? [] : [[name, expandVariables(value, env)]]
   })
   const transport = valuesOf('--transport').includes('sse-only') ? 'sse' : undefined
   return { url, transport, headers: Object.fromEntries(headers) as Record<string, string> }

@@ -1,5 +1,5 @@
 import { isObject } from './is-object.ts'
-import { takeBridge } from './import-bridge.ts'
+import { parseBridge } from './import-bridge.ts'
 
 /** Body of a registration (http-contract.md#registration-input); texts may contain `${NAME}` */
 export interface Registration {
@@ -22,7 +22,7 @@ export interface Registration {
 }
 
 /** Findings about an entry */
-export interface Remarks {
+export interface ImportFindings {
   /** Problems, each of which prevents the registration */
   readonly problems: string[]
   /** Changes made during the import */
@@ -69,14 +69,14 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 const isScalar = (value: unknown): value is string | number | boolean =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
-function textList(value: unknown, key: string, { problems }: Remarks): string[] {
+function textList(value: unknown, key: string, { problems }: ImportFindings): string[] {
   if (!isGiven(value)) return []
   if (Array.isArray(value) && value.every(isScalar)) return value.map(String)
   problems.push(`"${key}" must be a list of texts`)
   return []
 }
 
-function textMap(value: unknown, key: string, { problems }: Remarks): Record<string, string> {
+function textMap(value: unknown, key: string, { problems }: ImportFindings): Record<string, string> {
   if (!isGiven(value)) return {}
   if (isObject(value) && Object.values(value).every(isScalar))
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, String(each)]))
@@ -84,14 +84,14 @@ function textMap(value: unknown, key: string, { problems }: Remarks): Record<str
   return {}
 }
 
-function text(value: unknown, key: string, { problems }: Remarks): string | undefined {
+function text(value: unknown, key: string, { problems }: ImportFindings): string | undefined {
   if (!isGiven(value)) return undefined
   if (typeof value === 'string') return value
   problems.push(`"${key}" must be text`)
   return undefined
 }
 
-function isTrue(value: unknown, key: string, { problems }: Remarks): boolean {
+function isTrue(value: unknown, key: string, { problems }: ImportFindings): boolean {
   if (isGiven(value) && typeof value !== 'boolean') problems.push(`"${key}" must be true or false`)
   return value === true
 }
@@ -126,7 +126,7 @@ function credentials(headers: Record<string, string>): Members {
   return { bearer_token: token, ...(rest.length > 0 ? { headers: Object.fromEntries(rest) } : {}) }
 }
 
-function commandOf(value: Members, remarks: Remarks): [command: string, ...args: string[]] | undefined {
+function commandOf(value: Members, remarks: ImportFindings): [command: string, ...args: string[]] | undefined {
   const given = Array.isArray(value.command) ? textList(value.command, 'command', remarks) : undefined
   const [command = '', ...before] = given ?? [text(value.command, 'command', remarks) ?? '']
   return command === '' ? undefined : [command, ...before, ...textList(value.args, 'args', remarks)]
@@ -136,9 +136,14 @@ function remote(url: string, said: string | undefined, headers: Record<string, s
   return { transport: transportOf(url, said), ...common, url, ...credentials(headers) }
 }
 
-function local([command, ...args]: readonly string[], value: Members, common: Members, remarks: Remarks): Members {
+function local(
+  [command, ...args]: readonly string[],
+  value: Members,
+  common: Members,
+  remarks: ImportFindings
+): Members {
   const env = textMap(value.env, 'env', remarks)
-  const bridge = takeBridge(command!, args, env)
+  const bridge = parseBridge(command!, args, env)
   if (bridge) {
     remarks.notes.push('the gateway connects to the address itself, without mcp-remote')
     return remote(bridge.url, bridge.transport, bridge.headers, common)
@@ -153,7 +158,7 @@ function local([command, ...args]: readonly string[], value: Members, common: Me
 }
 
 /** Converts an entry of any client to the members of a registration, except its name. */
-export function registrationOf(value: Members, remarks: Remarks): Members {
+export function registrationOf(value: Members, remarks: ImportFindings): Members {
   remarks.ignored.push(...Object.keys(value).filter((key) => !known.has(key)))
   const common = Object.fromEntries(
     texts.flatMap((key) => {

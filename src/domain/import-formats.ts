@@ -1,14 +1,20 @@
 import { parseTree, type Node, type ParseError } from 'jsonc-parser'
-import { inputsIn, normaliseReferences, type Ask, type Asks, type Inputs } from './import-asks.ts'
-import { isEntry, registrationOf, type Registration, type Remarks } from './import-entry.ts'
-import { cleanName, suggestName } from './import-name.ts'
-import { entryOfRegistry, registryEntry } from './import-package.ts'
+import {
+  parseInputs,
+  normaliseReferences,
+  type ImportVariable,
+  type ImportVariables,
+  type Inputs
+} from './import-asks.ts'
+import { isEntry, registrationOf, type Registration, type ImportFindings } from './import-entry.ts'
+import { toServerName, suggestName } from './import-name.ts'
+import { convertServerJson, findServerJson } from './import-package.ts'
 import { isObject } from './is-object.ts'
 import { hostKey } from './loopback.ts'
 import { isServerName } from './names.ts'
 import { upstreamUrlProblem } from './upstream-url.ts'
 
-export type { Ask } from './import-asks.ts'
+export type { ImportVariable } from './import-asks.ts'
 export type { Registration } from './import-entry.ts'
 
 /** Server found in an imported configuration */
@@ -23,10 +29,10 @@ export interface ImportedServer {
   readonly notes: readonly string[]
   /** Keys of the entry that have no meaning for the gateway */
   readonly ignored: readonly string[]
-  readonly asks: readonly Ask[]
+  readonly variables: readonly ImportVariable[]
 }
 
-export interface Imported {
+export interface ImportResult {
   readonly servers: readonly ImportedServer[]
   /** Reason why the whole text cannot be imported; quotes nothing from it */
   readonly problem?: string
@@ -40,7 +46,7 @@ export interface ImportOptions {
 type Members = Readonly<Record<string, unknown>>
 
 /** Entry with its original name */
-interface Found {
+interface FoundEntry {
   readonly name: string | undefined
   readonly value: Members
   readonly inputs: Inputs
@@ -51,10 +57,10 @@ const UNKNOWN = 'it is none of the known formats: "mcpServers", "servers", a ser
 const lineAt = (text: string, offset: number) => text.slice(0, offset).split('\n').length
 
 /** Converts a syntax tree, since the parser's own conversion would treat a key `__proto__` as the prototype. */
-function valueOf({ type, value, children = [] }: Node): unknown {
-  if (type === 'array') return children.map(valueOf)
+function toValue({ type, value, children = [] }: Node): unknown {
+  if (type === 'array') return children.map(toValue)
   if (type !== 'object') return value as unknown
-  return Object.fromEntries(children.map(({ children: pair }) => [pair![0]!.value as string, valueOf(pair![1]!)]))
+  return Object.fromEntries(children.map(({ children: pair }) => [pair![0]!.value as string, toValue(pair![1]!)]))
 }
 
 /** Parses JSON with comments and trailing commas. Errors name the line, but do not quote it. */
@@ -63,37 +69,37 @@ function parseText(text: string): unknown {
   const tree = parseTree(text.replace(/^\ufeff/, ''), errors, { allowTrailingComma: true })
   const at = errors[0]?.offset ?? 0
   if (errors.length > 0 || !tree) throw new SyntaxError(`it is not valid JSON (line ${lineAt(text, at)})`)
-  return valueOf(tree)
+  return toValue(tree)
 }
 
 /** Returns an object's maps of servers, under the names that the clients use for them. */
-function mapsIn(value: Members): Members[] {
+function serverMaps(value: Members): Members[] {
   const nested = isObject(value.mcp) ? [value.mcp.servers] : []
   return [value.mcpServers, value.servers, value['mcp.servers'], ...nested].filter(isObject)
 }
 
-const named = (map: Members, inputs: Inputs): Found[] =>
+const toEntries = (map: Members, inputs: Inputs): FoundEntry[] =>
   Object.entries(map).map(([name, value]) => ({ name, value: isObject(value) ? value : {}, inputs }))
 
-function findIn(value: unknown): Found[] {
-  if (Array.isArray(value)) return value.flatMap(findIn)
+function findEntries(value: unknown): FoundEntry[] {
+  if (Array.isArray(value)) return value.flatMap(findEntries)
   if (!isObject(value)) return []
-  const inputs = inputsIn(value.inputs ?? (isObject(value.mcp) ? value.mcp.inputs : undefined))
-  const maps = mapsIn(value)
-  if (maps.length > 0) return maps.flatMap((map) => named(map, inputs))
-  if (Array.isArray(value.servers)) return value.servers.flatMap(findIn)
-  if (registryEntry(value) || isEntry(value)) {
-    const { name } = registryEntry(value) ?? value
+  const inputs = parseInputs(value.inputs ?? (isObject(value.mcp) ? value.mcp.inputs : undefined))
+  const maps = serverMaps(value)
+  if (maps.length > 0) return maps.flatMap((map) => toEntries(map, inputs))
+  if (Array.isArray(value.servers)) return value.servers.flatMap(findEntries)
+  if (findServerJson(value) || isEntry(value)) {
+    const { name } = findServerJson(value) ?? value
     return [{ name: typeof name === 'string' ? name : undefined, value, inputs }]
   }
   const entries = Object.values(value)
-  return entries.length > 0 && entries.every(isEntry) ? named(value, inputs) : []
+  return entries.length > 0 && entries.every(isEntry) ? toEntries(value, inputs) : []
 }
 
 const withoutSlash = (path: string) => path.replace(/\/+$/, '')
 
 /** Returns true if `url` is below the gateway's address `own`, whatever the spelling of the host. */
-function isWithin(url: URL, own: URL): boolean {
+function isBelowUrl(url: URL, own: URL): boolean {
   const port = (each: URL) => each.port || (each.protocol === 'https:' ? '443' : '80')
   const base = withoutSlash(own.pathname)
   const isBelow = withoutSlash(url.pathname) === base || url.pathname.startsWith(`${base}/`)
@@ -104,37 +110,37 @@ function urlProblem(url: string, ownUrls: readonly string[]): string | undefined
   if (url.includes('${')) return undefined
   const problem = upstreamUrlProblem(url)
   if (problem !== undefined) return `the address ${problem}`
-  const isLoop = ownUrls.some((own) => URL.canParse(own) && isWithin(new URL(url), new URL(own)))
+  const isLoop = ownUrls.some((own) => URL.canParse(own) && isBelowUrl(new URL(url), new URL(own)))
   return isLoop ? 'it leads to this gateway, which would call itself' : undefined
 }
 
-function nameOf({ name, value }: Found, registration: Members, notes: string[]): string {
+function nameOf({ name, value }: FoundEntry, registration: Members, notes: string[]): string {
   if (name === undefined) {
     const suggested = suggestName(registration)
     notes.push(`it has no name: "${suggested}" was made from its ${'url' in registration ? 'address' : 'command'}`)
     return suggested
   }
   if (isServerName(name)) return name
-  const cleaned = cleanName(registryEntry(value) ? name.replace(/^.*\//, '') : name)
+  const cleaned = toServerName(findServerJson(value) ? name.replace(/^.*\//, '') : name)
   notes.push('the name was made to fit the rule of names')
   return cleaned
 }
 
-function read(found: Found, ownUrls: readonly string[]): ImportedServer {
-  const remarks: Remarks = { problems: [], notes: [], ignored: [] }
-  const asks: Asks = new Map()
-  const fromRegistry = registryEntry(found.value)
-  const entry = fromRegistry ? entryOfRegistry(fromRegistry, asks, remarks) : found.value
+function importEntry(found: FoundEntry, ownUrls: readonly string[]): ImportedServer {
+  const remarks: ImportFindings = { problems: [], notes: [], ignored: [] }
+  const asks: ImportVariables = new Map()
+  const fromRegistry = findServerJson(found.value)
+  const entry = fromRegistry ? convertServerJson(fromRegistry, asks, remarks) : found.value
   const members = remarks.problems.length > 0 ? { transport: 'streamable_http' } : registrationOf(entry, remarks)
   const written = normaliseReferences(members, found.inputs, asks, remarks.problems)
   const name = nameOf(found, written, remarks.notes)
   const problem = typeof written.url === 'string' ? urlProblem(written.url, ownUrls) : undefined
   if (problem !== undefined) remarks.problems.push(problem)
-  return { name, registration: { name, ...written } as Registration, ...remarks, asks: [...asks.values()] }
+  return { name, registration: { name, ...written } as Registration, ...remarks, variables: [...asks.values()] }
 }
 
 /** Adds a problem to each server whose name an earlier one already has. */
-function withClashes(servers: readonly ImportedServer[]): ImportedServer[] {
+function markDuplicateNames(servers: readonly ImportedServer[]): ImportedServer[] {
   const taken = new Set<string>()
   return servers.map((server) => {
     const isTaken = taken.has(server.name)
@@ -149,14 +155,14 @@ function withClashes(servers: readonly ImportedServer[]): ImportedServer[] {
  * Imports the servers from the configuration of any known client, from a `server.json` of the MCP registry, or from
  * registrations of this gateway or of MCPJungle.
  */
-export function importServers(text: string, { ownUrls = [] }: ImportOptions = {}): Imported {
+export function importServers(text: string, { ownUrls = [] }: ImportOptions = {}): ImportResult {
   let value: unknown
   try {
     value = parseText(text)
   } catch (error) {
     return { servers: [], problem: error instanceof SyntaxError ? error.message : 'it is nested too deeply' }
   }
-  const found = findIn(value)
+  const found = findEntries(value)
   if (found.length === 0) return { servers: [], problem: UNKNOWN }
-  return { servers: withClashes(found.map((each) => read(each, ownUrls))) }
+  return { servers: markDuplicateNames(found.map((each) => importEntry(each, ownUrls))) }
 }

@@ -1,5 +1,5 @@
 /** Returns the nearest valid server name (http-contract.md#names); `server` if nothing is left. */
-export function cleanName(text: string): string {
+export function toServerName(text: string): string {
   const name = text
     .replace(/[^A-Za-z0-9_-]+/g, '-')
     .replace(/_{2,}/g, '_')
@@ -21,12 +21,12 @@ export function suggestName({ url, command, args = [] }: { url?: string; command
   const base = operand.replace(/(?<=.)(@|==).*$/, '').replace(/^.*[\\/]/, '')
   const words = base.split(/[-_.]/).filter((word) => word !== '')
   const telling = words.filter((word) => !noise.test(word))
-  return cleanName((telling.length > 0 ? telling : words).join('-'))
+  return toServerName((telling.length > 0 ? telling : words).join('-'))
 }
 
 function fromUrl(url: string): string {
   if (!URL.canParse(url)) return 'server'
   const { hostname } = new URL(url)
-  if (!/[a-z]/i.test(hostname.replace(/^\[.*\]$/, ''))) return cleanName(hostname)
-  return cleanName(hostname.split('.').find((label) => !noise.test(label)) ?? hostname)
+  if (!/[a-z]/i.test(hostname.replace(/^\[.*\]$/, ''))) return toServerName(hostname)
+  return toServerName(hostname.split('.').find((label) => !noise.test(label)) ?? hostname)
 }

@@ -1,14 +1,15 @@
-import { variableName, type Asks } from './import-asks.ts'
-import type { Remarks } from './import-entry.ts'
+import { toVariableName, type ImportVariables } from './import-asks.ts'
+import type { ImportFindings } from './import-entry.ts'
 import { isObject } from './is-object.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
 const list = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.filter(isObject) : [])
-const textOr = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const textOrUndefined = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined
 
 /** Returns the `server.json` of the MCP registry, which its API wraps in an object. */
-export function registryEntry(value: Members): Members | undefined {
+export function findServerJson(value: Members): Members | undefined {
   const entry = isObject(value.server) ? value.server : value
   return typeof entry.name === 'string' && (Array.isArray(entry.packages) || Array.isArray(entry.remotes))
     ? entry
@@ -16,16 +17,16 @@ export function registryEntry(value: Members): Members | undefined {
 }
 
 /** Replaces `{name}` of an input's declared variables by `${NAME}`. */
-function withVariables(text: string, variables: unknown, asks: Asks): string {
+function withVariables(text: string, variables: unknown, asks: ImportVariables): string {
   if (!isObject(variables)) return text
   return text.replace(/\{([^{}]+)\}/g, (whole, name: string) =>
-    Object.hasOwn(variables, name) ? ask(name, variables[name], asks) : whole
+    Object.hasOwn(variables, name) ? addVariable(name, variables[name], asks) : whole
   )
 }
 
-function ask(id: string, input: unknown, asks: Asks): string {
+function addVariable(id: string, input: unknown, asks: ImportVariables): string {
   const { description, isSecret, default: given } = isObject(input) ? input : {}
-  const name = variableName(id)
+  const name = toVariableName(id)
   asks.set(name, {
     name,
     isSecret: isSecret === true,
@@ -36,17 +37,18 @@ function ask(id: string, input: unknown, asks: Asks): string {
 }
 
 /** Returns the value of an input; undefined for an optional input without a default. */
-function valueOf(input: Members, id: string, asks: Asks): string | undefined {
-  const fixed = textOr(input.value)
+function valueOf(input: Members, id: string, asks: ImportVariables): string | undefined {
+  const fixed = textOrUndefined(input.value)
   if (fixed !== undefined) return withVariables(fixed, input.variables, asks)
-  if (input.isRequired === true) return ask(id, input, asks)
-  return textOr(input.default)
+  if (input.isRequired === true) return addVariable(id, input, asks)
+  return textOrUndefined(input.default)
 }
 
-function argsOf(value: unknown, asks: Asks): string[] {
+function argsOf(value: unknown, asks: ImportVariables): string[] {
   return list(value).flatMap((input) => {
-    const name = textOr(input.name)
-    if (input.type !== 'named') return valueOf(input, textOr(input.valueHint) ?? name ?? 'argument', asks) ?? []
+    const name = textOrUndefined(input.name)
+    if (input.type !== 'named')
+      return valueOf(input, textOrUndefined(input.valueHint) ?? name ?? 'argument', asks) ?? []
     if (name === undefined) return []
     const id = name.replace(/^-+/, '')
     const hasValue = ['value', 'default', 'valueHint', 'format', 'choices'].some((key) => key in input)
@@ -57,10 +59,10 @@ function argsOf(value: unknown, asks: Asks): string[] {
 }
 
 /** Returns named inputs by name: environment variables or headers. */
-const namedOf = (value: unknown, asks: Asks): Record<string, string> =>
+const namedOf = (value: unknown, asks: ImportVariables): Record<string, string> =>
   Object.fromEntries(
     list(value).flatMap((input) => {
-      const name = textOr(input.name)
+      const name = textOrUndefined(input.name)
       const given = name === undefined ? undefined : valueOf(input, name, asks)
       return name === undefined || given === undefined ? [] : [[name, given]]
     })
@@ -71,12 +73,12 @@ const runners: Readonly<Record<string, (id: string, version: string | undefined)
   pypi: (id, version) => ['uvx', version === undefined ? id : `${id}==${version}`]
 }
 
-function packageEntry(item: Members, asks: Asks): Members | undefined {
-  const run = runners[textOr(item.registryType) ?? '']
-  const id = textOr(item.identifier)
+function packageEntry(item: Members, asks: ImportVariables): Members | undefined {
+  const run = runners[textOrUndefined(item.registryType) ?? '']
+  const id = textOrUndefined(item.identifier)
   const transport = isObject(item.transport) ? item.transport.type : 'stdio'
   if (!run || id === undefined || transport !== 'stdio') return undefined
-  const [command, ...words] = run(id, textOr(item.version))
+  const [command, ...words] = run(id, textOrUndefined(item.version))
   const target = words.pop()!
   return {
     command,
@@ -85,9 +87,9 @@ function packageEntry(item: Members, asks: Asks): Members | undefined {
   }
 }
 
-const remoteEntry = (item: Members, asks: Asks): Members => ({
+const remoteEntry = (item: Members, asks: ImportVariables): Members => ({
   type: item.type,
-  url: withVariables(textOr(item.url) ?? '', item.variables, asks),
+  url: withVariables(textOrUndefined(item.url) ?? '', item.variables, asks),
   headers: namedOf(item.headers, asks)
 })
 
@@ -95,12 +97,12 @@ const remoteEntry = (item: Members, asks: Asks): Members => ({
  * Converts a `server.json` to a client's configuration entry. Remote addresses come first, since they need no local
  * process: `streamable-http` before `sse`, then the packages in their order.
  */
-export function entryOfRegistry(value: Members, asks: Asks, remarks: Remarks): Members {
+export function convertServerJson(value: Members, asks: ImportVariables, remarks: ImportFindings): Members {
   const remotes = list(value.remotes).toSorted((a, b) => Number(a.type === 'sse') - Number(b.type === 'sse'))
   const packages = list(value.packages)
   const more = remotes.length + packages.length - 1
   if (more > 0) remarks.notes.push(`the first of ${more + 1} ways in was taken`)
-  const description = textOr(value.description)
+  const description = textOrUndefined(value.description)
   const common = description === undefined ? {} : { description }
   if (remotes[0]) return { ...common, ...remoteEntry(remotes[0], asks) }
   const found = packages.map((item) => packageEntry(item, asks)).find((entry) => entry !== undefined)

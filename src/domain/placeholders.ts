@@ -1,13 +1,13 @@
 /** Reference to an unset variable, and its location */
-export interface Unset {
+export interface UnsetVariable {
   readonly name: string
   /** For example `$.headers["X-Key"]` */
   readonly path: string
 }
 
-export interface Expanded {
+export interface ExpansionResult {
   readonly value: unknown
-  readonly unset: readonly Unset[]
+  readonly unset: readonly UnsetVariable[]
 }
 
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
@@ -19,8 +19,8 @@ const step = (key: string): string => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : 
  * JSON, so that no value can break the syntax; in one pass, so that a value containing `${X}` is not expanded again;
  * never in keys.
  */
-export function expandPlaceholders(value: unknown, lookup: (name: string) => string | undefined): Expanded {
-  const unset: Unset[] = []
+export function expandPlaceholders(value: unknown, lookup: (name: string) => string | undefined): ExpansionResult {
+  const unset: UnsetVariable[] = []
   const text = (from: string, path: string): string =>
     from.replace(placeholder, (whole, name: string) => {
       const found = lookup(name)

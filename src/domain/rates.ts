@@ -1,5 +1,5 @@
 /** Number of rejected events of one key within a window */
-export interface Surplus {
+export interface RejectedEvents {
   /** undefined: keys that appeared after the total limit was reached */
   readonly key: string | undefined
   readonly count: number
@@ -16,31 +16,36 @@ export interface RateOptions {
 }
 
 /** Fixed-window rate limiter by key. `inAll` bounds its memory. */
-export interface Rates {
+export interface RateLimiter {
   /** Counts an event and returns true if it is within both limits. */
-  admits(key: string): boolean
+  admit(key: string): boolean
   /** Returns the milliseconds until the window ends; 0 or less if it has ended. */
-  remaining(): number
+  remainingMs(): number
   /** Starts the next window and returns the rejected events of the last one. */
-  settle(): Surplus[]
+  startWindow(): RejectedEvents[]
 }
 
 /** Creates a rate limiter; used for audit rows of rejected requests, log lines and failed authentications. */
-export function createRates({ perKey, inAll, windowMs = 60_000, now = () => performance.now() }: RateOptions): Rates {
+export function createRateLimiter({
+  perKey,
+  inAll,
+  windowMs = 60_000,
+  now = () => performance.now()
+}: RateOptions): RateLimiter {
   let start = now()
   let total = 0
-  let beyond = 0
+  let rejectedOverall = 0
   const keys = new Map<string, { admitted: number; surplus: number }>()
 
   return {
-    admits(key) {
+    admit(key) {
       const known = keys.get(key)
       if (known && known.admitted >= perKey) {
         known.surplus++
         return false
       }
       if (total >= inAll) {
-        beyond++
+        rejectedOverall++
         return false
       }
       total++
@@ -48,16 +53,16 @@ export function createRates({ perKey, inAll, windowMs = 60_000, now = () => perf
       else keys.set(key, { admitted: 1, surplus: 0 })
       return true
     },
-    remaining: () => start + windowMs - now(),
-    settle() {
-      const surplus: Surplus[] = [...keys]
+    remainingMs: () => start + windowMs - now(),
+    startWindow() {
+      const surplus: RejectedEvents[] = [...keys]
         .filter(([, one]) => one.surplus > 0)
         .map(([key, one]) => ({ key, count: one.surplus }))
-      if (beyond > 0) surplus.push({ key: undefined, count: beyond })
+      if (rejectedOverall > 0) surplus.push({ key: undefined, count: rejectedOverall })
       keys.clear()
       start = now()
       total = 0
-      beyond = 0
+      rejectedOverall = 0
       return surplus
     }
   }

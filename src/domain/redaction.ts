@@ -3,7 +3,7 @@ import { secretName, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
 /** Minimum length; shorter values occur in unrelated text by chance */
 const MIN_LENGTH = 6
 
-const quoted = (text: string) => JSON.stringify(text).slice(1, -1)
+const jsonEscaped = (text: string) => JSON.stringify(text).slice(1, -1)
 
 /**
  * Returns the base64 forms of a text at each of three byte offsets, without the characters at both ends that depend on
@@ -31,7 +31,7 @@ const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16
  * escaped `/` (PHP).
  */
 function jsonForms(text: string): string[] {
-  const plain = quoted(text)
+  const plain = jsonEscaped(text)
   const ascii = plain.replace(/[^\x20-\x7e]/g, unicode)
   return [
     plain,
@@ -45,27 +45,27 @@ function jsonForms(text: string): string[] {
 }
 
 /** Returns the forms of a secret in plain text, in JSON, in URLs and in base64. */
-const forms = (secret: string) => [
+const encodedForms = (secret: string) => [
   secret,
   ...jsonForms(secret),
-  quoted(quoted(secret)),
+  jsonEscaped(jsonEscaped(secret)),
   ...urlForms(secret),
   ...base64Forms(secret)
 ]
 
 /** Returns all forms that secrets may have in the bytes of a JSON message, without duplicates. */
 export const formsInJson = (secrets: readonly string[]): string[] => [
-  ...new Set(secrets.flatMap(forms).flatMap(jsonForms))
+  ...new Set(secrets.flatMap(encodedForms).flatMap(jsonForms))
 ]
 
 /** Returns a function that replaces known secrets in displayed or logged text (security-model.md#secret-filter). */
 export function createRedactor(secrets: readonly string[]): (text: string) => string {
-  const known = [...new Set(secrets.filter((secret) => secret.length >= MIN_LENGTH).flatMap(forms))]
+  const known = [...new Set(secrets.filter((secret) => secret.length >= MIN_LENGTH).flatMap(encodedForms))]
   const longestFirst = known.sort((a, b) => b.length - a.length)
   return (text) => longestFirst.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
 }
 
-interface Secretive {
+interface SecretMembers {
   readonly bearer_token?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
@@ -73,13 +73,13 @@ interface Secretive {
 }
 
 /** Settings that may contain secrets */
-export interface Settings {
+export interface ReadableSettings {
   readonly url?: string
   readonly args?: readonly string[]
 }
 
 /** Returns all secret values of a server's configuration; for headers also the part after the scheme. */
-export function secretsIn(config: Secretive, { url = '', args = [] }: Settings): string[] {
+export function secretsIn(config: SecretMembers, { url = '', args = [] }: ReadableSettings): string[] {
   const { bearer_token: token, headers = {}, env = {}, oauth_client_secret: client } = config
   const values = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
   return [

@@ -1,4 +1,4 @@
-import { maskedUrl, withoutSecrets } from './secret-parts.ts'
+import { maskUrl, replaceSecrets } from './secret-parts.ts'
 
 /** Allocator of variable names for values that are not written to a file */
 export interface References {
@@ -38,7 +38,7 @@ const holdsPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(t
  * Returns a record of any kind as it is written to a file: secrets become references, and so does any text that would
  * be parsed as a reference when the file is read.
  */
-export function withReferences(
+export function replaceByReferences(
   kind: string,
   { name, ...config }: Readonly<Record<string, unknown>> & { readonly name: string },
   references: References,
@@ -52,7 +52,7 @@ export function withReferences(
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, write(item, isSecret, [...place, key])]))
   }
   const writeArguments = (args: readonly string[], place: readonly string[]): string[] => {
-    const bare = withoutSecrets(args, () => '')
+    const bare = replaceSecrets(args, () => '')
     return args.map((arg, index) => {
       const start = bare[index]!
       const own = [...place, String(index)]
@@ -63,7 +63,7 @@ export function withReferences(
   const members = Object.entries(config).map(([member, value]) => {
     const place = [name, member]
     if (member === 'args' && isTexts(value)) return [member, writeArguments(value, place)]
-    const isKeyed = member === 'url' && typeof value === 'string' && maskedUrl(value) !== value
+    const isKeyed = member === 'url' && typeof value === 'string' && maskUrl(value) !== value
     return [member, write(value, isKeyed || secretMembers.has(member) || secretMaps.has(member), place)]
   })
   return { name, ...(Object.fromEntries(members) as object) }

@@ -1,5 +1,5 @@
 /** Replacement for secrets in every configuration that is displayed or stored readable */
-export const HIDDEN = '***'
+export const MASK = '***'
 
 /** Names whose values are treated as secrets */
 export const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
@@ -17,18 +17,18 @@ const isBase64Url = (text: string) =>
  * Returns true if a text looks random, as keys do: 32 letters and digits or more, or 24 characters of base64url or
  * more.
  */
-const looksDrawn = (text: string) => isUnbroken(text) || isBase64Url(text)
+const looksRandom = (text: string) => isUnbroken(text) || isBase64Url(text)
 
-const looksSecret = (text: string) => text === HIDDEN || looksDrawn(text)
+const looksSecret = (text: string) => text === MASK || looksRandom(text)
 
 /** Part of a text; the concatenated parts are the text */
-interface Piece {
+interface TextPart {
   readonly text: string
   readonly isSecret: boolean
 }
 
-const open = (text: string): Piece => ({ text, isSecret: false })
-const secret = (text: string): Piece => ({ text, isSecret: text !== '' })
+const publicPart = (text: string): TextPart => ({ text, isSecret: false })
+const secretPart = (text: string): TextPart => ({ text, isSecret: text !== '' })
 
 const decoded = (text: string): string => {
   try {
@@ -38,23 +38,23 @@ const decoded = (text: string): string => {
   }
 }
 
-function pathPieces(path: string): Piece[] {
+function splitPath(path: string): TextPart[] {
   return path.split(/(\/)/).map((segment) => {
     const plain = decoded(segment)
-    return looksSecret(plain) || UUID.test(plain) ? secret(segment) : open(segment)
+    return looksSecret(plain) || UUID.test(plain) ? secretPart(segment) : publicPart(segment)
   })
 }
 
 /** Splits a query. A parameter without a name is treated as a value, since some services take a bare key. */
-function queryPieces(query: string): Piece[] {
+function splitQuery(query: string): TextPart[] {
   return query.split(/([?&;])/).flatMap((part) => {
-    if (/^[?&;]?$/.test(part)) return [open(part)]
+    if (/^[?&;]?$/.test(part)) return [publicPart(part)]
     const at = part.indexOf('=') + 1
-    if (at === 0) return [secret(part)]
+    if (at === 0) return [secretPart(part)]
     const name = part.slice(0, at - 1)
     return at === part.length && looksSecret(name)
-      ? [secret(name), open('=')]
-      : [open(`${name}=`), secret(part.slice(at))]
+      ? [secretPart(name), publicPart('=')]
+      : [publicPart(`${name}=`), secretPart(part.slice(at))]
   })
 }
 
@@ -64,32 +64,32 @@ const urlPattern = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/?#]*)(@))?([^/?#]*)([^?#]*)(
  * Splits a URL. User information, query values, random path segments, and a fragment with values are secret. Returns
  * undefined if the text is not a URL with `//`.
  */
-function urlPieces(url: string): Piece[] | undefined {
+function splitUrl(url: string): TextPart[] | undefined {
   const found = urlPattern.exec(url)
   if (!found) return undefined
   const [, scheme = '', user = '', at = '', host = '', path = '', query = '', fragment = ''] = found
-  const last = fragment.includes('=') || looksDrawn(fragment.slice(1)) ? secret(fragment) : open(fragment)
+  const last = fragment.includes('=') || looksRandom(fragment.slice(1)) ? secretPart(fragment) : publicPart(fragment)
   // Masked arguments are cut at the first secret, so the host may be `***` too.
-  const hosts = host === HIDDEN ? [secret(host)] : [open(at + host)]
-  return [open(scheme), secret(user), ...hosts, ...pathPieces(path), ...queryPieces(query), last]
+  const hosts = host === MASK ? [secretPart(host)] : [publicPart(at + host)]
+  return [publicPart(scheme), secretPart(user), ...hosts, ...splitPath(path), ...splitQuery(query), last]
 }
 
 /** Replaces each secret in a URL by `***`. Idempotent. */
-export const maskedUrl = (url: string): string =>
-  urlPieces(url)
-    ?.map(({ text, isSecret }) => (isSecret ? HIDDEN : text))
-    .join('') ?? url.replace(/\?.*$/s, `?${HIDDEN}`)
+export const maskUrl = (url: string): string =>
+  splitUrl(url)
+    ?.map(({ text, isSecret }) => (isSecret ? MASK : text))
+    .join('') ?? url.replace(/\?.*$/s, `?${MASK}`)
 
 /** Returns the secrets in a URL, raw and decoded; for user information also its two parts. */
 export function secretsOfUrl(url: string): string[] {
-  const texts = (urlPieces(url) ?? []).filter(({ isSecret }) => isSecret).map(({ text }) => text)
+  const texts = (splitUrl(url) ?? []).filter(({ isSecret }) => isSecret).map(({ text }) => text)
   return texts.flatMap((text) => [text, ...text.split(':')]).flatMap((text) => [text, decoded(text)])
 }
 
 /** Returns the offset of the first secret in a URL. */
 function secretInUrl(url: string): number | undefined {
   let length = 0
-  for (const { text, isSecret } of urlPieces(url) ?? []) {
+  for (const { text, isSecret } of splitUrl(url) ?? []) {
     if (isSecret) return length
     length += text.length
   }
@@ -160,18 +160,18 @@ export const secretsOfArguments = (args: readonly string[]): string[] => [
 ]
 
 /** Returns the arguments with each secret replaced by the result of `put`. */
-export const withoutSecrets = (args: readonly string[], put: (index: number) => string): string[] =>
+export const replaceSecrets = (args: readonly string[], put: (index: number) => string): string[] =>
   args.map((arg, index) => {
     const end = secretArgument(args, index)
     return end === undefined ? arg : `${arg.slice(0, arg.length - end.length)}${put(index)}`
   })
 
 /** Returns the arguments with each secret replaced by `***`. */
-export const maskedArguments = (args: readonly string[]): string[] => withoutSecrets(args, () => HIDDEN)
+export const maskArguments = (args: readonly string[]): string[] => replaceSecrets(args, () => MASK)
 
 /** Returns true if a secret of the URL is `***`, the replacement used by the gateway. */
 export const isMaskedUrl = (url: string): boolean =>
-  urlPieces(url)?.some(({ text, isSecret }) => isSecret && text === HIDDEN) ?? false
+  splitUrl(url)?.some(({ text, isSecret }) => isSecret && text === MASK) ?? false
 
 export const isMaskedArgument = (args: readonly string[], index: number): boolean =>
-  secretArgument(args, index) === HIDDEN
+  secretArgument(args, index) === MASK

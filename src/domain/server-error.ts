@@ -7,4 +7,4 @@ const prefix = new RegExp(SERVER_PREFIX)
 export const serverError = (server: string, message: string): string => `server "${server}": ${message}`
 
 /** Removes the server name from an error message, for display beside the server; other messages stay unchanged. */
-export const withoutServer = (error: string): string => error.replace(prefix, '')
+export const withoutServerPrefix = (error: string): string => error.replace(prefix, '')

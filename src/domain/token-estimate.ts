@@ -1,5 +1,5 @@
 /** Part of a tool definition that a model reads */
-export interface Described {
+export interface ToolText {
   readonly name: string
   readonly description?: string | undefined
   readonly input_schema?: unknown
@@ -10,7 +10,7 @@ const encoder = new TextEncoder()
 /**
  * Estimates the tokens of a tool definition in a model's context: bytes of UTF-8 divided by four. Displayed with a `~`.
  */
-export function estimateTokens({ name, description = '', input_schema }: Described): number {
+export function estimateTokens({ name, description = '', input_schema }: ToolText): number {
   const schema = input_schema === undefined ? '' : JSON.stringify(input_schema)
   return Math.ceil(encoder.encode(name + description + schema).length / 4)
 }

@@ -11,7 +11,7 @@ function canExpand(operator: string, piece: string): boolean {
 const MAX_EXPRESSIONS = 32
 
 /** Splits a template into its literals and the operators of the expressions between them. */
-function parts(template: string): { literals: string[]; operators: string[] } | undefined {
+function splitTemplate(template: string): { literals: string[]; operators: string[] } | undefined {
   const literals: string[] = []
   const operators: string[] = []
   let at = 0
@@ -39,7 +39,7 @@ function parts(template: string): { literals: string[]; operators: string[] } | 
 export function matchesTemplate(template: string, uri: string): boolean {
   const first = template.indexOf('{')
   if (first >= 0 && !uri.startsWith(template.slice(0, first))) return false
-  const parsed = parts(template)
+  const parsed = splitTemplate(template)
   if (!parsed) return false
   const { literals, operators } = parsed
   if (!uri.startsWith(literals[0]!)) return false

@@ -1,6 +1,6 @@
 import { MODERN_VERSION } from '../domain/protocol.ts'
 import { maskSecrets } from '../domain/redaction.ts'
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import { UNSAID_REVISION, usual, type CallRow } from '../registry/calls.ts'
 import { createBatchScheduler } from './later.ts'
 import type { CallObservation, Observer } from './observation.ts'
@@ -16,7 +16,7 @@ const MAX_QUEUED_CONTENTS = 1_000
 
 /** Cuts and escapes a text. The copy lets V8 free the original string. */
 const truncated = (text: string, max: number) =>
-  text.length <= max ? escaped(text, max) : Buffer.from(escaped(text, max)).toString()
+  text.length <= max ? escapeText(text, max) : Buffer.from(escapeText(text, max)).toString()
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000
 
@@ -31,7 +31,7 @@ function tailOf({ outcome, stderr, redact }: CallObservation): string | undefine
     .filter((line) => line.trim() !== '')
   return lines
     .slice(-MAX_LINES)
-    .map((line) => escaped(line, MAX_TEXT))
+    .map((line) => escapeText(line, MAX_TEXT))
     .join('\n')
 }
 

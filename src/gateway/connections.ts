@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { Offer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import { wholeSettings } from '../registry/secrets.ts'
+import { restoreSettings } from '../registry/secrets.ts'
 import { createAuthorizations, type Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
 import { createDeadlines, type Deadlines } from './deadlines.ts'
@@ -134,7 +134,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     try {
       const authorization = stored.issuer === null ? undefined : authorizations.of(stored)
       const secrets = registry.secrets(stored)
-      return { ...stored, settings: wholeSettings(stored.settings, secrets), secrets, authorization }
+      return { ...stored, settings: restoreSettings(stored.settings, secrets), secrets, authorization }
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       return { ...stored, secrets: {}, problem: unreadable() }

@@ -1,4 +1,4 @@
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-characters.ts'
 import {
   checkJson,
@@ -59,7 +59,7 @@ export function definitionProblem(text: string): Problem | undefined {
   const problem = jsonProblem(text)
   if (problem !== undefined) return problem
   const repeated = repeatedMember(text)
-  return repeated === undefined ? undefined : malformed(`it gives "${escaped(repeated, 40)}" twice`)
+  return repeated === undefined ? undefined : malformed(`it gives "${escapeText(repeated, 40)}" twice`)
 }
 
 export const notUtf8 = malformed('it is not valid UTF-8')

@@ -2,7 +2,13 @@ import { lookup as resolve, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
-import { createReachOf, isInside, type EgressPolicy, type Reach, readingsOf } from '../domain/egress.ts'
+import {
+  createZoneLookup,
+  isFurtherInside,
+  type EgressPolicy,
+  type AddressZone,
+  reachableAddresses
+} from '../domain/egress.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
 /** Address that the gateway itself listens on. */
@@ -60,21 +66,21 @@ const isOfThisMachine = (address: string) =>
 /** Tests if a listen address is reachable at `target`; a wildcard address covers all addresses of this machine. */
 function isReachedAt({ address }: ListenAddress, target: string): boolean {
   const isWildcard = address === '0.0.0.0' || address === '::'
-  return readingsOf(target).some((reading) => reading === address || (isWildcard && isOfThisMachine(reading)))
+  return reachableAddresses(target).some((reading) => reading === address || (isWildcard && isOfThisMachine(reading)))
 }
 
 const hostOf = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** Remembers the outermost address of each host name, so that a name that later moves inside gains no access. */
-function createKnownHosts(reachOf: (address: string) => Reach) {
-  const known = new Map<string, Reach>()
+function createKnownHosts(reachOf: (address: string) => AddressZone) {
+  const known = new Map<string, AddressZone>()
   return {
     get: (host: string) => known.get(host),
     note(host: string, addresses: readonly LookupAddress[]) {
       for (const { address } of addresses) {
         const reach = reachOf(address)
         const before = known.get(host)
-        if (before !== undefined && !isInside(before, reach)) continue
+        if (before !== undefined && !isFurtherInside(before, reach)) continue
         if (before === undefined && known.size >= MAX_KNOWN_HOSTS) known.delete(known.keys().next().value!)
         known.set(host, reach)
       }
@@ -85,8 +91,8 @@ function createKnownHosts(reachOf: (address: string) => Reach) {
 /** Creates a connector that refuses addresses further inside than `most`, such as loopback for `private`. */
 function createConnector(
   { policy, connectMs, listenAddresses, resolve: ask = resolve }: EgressOptions,
-  reachOf: (address: string) => Reach,
-  most: Reach,
+  reachOf: (address: string) => AddressZone,
+  most: AddressZone,
   onResolved: (host: string, addresses: readonly LookupAddress[]) => void
 ) {
   const isOwn = (address: string, port: number) =>
@@ -95,7 +101,7 @@ function createConnector(
 
   const problemOf = (address: string, port: number | null): string | undefined => {
     if (policy.isDenied(address)) return REFUSAL
-    if (isInside(reachOf(address), most) && !policy.isAllowed(address)) return INSIDE
+    if (isFurtherInside(reachOf(address), most) && !policy.isAllowed(address)) return INSIDE
     return port !== null && isOwn(address, port) ? LOOP : undefined
   }
 
@@ -107,7 +113,7 @@ function createConnector(
       ask(name, { all: true, family, ...(options.hints ? { hints: options.hints } : {}) }, (error, addresses) => {
         if (error) return done(error, [])
         onResolved(name, addresses)
-        const isFree = policy.verdictOf(name) === 'allowed'
+        const isFree = policy.checkHost(name) === 'allowed'
         const problem = isFree ? undefined : addresses.map(({ address }) => problemOf(address, port)).find(Boolean)
         if (problem !== undefined) return done(denied(problem), [])
         if (options.all) return done(null, addresses)
@@ -132,7 +138,7 @@ function createConnector(
 
   /** Returns the problem of a URL's host before any lookup; undefined for names, whose addresses are checked. */
   const literalProblem = (host: string, port: number): string | undefined => {
-    const verdict = policy.verdictOf(host)
+    const verdict = policy.checkHost(host)
     if (verdict === 'allowed') return undefined
     if (verdict === 'denied') return REFUSAL
     return isIP(host) !== 0 ? problemOf(host, port) : undefined
@@ -148,7 +154,7 @@ function createConnector(
     new Promise<boolean>((done) => {
       const { protocol, port } = new URL(url)
       const [host, number] = [hostOf(url), portOf(protocol, port)]
-      if (isIP(host) !== 0 || policy.verdictOf(host) !== undefined) return done(!literalProblem(host, number))
+      if (isIP(host) !== 0 || policy.checkHost(host) !== undefined) return done(!literalProblem(host, number))
       lookupFor(number)(host, { all: true }, (error) => done(!(error instanceof UpstreamFailure)))
     })
   return { connector, admits }
@@ -156,11 +162,11 @@ function createConnector(
 
 export function createEgress(options: EgressOptions): Egress {
   const { connectMs, resolve: ask = resolve } = options
-  const reachOf = createReachOf()
+  const reachOf = createZoneLookup()
   const known = createKnownHosts(reachOf)
   // administrators configure the URLs of servers: these may be on any network
   const { connector } = createConnector(options, reachOf, 'loopback', known.note)
-  const createRoute = (most: Reach) => {
+  const createRoute = (most: AddressZone) => {
     const route = createConnector(options, reachOf, most, () => {})
     const agent = new Agent({ connect: route.connector, headersTimeout: connectMs, bodyTimeout: connectMs })
     return { ...route, agent }

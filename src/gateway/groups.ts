@@ -1,5 +1,5 @@
 import { allows } from '../domain/allow-list.ts'
-import { canBeBare, missingNames, type GroupRules, type Known } from '../domain/groups.ts'
+import { canBeBare, missingNames, type GroupRules, type NameLookup } from '../domain/groups.ts'
 import { invalid, notFound } from '../errors.ts'
 import type { GroupConfig } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -15,7 +15,7 @@ type Groups = Pick<
 >
 
 /** What there is at present. */
-export const namesIn = (catalog: Catalog): Known => ({
+export const namesIn = (catalog: Catalog): NameLookup => ({
   hasServer: (name) => catalog.server(name) !== undefined,
   hasTool: (server, name) => catalog.server(server)?.find('tool', name) !== undefined
 })

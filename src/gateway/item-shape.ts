@@ -1,5 +1,5 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import type { ItemKind } from '../registry/model.ts'
 import { LegacyOutputSchema, ListedItems, optionalMembers } from '../schemas/listed-items.ts'
 import { members } from './json.ts'
@@ -48,7 +48,7 @@ export function shapeProblem(kind: ItemKind, definition: string): Problem | unde
   const check = checks[kind]()
   if (check.Check(item)) return undefined
   const { path, value } = check.Errors(item).First()!
-  const member = escaped(path.slice(1).replaceAll('/', '.'), 80)
+  const member = escapeText(path.slice(1).replaceAll('/', '.'), 80)
   const reason = value === undefined ? `it has no "${member}"` : `its "${member}" is not what MCP allows there`
   return { code: 'shape', reason }
 }

@@ -1,4 +1,4 @@
-import { clipped, escaped } from '../domain/text.ts'
+import { truncate, escapeText } from '../domain/text.ts'
 import type { ItemKind, LeftOut } from '../registry/model.ts'
 import type { LeftOutCode, LeftOutItem } from '../schemas/left-out.ts'
 
@@ -39,8 +39,8 @@ export function createLeftOut(): LeftOutList {
   }
   return {
     add(kind, name, { code, reason }) {
-      const cleaned = name === undefined ? {} : { name: escaped(name, MAX_NAME) }
-      take({ kind, ...cleaned, code, reason: clipped(reason, MAX_REASON) })
+      const cleaned = name === undefined ? {} : { name: escapeText(name, MAX_NAME) }
+      take({ kind, ...cleaned, code, reason: truncate(reason, MAX_REASON) })
     },
     include(other) {
       for (const item of other.items) take(item)

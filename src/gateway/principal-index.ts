@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { allServers, readAllowList } from '../domain/allow-list.ts'
+import { allServers, parseAllowList } from '../domain/allow-list.ts'
 import type { StoredPrincipal } from '../registry/model.ts'
 import type { Catalog, Principal } from './catalog.ts'
 import type { Caller } from './caller.ts'
@@ -8,7 +8,7 @@ import type { Caller } from './caller.ts'
 function callerFor(stored: StoredPrincipal): Caller {
   const { kind, id, name } = stored
   if (stored.kind === 'client') {
-    return { kind, name, key: `client:${id}`, allowed: readAllowList(stored.allowed_servers) }
+    return { kind, name, key: `client:${id}`, allowed: parseAllowList(stored.allowed_servers) }
   }
   return { kind, name, key: `user:${id}`, allowed: allServers, tokenHash: stored.tokenHash }
 }

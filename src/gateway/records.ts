@@ -1,4 +1,4 @@
-import { missingNames, type Known } from '../domain/groups.ts'
+import { missingNames, type NameLookup } from '../domain/groups.ts'
 import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Catalog, Item, ServerBlock } from './catalog.ts'
 import type { GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
@@ -106,7 +106,7 @@ export function leftOutRecord(server: Pick<ServerBlock, 'leftOut'> | undefined, 
   return { left_out_count: leftOutCount(leftOut), ...(isWhole ? { left_out: leftOut.items } : {}) }
 }
 
-export function groupRecord(config: GroupConfig, known: Known): GroupRecord {
+export function groupRecord(config: GroupConfig, known: NameLookup): GroupRecord {
   const { name, description, included_tools, included_servers, excluded_tools, tool_names } = config
   const { tools, servers } = missingNames(config, known)
   return {

@@ -4,7 +4,7 @@ import { originOf } from '../domain/upstream-url.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import type { Granted, Offer, ReadingTimes, ServerConfig, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import { settingsOf } from '../registry/secrets.ts'
+import { maskSettings } from '../registry/secrets.ts'
 import type { Attempts, Purpose } from './attempts.ts'
 import { boundIssuer } from './bound-issuer.ts'
 import type { Authorizations } from './authorizations.ts'
@@ -82,7 +82,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     }
     const { name, transport, session_mode, description = null } = config
     return serverRecord(
-      { stored: { name, transport, session_mode, description, settings: settingsOf(config), enabled } },
+      { stored: { name, transport, session_mode, description, settings: maskSettings(config), enabled } },
       secretsOf(config),
       caller
     )

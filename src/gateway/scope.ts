@@ -1,5 +1,5 @@
 import { allows, allServers, noServers, type AllowList } from '../domain/allow-list.ts'
-import { everything, takes } from '../domain/groups.ts'
+import { wholeServer, selects } from '../domain/groups.ts'
 import { splitName } from '../domain/names.ts'
 import { matchesTemplate } from '../domain/uri-template.ts'
 import type { ItemKind } from '../registry/model.ts'
@@ -138,10 +138,11 @@ function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): 
 }
 
 const nothing: GroupParts = { isBare: false, parts: new Map(), contentHash: 'nothing' }
-const wholePart: ServerSelection = { ...everything, contentHash: '' }
+const wholePart: ServerSelection = { ...wholeServer, contentHash: '' }
 
 function offers(server: ServerBlock, part: ServerSelection): boolean {
-  const isOffered = (item: Item | undefined) => item !== undefined && item.enabled && takes(part, item.name, item.alias)
+  const isOffered = (item: Item | undefined) =>
+    item !== undefined && item.enabled && selects(part, item.name, item.alias)
   return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
 }
 
@@ -153,7 +154,7 @@ function toolListing({ listings }: Catalog, server: ServerBlock, part: ServerSel
     const enabled = server.items('tool').filter((item) => item.enabled)
     return pickEntries(
       source,
-      enabled.flatMap(({ name, alias }, index) => (takes(part, name, alias) ? [index] : []))
+      enabled.flatMap(({ name, alias }, index) => (selects(part, name, alias) ? [index] : []))
     )
   })
 }
@@ -226,7 +227,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
   const uris = () => (made ??= createUris(catalog, wholeServers, isBare))
   const serves = (item: Item) => {
     const part = item.enabled ? partOf(item.server) : undefined
-    return part !== undefined && (item.kind === 'tool' ? takes(part, item.name, item.alias) : part.isWhole)
+    return part !== undefined && (item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole)
   }
   const lookUp = (kind: 'tool' | 'prompt', listedName: string) => {
     if (isBare) return wholeServers[0]?.find(kind, listedName)

@@ -1,5 +1,5 @@
 import type { StoredServer, Transport } from '../registry/model.ts'
-import { payloadOf } from '../registry/sealed.ts'
+import { envelopePayload } from '../registry/sealed.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import type { BreakerState } from './upstream/breaker.ts'
 import type { SessionCounts } from './upstream/sessions.ts'
@@ -47,7 +47,7 @@ interface Entry {
 export function configurationOf(stored: StoredServer): string {
   const { transport, session_mode, settings, sealed, verdict, issuer } = stored
   const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]
-  const secrets = sealed && Buffer.from(payloadOf(sealed)).toString('base64')
+  const secrets = sealed && Buffer.from(envelopePayload(sealed)).toString('base64')
   return JSON.stringify([transport, session_mode, settings, secrets, wire, issuer])
 }
 

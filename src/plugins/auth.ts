@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.ts'
-import { readCredentials } from '../domain/credentials.ts'
+import { parseCredentials } from '../domain/credentials.ts'
 import { AppError, forbidden, unauthorized, unavailable } from '../errors.ts'
 import { createFailedLogins } from './failed-logins.ts'
 import { readTraceHeaders } from '../gateway/trace-context.ts'
@@ -92,7 +92,7 @@ export default fp<AuthOptions>(
 
     const failedLogins = createFailedLogins(app.log, limits.failedAuthentications)
     const authenticate = (request: FastifyRequest, reply: FastifyReply, access: Access): Caller => {
-      const credentials = readCredentials(request.raw.rawHeaders)
+      const credentials = parseCredentials(request.raw.rawHeaders)
       const caller = credentials.kind === 'token' ? app.gateway.callerOf(credentials.token) : undefined
       if (caller) return caller
       app.metrics.failedAuthentication()

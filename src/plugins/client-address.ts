@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
-import { createClientAddresses, type ClientAddresses } from '../domain/client-address.ts'
+import { createAddressResolver, type AddressResolver } from '../domain/client-address.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    readonly clientAddresses: ClientAddresses
+    readonly clientAddresses: AddressResolver
   }
   interface FastifyRequest {
     /** Address of the client behind trusted proxies; limits, logs and the audit log use no other. */
@@ -16,11 +16,11 @@ declare module 'fastify' {
 /** Decorates requests with `address`. Fastify's `trustProxy` would also take host and protocol from headers. */
 export default fp<Pick<Config, 'trustedProxies'>>(
   async (app, { trustedProxies }) => {
-    const addresses = createClientAddresses(trustedProxies)
+    const addresses = createAddressResolver(trustedProxies)
     app.decorate('clientAddresses', addresses)
     app.decorateRequest('address', {
       getter(this: FastifyRequest) {
-        return addresses.of(this.raw.socket.remoteAddress, this.headers['x-forwarded-for'])
+        return addresses.resolve(this.raw.socket.remoteAddress, this.headers['x-forwarded-for'])
       }
     })
   },

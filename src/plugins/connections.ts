@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Config } from '../config.ts'
-import { networkOf, type ClientAddresses } from '../domain/client-address.ts'
+import { networkOf, type AddressResolver } from '../domain/client-address.ts'
 
 export interface ConnectionOptions extends Pick<
   Config['limits'],
   'connections' | 'connectionsPerAddress' | 'unsentBytes' | 'unreadAnswerMs'
 > {
-  readonly addresses: Pick<ClientAddresses, 'isProxy'>
+  readonly addresses: Pick<AddressResolver, 'isProxy'>
   /** Called at most once a minute with the reason for closing connections. */
   readonly onLimit: (reason: string) => void
 }
@@ -105,7 +105,7 @@ interface Register {
 }
 
 /** Tracks connections by source network until they close. */
-function createRegister(isProxy: ClientAddresses['isProxy']): Register {
+function createRegister(isProxy: AddressResolver['isProxy']): Register {
   const all = new Set<Connection>()
   const networks = new Map<string, Set<Connection>>()
   const neighboursOf = (name: string): Set<Connection> => {

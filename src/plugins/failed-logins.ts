@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { networkOf } from '../domain/client-address.ts'
-import { createRates } from '../domain/rates.ts'
+import { createRateLimiter } from '../domain/rates.ts'
 
 /** Log lines per minute, per address and in total. */
 const LINES = { perKey: 10, inAll: 200 }
@@ -22,19 +22,19 @@ export function createFailedLogins(
   now?: () => number
 ): FailedLogins {
   const clock = now ? { now } : {}
-  const failures = createRates({ perKey: perAddress, inAll: IN_ALL, ...clock })
-  const lines = createRates({ ...LINES, ...clock })
+  const failures = createRateLimiter({ perKey: perAddress, inAll: IN_ALL, ...clock })
+  const lines = createRateLimiter({ ...LINES, ...clock })
   const startWindow = () => {
-    failures.settle()
-    const count = lines.settle().reduce((sum, surplus) => sum + surplus.count, 0)
+    failures.startWindow()
+    const count = lines.startWindow().reduce((sum, surplus) => sum + surplus.count, 0)
     if (count > 0) log.warn({ count }, 'more requests without a valid access token were refused')
   }
   return {
     record(address) {
-      if (failures.remaining() <= 0) startWindow()
+      if (failures.remainingMs() <= 0) startWindow()
       const network = networkOf(address)
-      if (lines.admits(network)) log.warn({ address }, 'a request without a valid access token was refused')
-      return failures.admits(network) ? undefined : Math.max(1, Math.ceil(failures.remaining() / 1_000))
+      if (lines.admit(network)) log.warn({ address }, 'a request without a valid access token was refused')
+      return failures.admit(network) ? undefined : Math.max(1, Math.ceil(failures.remainingMs() / 1_000))
     }
   }
 }

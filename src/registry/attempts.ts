@@ -24,9 +24,9 @@ const pick = ({ transport, command, args, env, url, headers, bearer_token }: Lau
 export interface AttemptsOptions {
   readonly db: Db
   readonly key: Buffer
-  translating<T>(work: () => Promise<T>): Promise<T>
+  withErrorTranslation<T>(work: () => Promise<T>): Promise<T>
   /** Queues a row that could not be written immediately. */
-  later(row: AuditRow): void
+  enqueue(row: AuditRow): void
 }
 
 /**
@@ -34,7 +34,7 @@ export interface AttemptsOptions {
  * cannot. It resolves with a function that writes the result, which never rejects: a result that cannot be written is
  * queued.
  */
-export function createAttempts({ db, key, translating, later }: AttemptsOptions) {
+export function createAttempts({ db, key, withErrorTranslation, enqueue }: AttemptsOptions) {
   const fingerprintOf = createFingerprint(key)
   const insert = (row: AuditRow) => db.insertInto('audit_log').values(row).returning('id').executeTakeFirstOrThrow()
 
@@ -43,11 +43,11 @@ export function createAttempts({ db, key, translating, later }: AttemptsOptions)
     const shared = { purpose, fingerprint: fingerprintOf(whole) }
     const after = JSON.stringify(difference({}, { ...whole }).after)
     const begun = safeRow(rowOf({ ...act, action: 'server.attempt' }, 'begun'))
-    const { id } = await translating(() => insert({ ...begun, ...shared, after }))
+    const { id } = await withErrorTranslation(() => insert({ ...begun, ...shared, after }))
     return async ({ outcome, failure = null, reason = null, durationMs }) => {
       const ended = safeRow({ ...rowOf({ ...act, action: 'server.contact' }, outcome), failure, reason })
       const row = { ...ended, ...shared, attempt: id, duration_ms: Math.round(durationMs), at: new Date() }
-      await translating(() => insert(row)).catch(() => later(row))
+      await withErrorTranslation(() => insert(row)).catch(() => enqueue(row))
     }
   }
 }

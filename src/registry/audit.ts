@@ -1,5 +1,5 @@
 import { difference } from '../domain/difference.ts'
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import { sql, type Insertable } from 'kysely'
 import type { Effect } from './context.ts'
 import type { Expiry } from './expiry.ts'
@@ -28,7 +28,7 @@ export const rowOf = ({ actor, action, target, address, requestId }: Act, outcom
 /** Returns the row with its texts truncated and invisible characters escaped. */
 export const safeRow = <T extends object>(row: T): T =>
   Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [name, typeof value === 'string' ? escaped(value, MAX_TEXT) : value])
+    Object.entries(row).map(([name, value]) => [name, typeof value === 'string' ? escapeText(value, MAX_TEXT) : value])
   ) as T
 
 /** Records an act that changes nothing but has to be audited. */
@@ -113,8 +113,8 @@ function toEntry({ at, changed, before, after, ...row }: Selected): AuditEntry {
 }
 
 export const auditExpiry = (days: number): Expiry => ({
-  lock: 7_203_401,
-  rounds: 20,
+  advisoryLock: 7_203_401,
+  maxStatements: 20,
   async deleteSome(db, limit) {
     const result = await sql`
       delete from audit_log where id in (

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { SERVER_PREFIX, withoutServer } from '../domain/server-error.ts'
+import { SERVER_PREFIX, withoutServerPrefix } from '../domain/server-error.ts'
 import type { CallCause, CausesQuery } from '../schemas/call.ts'
 import { inOrder, rowsOf, scanNewest, type Piece } from './call-scan.ts'
 import type { Db } from './tables.ts'
@@ -60,4 +60,4 @@ export async function readCauses(db: Db, { from, endpoint }: CausesQuery): Promi
 }
 
 const withServer = (server: string | null) => (server === null ? {} : { server })
-const withError = (error: string | null) => (error === null ? {} : { error: withoutServer(error) })
+const withError = (error: string | null) => (error === null ? {} : { error: withoutServerPrefix(error) })

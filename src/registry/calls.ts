@@ -142,8 +142,8 @@ export interface Retention {
 
 /** Deletes calls by count and by age separately, so that each finds its rows at one end of an index. */
 export const callExpiry = ({ days, rows }: Retention): Expiry => ({
-  lock: 7_203_402,
-  rounds: 100,
+  advisoryLock: 7_203_402,
+  maxStatements: 100,
   async deleteSome(db, limit) {
     const result = await sql`
       delete from calls where id = any(array(

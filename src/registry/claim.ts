@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { loadKey } from './key.ts'
-import { StartRefusal } from './refusal.ts'
-import { keyId, open, seal, SealError, sealedKeyId, type Keyring } from './sealed.ts'
+import { loadMasterKey } from './key.ts'
+import { StartupError } from './refusal.ts'
+import { keyId, decryptEnvelope, encryptEnvelope, DecryptionError, envelopeKeyId, type MasterKeys } from './sealed.ts'
 import type { Db } from './tables.ts'
 
-export interface ClaimOptions {
+export interface IdentityOptions {
   readonly mode: 'development' | 'enterprise'
   readonly encryptionKey?: Buffer | undefined
   /** Previous encryption key, while values are still encrypted with it */
@@ -12,27 +12,30 @@ export interface ClaimOptions {
   readonly dataDir: string
 }
 
-export interface Claimed {
-  readonly keys: Keyring
+export interface DatabaseIdentity {
+  readonly keys: MasterKeys
   /** Root of the derived keys; it stays the same when the encryption key is rotated */
-  readonly root: Buffer
+  readonly rootKey: Buffer
 }
 
 /** Location of the encrypted root key; being able to decrypt it proves that the encryption key is this database's */
-export const canaryPlace = { table: 'gateway', row: '1', column: 'canary' }
+export const canaryLocation = { table: 'gateway', row: '1', column: 'canary' }
 const ROOT_BYTES = 32
 
 /**
- * Stores the mode and root key in a new database, and checks mode and key of an existing one. Throws StartRefusal if
+ * Stores the mode and root key in a new database, and checks mode and key of an existing one. Throws StartupError if
  * they do not match.
  */
-export async function claim(db: Db, { mode, encryptionKey, previousKey, dataDir }: ClaimOptions): Promise<Claimed> {
-  const before = await stored(db)
+export async function loadDatabaseIdentity(
+  db: Db,
+  { mode, encryptionKey, previousKey, dataDir }: IdentityOptions
+): Promise<DatabaseIdentity> {
+  const before = await readIdentityRow(db)
   if (before) checkMode(before.mode, mode)
-  const current = await loadKey({ encryptionKey, dataDir, inUse: before !== undefined })
+  const current = await loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed: before !== undefined })
   const keys = { current, previous: previousKey }
   if (!before) {
-    const row = { id: 1, mode, canary: seal(keys, randomBytes(ROOT_BYTES), canaryPlace) }
+    const row = { id: 1, mode, canary: encryptEnvelope(keys, randomBytes(ROOT_BYTES), canaryLocation) }
     await db
       .insertInto('gateway')
       .values(row)
@@ -40,30 +43,30 @@ export async function claim(db: Db, { mode, encryptionKey, previousKey, dataDir 
       .execute()
   }
   // Another process may have inserted its row first, so the stored row is authoritative.
-  const now = before ?? (await stored(db))!
+  const now = before ?? (await readIdentityRow(db))!
   checkMode(now.mode, mode)
-  return { keys, root: openRoot(now.canary, keys) }
+  return { keys, rootKey: decryptRootKey(now.canary, keys) }
 }
 
-const stored = (db: Db) => db.selectFrom('gateway').select(['mode', 'canary']).executeTakeFirst()
+const readIdentityRow = (db: Db) => db.selectFrom('gateway').select(['mode', 'canary']).executeTakeFirst()
 
 function checkMode(found: string, asked: string): void {
   if (found === asked) return
-  throw new StartRefusal(
+  throw new StartupError(
     `the database was initialised in ${found} mode and cannot be started in ${asked} mode: ` +
       `start it in ${found} mode, or use another database`
   )
 }
 
-function openRoot(canary: Uint8Array, keys: Keyring): Buffer {
-  const ours = [keys.current, ...(keys.previous ? [keys.previous] : [])].map(keyId).join(', previous ')
+function decryptRootKey(canary: Uint8Array, keys: MasterKeys): Buffer {
+  const availableIds = [keys.current, ...(keys.previous ? [keys.previous] : [])].map(keyId).join(', previous ')
   try {
-    const root = open(keys, canary, canaryPlace)
-    if (root.length !== ROOT_BYTES) throw new SealError(`the root key has ${root.length} bytes`)
+    const root = decryptEnvelope(keys, canary, canaryLocation)
+    if (root.length !== ROOT_BYTES) throw new DecryptionError(`the root key has ${root.length} bytes`)
     return root
   } catch (cause) {
-    throw new StartRefusal(
-      `the encryption key does not match this database (key id ${ours}, expected ${sealedKeyId(canary)})`,
+    throw new StartupError(
+      `the encryption key does not match this database (key id ${availableIds}, expected ${envelopeKeyId(canary)})`,
       { cause }
     )
   }

@@ -1,19 +1,19 @@
 import { sql } from 'kysely'
 import type { Members } from '../domain/difference.ts'
 import { notFound } from '../errors.ts'
-import type { Keyring } from './sealed.ts'
+import type { MasterKeys } from './sealed.ts'
 import type { Db } from './tables.ts'
 
 /** Context of one write transaction. */
 export interface WriteContext {
   readonly db: Db
   /** Keys that open stored secrets */
-  readonly keys: Keyring
+  readonly keys: MasterKeys
   /**
    * Returns the keys that new secrets are sealed with. Throws a 503 AppError if this process does not have the
    * database's current key.
    */
-  readonly sealing: () => Keyring
+  readonly sealing: () => MasterKeys
   /**
    * Registry version that this transaction will commit, as text; also the new revision of every changed server and
    * group

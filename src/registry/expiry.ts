@@ -6,19 +6,21 @@ const DELETED_AT_ONCE = 5_000
 
 export interface Expiry {
   /** Unique advisory lock number, so that one process at a time deletes */
-  readonly lock: number
+  readonly advisoryLock: number
   /** Maximum number of statements in one run */
-  readonly rounds: number
+  readonly maxStatements: number
   /** Deletes at most `limit` rows and returns their number. */
   deleteSome(db: Db, limit: number): Promise<number>
 }
 
 /** Deletes expired rows, up to a limit, unless another process is doing so. Returns their number. */
-export async function expire(db: Db, { lock, rounds, deleteSome }: Expiry): Promise<number> {
+export async function deleteExpired(db: Db, { advisoryLock, maxStatements, deleteSome }: Expiry): Promise<number> {
   let deleted = 0
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < maxStatements; round++) {
     const count = await db.transaction().execute(async (trx) => {
-      const { rows } = await sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${lock}) as free`.execute(trx)
+      const { rows } = await sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLock}) as free`.execute(
+        trx
+      )
       return rows[0]!.free ? deleteSome(trx, DELETED_AT_ONCE) : 0
     })
     deleted += count
@@ -38,12 +40,12 @@ const FIRST_MS = 60_000
  * Runs `expire` periodically. The first run is early, for processes that are restarted often, but not immediate, so
  * that it does not slow down the start.
  */
-export function expireRegularly(db: Db, expiry: Expiry, { everyMs, onError }: Schedule): { stop(): void } {
+export function scheduleExpiry(db: Db, expiry: Expiry, { everyMs, onError }: Schedule): { stop(): void } {
   let isRunning = false
   const run = () => {
     if (isRunning) return
     isRunning = true
-    void expire(db, expiry)
+    void deleteExpired(db, expiry)
       .catch(onError)
       .finally(() => {
         isRunning = false

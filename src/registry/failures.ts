@@ -33,9 +33,9 @@ const lostConnection = /^(08...|57P0.|53300|25P0[34]|25006)$/
 /** SQLSTATE: statement or lock timeout, serialization failure, deadlock; the same request may succeed later */
 const contention = /^(57014|55P03|40001|40P01)$/
 /** No disk space for the database or the data directory, as SQLSTATE and as Node.js codes */
-const noRoom = /^(53100|ENOSPC|EDQUOT)$/
+const diskFull = /^(53100|ENOSPC|EDQUOT)$/
 /** SQLSTATE: out of memory, a configured limit of the server exceeded, I/O error */
-const exhausted = /^(53200|53400|58030)$/
+const outOfResources = /^(53200|53400|58030)$/
 /** SQLSTATE: a character that cannot be stored, a value too long for an index */
 const unstorable = /^(22021|22P05|54000)$/
 
@@ -58,12 +58,12 @@ export const isConnectionLoss = (error: unknown): boolean =>
   (error instanceof Error && clientMessages.test(error.message))
 
 /** Maps database failures to AppErrors; the only place that does. Returns unknown errors unchanged. */
-export function translate(error: unknown): unknown {
+export function translateError(error: unknown): unknown {
   if (error instanceof AppError) return error
   if (codeOf(error) === STORE_BUSY) return unavailable('the registry database is busy')
   if (codeOf(error) === STORE_STOPPED) return unavailable('the registry database has stopped and is opened again')
-  if (matches(error, noRoom)) return storeFull(error)
-  if (matches(error, exhausted))
+  if (matches(error, diskFull)) return storeFull(error)
+  if (matches(error, outOfResources))
     return new AppError(503, 'the registry database is out of resources', { retryAfter: 5, cause: error })
   if (isConnectionLoss(error) || matches(error, contention)) return unreachable(error)
   if (matches(error, unstorable)) return invalid('a text is too long or holds a character that cannot be stored')
@@ -81,11 +81,11 @@ const unreachable = (cause: unknown) =>
   new AppError(503, 'the registry database is not reachable', { retryAfter: 1, cause })
 
 /** Runs database work and maps the errors that it throws. */
-export async function translating<T>(work: () => Promise<T>): Promise<T> {
+export async function withErrorTranslation<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw translate(error)
+    throw translateError(error)
   }
 }
 
@@ -93,9 +93,9 @@ export async function translating<T>(work: () => Promise<T>): Promise<T> {
  * Throws an AppError if a text holds a lone surrogate. PostgreSQL would store it as U+FFFD without an error, and the
  * name or definition would change.
  */
-export function refuseUnstorable(parameters: readonly unknown[]): void {
+export function requireStorable(parameters: readonly unknown[]): void {
   for (const value of parameters) {
-    if (Array.isArray(value)) refuseUnstorable(value)
+    if (Array.isArray(value)) requireStorable(value)
     else if (typeof value === 'string' && /\p{Surrogate}/u.test(value)) {
       throw invalid('a text holds a lone surrogate, which cannot be stored')
     }

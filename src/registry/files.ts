@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { closeToOthers } from './private-folder.ts'
-import { StartRefusal } from './refusal.ts'
+import { restrictPermissions } from './private-folder.ts'
+import { StartupError } from './refusal.ts'
 
 /**
- * Creates the data directory if it is missing, and removes access for other users in any case. Throws StartRefusal.
+ * Creates the data directory if it is missing, and removes access for other users in any case. Throws StartupError.
  * Creates one folder at a time, because Node's recursive `mkdir` never returns if a folder can be neither found nor
  * created, as in /proc.
  */
-export async function makePrivate(dataDir: string): Promise<void> {
+export async function createPrivateFolder(dataDir: string): Promise<void> {
   const refuse = (reason: string, cause?: unknown) =>
-    new StartRefusal(`the data directory ${dataDir} cannot be used: ${reason}`, { cause })
+    new StartupError(`the data directory ${dataDir} cannot be used: ${reason}`, { cause })
   const missing: string[] = []
   let folder = dataDir
-  for (let state = await stateOf(folder); state !== 'folder'; state = await stateOf(folder)) {
+  for (let state = await pathType(folder); state !== 'folder'; state = await pathType(folder)) {
     if (state === 'other') throw refuse(`${folder} is not a folder`)
     if (folder === dirname(folder)) throw refuse(`${folder} does not exist`)
     missing.unshift(folder)
@@ -25,20 +25,20 @@ export async function makePrivate(dataDir: string): Promise<void> {
       await mkdir(step, { mode: 0o700 })
     } catch (error) {
       // Another process may be creating the folder at the same time.
-      if (hasCode(error, 'EEXIST') && (await stateOf(step)) === 'folder') continue
+      if (hasCode(error, 'EEXIST') && (await pathType(step)) === 'folder') continue
       throw refuse(`${step} cannot be made (${(error as NodeJS.ErrnoException).code})`, error)
     }
   }
   try {
-    closeToOthers(dataDir)
+    restrictPermissions(dataDir)
   } catch (error) {
-    if (error instanceof StartRefusal) throw error
+    if (error instanceof StartupError) throw error
     throw refuse(`its permissions cannot be set (${(error as NodeJS.ErrnoException).code})`, error)
   }
 }
 
 /** Returns the type of a path; `missing` also if the type cannot be determined. */
-async function stateOf(path: string): Promise<'folder' | 'other' | 'missing'> {
+async function pathType(path: string): Promise<'folder' | 'other' | 'missing'> {
   try {
     return (await stat(path)).isDirectory() ? 'folder' : 'other'
   } catch {
@@ -47,7 +47,7 @@ async function stateOf(path: string): Promise<'folder' | 'other' | 'missing'> {
 }
 
 /** Returns the text of a file, or undefined if it does not exist. */
-export async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
@@ -57,7 +57,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 /** Creates a file (0600) atomically; returns false if it already exists. */
-export async function createWhole(path: string, text: string): Promise<boolean> {
+export async function createAtomically(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   try {
     const file = await open(draft, 'wx', 0o600)
@@ -73,11 +73,11 @@ export async function createWhole(path: string, text: string): Promise<boolean> 
     if (hasCode(error, 'EEXIST')) return false
     throw error
   } finally {
-    await unlinkIfThere(draft)
+    await unlinkIfExists(draft)
   }
 }
 
-export async function unlinkIfThere(path: string): Promise<void> {
+export async function unlinkIfExists(path: string): Promise<void> {
   try {
     await unlink(path)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createWhole, makePrivate, readIfThere } from './files.ts'
-import { StartRefusal } from './refusal.ts'
+import { createAtomically, createPrivateFolder, readIfExists } from './files.ts'
+import { StartupError } from './refusal.ts'
 
 const KEY_BYTES = 32
 
@@ -10,32 +10,32 @@ export interface KeyOptions {
   readonly encryptionKey?: Buffer | undefined
   readonly dataDir: string
   /** True if the database was used before: its key then exists, and a new one could not open it */
-  readonly inUse: boolean
+  readonly isDatabaseUsed: boolean
 }
 
 /** Returns the master key: the configured one, or that of the key file, which is created if the database is new. */
-export async function loadKey({ encryptionKey, dataDir, inUse }: KeyOptions): Promise<Buffer> {
-  if (encryptionKey) return checked(encryptionKey, 'the encryption key')
+export async function loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed }: KeyOptions): Promise<Buffer> {
+  if (encryptionKey) return requireKeyLength(encryptionKey, 'the encryption key')
   const path = join(dataDir, 'encryption.key')
-  const exists = (await readIfThere(path)) !== undefined
-  if (exists || !inUse) await makePrivate(dataDir)
-  if (!exists && !inUse) {
-    await createWhole(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
+  const exists = (await readIfExists(path)) !== undefined
+  if (exists || !isDatabaseUsed) await createPrivateFolder(dataDir)
+  if (!exists && !isDatabaseUsed) {
+    await createAtomically(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`)
   }
-  const text = await readIfThere(path)
+  const text = await readIfExists(path)
   if (text === undefined) {
-    throw new StartRefusal(
+    throw new StartupError(
       `the encryption key file ${path} is missing, and the database holds values sealed with it: put the file back`
     )
   }
-  return checked(Buffer.from(text.trim(), 'base64'), `the encryption key file ${path}`)
+  return requireKeyLength(Buffer.from(text.trim(), 'base64'), `the encryption key file ${path}`)
 }
 
 /** Derives a 32-byte key for one purpose, which reveals neither the root nor keys for other labels. */
 export const deriveKey = (root: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', root, Buffer.alloc(0), label, KEY_BYTES))
 
-function checked(key: Buffer, what: string): Buffer {
-  if (key.length !== KEY_BYTES) throw new StartRefusal(`${what} must hold ${KEY_BYTES} bytes, it has ${key.length}`)
+function requireKeyLength(key: Buffer, what: string): Buffer {
+  if (key.length !== KEY_BYTES) throw new StartupError(`${what} must hold ${KEY_BYTES} bytes, it has ${key.length}`)
   return key
 }

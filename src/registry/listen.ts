@@ -1,10 +1,10 @@
 import type pg from 'pg'
 
 /** NOTIFY channel of changes; the payload is the new version */
-export const CHANNEL = 'registry'
+export const CHANGES_CHANNEL = 'registry'
 
 /** NOTIFY channel of ended sessions; the payload is the mark and principal of one */
-export const ANNOUNCEMENTS = 'announcements'
+export const SESSION_ENDS_CHANNEL = 'announcements'
 
 const FIRST_WAIT_MS = 20
 const LONGEST_WAIT_MS = 2_000
@@ -21,18 +21,18 @@ export interface ListenOptions {
   readonly onError: (error: unknown) => void
 }
 
-export interface Listening {
+export interface ChangeListener {
   /** Resolves once LISTEN is active, or the first attempt has failed */
-  readonly begun: Promise<void>
+  readonly ready: Promise<void>
   stop(): void
 }
 
 /** Keeps a LISTEN connection open, and reconnects whenever it is lost. */
-export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): Listening {
+export function listenForChanges({ connect, onChange, onAnnouncement, onError }: ListenOptions): ChangeListener {
   let stopped = false
-  let begin: () => void
-  const begun = new Promise<void>((resolve) => {
-    begin = resolve
+  let markReady: () => void
+  const ready = new Promise<void>((resolve) => {
+    markReady = resolve
   })
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
@@ -41,25 +41,25 @@ export function listenForChanges({ connect, onChange, onAnnouncement, onError }:
   const attempt = async () => {
     const own = connect()
     client = own
-    const loss = lossOf(own)
+    const loss = connectionLoss(own)
     own.on('notification', ({ channel, payload = '' }) => {
-      if (channel === ANNOUNCEMENTS) onAnnouncement(payload)
+      if (channel === SESSION_ENDS_CHANNEL) onAnnouncement(payload)
       else onChange(payload)
     })
     try {
       await own.connect()
-      await own.query(`listen ${CHANNEL}; listen ${ANNOUNCEMENTS}`)
+      await own.query(`listen ${CHANGES_CHANNEL}; listen ${SESSION_ENDS_CHANNEL}`)
       failures = 0
-      begin()
+      markReady()
       onChange()
       throw await loss
     } catch (error) {
-      leave(own)
-      begin()
-      if (!stopped) again(error)
+      disconnect(own)
+      markReady()
+      if (!stopped) scheduleRetry(error)
     }
   }
-  const again = (error: unknown) => {
+  const scheduleRetry = (error: unknown) => {
     if (failures === 0) onError(error)
     const wait = Math.min(FIRST_WAIT_MS * 2 ** failures++, LONGEST_WAIT_MS)
     retry = setTimeout(() => void attempt(), wait * (0.5 + Math.random() / 2)).unref()
@@ -69,13 +69,13 @@ export function listenForChanges({ connect, onChange, onAnnouncement, onError }:
   const stop = () => {
     stopped = true
     clearTimeout(retry)
-    if (client) leave(client)
-    begin()
+    if (client) disconnect(client)
+    markReady()
   }
-  return { begun, stop }
+  return { ready, stop }
 }
 
-const lossOf = (client: pg.Client) =>
+const connectionLoss = (client: pg.Client) =>
   new Promise<Error>((resolve) => {
     client.on('error', resolve)
     client.on('end', () => resolve(new Error('the connection that listens for changes has ended')))
@@ -85,7 +85,7 @@ const lossOf = (client: pg.Client) =>
  * Closes a client without waiting: a hung database would not answer, and an unref'd socket does not keep the process
  * alive.
  */
-function leave(client: pg.Client & { unref?: () => void }): void {
+function disconnect(client: pg.Client & { unref?: () => void }): void {
   client.unref?.()
   void client.end().catch(() => {})
 }

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { readFile, rename, stat, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { createWhole, hasCode, readIfThere, unlinkIfThere } from './files.ts'
-import { StartRefusal } from './refusal.ts'
+import { createAtomically, hasCode, readIfExists, unlinkIfExists } from './files.ts'
+import { StartupError } from './refusal.ts'
 
 const BEAT_MS = 2_000
-const SILENCE_MS = 15_000
+const STALE_AFTER_MS = 15_000
 /**
  * Time for a process of this machine that has stopped updating the lock to exit: after `kill -9` the kernel takes some
  * time to end it
  */
-const DYING_MS = 5_000
+const EXIT_GRACE_MS = 5_000
 const POLL_MS = 50
 
 interface Owner {
@@ -26,34 +26,34 @@ export interface Lock {
 
 /**
  * Locks the data directory for this process: a second PGlite on it would lose rows without an error. Throws
- * StartRefusal if another process holds the lock, after waiting for its next heartbeat. Calls `onLost` if another
+ * StartupError if another process holds the lock, after waiting for its next heartbeat. Calls `onLost` if another
  * process takes the lock; all writes must then stop at once.
  */
-export async function takeLock(dataDir: string, onLost: () => void): Promise<Lock> {
+export async function acquireLock(dataDir: string, onLost: () => void): Promise<Lock> {
   const path = join(dataDir, 'lock')
   const own: Owner = { nonce: randomUUID(), pid: process.pid, host: hostname() }
-  while (!(await createWhole(path, JSON.stringify(own)))) {
+  while (!(await createAtomically(path, JSON.stringify(own)))) {
     const owner = await readOwner(path)
-    const outcome = owner ? await outcomeOf(path, owner) : 'changed'
+    const outcome = owner ? await waitForOwner(path, owner) : 'changed'
     if (outcome === 'held') {
-      throw new StartRefusal(
+      throw new StartupError(
         `data directory ${dataDir} is in use by process ${owner!.pid} on ${owner!.host}; if that is no gateway, remove ${path}`
       )
     }
-    if (outcome === 'stale') await setAside(path, owner!)
+    if (outcome === 'stale') await removeStaleLock(path, owner!)
   }
-  const beat = setInterval(() => void keep(path, own, onLost), BEAT_MS).unref()
+  const beat = setInterval(() => void renewLock(path, own, onLost), BEAT_MS).unref()
   return {
     async release() {
       clearInterval(beat)
-      if (await holds(path, own)) await unlinkIfThere(path)
+      if (await isOwner(path, own)) await unlinkIfExists(path)
     }
   }
 }
 
-async function keep(path: string, own: Owner, onLost: () => void): Promise<void> {
+async function renewLock(path: string, own: Owner, onLost: () => void): Promise<void> {
   try {
-    if (!(await holds(path, own))) return onLost()
+    if (!(await isOwner(path, own))) return onLost()
     const now = new Date()
     await utimes(path, now, now)
   } catch (error) {
@@ -61,10 +61,10 @@ async function keep(path: string, own: Owner, onLost: () => void): Promise<void>
   }
 }
 
-const holds = async (path: string, own: Owner) => (await readOwner(path))?.nonce === own.nonce
+const isOwner = async (path: string, own: Owner) => (await readOwner(path))?.nonce === own.nonce
 
 async function readOwner(path: string): Promise<Owner | undefined> {
-  const text = await readIfThere(path)
+  const text = await readIfExists(path)
   if (text === undefined) return undefined
   try {
     const owner = JSON.parse(text) as Owner | null
@@ -79,12 +79,12 @@ async function readOwner(path: string): Promise<Owner | undefined> {
  * Waits for an owner on this machine that may be exiting. Returns `held` once it updates the lock or if it stays alive,
  * and `changed` if the lock has another owner or is gone.
  */
-async function outcomeOf(path: string, owner: Owner): Promise<'stale' | 'held' | 'changed'> {
+async function waitForOwner(path: string, owner: Owner): Promise<'stale' | 'held' | 'changed'> {
   const mayBeEnding = owner.host === hostname() && owner.pid !== process.pid
   const firstBeat = await lastBeat(path)
-  const end = Date.now() + (mayBeEnding ? DYING_MS : 0)
+  const end = Date.now() + (mayBeEnding ? EXIT_GRACE_MS : 0)
   for (;;) {
-    if (!(await holds(path, owner))) return 'changed'
+    if (!(await isOwner(path, owner))) return 'changed'
     if (await isStale(path, owner)) return 'stale'
     if ((await lastBeat(path)) > firstBeat || Date.now() >= end) return 'held'
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
@@ -93,14 +93,14 @@ async function outcomeOf(path: string, owner: Owner): Promise<'stale' | 'held' |
 
 async function isStale(path: string, owner: Owner): Promise<boolean> {
   const beat = await lastBeat(path)
-  if (owner.host !== hostname()) return Date.now() - beat > SILENCE_MS
+  if (owner.host !== hostname()) return Date.now() - beat > STALE_AFTER_MS
   // After a restart of the machine or container, the pid may belong to another process, which started after the last
   // heartbeat.
-  return !(await isAlive(owner.pid)) || beat < (await startOf(owner.pid))
+  return !(await isAlive(owner.pid)) || beat < (await startTimeOf(owner.pid))
 }
 
 /** Clock ticks per second in /proc/<pid>/stat, the same on every Linux platform that Node.js supports */
-const TICKS = 100
+const TICKS_PER_SECOND = 100
 /** Margin, since the boot time is given in whole seconds */
 const START_ERROR_MS = 2_000
 
@@ -111,7 +111,7 @@ const START_FIELD = 19
  * Returns the fields of /proc/<pid>/stat from the third on; the second is a name in parentheses that may contain
  * anything.
  */
-async function statOf(pid: number): Promise<string[]> {
+async function readProcStat(pid: number): Promise<string[]> {
   const text = await readFile(`/proc/${pid}/stat`, 'latin1')
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
@@ -119,14 +119,14 @@ async function statOf(pid: number): Promise<string[]> {
 /**
  * Returns the earliest possible start of a process, in milliseconds since 1970; 0 if the system does not provide it.
  */
-async function startOf(pid: number): Promise<number> {
+async function startTimeOf(pid: number): Promise<number> {
   if (pid === process.pid) return Date.now() - process.uptime() * 1000
   if (process.platform !== 'linux') return 0
   try {
-    const [fields, machine] = await Promise.all([statOf(pid), readFile('/proc/stat', 'latin1')])
+    const [fields, machine] = await Promise.all([readProcStat(pid), readFile('/proc/stat', 'latin1')])
     const ticks = Number(fields[START_FIELD])
     const boot = Number(/^btime (\d+)$/m.exec(machine)?.[1])
-    const start = boot * 1000 + (ticks / TICKS) * 1000 - START_ERROR_MS
+    const start = boot * 1000 + (ticks / TICKS_PER_SECOND) * 1000 - START_ERROR_MS
     return Number.isFinite(start) ? start : 0
   } catch {
     return 0
@@ -151,7 +151,7 @@ async function isAlive(pid: number): Promise<boolean> {
   }
   if (process.platform !== 'linux') return true
   try {
-    return !/^[ZX]/i.test((await statOf(pid))[STATE_FIELD] ?? '')
+    return !/^[ZX]/i.test((await readProcStat(pid))[STATE_FIELD] ?? '')
   } catch {
     // Hidden (hidepid) or just gone; the next check will tell.
     return true
@@ -162,7 +162,7 @@ async function isAlive(pid: number): Promise<boolean> {
  * Removes a stale lock. If two processes try, the later one may move the first one's new lock; that lock is then
  * restored.
  */
-async function setAside(path: string, stale: Owner): Promise<void> {
+async function removeStaleLock(path: string, stale: Owner): Promise<void> {
   const aside = `${path}.${randomUUID()}`
   try {
     await rename(path, aside)
@@ -170,8 +170,8 @@ async function setAside(path: string, stale: Owner): Promise<void> {
     if (hasCode(error, 'ENOENT')) return
     throw error
   }
-  const moved = await readIfThere(aside)
+  const moved = await readIfExists(aside)
   const movedOwner = await readOwner(aside)
-  if (moved !== undefined && movedOwner?.nonce !== stale.nonce) await createWhole(path, moved)
-  await unlinkIfThere(aside)
+  if (moved !== undefined && movedOwner?.nonce !== stale.nonce) await createAtomically(path, moved)
+  await unlinkIfExists(aside)
 }

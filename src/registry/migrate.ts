@@ -1,12 +1,12 @@
 import { Migrator, sql, type MigrationResultSet } from 'kysely'
 import { migrations } from '../../migrations/index.ts'
-import { StartRefusal } from './refusal.ts'
-import { isMissingTable, translating } from './failures.ts'
+import { StartupError } from './refusal.ts'
+import { isMissingTable, withErrorTranslation } from './failures.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
 /** Applies pending migrations and returns their names; if several processes start at once, only one applies them. */
-export const migrateToLatest = async (store: Pick<Store, 'db' | 'maintain'>): Promise<string[]> =>
-  (await isLatest(store)) ? [] : run(store, (migrator) => migrator.migrateToLatest())
+export const migrateToLatest = async (store: Pick<Store, 'db' | 'runMaintenance'>): Promise<string[]> =>
+  (await isLatest(store)) ? [] : runMigrator(store, (migrator) => migrator.migrateToLatest())
 
 /**
  * Returns true if no migration is pending and the history matches; Kysely needs ten queries and a lock to find that
@@ -26,25 +26,28 @@ async function isLatest({ db }: Pick<Store, 'db'>): Promise<boolean> {
 export async function migrateDatabase(options: StoreOptions): Promise<string[]> {
   const store = await openStore(options)
   try {
-    return await translating(() => migrateToLatest(store))
+    return await withErrorTranslation(() => migrateToLatest(store))
   } finally {
     await store.close()
   }
 }
 
 /** Reverts the last migration and returns its name, or nothing if there is none. */
-export const migrateDown = (store: Pick<Store, 'maintain'>): Promise<string[]> =>
-  run(store, (migrator) => migrator.migrateDown())
+export const migrateDown = (store: Pick<Store, 'runMaintenance'>): Promise<string[]> =>
+  runMigrator(store, (migrator) => migrator.migrateDown())
 
-async function run(store: Pick<Store, 'maintain'>, step: (migrator: Migrator) => Promise<MigrationResultSet>) {
+async function runMigrator(
+  store: Pick<Store, 'runMaintenance'>,
+  step: (migrator: Migrator) => Promise<MigrationResultSet>
+) {
   const provider = { getMigrations: async () => ({ ...migrations }) }
-  const { error, results = [] } = await store.maintain((db) => step(new Migrator({ db, provider })))
-  if (error !== undefined) throw explain(error)
+  const { error, results = [] } = await store.runMaintenance((db) => step(new Migrator({ db, provider })))
+  if (error !== undefined) throw explainMigrationError(error)
   return results.map((result) => result.migrationName)
 }
 
 /** Replaces Kysely's "corrupted migrations" error for a database newer than this program. */
-function explain(error: unknown): unknown {
+function explainMigrationError(error: unknown): unknown {
   if (!(error instanceof Error) || !error.message.startsWith('corrupted migrations')) return error
-  return new StartRefusal('the database was written by a newer version: start that version', { cause: error })
+  return new StartupError('the database was written by a newer version: start that version', { cause: error })
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { translating } from './failures.ts'
+import { withErrorTranslation } from './failures.ts'
 import type { OAuthSession, OAuthSessionStatus, PendingSignIn } from './model.ts'
-import { openSealed, sealJson } from './secrets.ts'
-import type { Keyring } from './sealed.ts'
-import { requireSealingKeys, whileKeyStays } from './sealing.ts'
+import { decryptJson, encryptJson } from './secrets.ts'
+import type { MasterKeys } from './sealed.ts'
+import { requireEncryptionKeys, withKeyLock } from './sealing.ts'
 import type { Db } from './tables.ts'
 
 export interface NewSession {
@@ -67,10 +67,10 @@ const toSession = (row: Row): OAuthSession => ({
   expiresAt: row.expires_at.toISOString()
 })
 
-export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
+export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
   const isPending = sql<boolean>`upstream_oauth_sessions.status = 'pending' and upstream_oauth_sessions.expires_at > now()`
   const open = (id: string, sealed: Uint8Array | null) =>
-    sealed === null ? undefined : openSealed<PendingSignIn>(keys, sealed, placeOf(id))
+    sealed === null ? undefined : decryptJson<PendingSignIn>(keys, sealed, placeOf(id))
   const one = async (column: 'id' | 'state_hash', value: string | Buffer) => {
     const row = await db
       .selectFrom('upstream_oauth_sessions')
@@ -81,8 +81,8 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
   }
   return {
     add: ({ id, state, lifetimeMs, pending }) =>
-      translating(() =>
-        whileKeyStays(db, async (trx, database) => {
+      withErrorTranslation(() =>
+        withKeyLock(db, async (trx, database) => {
           const row = await trx
             .insertInto('upstream_oauth_sessions')
             .values({
@@ -90,7 +90,7 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
               state_hash: hashOf(state),
               server_name: pending.config.name,
               issuer: pending.source.issuer,
-              sealed: sealJson(requireSealingKeys(keys, database), pending, placeOf(id)),
+              sealed: encryptJson(requireEncryptionKeys(keys, database), pending, placeOf(id)),
               expires_at: sql<Date>`now() + ${interval(lifetimeMs)}`
             })
             .returning(shown)
@@ -99,11 +99,11 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
         })
       ),
 
-    find: (id) => translating(() => one('id', id)),
-    findByState: (state) => translating(() => one('state_hash', hashOf(state))),
+    find: (id) => withErrorTranslation(() => one('id', id)),
+    findByState: (state) => withErrorTranslation(() => one('state_hash', hashOf(state))),
 
     peek: (id) =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         const row = await db
           .selectFrom('upstream_oauth_sessions')
           .select('sealed')
@@ -114,7 +114,7 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
       }),
 
     take: (id) =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         // The inner query's row lock lets one caller through and returns the encrypted data before it is cleared.
         const row = await db
           .updateTable('upstream_oauth_sessions')
@@ -135,7 +135,7 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
       }),
 
     finish: (id, status, error) =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         await db
           .updateTable('upstream_oauth_sessions')
           .set({ status, error: error ?? null, sealed: null })
@@ -144,7 +144,7 @@ export function createOAuthSessions(db: Db, keys: Keyring): OAuthSessions {
       }),
 
     sweep: (retentionMs) =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         await db
           .deleteFrom('upstream_oauth_sessions')
           .where(sql<boolean>`expires_at < now() - ${interval(retentionMs)}`)

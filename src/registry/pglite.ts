@@ -4,11 +4,11 @@ import { setFlagsFromString } from 'node:v8'
 import type { ParserOptions, PGlite, SerializerOptions } from '@electric-sql/pglite'
 import type { NodeFS } from '@electric-sql/pglite/nodefs'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
-import { refuseUnstorable, STORE_BUSY } from './failures.ts'
-import { makePrivate } from './files.ts'
+import { requireStorable, STORE_BUSY } from './failures.ts'
+import { createPrivateFolder } from './files.ts'
 import { checkFormat } from './format.ts'
-import { takeLock } from './lock.ts'
-import { openReopening, type Embedded } from './reopening.ts'
+import { acquireLock } from './lock.ts'
+import { openWithRecovery, type EmbeddedDatabase } from './reopening.ts'
 
 const INT8 = 20
 /** OIDs of element and array for the array types used in parameters and results: text, integer, uuid */
@@ -28,7 +28,7 @@ export interface EmbeddedOptions {
   readonly onStopped: (error: Error) => void
 }
 
-/** Opens the embedded PostgreSQL of a data directory as a pool of one connection. Throws StartRefusal. */
+/** Opens the embedded PostgreSQL of a data directory as a pool of one connection. Throws StartupError. */
 export async function openEmbedded(
   dataDir: string,
   connectTimeoutMs: number,
@@ -36,15 +36,15 @@ export async function openEmbedded(
 ): Promise<PostgresPool> {
   // PostgreSQL creates files at any time: from here on, all files of this process are private to its user.
   process.umask(0o077)
-  await makePrivate(dataDir)
-  const lock = await takeLock(dataDir, () => {
+  await createPrivateFolder(dataDir)
+  const lock = await acquireLock(dataDir, () => {
     process.stderr.write(`data directory ${dataDir} was taken over by another process\n`)
     process.exit(1)
   })
   try {
-    const folder = await createOnce(dataDir, onCreate)
-    const embedded = await openReopening({ folder, open: () => open(folder), onStopped })
-    return poolOfOne(embedded, connectTimeoutMs, async () => {
+    const folder = await createIfMissing(dataDir, onCreate)
+    const embedded = await openWithRecovery({ folder, open: () => open(folder), onStopped })
+    return createSingleConnectionPool(embedded, connectTimeoutMs, async () => {
       await embedded.close()
       await lock.release()
     })
@@ -58,7 +58,7 @@ export async function openEmbedded(
  * Creates the store in a temporary folder and renames it, because a first start that is killed half-way must not leave
  * a folder that cannot be opened.
  */
-async function createOnce(dataDir: string, onCreate?: () => void): Promise<string> {
+async function createIfMissing(dataDir: string, onCreate?: () => void): Promise<string> {
   const folder = join(dataDir, 'postgres')
   if (!(await checkFormat(folder))) {
     onCreate?.()
@@ -75,10 +75,10 @@ async function createOnce(dataDir: string, onCreate?: () => void): Promise<strin
  * Delays WASM optimisation to the default of newer V8 (Node 24), since code that runs once is not worth optimising.
  * Saves a tenth of the opening time on Node 20, and nothing gets slower.
  */
-const optimiseLater = () => setFlagsFromString('--wasm-tiering-budget=13000000')
+const delayWasmOptimisation = () => setFlagsFromString('--wasm-tiering-budget=13000000')
 
 async function open(folder: string): Promise<PGlite> {
-  optimiseLater()
+  delayWasmOptimisation()
   const [{ PGlite, types }, { NodeFS }] = await Promise.all([
     import('@electric-sql/pglite'),
     import('@electric-sql/pglite/nodefs')
@@ -91,7 +91,7 @@ async function open(folder: string): Promise<PGlite> {
     serializers[array] = (values) => types.arraySerializer(values, undefined, array)
   }
   const startParams = [...PGlite.defaultStartParams, '-c', `shared_buffers=${SHARED_BUFFERS}`]
-  const pglite = new PGlite({ fs: privateFiles(new NodeFS(folder)), parsers, serializers, startParams })
+  const pglite = new PGlite({ fs: restrictFileModes(new NodeFS(folder)), parsers, serializers, startParams })
   // Would query all array types: a quarter of the opening time
   pglite._initArrayTypes = async () => {}
   await pglite.waitReady
@@ -106,7 +106,7 @@ interface NodeFiles {
 /**
  * Removes the permissions of group and others from all files that PGlite creates (0666 and 0644, whatever the umask).
  */
-function privateFiles(files: NodeFS): NodeFS {
+function restrictFileModes(files: NodeFS): NodeFS {
   const init = files.init.bind(files)
   files.init = async (pglite, options) => {
     const { emscriptenOpts } = await init(pglite, options)
@@ -122,21 +122,25 @@ function privateFiles(files: NodeFS): NodeFS {
   return files
 }
 
-function poolOfOne(embedded: Embedded, connectTimeoutMs: number, close: () => Promise<void>): PostgresPool {
-  const turns = createTurns(connectTimeoutMs)
+function createSingleConnectionPool(
+  embedded: EmbeddedDatabase,
+  connectTimeoutMs: number,
+  close: () => Promise<void>
+): PostgresPool {
+  const semaphore = createSemaphore(connectTimeoutMs)
 
   const query = async (text: string, parameters: readonly unknown[]) => {
-    refuseUnstorable(parameters)
+    requireStorable(parameters)
     const { command, rowCount, rows } = await embedded.query(text, parameters)
     return { command, rowCount: rowCount ?? 0, rows }
   }
   return {
     async connect() {
-      const release = await turns.take()
+      const release = await semaphore.acquire()
       return { query: query as PostgresPoolClient['query'], release }
     },
     async end() {
-      const release = await turns.take()
+      const release = await semaphore.acquire()
       try {
         await close()
       } finally {
@@ -150,7 +154,7 @@ function poolOfOne(embedded: Embedded, connectTimeoutMs: number, close: () => Pr
  * Hands out the connection in order of request. Gives up after the limit, because a query outside its own transaction
  * would wait for itself.
  */
-function createTurns(limitMs: number) {
+function createSemaphore(limitMs: number) {
   const waiting: (() => void)[] = []
   let taken = false
 
@@ -178,7 +182,7 @@ function createTurns(limitMs: number) {
       waiting.push(turn)
     })
   return {
-    async take(): Promise<() => void> {
+    async acquire(): Promise<() => void> {
       if (taken) await wait()
       taken = true
       return releaseOnce()

@@ -1,7 +1,7 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
 import { PRODUCT } from '../domain/product.ts'
-import { isConnectionLoss, refuseUnstorable } from './failures.ts'
+import { isConnectionLoss, requireStorable } from './failures.ts'
 
 export interface PoolOptions {
   readonly connectTimeoutMs: number
@@ -21,12 +21,12 @@ export interface PoolStats {
   readonly waiting: number
 }
 
-export interface CountedPool extends PostgresPool {
+export interface PoolWithStats extends PostgresPool {
   stats(): PoolStats
 }
 
 /** Opens a `pg.Pool` for Kysely that never reuses a connection which failed or still has an open transaction. */
-export async function openPool(url: string, options: PoolOptions): Promise<CountedPool> {
+export async function openPool(url: string, options: PoolOptions): Promise<PoolWithStats> {
   const { default: driver } = await import('pg')
   const pool = new driver.Pool({
     connectionString: url,
@@ -42,14 +42,14 @@ export async function openPool(url: string, options: PoolOptions): Promise<Count
   })
   pool.on('error', options.onIdleError)
   return {
-    connect: async () => guarded(await pool.connect()),
+    connect: async () => guardClient(await pool.connect()),
     end: () => pool.end(),
     stats: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount })
   }
 }
 
 /** Returns a function that creates clients for LISTEN, bypassing the pool and any pooler. */
-export async function listenerFactory(url: string, connectTimeoutMs: number): Promise<() => pg.Client> {
+export async function createListenerFactory(url: string, connectTimeoutMs: number): Promise<() => pg.Client> {
   const { default: driver } = await import('pg')
   return () =>
     new driver.Client({
@@ -61,7 +61,7 @@ export async function listenerFactory(url: string, connectTimeoutMs: number): Pr
     })
 }
 
-function guarded(client: pg.PoolClient): PostgresPoolClient {
+function guardClient(client: pg.PoolClient): PostgresPoolClient {
   let broken: Error | undefined
   // Between two statements of a transaction nothing else handles errors, and a database restart would end the process.
   const onError = (error: Error) => {
@@ -72,7 +72,7 @@ function guarded(client: pg.PoolClient): PostgresPoolClient {
   const query = async (text: string, parameters: readonly unknown[]) => {
     // A statement on a hung connection has already waited for its timeout; the rollback must not wait again.
     if (broken) throw broken
-    refuseUnstorable(parameters)
+    requireStorable(parameters)
     try {
       const { command, rowCount, rows } = await client.query(text, parameters as unknown[])
       return { command, rowCount: rowCount ?? 0, rows }

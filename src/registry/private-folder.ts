@@ -10,47 +10,47 @@ import {
   realpathSync
 } from 'node:fs'
 import { join } from 'node:path'
-import { StartRefusal } from './refusal.ts'
+import { StartupError } from './refusal.ts'
 
 /** Permission bits of group and others */
-const OPEN_BITS = 0o077
+const GROUP_AND_OTHERS = 0o077
 /** Entries of a data directory created by the gateway, including their temporary files; others are left alone */
 const OWN_ENTRY = /^(postgres|encryption\.key|lock)(\.|$)/
 
 /**
  * Removes the permissions of group and others from a data directory and from the store, key and lock in it, as
- * PostgreSQL requires for its own. Throws StartRefusal for files of another user, for symbolic links, and if the file
+ * PostgreSQL requires for its own. Throws StartupError for files of another user, for symbolic links, and if the file
  * system ignores permissions.
  */
-export function closeToOthers(dataDir: string): void {
+export function restrictPermissions(dataDir: string): void {
   const user = process.getuid?.()
   // Windows has no such permissions.
   if (user === undefined) return
   const refuse = (path: string, reason: string) =>
-    new StartRefusal(`the data directory ${dataDir} cannot be used: ${path} ${reason}`)
+    new StartupError(`the data directory ${dataDir} cannot be used: ${path} ${reason}`)
   const folder = realpathSync(dataDir)
-  closeFolder(folder, user, refuse)
-  for (const name of readdirSync(folder)) if (OWN_ENTRY.test(name)) closeEntry(join(folder, name), user, refuse)
+  restrictFolder(folder, user, refuse)
+  for (const name of readdirSync(folder)) if (OWN_ENTRY.test(name)) restrictEntry(join(folder, name), user, refuse)
 }
 
-type Refuse = (path: string, reason: string) => StartRefusal
+type Refuse = (path: string, reason: string) => StartupError
 
 /**
  * Restricts a folder before its contents: once it is private, no other user can replace an entry by another file or
  * link.
  */
-function closeEntry(path: string, user: number, refuse: Refuse): void {
+function restrictEntry(path: string, user: number, refuse: Refuse): void {
   const { mode, uid, ...kind } = statsOf(path)
   if (kind.isLink) throw refuse(path, 'is a symbolic link: put what it leads to in its place')
   if (kind.isFolder) {
-    closeFolder(path, user, refuse)
-    for (const name of readdirSync(path)) closeEntry(join(path, name), user, refuse)
+    restrictFolder(path, user, refuse)
+    for (const name of readdirSync(path)) restrictEntry(join(path, name), user, refuse)
     return
   }
   requireOwner(path, uid, user, refuse)
-  if ((mode & OPEN_BITS) === 0) return
+  if ((mode & GROUP_AND_OTHERS) === 0) return
   chmodSync(path, mode & 0o700)
-  requireClosed(path, statsOf(path).mode, refuse)
+  requirePrivate(path, statsOf(path).mode, refuse)
 }
 
 function statsOf(path: string) {
@@ -58,14 +58,14 @@ function statsOf(path: string) {
   return { mode: stats.mode, uid: stats.uid, isLink: stats.isSymbolicLink(), isFolder: stats.isDirectory() }
 }
 
-function closeFolder(path: string, user: number, refuse: Refuse): void {
+function restrictFolder(path: string, user: number, refuse: Refuse): void {
   const handle = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const { mode, uid } = fstatSync(handle)
     requireOwner(path, uid, user, refuse)
-    if ((mode & OPEN_BITS) === 0) return
+    if ((mode & GROUP_AND_OTHERS) === 0) return
     fchmodSync(handle, 0o700)
-    requireClosed(path, fstatSync(handle).mode, refuse)
+    requirePrivate(path, fstatSync(handle).mode, refuse)
   } finally {
     closeSync(handle)
   }
@@ -78,7 +78,7 @@ function requireOwner(path: string, uid: number, user: number, refuse: Refuse): 
 }
 
 /** Checks the result, because some file systems (FAT, network shares) accept a change of permissions and ignore it. */
-function requireClosed(path: string, mode: number, refuse: Refuse): void {
-  if ((mode & OPEN_BITS) === 0) return
+function requirePrivate(path: string, mode: number, refuse: Refuse): void {
+  if ((mode & GROUP_AND_OTHERS) === 0) return
   throw refuse(path, 'stays open to other users: its file system keeps no permissions')
 }

@@ -1,6 +1,6 @@
 import { networkOf } from '../domain/client-address.ts'
 import { PRODUCT } from '../domain/product.ts'
-import { createRates } from '../domain/rates.ts'
+import { createRateLimiter } from '../domain/rates.ts'
 import { rowOf, safeRow, type AuditRow } from './audit.ts'
 import type { Act, Actor, Outcome, Refusal } from './model.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
@@ -49,8 +49,8 @@ const actorOf = (key: string): Actor => {
 
 export function createRefusals({ write, onError, now }: RefusalsOptions): Refusals {
   const clock = now ? { now } : {}
-  const anonymous = createRates({ ...ANONYMOUS, ...clock })
-  const known = createRates({ ...KNOWN, ...clock })
+  const anonymous = createRateLimiter({ ...ANONYMOUS, ...clock })
+  const known = createRateLimiter({ ...KNOWN, ...clock })
   /** Rejected requests of unauthenticated callers that did not fit into the queue */
   let unwritten = 0
   let isClosed = false
@@ -75,16 +75,16 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
   const settle = () => {
     clearTimeout(minuteTimer)
     minuteTimer = undefined
-    for (const { key, count } of anonymous.settle()) summarise(count, ourselves, key)
+    for (const { key, count } of anonymous.startWindow()) summarise(count, ourselves, key)
     if (unwritten > 0) summarise(unwritten, ourselves)
     unwritten = 0
-    for (const { key, count } of known.settle()) summarise(count, key === undefined ? ourselves : actorOf(key))
+    for (const { key, count } of known.startWindow()) summarise(count, key === undefined ? ourselves : actorOf(key))
   }
 
   /** Returns true if a rejected request gets its own row; otherwise counts it. */
   const admits = ({ actor, address = '' }: Act) => {
-    if (actor.kind !== 'anonymous') return known.admits(keyOf(actor))
-    if (queue.length < MAX_WAITING_ANONYMOUS) return anonymous.admits(networkOf(address))
+    if (actor.kind !== 'anonymous') return known.admit(keyOf(actor))
+    if (queue.length < MAX_WAITING_ANONYMOUS) return anonymous.admit(networkOf(address))
     unwritten++
     return false
   }
@@ -97,8 +97,8 @@ export function createRefusals({ write, onError, now }: RefusalsOptions): Refusa
     state: queue,
     record({ reason, endpoint, ...act }) {
       if (isClosed) return
-      if (anonymous.remaining() <= 0) settle()
-      minuteTimer ??= setTimeout(settle, anonymous.remaining()).unref()
+      if (anonymous.remainingMs() <= 0) settle()
+      minuteTimer ??= setTimeout(settle, anonymous.remainingMs()).unref()
       if (admits(act)) push(act, 'refused', { reason, endpoint: endpoint ?? null })
     },
     fail: (action, target, reason) => push({ actor: ourselves, action, target }, 'failed', { reason }),

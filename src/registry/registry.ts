@@ -7,14 +7,14 @@ import { readCauses } from './call-causes.ts'
 import { createCallStats, type CallStats } from './call-stats.ts'
 import { readTallies } from './call-tallies.ts'
 import { callExpiry, findCall, readCalls, recordCalls, type CallRow, type Retention } from './calls.ts'
-import { claim, type Claimed, type ClaimOptions } from './claim.ts'
+import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } from './claim.ts'
 import type { Effect, WriteContext } from './context.ts'
-import { expireRegularly } from './expiry.ts'
-import { translating } from './failures.ts'
+import { scheduleExpiry } from './expiry.ts'
+import { withErrorTranslation } from './failures.ts'
 import { createGroups } from './groups.ts'
 import { createItems, type Difference } from './items.ts'
 import { deriveKey } from './key.ts'
-import { CHANNEL } from './listen.ts'
+import { CHANGES_CHANNEL } from './listen.ts'
 import { migrateToLatest } from './migrate.ts'
 import type {
   Attempt,
@@ -34,9 +34,9 @@ import type { PoolStats } from './postgres.ts'
 import { createRefusals } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
-import type { Keyring } from './sealed.ts'
-import { databaseKey, requireSealingKeys } from './sealing.ts'
-import { openSecrets } from './secrets.ts'
+import type { MasterKeys } from './sealed.ts'
+import { databaseKeyId, requireEncryptionKeys } from './sealing.ts'
+import { decryptSecrets } from './secrets.ts'
 import { createPrincipals, requireToken } from './principals.ts'
 import { claimRefresh, createServers, hasReadableSecrets, readConfigs, type Configured } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
@@ -140,7 +140,7 @@ export interface Registry {
   close(): Promise<void>
 }
 
-export interface RegistryOptions extends StoreOptions, ClaimOptions {
+export interface RegistryOptions extends StoreOptions, IdentityOptions {
   /** Age in days after which audit rows are deleted; undefined keeps all */
   readonly auditRetentionDays?: number | undefined
   /** Limits of the call log; undefined keeps all */
@@ -150,15 +150,15 @@ export interface RegistryOptions extends StoreOptions, ClaimOptions {
 }
 
 /**
- * Opens the database, migrates it, and checks its mode and key. Throws StartRefusal for problems that the operator must
+ * Opens the database, migrates it, and checks its mode and key. Throws StartupError for problems that the operator must
  * resolve, and a 503 AppError while the database is unreachable; the same call may then succeed later.
  */
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
   const store = await openStore(options)
   try {
-    const claimed = await translating(async () => {
+    const claimed = await withErrorTranslation(async () => {
       await migrateToLatest(store)
-      const found = await claim(store.db, options)
+      const found = await loadDatabaseIdentity(store.db, options)
       await sealSettings(store, found.keys, options.onError)
       return found
     })
@@ -173,31 +173,31 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
  * Encrypts secrets that version 0.1 stored in plain text; the first process to start does so once. The table is then
  * rewritten, so that its files no longer contain the old rows.
  */
-async function sealSettings(store: Store, keys: Keyring, onError: (error: unknown) => void): Promise<void> {
+async function sealSettings(store: Store, keys: MasterKeys, onError: (error: unknown) => void): Promise<void> {
   if (!(await hasReadableSecrets(store.db))) return
   const change = { actor: { kind: 'system', name: PRODUCT }, action: 'server.seal', target: '*' } as const
   const { result } = await commit(store.db, keys, change, (tx) => tx.servers.sealSettings())
   if (result.length === 0) return
   try {
-    await store.maintain((db) => sql`vacuum full servers`.execute(db))
+    await store.runMaintenance((db) => sql`vacuum full servers`.execute(db))
   } catch (error) {
     onError(error)
   }
 }
 
-function createRegistry(store: Store, { keys, root }: Claimed, options: RegistryOptions): Registry {
+function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, options: RegistryOptions): Registry {
   const { onError, auditRetentionDays, callRetention, queryTimeoutMs } = options
   const { db } = store
   const sync = createSync({ store, onError })
   const refusals = createRefusals({
-    write: (rows) => translating(() => recordRows(db, rows)),
+    write: (rows) => withErrorTranslation(() => recordRows(db, rows)),
     onError
   })
   /** Rows already reported as undecryptable, so that each is reported once instead of at every use */
   const reported = new WeakSet<Uint8Array>()
   const calls = createRowQueue<CallRow>({
     async write(rows) {
-      await translating(() => recordCalls(db, rows))
+      await withErrorTranslation(() => recordCalls(db, rows))
       callLog.onStored?.()
     },
     onError,
@@ -209,9 +209,9 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
     if (lost > 0) onError(new Error(`${lost} calls could not be stored in the call log`))
   }
   const expiries = [
-    expireRegularly(db, sessionEndExpiry, { everyMs: MINUTE_MS, onError }),
-    auditRetentionDays && expireRegularly(db, auditExpiry(auditRetentionDays), { everyMs: HOUR_MS, onError }),
-    callRetention && expireRegularly(db, callExpiry(callRetention), { everyMs: MINUTE_MS, onError })
+    scheduleExpiry(db, sessionEndExpiry, { everyMs: MINUTE_MS, onError }),
+    auditRetentionDays && scheduleExpiry(db, auditExpiry(auditRetentionDays), { everyMs: HOUR_MS, onError }),
+    callRetention && scheduleExpiry(db, callExpiry(callRetention), { everyMs: MINUTE_MS, onError })
   ]
   const callLog: CallLog = {
     record: calls.push,
@@ -219,26 +219,26 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
       return calls.length
     },
     onStored: null,
-    list: (query) => translating(() => readCalls(db, query)),
-    find: (id) => translating(() => findCall(db, id)),
-    causes: (query) => translating(() => readCauses(db, query)),
-    ...createCallStats((from, seconds) => translating(() => readTallies(db, from, seconds)))
+    list: (query) => withErrorTranslation(() => readCalls(db, query)),
+    find: (id) => withErrorTranslation(() => findCall(db, id)),
+    causes: (query) => withErrorTranslation(() => readCauses(db, query)),
+    ...createCallStats((from, seconds) => withErrorTranslation(() => readTallies(db, from, seconds)))
   }
 
   const write: Registry['write'] = async (change, work) => {
-    const { result, version } = await translating(() => commit(db, keys, change, work))
+    const { result, version } = await withErrorTranslation(() => commit(db, keys, change, work))
     // Waits at most as long as one state query may take; the write is committed and reported as successful either way.
-    if (version !== undefined) await sync.reached(version, queryTimeoutMs)
+    if (version !== undefined) await sync.waitForVersion(version, queryTimeoutMs)
     return result
   }
   return {
     write,
     refresh: (change, id, offer, seen) => write(change, (tx) => tx.servers.refresh(id, offer, seen)),
-    claimRefresh: (id, withinMs) => translating(() => claimRefresh(db, id, withinMs)),
-    follow: (...followers) => translating(() => sync.follow(...followers)),
+    claimRefresh: (id, withinMs) => withErrorTranslation(() => claimRefresh(db, id, withinMs)),
+    follow: (...followers) => withErrorTranslation(() => sync.follow(...followers)),
     secrets(server) {
       try {
-        return openSecrets(keys, server)
+        return decryptSecrets(keys, server)
       } catch (error) {
         if (server.sealed && !reported.has(server.sealed)) {
           reported.add(server.sealed)
@@ -248,29 +248,29 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
       }
     },
     configs: (reader) =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         if (reader) await recordAct(db, reader)
         return readConfigs(db, keys)
       }),
     recordRefusal: refusals.record,
     beginAttempt: createAttempts({
       db,
-      key: deriveKey(root, 'launch fingerprints'),
-      translating,
-      later: refusals.later
+      key: deriveKey(rootKey, 'launch fingerprints'),
+      withErrorTranslation,
+      enqueue: refusals.later
     }),
-    audit: (query) => translating(() => readAudit(db, query)),
+    audit: (query) => withErrorTranslation(() => readAudit(db, query)),
     calls: callLog,
     logs: { calls, audit: refusals.state },
     oauthSessions: createOAuthSessions(db, keys),
     sessionEnds: createSessionEnds(db, store.listener !== undefined),
     tokens: createTokenStore(db, keys),
-    rotateKeys: (change) => translating(() => rotateKeys(db, keys, change)),
-    deriveKey: (label) => deriveKey(root, label),
-    silentMs: () => sync.silentMs(),
+    rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
+    deriveKey: (label) => deriveKey(rootKey, label),
+    silentMs: () => sync.unconfirmedMs(),
     pool: store.pool,
     ping: () =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
         return rows[0]!.now.getTime()
       }),
@@ -283,13 +283,13 @@ function createRegistry(store: Store, { keys, root }: Claimed, options: Registry
   }
 }
 
-async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Transaction) => Promise<T>) {
+async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
     const { version, key } = await lockHead(trx)
     if (change.tokenHash) await requireToken(trx, change.tokenHash)
     const effects: Effect[] = []
     const touch = (effect: Effect) => void effects.push(effect)
-    const sealing = () => requireSealingKeys(keys, key)
+    const sealing = () => requireEncryptionKeys(keys, key)
     const context: WriteContext = { db: trx, keys, sealing, version, touch }
     const result = await work({
       servers: createServers(context),
@@ -301,7 +301,7 @@ async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Trans
     if (effects.length === 0) return { result, version: undefined }
     await recordChange(trx, change, version, effects)
     await trx.updateTable('gateway').set({ version }).execute()
-    await sql`select pg_notify(${CHANNEL}, ${version})`.execute(trx)
+    await sql`select pg_notify(${CHANGES_CHANNEL}, ${version})`.execute(trx)
     return { result, version }
   })
 }
@@ -310,7 +310,7 @@ async function commit<T>(db: Db, keys: Keyring, change: Change, work: (tx: Trans
 const lockHead = (db: Db): Promise<{ version: string; key: string }> =>
   db
     .selectFrom('gateway')
-    .select([sql<string>`(version + 1)::text`.as('version'), databaseKey.as('key')])
+    .select([sql<string>`(version + 1)::text`.as('version'), databaseKeyId.as('key')])
     .where('id', '=', 1)
     .forUpdate()
     .executeTakeFirstOrThrow()

@@ -3,15 +3,15 @@ import { open as openFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PGlite, Results } from '@electric-sql/pglite'
 import { DISK_FULL, STORE_STOPPED } from './failures.ts'
-import { unlinkIfThere } from './files.ts'
+import { unlinkIfExists } from './files.ts'
 
 /** Embedded PostgreSQL that survives a full disk */
-export interface Embedded {
+export interface EmbeddedDatabase {
   query(text: string, parameters: readonly unknown[]): Promise<Results>
   close(): Promise<void>
 }
 
-export interface ReopeningOptions {
+export interface RecoveryOptions {
   /** Folder of the store's files */
   readonly folder: string
   readonly open: () => Promise<PGlite>
@@ -20,16 +20,17 @@ export interface ReopeningOptions {
 }
 
 /** Required free space: PostgreSQL stops if it cannot create its next WAL segment of 16 MiB */
-const ROOM_BYTES = 20 * 2 ** 20
+const MIN_FREE_BYTES = 20 * 2 ** 20
 /** Cache lifetime of the free space check */
-const ROOM_MS = 500
+const FREE_SPACE_TTL_MS = 500
 const RETRY_MS = 1_000
 
-const fault = (code: string, message: string) => Object.assign(new Error(message), { code })
-const full = () => fault(DISK_FULL, 'no room is left beside the embedded store')
+const codedError = (code: string, message: string) => Object.assign(new Error(message), { code })
+const diskFullError = () => codedError(DISK_FULL, 'no room is left beside the embedded store')
 
 /** Returns true for statements that need no disk space. */
-const isFrugal = (text: string) => /^\s*(?:select|show|begin|start|commit|rollback|savepoint|release|set)\b/i.test(text)
+const needsNoDiskSpace = (text: string) =>
+  /^\s*(?:select|show|begin|start|commit|rollback|savepoint|release|set)\b/i.test(text)
 
 /** Returns true for errors after which a PGlite must not be queried again, because it would never answer. */
 const hasStopped = (error: unknown) =>
@@ -51,7 +52,7 @@ async function canWrite(folder: string, bytes: number): Promise<boolean> {
   } catch {
     return false
   } finally {
-    await unlinkIfThere(path)
+    await unlinkIfExists(path)
   }
 }
 
@@ -59,28 +60,28 @@ async function canWrite(folder: string, bytes: number): Promise<boolean> {
  * Opens the store, and reopens it after it has stopped, once there is disk space. Writes are rejected before the space
  * runs out.
  */
-export async function openReopening({ folder, open, onStopped }: ReopeningOptions): Promise<Embedded> {
+export async function openWithRecovery({ folder, open, onStopped }: RecoveryOptions): Promise<EmbeddedDatabase> {
   let current: PGlite | null = await open()
   let retryAt = 0
-  let room = { at: -Infinity, isThere: true }
+  let lastCheck = { at: -Infinity, isThere: true }
 
-  const hasRoom = async () => {
-    if (performance.now() - room.at < ROOM_MS) return room.isThere
+  const hasFreeSpace = async () => {
+    if (performance.now() - lastCheck.at < FREE_SPACE_TTL_MS) return lastCheck.isThere
     const { bavail, bsize } = await statfs(folder)
-    room = { at: performance.now(), isThere: bavail * bsize >= ROOM_BYTES }
-    return room.isThere
+    lastCheck = { at: performance.now(), isThere: bavail * bsize >= MIN_FREE_BYTES }
+    return lastCheck.isThere
   }
-  const reopened = async (): Promise<PGlite> => {
-    if (performance.now() < retryAt) throw fault(STORE_STOPPED, 'the embedded store has stopped')
+  const reopen = async (): Promise<PGlite> => {
+    if (performance.now() < retryAt) throw codedError(STORE_STOPPED, 'the embedded store has stopped')
     retryAt = performance.now() + RETRY_MS
-    if (!(await canWrite(folder, ROOM_BYTES))) throw full()
+    if (!(await canWrite(folder, MIN_FREE_BYTES))) throw diskFullError()
     current = await open()
     return current
   }
   return {
     async query(text, parameters) {
-      const pglite = current ?? (await reopened())
-      if (!isFrugal(text) && !(await hasRoom())) throw full()
+      const pglite = current ?? (await reopen())
+      if (!needsNoDiskSpace(text) && !(await hasFreeSpace())) throw diskFullError()
       try {
         return await pglite.query(text, parameters as unknown[])
       } catch (error) {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { recordRows, rowOf } from './audit.ts'
-import { canaryPlace } from './claim.ts'
+import { canaryLocation } from './claim.ts'
 import type { Change } from './model.ts'
-import { sealedColumns, type SealedColumn } from './sealed-columns.ts'
-import { keyId, rewrap, SealError, sealedKeyId, type Keyring, type Place } from './sealed.ts'
+import { encryptedColumns, type EncryptedColumn } from './sealed-columns.ts'
+import { keyId, rewrapDataKey, DecryptionError, envelopeKeyId, type MasterKeys, type ValueLocation } from './sealed.ts'
 import type { Db } from './tables.ts'
 
 const BATCH = 100
@@ -27,12 +27,12 @@ export interface Rotation {
  * key. Passes are repeated until few values encrypted in the meantime are left, which are rewrapped together with the
  * canary.
  */
-export async function rotateKeys(db: Db, keys: Keyring, change: Change): Promise<Rotation> {
+export async function rotateKeys(db: Db, keys: MasterKeys, change: Change): Promise<Rotation> {
   const end = performance.now() + BUDGET_MS
-  const inTurn: Transact = (work) => db.transaction().execute(work)
+  const runTransaction: RunTransaction = (work) => db.transaction().execute(work)
   for (let total = 0; ;) {
-    const pass = await rewrapAll(inTurn, keys, change, end)
-    const last = await inTurn((trx) => finish(trx, keys, change, pass.unreadable))
+    const pass = await rewrapAllColumns(runTransaction, keys, change, end)
+    const last = await runTransaction((trx) => rewrapCanary(trx, keys, change, pass.unreadable))
     total += pass.rewrapped + last.rewrapped
     if (last.remaining === 0 || performance.now() >= end) {
       const { remaining, unreadable } = last
@@ -41,14 +41,14 @@ export async function rotateKeys(db: Db, keys: Keyring, change: Change): Promise
   }
 }
 
-type Transact = <T>(work: (trx: Db) => Promise<T>) => Promise<T>
+type RunTransaction = <T>(work: (trx: Db) => Promise<T>) => Promise<T>
 
-async function rewrapAll(transact: Transact, keys: Keyring, change: Change, end: number) {
+async function rewrapAllColumns(transact: RunTransaction, keys: MasterKeys, change: Change, end: number) {
   let rewrapped = 0
   let unreadable = 0
-  for (const place of sealedColumns) {
+  for (const place of encryptedColumns) {
     for (let last: string | undefined = ''; last !== undefined && performance.now() < end;) {
-      const batch = await transact((trx) => rewrapSome(trx, keys, change, place, last!))
+      const batch = await transact((trx) => rewrapBatch(trx, keys, change, place, last!))
       rewrapped += batch.rewrapped
       unreadable += batch.unreadable
       last = batch.last
@@ -58,14 +58,14 @@ async function rewrapAll(transact: Transact, keys: Keyring, change: Change, end:
 }
 
 /** Matches values wrapped with another key; the key id follows the first byte (sealed.ts). */
-const isOther = (column: string, { current }: Keyring) =>
+const usesOtherKey = (column: string, { current }: MasterKeys) =>
   sql<boolean>`substring(${sql.ref(column)} from 2 for 8) <> ${Buffer.from(keyId(current), 'hex')}`
 
-async function rewrapSome(db: Db, keys: Keyring, change: Change, place: SealedColumn, after: string) {
+async function rewrapBatch(db: Db, keys: MasterKeys, change: Change, place: EncryptedColumn, after: string) {
   const { table, id, column } = place
   const { rows } = await sql<{ id: string; sealed: Uint8Array }>`
     select ${sql.ref(id)}::text as id, ${sql.ref(column)} as sealed from ${sql.table(table)}
-    where ${isOther(column, keys)} and ${sql.ref(id)}::text > ${after}
+    where ${usesOtherKey(column, keys)} and ${sql.ref(id)}::text > ${after}
     order by ${sql.ref(id)}::text limit ${BATCH} for update`.execute(db)
   let rewrapped = 0
   for (const { id: row, sealed } of rows) {
@@ -75,24 +75,24 @@ async function rewrapSome(db: Db, keys: Keyring, change: Change, place: SealedCo
       update ${sql.table(table)} set ${sql.ref(column)} = ${moved} where ${sql.ref(id)}::text = ${row}`.execute(db)
     rewrapped++
   }
-  if (rewrapped > 0) await record(db, { ...change, target: `${table}.${column}` }, rewrapped, keys)
+  if (rewrapped > 0) await recordRotation(db, { ...change, target: `${table}.${column}` }, rewrapped, keys)
   return { rewrapped, unreadable: rows.length - rewrapped, last: rows.length < BATCH ? undefined : rows.at(-1)!.id }
 }
 
-function rewrapIfPossible(keys: Keyring, sealed: Uint8Array, place: Place): Buffer | undefined {
+function rewrapIfPossible(keys: MasterKeys, sealed: Uint8Array, place: ValueLocation): Buffer | undefined {
   try {
-    return rewrap(keys, sealed, place)
+    return rewrapDataKey(keys, sealed, place)
   } catch (error) {
-    if (error instanceof SealError) return undefined
+    if (error instanceof DecryptionError) return undefined
     throw error
   }
 }
 
-async function countOthers(db: Db, keys: Keyring): Promise<number> {
+async function countOtherKeys(db: Db, keys: MasterKeys): Promise<number> {
   let count = 0
-  for (const { table, column } of sealedColumns) {
+  for (const { table, column } of encryptedColumns) {
     const { rows } = await sql<{ count: string }>`
-      select count(*)::text as count from ${sql.table(table)} where ${isOther(column, keys)}`.execute(db)
+      select count(*)::text as count from ${sql.table(table)} where ${usesOtherKey(column, keys)}`.execute(db)
     count += Number(rows[0]!.count)
   }
   return count
@@ -102,18 +102,18 @@ async function countOthers(db: Db, keys: Keyring): Promise<number> {
  * Rewraps the canary if few values are left. The row lock keeps all replicas from encrypting in the meantime, and the
  * remaining values are rewrapped under it; otherwise constant encryption by others could delay completion forever.
  */
-async function finish(db: Db, keys: Keyring, change: Change, unreadable: number) {
+async function rewrapCanary(db: Db, keys: MasterKeys, change: Change, unreadable: number) {
   const { canary } = await db.selectFrom('gateway').select('canary').forUpdate().executeTakeFirstOrThrow()
-  const remaining = (await countOthers(db, keys)) - unreadable
+  const remaining = (await countOtherKeys(db, keys)) - unreadable
   if (remaining > BATCH) return { rewrapped: 0, unreadable, remaining }
-  const last = await rewrapAll((work) => work(db), keys, change, Infinity)
-  if (sealedKeyId(canary) !== keyId(keys.current)) {
-    const moved = rewrap(keys, canary, canaryPlace)
+  const last = await rewrapAllColumns((work) => work(db), keys, change, Infinity)
+  if (envelopeKeyId(canary) !== keyId(keys.current)) {
+    const moved = rewrapDataKey(keys, canary, canaryLocation)
     await db.updateTable('gateway').set({ canary: moved }).execute()
-    await record(db, { ...change, target: 'gateway.canary' }, 1, keys)
+    await recordRotation(db, { ...change, target: 'gateway.canary' }, 1, keys)
   }
   return { ...last, remaining: 0 }
 }
 
-const record = (db: Db, change: Change, count: number, { current }: Keyring) =>
+const recordRotation = (db: Db, change: Change, count: number, { current }: MasterKeys) =>
   recordRows(db, [{ ...rowOf(change, 'ok'), count, after: JSON.stringify({ key_id: keyId(current) }) }])

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { within } from './within.ts'
+import { withTimeout } from './within.ts'
 
 const MAX_QUEUED = 10_000
 const GATHER_MS = 250
@@ -113,7 +113,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       confess()
       isClosed = true
       clearTimeout(timer)
-      await within(CLOSE_MS, finish())
+      await withTimeout(CLOSE_MS, finish())
       return queue.length + untold
     }
   }

@@ -1,24 +1,24 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
 /** Master keys; new values are encrypted with `current` */
-export interface Keyring {
+export interface MasterKeys {
   readonly current: Buffer
   /** Present during a key rotation */
   readonly previous?: Buffer | undefined
 }
 
 /** Location of an encrypted value, bound to it: a value moved to another table, row or column cannot be decrypted */
-export interface Place {
+export interface ValueLocation {
   readonly table: string
   readonly row: string
   readonly column: string
 }
 
 /** The value was encrypted with another key, moved or altered. */
-export class SealError extends Error {
+export class DecryptionError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options)
-    this.name = 'SealError'
+    this.name = 'DecryptionError'
   }
 }
 
@@ -34,77 +34,80 @@ const PAYLOAD_AT = WRAP_AT + WRAP_BYTES
 /** Returns the id of a master key, 16 hexadecimal digits that do not reveal it. */
 export const keyId = (master: Buffer): string => idBytes(master).toString('hex')
 
-/** Returns the id of the key that a value was encrypted with. Throws SealError if the value has an unknown format. */
-export function sealedKeyId(sealed: Uint8Array): string {
-  return checked(sealed).subarray(1, WRAP_AT).toString('hex')
+/** Returns the id of the key that a value was encrypted with. Throws DecryptionError if the value has an unknown format. */
+export function envelopeKeyId(sealed: Uint8Array): string {
+  return requireEnvelope(sealed).subarray(1, WRAP_AT).toString('hex')
 }
 
 /**
  * Encrypts a value with envelope encryption (security-model.md#secrets-at-rest). Result: format version, key id, wrap
  * nonce, wrapped data key and tag, payload nonce, payload and tag.
  */
-export function seal({ current }: Keyring, plain: Buffer, place: Place): Buffer {
+export function encryptEnvelope({ current }: MasterKeys, plain: Buffer, place: ValueLocation): Buffer {
   const dataKey = randomBytes(KEY_BYTES)
-  return Buffer.concat([wrap(current, dataKey, place), encrypt(dataKey, plain, payloadAad(place))])
+  return Buffer.concat([wrapDataKey(current, dataKey, place), encrypt(dataKey, plain, payloadAad(place))])
 }
 
-/** Decrypts a value encrypted for the same place, with either key. Throws SealError. */
-export function open(keys: Keyring, sealed: Uint8Array, place: Place): Buffer {
-  const bytes = checked(sealed)
-  const dataKey = unwrap(keys, bytes, place)
-  return unaltered(() => decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(place)))
+/** Decrypts a value encrypted for the same place, with either key. Throws DecryptionError. */
+export function decryptEnvelope(keys: MasterKeys, sealed: Uint8Array, place: ValueLocation): Buffer {
+  const bytes = requireEnvelope(sealed)
+  const dataKey = unwrapDataKey(keys, bytes, place)
+  return asDecryptionError(() => decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(place)))
 }
 
-/** Wraps a value's data key with the current master key; the payload stays unchanged. Throws SealError. */
-export function rewrap(keys: Keyring, sealed: Uint8Array, place: Place): Buffer {
-  const bytes = checked(sealed)
-  return Buffer.concat([wrap(keys.current, unwrap(keys, bytes, place), place), bytes.subarray(PAYLOAD_AT)])
+/** Wraps a value's data key with the current master key; the payload stays unchanged. Throws DecryptionError. */
+export function rewrapDataKey(keys: MasterKeys, sealed: Uint8Array, place: ValueLocation): Buffer {
+  const bytes = requireEnvelope(sealed)
+  return Buffer.concat([
+    wrapDataKey(keys.current, unwrapDataKey(keys, bytes, place), place),
+    bytes.subarray(PAYLOAD_AT)
+  ])
 }
 
 /** Returns the part that a key rotation does not change. Nonces are random, so equal payloads are the same value. */
-export const payloadOf = (sealed: Uint8Array): Uint8Array => sealed.subarray(PAYLOAD_AT)
+export const envelopePayload = (sealed: Uint8Array): Uint8Array => sealed.subarray(PAYLOAD_AT)
 
-function wrap(master: Buffer, dataKey: Buffer, place: Place): Buffer {
+function wrapDataKey(master: Buffer, dataKey: Buffer, place: ValueLocation): Buffer {
   const id = idBytes(master)
   return Buffer.concat([Buffer.of(FORMAT), id, encrypt(master, dataKey, wrapAad(place, id))])
 }
 
-function unwrap({ current, previous }: Keyring, bytes: Buffer, place: Place): Buffer {
+function unwrapDataKey({ current, previous }: MasterKeys, bytes: Buffer, place: ValueLocation): Buffer {
   const id = bytes.subarray(1, WRAP_AT)
   const known = [current, ...(previous ? [previous] : [])]
   const master = known.find((key) => id.equals(idBytes(key)))
   if (!master) {
-    const ours = known.map(keyId).join(' and ')
-    throw new SealError(`sealed with another key (key id ${id.toString('hex')}, ours is ${ours})`)
+    const availableIds = known.map(keyId).join(' and ')
+    throw new DecryptionError(`sealed with another key (key id ${id.toString('hex')}, ours is ${availableIds})`)
   }
-  return unaltered(() => decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(place, id)))
+  return asDecryptionError(() => decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(place, id)))
 }
 
-function unaltered(decryption: () => Buffer): Buffer {
+function asDecryptionError(decryption: () => Buffer): Buffer {
   try {
     return decryption()
   } catch (cause) {
-    throw new SealError('the sealed value was altered or moved', { cause })
+    throw new DecryptionError('the sealed value was altered or moved', { cause })
   }
 }
 
 const idBytes = (master: Buffer) =>
   createHmac('sha256', master).update('towpath key id').digest().subarray(0, KEY_ID_BYTES)
 
-function checked(sealed: Uint8Array): Buffer {
+function requireEnvelope(sealed: Uint8Array): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
   if (bytes[0] !== FORMAT || bytes.length < PAYLOAD_AT + NONCE_BYTES + TAG_BYTES) {
-    throw new SealError('the sealed value has an unknown format')
+    throw new DecryptionError('the sealed value has an unknown format')
   }
   return bytes
 }
 
 /** Additional authenticated data. Each part is prefixed with its length, so that no two places yield the same bytes. */
-function payloadAad({ table, row, column }: Place): Buffer {
+function payloadAad({ table, row, column }: ValueLocation): Buffer {
   return withLengths([Buffer.of(FORMAT), Buffer.from(table), Buffer.from(row), Buffer.from(column)])
 }
 
-const wrapAad = (place: Place, id: Buffer) => Buffer.concat([payloadAad(place), withLengths([id])])
+const wrapAad = (place: ValueLocation, id: Buffer) => Buffer.concat([payloadAad(place), withLengths([id])])
 
 function withLengths(parts: readonly Buffer[]): Buffer {
   return Buffer.concat(

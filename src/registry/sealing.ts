@@ -1,16 +1,16 @@
 import { sql } from 'kysely'
 import { AppError } from '../errors.ts'
-import { keyId, type Keyring } from './sealed.ts'
+import { keyId, type MasterKeys } from './sealed.ts'
 import type { Db } from './tables.ts'
 
 /** Id of the database's current key: that of its canary, which follows the first byte (sealed.ts) */
-export const databaseKey = sql<string>`encode(substring(canary from 2 for 8), 'hex')`
+export const databaseKeyId = sql<string>`encode(substring(canary from 2 for 8), 'hex')`
 
 /**
  * Returns the keys with the database's key as `current`, or undefined if it is not among them. All replicas encrypt
  * with the same key and switch to another one when the canary does.
  */
-export function sealingKeys(keys: Keyring, database: string): Keyring | undefined {
+export function findEncryptionKeys(keys: MasterKeys, database: string): MasterKeys | undefined {
   const { current, previous } = keys
   if (keyId(current) === database) return keys
   return previous && keyId(previous) === database ? { current: previous, previous: current } : undefined
@@ -20,8 +20,8 @@ export function sealingKeys(keys: Keyring, database: string): Keyring | undefine
  * Returns the keys to encrypt with. Throws a 503 AppError without the database's key, since values encrypted with a
  * retired key could not be decrypted later.
  */
-export function requireSealingKeys(keys: Keyring, database: string): Keyring {
-  const found = sealingKeys(keys, database)
+export function requireEncryptionKeys(keys: MasterKeys, database: string): MasterKeys {
+  const found = findEncryptionKeys(keys, database)
   if (found) return found
   const text = `the database is on another encryption key now (key id ${database}): give it to this replica and start it again`
   throw new AppError(503, text, { code: 'encryption_key_changed' })
@@ -31,8 +31,8 @@ export function requireSealingKeys(keys: Keyring, database: string): Keyring {
  * Runs work that encrypts outside a registry write. Its lock prevents a key rotation in the meantime, and briefly
  * blocks writes.
  */
-export const whileKeyStays = <T>(db: Db, work: (trx: Db, database: string) => Promise<T>): Promise<T> =>
+export const withKeyLock = <T>(db: Db, work: (trx: Db, database: string) => Promise<T>): Promise<T> =>
   db.transaction().execute(async (trx) => {
-    const { key } = await trx.selectFrom('gateway').select(databaseKey.as('key')).forShare().executeTakeFirstOrThrow()
+    const { key } = await trx.selectFrom('gateway').select(databaseKeyId.as('key')).forShare().executeTakeFirstOrThrow()
     return work(trx, key)
   })

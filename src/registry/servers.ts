@@ -3,14 +3,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { sql, type Selectable } from 'kysely'
 import { differingParts } from '../domain/difference.ts'
 import { createRedactor, secretsIn } from '../domain/redaction.ts'
-import { escaped } from '../domain/text.ts'
+import { escapeText } from '../domain/text.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import { findServer, touched, type WriteContext } from './context.ts'
 import { isUniqueViolation } from './failures.ts'
 import { enabledNames, readFingerprints, storeItems, type Difference } from './items.ts'
 import type { LeftOut, Offer, ServerConfig, ServerSecrets, ServerSettings, StoredServer, Verdict } from './model.ts'
-import { payloadOf, type Keyring } from './sealed.ts'
-import { holdsSecrets, openSecrets, sealSecrets, settingsOf } from './secrets.ts'
+import { envelopePayload, type MasterKeys } from './sealed.ts'
+import { hasUnmaskedSecrets, decryptSecrets, encryptSecrets, maskSettings } from './secrets.ts'
 import type { Db, Tables } from './tables.ts'
 
 const nothing: Difference = { added: [], removed: [], changed: [], unchanged: true }
@@ -23,8 +23,8 @@ export function createServers(context: WriteContext) {
     transport: config.transport,
     description: config.description ?? null,
     session_mode: config.session_mode,
-    settings: JSON.stringify(settingsOf(config)),
-    sealed: sealSecrets(sealing, id, config),
+    settings: JSON.stringify(maskSettings(config)),
+    sealed: encryptSecrets(sealing, id, config),
     verdict: JSON.stringify(offer.verdict),
     left_out: leftOutText(offer),
     revision: version
@@ -97,13 +97,13 @@ export function createServers(context: WriteContext) {
       const rows = await db.selectFrom('servers').select(described).forUpdate().execute()
       const moved: string[] = []
       for (const row of rows) {
-        if (!holdsSecrets(JSON.parse(row.settings) as ServerSettings) || !opens(keys, row)) continue
-        const config = toConfig(row, openSecrets(keys, row))
+        if (!hasUnmaskedSecrets(JSON.parse(row.settings) as ServerSettings) || !opens(keys, row)) continue
+        const config = toConfig(row, decryptSecrets(keys, row))
         await db
           .updateTable('servers')
           .set({
-            settings: JSON.stringify(settingsOf(config)),
-            sealed: sealSecrets(sealing, row.id, config),
+            settings: JSON.stringify(maskSettings(config)),
+            sealed: encryptSecrets(sealing, row.id, config),
             ...touched(version)
           })
           .where('id', '=', row.id)
@@ -164,13 +164,13 @@ export function createServers(context: WriteContext) {
  * Returns all registration inputs with their secrets, ordered by name (http-contract.md#registration-input). Throws an
  * AppError if a server's secrets cannot be decrypted.
  */
-export async function readConfigs(db: Db, keys: Keyring): Promise<ServerConfig[]> {
+export async function readConfigs(db: Db, keys: MasterKeys): Promise<ServerConfig[]> {
   const rows = await db
     .selectFrom('servers')
     .select(described)
     .orderBy(sql`name collate "C"`)
     .execute()
-  return rows.map((row) => toConfig(row, openSecrets(keys, row)))
+  return rows.map((row) => toConfig(row, decryptSecrets(keys, row)))
 }
 
 /** Columns of a server's configuration and state, without its items */
@@ -203,18 +203,18 @@ const members = ({ name: _name, ...config }: ServerConfig, verdict: Verdict | st
   upstream: toUpstream(verdict)
 })
 
-const storedMembers = (keys: Keyring, row: Described) =>
+const storedMembers = (keys: MasterKeys, row: Described) =>
   members(toConfig(row, openIfPossible(keys, row)), row.verdict, row.enabled)
 
 /** Returns true if version 0.1 left secrets in plain text. */
 export async function hasReadableSecrets(db: Db): Promise<boolean> {
   const rows = await db.selectFrom('servers').select('settings').execute()
-  return rows.some(({ settings }) => holdsSecrets(JSON.parse(settings) as ServerSettings))
+  return rows.some(({ settings }) => hasUnmaskedSecrets(JSON.parse(settings) as ServerSettings))
 }
 
-function opens(keys: Keyring, row: Described): boolean {
+function opens(keys: MasterKeys, row: Described): boolean {
   try {
-    openSecrets(keys, row)
+    decryptSecrets(keys, row)
     return true
   } catch (error) {
     if (error instanceof AppError) return false
@@ -223,9 +223,9 @@ function opens(keys: Keyring, row: Described): boolean {
 }
 
 /** Returns no secrets if they cannot be decrypted, so that such a server can still be replaced and removed. */
-function openIfPossible(keys: Keyring, row: Described): ServerSecrets {
+function openIfPossible(keys: MasterKeys, row: Described): ServerSecrets {
   try {
-    return openSecrets(keys, row)
+    return decryptSecrets(keys, row)
   } catch (error) {
     if (error instanceof AppError) return {}
     throw error
@@ -245,7 +245,7 @@ function toUpstream(verdict: Verdict | string | null) {
 const MAX_INSTRUCTIONS = 200
 
 /** Returns a function that removes the secrets of a stored server, and of its next configuration, from a text. */
-function redactorFor(keys: Keyring, row: Described, next?: ServerConfig): (text: string) => string {
+function redactorFor(keys: MasterKeys, row: Described, next?: ServerConfig): (text: string) => string {
   const { settings } = row
   const known = secretsIn(openIfPossible(keys, row), JSON.parse(settings) as ServerSettings)
   return createRedactor(next ? [...known, ...secretsIn(next, next)] : known)
@@ -259,7 +259,7 @@ function changedInstructions(before: string | null, { instructions }: Verdict, r
   const said = before === null ? null : (JSON.parse(before) as Verdict).instructions
   if (said === instructions) return [{}, {}]
   const parts = differingParts(redact(said ?? ''), redact(instructions ?? ''))
-  return parts.map((text) => (text === '' ? {} : { instructions: escaped(text, MAX_INSTRUCTIONS) }))
+  return parts.map((text) => (text === '' ? {} : { instructions: escapeText(text, MAX_INSTRUCTIONS) }))
 }
 
 /** Stored settings that determine how an upstream is contacted */
@@ -275,7 +275,7 @@ function isSame(row: Omit<Configured, 'settings'> & { settings: string }, seen: 
     row.transport === seen.transport &&
     row.session_mode === seen.session_mode &&
     isDeepStrictEqual(JSON.parse(row.settings), seen.settings) &&
-    Buffer.compare(payloadOf(row.sealed ?? nothingSealed), payloadOf(seen.sealed ?? nothingSealed)) === 0
+    Buffer.compare(envelopePayload(row.sealed ?? nothingSealed), envelopePayload(seen.sealed ?? nothingSealed)) === 0
   )
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Expiry } from './expiry.ts'
-import { translating } from './failures.ts'
-import { ANNOUNCEMENTS } from './listen.ts'
+import { withErrorTranslation } from './failures.ts'
+import { SESSION_ENDS_CHANNEL } from './listen.ts'
 import type { Db } from './tables.ts'
 
 /** Ended MCP session, identified by its id and principal */
@@ -40,7 +40,7 @@ const LOADED = 100_000
 
 export const createSessionEnds = (db: Db, announces: boolean): SessionEnds => ({
   add: ({ mark, principal, expiresAt }) =>
-    translating(() =>
+    withErrorTranslation(() =>
       db.transaction().execute(async (trx) => {
         const row = { mark: Buffer.from(mark, 'base64url'), principal, expires_at: new Date(expiresAt) }
         await trx
@@ -49,11 +49,11 @@ export const createSessionEnds = (db: Db, announces: boolean): SessionEnds => ({
           .onConflict((conflict) => conflict.doNothing())
           .execute()
         if (announces)
-          await sql`select pg_notify(${ANNOUNCEMENTS}, ${toAnnouncement({ mark, principal })})`.execute(trx)
+          await sql`select pg_notify(${SESSION_ENDS_CHANNEL}, ${toAnnouncement({ mark, principal })})`.execute(trx)
       })
     ),
   load: () =>
-    translating(async () => {
+    withErrorTranslation(async () => {
       const { rows } = await sql<{ mark: Uint8Array; principal: string }>`
         select mark, principal from (
           select mark, principal, ended_at, row_number() over (partition by principal order by ended_at desc) as place
@@ -83,8 +83,8 @@ async function deleteOldest(db: Db, principal: string, limit: number): Promise<n
 
 /** Deletes rows with expired ids and rows beyond a principal's limit. Counts in index order, without sorting. */
 export const sessionEndExpiry: Expiry = {
-  lock: 7_203_403,
-  rounds: 20,
+  advisoryLock: 7_203_403,
+  maxStatements: 20,
   async deleteSome(db, limit) {
     let deleted = await deleteExpired(db, limit)
     const { rows } = await sql<{ principal: string }>`

@@ -21,7 +21,7 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
     .execute(async (trx) => {
       const { version, initialized } = await readHead(trx)
       if (version === previous?.version) return previous
-      const reused = isOlder(previous, version) ? undefined : previous
+      const reused = wasRestored(previous, version) ? undefined : previous
       const known = new Map(reused?.servers.map((server) => [server.id, server]))
       const groups = await readGroups(trx, reused?.groups)
       const principals = await readPrincipals(trx, reused?.principals)
@@ -52,7 +52,7 @@ export async function readVersion(db: Db): Promise<string> {
 }
 
 /** Detects a database restored from a backup, which assigns known revisions again to other contents. */
-const isOlder = (previous: RegistryState | undefined, version: string) =>
+const wasRestored = (previous: RegistryState | undefined, version: string) =>
   previous !== undefined && BigInt(version) < BigInt(previous.version)
 
 async function readServers(db: Db, ids: readonly string[]): Promise<Map<string, StoredServer>> {

@@ -1,9 +1,9 @@
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import type pg from 'pg'
 import { openEmbedded } from './pglite.ts'
-import { listenerFactory, openPool, type PoolStats } from './postgres.ts'
+import { createListenerFactory, openPool, type PoolStats } from './postgres.ts'
 import type { Db, Tables } from './tables.ts'
-import { within } from './within.ts'
+import { withTimeout } from './within.ts'
 
 export interface StoreOptions {
   /** PostgreSQL connection URL; without it the embedded store in `dataDir` is opened */
@@ -26,14 +26,14 @@ export interface Store {
   /** Returns pool statistics, undefined with the embedded store. */
   pool(): PoolStats | undefined
   /** Runs work that may take long and holds session locks (migrations), over the direct connection. */
-  maintain<T>(work: (db: Db) => Promise<T>): Promise<T>
+  runMaintenance<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
 const MAINTENANCE_MS = 10 * 60_000
 const POOL_SIZE = 10
 
-/** Opens PostgreSQL or the embedded store; both speak one dialect. Throws StartRefusal for a directory in use. */
+/** Opens PostgreSQL or the embedded store; both speak one dialect. Throws StartupError for a directory in use. */
 export function openStore(options: StoreOptions): Promise<Store> {
   return options.databaseUrl === undefined
     ? openEmbeddedStore(options)
@@ -41,8 +41,14 @@ export function openStore(options: StoreOptions): Promise<Store> {
 }
 
 async function openEmbeddedStore({ dataDir, connectTimeoutMs, onCreate, onIdleError }: StoreOptions): Promise<Store> {
-  const db = toDb(await openEmbedded(dataDir, connectTimeoutMs, { onCreate, onStopped: onIdleError }))
-  return { db, listener: undefined, pool: () => undefined, maintain: (work) => work(db), close: () => db.destroy() }
+  const db = createDb(await openEmbedded(dataDir, connectTimeoutMs, { onCreate, onStopped: onIdleError }))
+  return {
+    db,
+    listener: undefined,
+    pool: () => undefined,
+    runMaintenance: (work) => work(db),
+    close: () => db.destroy()
+  }
 }
 
 async function openPostgresStore(url: string, options: StoreOptions): Promise<Store> {
@@ -56,21 +62,21 @@ async function openPostgresStore(url: string, options: StoreOptions): Promise<St
       onIdleError
     })
   const pool = await open(url, POOL_SIZE, queryTimeoutMs)
-  const db = toDb(pool)
+  const db = createDb(pool)
   return {
     db,
     pool: pool.stats,
-    listener: await listenerFactory(direct, connectTimeoutMs),
-    async maintain(work) {
-      const own = toDb(await open(direct, 1, MAINTENANCE_MS))
+    listener: await createListenerFactory(direct, connectTimeoutMs),
+    async runMaintenance(work) {
+      const own = createDb(await open(direct, 1, MAINTENANCE_MS))
       try {
         return await work(own)
       } finally {
         await own.destroy()
       }
     },
-    close: () => within(connectTimeoutMs, db.destroy())
+    close: () => withTimeout(connectTimeoutMs, db.destroy())
   }
 }
 
-const toDb = (pool: PostgresPool): Db => new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+const createDb = (pool: PostgresPool): Db => new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })

@@ -16,7 +16,7 @@ export interface SyncOptions {
  * version.
  */
 export function createSync({ store: { db, listener }, onError }: SyncOptions) {
-  const report = oncePerOutage(onError)
+  const report = createOutageReporter(onError)
   const waiters = new Set<{ version: bigint; resolve: () => void }>()
   let apply: ((state: RegistryState) => void) | undefined
   let current: RegistryState | undefined
@@ -107,14 +107,14 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       stopListening = listening.stop
       schedulePoll()
       // Announcements are not stored: those sent before listening begins are lost.
-      await listening.begun
+      await listening.ready
     },
 
     /** Returns 0 with the embedded store, since all changes come from this process. */
-    silentMs: () => (listener ? performance.now() - confirmedAt : 0),
+    unconfirmedMs: () => (listener ? performance.now() - confirmedAt : 0),
 
     /** Resolves when the follower has applied the version, or after the limit; the change is committed either way. */
-    async reached(version: string, limitMs: number): Promise<void> {
+    async waitForVersion(version: string, limitMs: number): Promise<void> {
       if (!apply) return
       const wanted = BigInt(version)
       if (current && BigInt(current.version) >= wanted) return
@@ -141,7 +141,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   }
 }
 
-function oncePerOutage(onError: (error: unknown) => void) {
+function createOutageReporter(onError: (error: unknown) => void) {
   let down = false
   const failed = (error: unknown) => {
     if (!down) onError(error)

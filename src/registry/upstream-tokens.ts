@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { WriteContext } from './context.ts'
-import { translating } from './failures.ts'
+import { withErrorTranslation } from './failures.ts'
 import type { Grant, Granted, StoredTokens, TokenSource, UpstreamTokens } from './model.ts'
-import { openSealed, sealJson } from './secrets.ts'
-import type { Keyring } from './sealed.ts'
-import { sealingKeys, whileKeyStays } from './sealing.ts'
+import { decryptJson, encryptJson } from './secrets.ts'
+import type { MasterKeys } from './sealed.ts'
+import { findEncryptionKeys, withKeyLock } from './sealing.ts'
 import type { Db } from './tables.ts'
 
 /** Exclusive right to renew; longer than a token request may take, so that the claim of a crashed replica expires */
@@ -19,11 +19,11 @@ const expiry = (lifetime: number | null) =>
     ? sql<null>`null`
     : sql<Date>`now() + make_interval(secs => ${Math.min(lifetime, LONGEST_SECONDS)}::float8)`
 
-function columns(keys: Keyring, serverId: string, source: TokenSource, { access, refresh, lifetime }: Grant) {
+function columns(keys: MasterKeys, serverId: string, source: TokenSource, { access, refresh, lifetime }: Grant) {
   const tokens: UpstreamTokens = { access, ...(refresh === undefined ? {} : { refresh }), source }
   return {
     issuer: source.issuer,
-    sealed: sealJson(keys, tokens, placeOf(serverId)),
+    sealed: encryptJson(keys, tokens, placeOf(serverId)),
     problem: null,
     issued_at: sql<Date>`now()`,
     expires_at: expiry(lifetime),
@@ -90,9 +90,9 @@ export interface TokenStore {
   claim(serverId: string): Promise<TokenClaim | undefined>
 }
 
-export function createTokenStore(db: Db, keys: Keyring): TokenStore {
+export function createTokenStore(db: Db, keys: MasterKeys): TokenStore {
   const toStored = ({ server_id, sealed, problem, lifetime, left }: Row): StoredTokens => ({
-    tokens: openSealed<UpstreamTokens>(keys, sealed, placeOf(server_id)),
+    tokens: decryptJson<UpstreamTokens>(keys, sealed, placeOf(server_id)),
     problem,
     lifetimeMs: lifetime,
     leftMs: left
@@ -113,19 +113,19 @@ export function createTokenStore(db: Db, keys: Keyring): TokenStore {
      * rotation replaces.
      */
     const renew = ({ grant, source }: Granted) =>
-      whileKeyStays(db, (trx, database) =>
-        end(columns(sealingKeys(keys, database) ?? keys, serverId, source, grant), trx)
+      withKeyLock(db, (trx, database) =>
+        end(columns(findEncryptionKeys(keys, database) ?? keys, serverId, source, grant), trx)
       )
     return {
       stored,
-      renewed: (granted) => translating(() => renew(granted)),
-      failed: (problem) => translating(async () => void (await end({ problem }))),
-      release: () => translating(async () => void (await end({})))
+      renewed: (granted) => withErrorTranslation(() => renew(granted)),
+      failed: (problem) => withErrorTranslation(async () => void (await end({ problem }))),
+      release: () => withErrorTranslation(async () => void (await end({})))
     }
   }
   return {
     read: (serverId) =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         const row = await db
           .selectFrom('upstream_tokens')
           .select(shown)
@@ -135,7 +135,7 @@ export function createTokenStore(db: Db, keys: Keyring): TokenStore {
       }),
 
     claim: (serverId) =>
-      translating(async () => {
+      withErrorTranslation(async () => {
         const claim = randomUUID()
         const row = await db
           .updateTable('upstream_tokens')

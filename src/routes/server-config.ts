@@ -1,5 +1,5 @@
 import { isHeaderName, isHeaderValue, isReservedHeader } from '../domain/http-fields.ts'
-import { HIDDEN, isMaskedArgument, isMaskedUrl } from '../domain/secret-parts.ts'
+import { MASK, isMaskedArgument, isMaskedUrl } from '../domain/secret-parts.ts'
 import { secureUrlProblem, upstreamUrlProblem } from '../domain/upstream-url.ts'
 import { invalid } from '../errors.ts'
 import type { ServerConfig } from '../registry/model.ts'
@@ -19,7 +19,7 @@ function checkUrl(url: string | undefined, transport: string): string {
 }
 
 /** What a listing shows is no secret, and stored in the place of one it would break the server. */
-const MASKED = `holds "${HIDDEN}" in the place of a secret, as it is shown: give the secret itself`
+const MASKED = `holds "${MASK}" in the place of a secret, as it is shown: give the secret itself`
 
 function checkArguments(args: readonly string[]): readonly string[] {
   if (args.some((_arg, index) => isMaskedArgument(args, index))) throw refuse('args', MASKED)
@@ -49,7 +49,7 @@ function checkToken(token: string): string {
 function checkEnv(env: Map): Map {
   for (const name of Object.keys(env)) {
     if (name === '' || name.includes('=')) throw refuse('env', 'has a name that is empty or holds "="')
-    if (env[name] === HIDDEN) throw refuse('env', MASKED)
+    if (env[name] === MASK) throw refuse('env', MASKED)
   }
   return env
 }

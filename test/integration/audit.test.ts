@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { register, startApp, stdioServer } from '../app.ts'
 import { auditExpiry, recordRows, rowOf } from '../../src/registry/audit.ts'
-import { expire } from '../../src/registry/expiry.ts'
+import { deleteExpired } from '../../src/registry/expiry.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { until } from '../until.ts'
 import { startUpstream, at, echoTool } from '../e2e/upstream.ts'
@@ -240,10 +240,10 @@ for (const engine of engines) {
       at: new Date(Date.now() - days * 86_400_000)
     })
     await recordRows(store.db, [aged('old', 91), aged('young', 89), aged('older', 1_000)])
-    assert.equal(await expire(store.db, auditExpiry(90)), 2)
+    assert.equal(await deleteExpired(store.db, auditExpiry(90)), 2)
     const rows = await store.db.selectFrom('audit_log').select('action').execute()
     assert.deepEqual(rows, [{ action: 'young' }])
-    assert.equal(await expire(store.db, auditExpiry(90)), 0)
+    assert.equal(await deleteExpired(store.db, auditExpiry(90)), 0)
   })
 }
 

@@ -7,7 +7,7 @@ import { createCallStats } from '../../src/registry/call-stats.ts'
 import { readTallies } from '../../src/registry/call-tallies.ts'
 import { readCauses } from '../../src/registry/call-causes.ts'
 import { callExpiry, findCall, readCalls, recordCalls, usual, type CallRow } from '../../src/registry/calls.ts'
-import { expire } from '../../src/registry/expiry.ts'
+import { deleteExpired } from '../../src/registry/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store.ts'
 import type { CallFilter } from '../../src/schemas/call.ts'
 import { anyEngine, engines, freshPlace, later, startRegistry, type Engine } from '../store.ts'
@@ -198,13 +198,13 @@ for (const engine of engines) {
     await recordCalls(db, [aged('a', 1), aged('old', 8), aged('b', 2), aged('c', 3), aged('older', 400), aged('d', 0)])
     const left = async () => (await readCalls(db, { limit: 100 })).map(({ item }) => item)
     const byDays = callExpiry({ days: 7, rows: 1_000 })
-    assert.equal(await expire(db, byDays), 2)
+    assert.equal(await deleteExpired(db, byDays), 2)
     assert.deepEqual(await left(), ['d', 'c', 'b', 'a'])
-    assert.equal(await expire(db, byDays), 0)
+    assert.equal(await deleteExpired(db, byDays), 0)
     // by number: numbers that are gone count too
-    assert.equal(await expire(db, callExpiry({ days: 7, rows: 3 })), 2)
+    assert.equal(await deleteExpired(db, callExpiry({ days: 7, rows: 3 })), 2)
     assert.deepEqual(await left(), ['d', 'c'])
-    assert.equal(await expire(db, callExpiry({ days: 7, rows: 1 })), 1)
+    assert.equal(await deleteExpired(db, callExpiry({ days: 7, rows: 1 })), 1)
     assert.deepEqual(await left(), ['d'])
   })
 
@@ -214,7 +214,7 @@ for (const engine of engines) {
       db,
       Array.from({ length: 12_000 }, () => call({ at: Date.now() }))
     )
-    assert.equal(await expire(db, callExpiry({ days: 7, rows: 500 })), 11_500)
+    assert.equal(await deleteExpired(db, callExpiry({ days: 7, rows: 500 })), 11_500)
     assert.equal((await readCalls(db, { limit: 1_000 })).length, 500)
   })
 

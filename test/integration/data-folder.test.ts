@@ -29,7 +29,7 @@ const use = async (t: TestContext, dataDir: string) => {
   return registry
 }
 
-const refusedFor = (reason: RegExp) => (error: Error) => error.name === 'StartRefusal' && reason.test(error.message)
+const refusedFor = (reason: RegExp) => (error: Error) => error.name === 'StartupError' && reason.test(error.message)
 
 test('SR-H5 a folder that was there before, whatever its permissions, is closed to others before the store is made', async (t) => {
   for (const mode of [0o755, 0o777, 0o770, 0o701]) {

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { PGlite } from '@electric-sql/pglite'
 import type { FastifyInstance } from 'fastify'
 import { readConfig } from '../../src/config.ts'
-import { openReopening } from '../../src/registry/reopening.ts'
+import { openWithRecovery } from '../../src/registry/reopening.ts'
 import { openApp, stdioServer } from '../app.ts'
 import { startOwnPostgres } from '../own-postgres.ts'
 import { engines, freshDataDir, later, tempDir } from '../store.ts'
@@ -125,7 +125,7 @@ test(
     const folder = join(disk, 'postgres')
     execFileSync('cp', ['-a', join(await freshDataDir(t), 'postgres'), disk])
     const stops: Error[] = []
-    const store = await openReopening({
+    const store = await openWithRecovery({
       // as with a quota: the figures tell of room that is not there
       folder: await roomy(t),
       open: async () => {

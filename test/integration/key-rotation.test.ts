@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import type { Registry } from '../../src/registry/registry.ts'
-import { sealedColumns } from '../../src/registry/sealed-columns.ts'
+import { encryptedColumns } from '../../src/registry/sealed-columns.ts'
 import { keyId } from '../../src/registry/sealed.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { freshConfig, openApp } from '../app.ts'
@@ -66,7 +66,7 @@ for (const engine of engines) {
     assert.deepEqual(await tokens(last), ['token of new', ...names.map((name) => `token of ${name}`), undefined])
     await last.close()
     await assert.rejects(startRegistry(t, place, { encryptionKey: old }), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       message: `the encryption key does not match this database (key id ${keyId(old)}, expected ${key_id})`
     })
   })
@@ -77,12 +77,12 @@ for (const engine of engines) {
     const first = await startRegistry(t, place, { encryptionKey: old })
     await first.close()
     await assert.rejects(startRegistry(t, place, { encryptionKey: current, previousKey: wrong }), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       message:
         'the encryption key does not match this database ' +
         `(key id ${keyId(current)}, previous ${keyId(wrong)}, expected ${keyId(old)})`
     })
-    await assert.rejects(startRegistry(t, place, { encryptionKey: current }), { name: 'StartRefusal' })
+    await assert.rejects(startRegistry(t, place, { encryptionKey: current }), { name: 'StartupError' })
     await startRegistry(t, place, { encryptionKey: current, previousKey: old })
   })
 
@@ -128,7 +128,7 @@ for (const engine of engines) {
       where table_schema = 'public' and data_type = 'bytea' and column_name not in ('canary', 'hash', 'state_hash')
         and (table_name, column_name) <> ('session_ends', 'mark')
       order by 1, 2`.execute(store.db)
-    const listed = sealedColumns.map(({ table, column }) => ({ table, column }))
+    const listed = encryptedColumns.map(({ table, column }) => ({ table, column }))
     assert.deepEqual(
       rows,
       listed.toSorted((a, b) => (a.table < b.table ? -1 : 1))

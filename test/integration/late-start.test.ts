@@ -87,7 +87,7 @@ test('a database that turns out to be of the other mode ends a start that has go
   assert.equal(await statusOf(app, '/ready'), 503)
   await first.proxy.mend()
   await until('the failure', () => failures.length === 1)
-  assert.equal((failures[0] as Error).name, 'StartRefusal')
+  assert.equal((failures[0] as Error).name, 'StartupError')
   assert.equal(await statusOf(app, '/ready'), 503)
 })
 

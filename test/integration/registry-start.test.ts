@@ -18,7 +18,7 @@ for (const engine of engines) {
     const first = await startRegistry(t, place)
     await first.close()
     await assert.rejects(startRegistry(t, place, { mode: 'enterprise' }), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       exitCode: 2,
       message:
         'the database was initialised in development mode and cannot be started in enterprise mode: ' +
@@ -33,7 +33,7 @@ for (const engine of engines) {
     const first = await startRegistry(t, place, { encryptionKey: right })
     await first.close()
     await assert.rejects(startRegistry(t, place, { encryptionKey: wrong }), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       message: `the encryption key does not match this database (key id ${keyId(wrong)}, expected ${keyId(right)})`
     })
     await startRegistry(t, place, { encryptionKey: right })
@@ -54,7 +54,7 @@ for (const engine of engines) {
 
     await writeFile(path, text.slice(0, 20))
     await assert.rejects(startRegistry(t, place), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       message: `the encryption key file ${path} must hold 32 bytes, it has 15`
     })
   })
@@ -66,7 +66,7 @@ for (const engine of engines) {
     const path = join(place.dataDir, 'encryption.key')
     await rm(path)
     await assert.rejects(startRegistry(t, place), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       message: `the encryption key file ${path} is missing, and the database holds values sealed with it: put the file back`
     })
     assert.equal((await readdir(place.dataDir)).includes('encryption.key'), false)
@@ -121,7 +121,7 @@ for (const engine of engines) {
     const store = await openAt(t, await freshPlace(t, engine))
     await sql`insert into kysely_migration values ('9999_later', '2099-01-01')`.execute(store.db)
     await assert.rejects(migrateToLatest(store), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       message: 'the database was written by a newer version: start that version'
     })
   })

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { openStore } from '../../src/registry/store.ts'
-import { expire } from '../../src/registry/expiry.ts'
+import { deleteExpired } from '../../src/registry/expiry.ts'
 import { createSessionEnds, sessionEndExpiry } from '../../src/registry/session-ends.ts'
 import { freshConfig, openApp } from '../app.ts'
 import { engines, freshPlace, later } from '../store.ts'
@@ -97,7 +97,7 @@ for (const engine of engines) {
     assert.equal(loaded.length, 100_000, 'no more are loaded')
     assert.equal(loaded[0]!.principal, 'a', 'of whoever has most the oldest are not')
     await sql`delete from session_ends where principal = 'c'`.execute(store.db)
-    assert.equal(await expire(store.db, sessionEndExpiry), 501)
+    assert.equal(await deleteExpired(store.db, sessionEndExpiry), 501)
     const { rows } = await sql<{ principal: string; count: string }>`
       select principal, count(*) from session_ends group by principal order by principal`.execute(store.db)
     assert.deepEqual(

@@ -8,7 +8,7 @@ import { freshDataDir, later, startRegistry, tempDir } from '../store.ts'
 import { startChild } from './registry-helpers.ts'
 
 const refusal = (dataDir: string, pid: number, host = hostname()) => ({
-  name: 'StartRefusal',
+  name: 'StartupError',
   exitCode: 2,
   message:
     `data directory ${dataDir} is in use by process ${pid} on ${host}; ` +
@@ -103,7 +103,7 @@ test('a store of another format is refused with both versions and the way to mov
   const dataDir = await freshDataDir(t)
   await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n')
   await assert.rejects(startRegistry(t, { dataDir }), {
-    name: 'StartRefusal',
+    name: 'StartupError',
     message:
       `the store in ${join(dataDir, 'postgres')} has format 17 and this version reads format 18: ` +
       'run "towpath export" with the version that wrote it, then "towpath apply" with this one on a new data directory'
@@ -134,7 +134,7 @@ test('a data directory that cannot be made is refused in one line, whatever is i
   ] as const) {
     if (dataDir.startsWith('/proc') && process.platform !== 'linux') continue
     await assert.rejects(startRegistry(t, { dataDir }), {
-      name: 'StartRefusal',
+      name: 'StartupError',
       message: `the data directory ${dataDir} cannot be used: ${reason}`
     })
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { isName, isServerName } from '../../src/domain/names.ts'
-import { isMoment, isStorable } from '../../src/domain/text.ts'
+import { isTimestamp, isStorable } from '../../src/domain/text.ts'
 import { isToken } from '../../src/domain/tokens.ts'
 import { patternOf } from '../../src/validation.ts'
 import { holds } from './property.ts'
@@ -40,7 +40,7 @@ const moment = fc
   .map(([year, month, day, rest]) => `${year}-${month}-${day}${rest}`)
 
 holds('CR-F10: a moment that fits the pattern is taken', [fc.oneof(text, moment)], (candidate) => {
-  if (fits('moment', candidate)) assert.ok(isMoment(candidate), `${candidate} is refused`)
+  if (fits('moment', candidate)) assert.ok(isTimestamp(candidate), `${candidate} is refused`)
   // the end of a day may be written as 24:00 of it
-  else assert.ok(!isMoment(candidate) || candidate.includes('T24:00'), `${candidate} is taken`)
+  else assert.ok(!isTimestamp(candidate) || candidate.includes('T24:00'), `${candidate} is taken`)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { allServers, readAllowList, type AllowList } from '../../src/domain/allow-list.ts'
+import { allServers, parseAllowList, type AllowList } from '../../src/domain/allow-list.ts'
 import { scopeAt, type Scope } from '../../src/gateway/scope.ts'
 import type { ItemKind, StoredGroup, StoredItem, StoredServer } from '../../src/registry/model.ts'
 import { catalogOf, storedGroup, storedItem, storedServer } from '../unit/stored.ts'
@@ -104,7 +104,7 @@ const askable = [
   '__'
 ]
 
-const allowList = ({ allowed }: Place): AllowList => (allowed ? readAllowList(allowed) : allServers)
+const allowList = ({ allowed }: Place): AllowList => (allowed ? parseAllowList(allowed) : allServers)
 const scopeOf = (all: readonly StoredServer[], at: Place) =>
   scopeAt(catalogOf(all, '7', at.group ? [at.group] : []), at.group?.name, allowList(at))
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allows, allServers, noServers, readAllowList } from '../../src/domain/allow-list.ts'
+import { allows, allServers, noServers, parseAllowList } from '../../src/domain/allow-list.ts'
 
 test('names are exact: no letter case, no white space, no pattern', () => {
-  const list = readAllowList(['alpha', 'be*', ' gamma', 'alpha'])
+  const list = parseAllowList(['alpha', 'be*', ' gamma', 'alpha'])
   assert.ok(allows(list, 'alpha'))
   for (const name of ['Alpha', 'alpha ', 'alph', 'beta', 'be', 'gamma', '', '*', 'constructor'])
     assert.ok(!allows(list, name), name)
@@ -11,20 +11,20 @@ test('names are exact: no letter case, no white space, no pattern', () => {
 
 test('"*" as an entry of its own allows every server, beside other entries too', () => {
   for (const entries of [['*'], ['alpha', '*']]) {
-    assert.equal(readAllowList(entries), allServers)
-    assert.ok(allows(readAllowList(entries), 'anything'))
+    assert.equal(parseAllowList(entries), allServers)
+    assert.ok(allows(parseAllowList(entries), 'anything'))
   }
-  for (const entries of [['**'], [' *'], ['*a'], ['a*']]) assert.ok(!allows(readAllowList(entries), 'a'), entries[0])
+  for (const entries of [['**'], [' *'], ['*a'], ['a*']]) assert.ok(!allows(parseAllowList(entries), 'a'), entries[0])
 })
 
 test('no entries allow nothing', () => {
-  assert.equal(readAllowList([]), noServers)
+  assert.equal(parseAllowList([]), noServers)
   assert.ok(!allows(noServers, 'alpha') && !allows(noServers, ''))
 })
 
 test('lists that allow the same have the same content, others another', () => {
-  const { contentHash } = readAllowList(['a', 'b'])
-  assert.equal(readAllowList(['b', 'a', 'b']).contentHash, contentHash)
+  const { contentHash } = parseAllowList(['a', 'b'])
+  assert.equal(parseAllowList(['b', 'a', 'b']).contentHash, contentHash)
   for (const other of [['a'], ['a,b'], ['a"', '"b'], ['ab'], [], ['*']])
-    assert.notEqual(readAllowList(other).contentHash, contentHash, other.join())
+    assert.notEqual(parseAllowList(other).contentHash, contentHash, other.join())
 })

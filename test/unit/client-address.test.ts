@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createClientAddresses } from '../../src/domain/client-address.ts'
+import { createAddressResolver } from '../../src/domain/client-address.ts'
 import { readConfig } from '../../src/config.ts'
 
 const addressesFor = (given: string) =>
-  createClientAddresses(readConfig({ TOWPATH_TRUSTED_PROXIES: given }, {}, () => '').config.trustedProxies)
+  createAddressResolver(readConfig({ TOWPATH_TRUSTED_PROXIES: given }, {}, () => '').config.trustedProxies)
 
 const PROXIES = '10.0.0.0/8, 192.0.2.1, fd00::/8, loopback'
 const cases: readonly [about: string, peer: string | undefined, header: string | string[] | undefined, string][] = [
@@ -37,13 +37,13 @@ const cases: readonly [about: string, peer: string | undefined, header: string |
 ]
 for (const [about, peer, header, address] of cases) {
   test(`SR-M2 the client behind trusted proxies is found: ${about}`, () => {
-    assert.equal(addressesFor(PROXIES).of(peer, header), address)
+    assert.equal(addressesFor(PROXIES).resolve(peer, header), address)
   })
 }
 
 test('SR-M2 without trusted proxies no header changes the address', () => {
-  const addresses = createClientAddresses([])
-  assert.equal(addresses.of('127.0.0.1', '198.51.100.7'), '127.0.0.1')
+  const addresses = createAddressResolver([])
+  assert.equal(addresses.resolve('127.0.0.1', '198.51.100.7'), '127.0.0.1')
   assert.equal(addresses.isProxy('127.0.0.1'), false)
 })
 

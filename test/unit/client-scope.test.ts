@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noServers, readAllowList } from '../../src/domain/allow-list.ts'
+import { noServers, parseAllowList } from '../../src/domain/allow-list.ts'
 import type { Catalog } from '../../src/gateway/catalog.ts'
 import { capabilitiesOf, instructionsOf } from '../../src/gateway/downstream/describe.ts'
 import { aliasOf, scopeAt, scopeFor, type Scope } from '../../src/gateway/scope.ts'
@@ -28,8 +28,8 @@ const listed = (scope: Scope, kind: ItemKind, key: string) =>
     .flatMap(({ bytes }) => JSON.parse(`[${bytes.toString()}]`) as Record<string, unknown>[])
     .map((entry) => entry[key])
 
-const onlyAlpha = readAllowList(['alpha'])
-const onlyBeta = readAllowList(['beta'])
+const onlyAlpha = parseAllowList(['alpha'])
+const onlyBeta = parseAllowList(['beta'])
 
 test('AZ-03 AZ-05 what a client may not use is in no list', () => {
   const scope = scopeFor(catalog(), undefined, onlyAlpha)
@@ -87,14 +87,14 @@ test('AZ-08 under bare names the one server of the group must be allowed, too', 
 
 test('clients with the same list share a scope, and what they list is shared with everybody', () => {
   const one = catalog()
-  const scope = scopeFor(one, undefined, readAllowList(['alpha', 'beta']))
-  assert.equal(scopeFor(one, undefined, readAllowList(['beta', 'alpha'])), scope)
+  const scope = scopeFor(one, undefined, parseAllowList(['alpha', 'beta']))
+  assert.equal(scopeFor(one, undefined, parseAllowList(['beta', 'alpha'])), scope)
   assert.equal(scope.listings('tool')[0], scopeFor(one).listings('tool')[0])
 })
 
 test('of ever so many allow lists a thousand scopes are kept, those in use among them', () => {
   const one = catalog()
-  const scopeOf = (name: string) => scopeFor(one, undefined, readAllowList(['alpha', name]))
+  const scopeOf = (name: string) => scopeFor(one, undefined, parseAllowList(['alpha', name]))
   const [used, unused] = [scopeOf('used'), scopeOf('unused')]
   for (let i = 0; i < 1_500; i++) {
     scopeOf(`s${i}`)

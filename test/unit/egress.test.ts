@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseEgressEntry, readingsOf } from '../../src/domain/egress.ts'
+import { parseEgressEntry, reachableAddresses } from '../../src/domain/egress.ts'
 import { policyOf } from '../egress.ts'
 
 /** As a URL's host is seen by those who connect: parsed, without brackets. */
@@ -53,13 +53,13 @@ function formsOf([a, b, c, d]: readonly [number, number, number, number]): strin
 
 test('IN-18 every notation of a denied IPv4 address is denied', () => {
   const policy = policyOf()
-  for (const notation of notationsOf(metadata)) assert.equal(policy.verdictOf(hostOf(notation)), 'denied', notation)
+  for (const notation of notationsOf(metadata)) assert.equal(policy.checkHost(hostOf(notation)), 'denied', notation)
 })
 
 test('IN-18 every IPv6 form of a denied IPv4 address is denied, as host and as resolved address', () => {
   const policy = policyOf()
   for (const form of formsOf(metadata)) {
-    assert.equal(policy.verdictOf(hostOf(`[${form}]`)), 'denied', form)
+    assert.equal(policy.checkHost(hostOf(`[${form}]`)), 'denied', form)
     assert.equal(policy.isDenied(form), true, form)
   }
 })
@@ -127,18 +127,18 @@ test('an exception wins over what is denied, by default or by a setting', () => 
 test('a host rule decides for that name alone, in any letter case and with a dot at the end', () => {
   const policy = policyOf({ deny: ['Evil.example', 'bücher.example'], allow: ['metadata.example', 'LOCALHOST'] })
   for (const host of ['evil.example', 'EVIL.example.', 'xn--bcher-kva.example']) {
-    assert.equal(policy.verdictOf(host), 'denied', host)
+    assert.equal(policy.checkHost(host), 'denied', host)
   }
   for (const host of ['metadata.example', 'metadata.example.', 'localhost']) {
-    assert.equal(policy.verdictOf(host), 'allowed', host)
+    assert.equal(policy.checkHost(host), 'allowed', host)
   }
   for (const host of ['an.evil.example', 'evil.example.org', 'example', 'localhost.example']) {
-    assert.equal(policy.verdictOf(host), undefined, host)
+    assert.equal(policy.checkHost(host), undefined, host)
   }
 })
 
 test('an exception for a name beats a denial of the same name', () => {
-  assert.equal(policyOf({ deny: ['a.example'], allow: ['a.example'] }).verdictOf('a.example'), 'allowed')
+  assert.equal(policyOf({ deny: ['a.example'], allow: ['a.example'] }).checkHost('a.example'), 'allowed')
 })
 
 test('entries are networks, addresses in any notation, names and two words', () => {
@@ -172,12 +172,12 @@ test('entries that mean nothing are refused', () => {
 })
 
 test('an address that is another one in disguise is read as that one alone', () => {
-  assert.deepEqual(readingsOf('::ffff:10.0.0.1'), ['10.0.0.1'])
-  assert.deepEqual(readingsOf('::1'), ['::1'])
-  assert.deepEqual(readingsOf('::'), ['::'])
-  assert.deepEqual(readingsOf('64:ff9b::10.0.0.1'), ['64:ff9b::10.0.0.1', '10.0.0.1'])
-  assert.deepEqual(readingsOf('fe80::1%eth0'), ['fe80::1'])
-  assert.deepEqual(readingsOf('name'), [])
+  assert.deepEqual(reachableAddresses('::ffff:10.0.0.1'), ['10.0.0.1'])
+  assert.deepEqual(reachableAddresses('::1'), ['::1'])
+  assert.deepEqual(reachableAddresses('::'), ['::'])
+  assert.deepEqual(reachableAddresses('64:ff9b::10.0.0.1'), ['64:ff9b::10.0.0.1', '10.0.0.1'])
+  assert.deepEqual(reachableAddresses('fe80::1%eth0'), ['fe80::1'])
+  assert.deepEqual(reachableAddresses('name'), [])
 })
 
 test('a form of an address is denied exactly where the address is', () => {
@@ -190,7 +190,7 @@ test('a form of an address is denied exactly where the address is', () => {
     const parts = [firsts[round % firsts.length]!, byte(), byte(), byte()] as const
     const expected = policy.isDenied(parts.join('.'))
     for (const notation of notationsOf(parts)) {
-      assert.equal(policy.verdictOf(hostOf(notation)) === 'denied', expected, notation)
+      assert.equal(policy.checkHost(hostOf(notation)) === 'denied', expected, notation)
     }
     for (const form of formsOf(parts).filter((one) => !one.startsWith('64:ff9b:1:'))) {
       assert.equal(policy.isDenied(form), expected, form)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { canBeBare, missingNames, resolveGroup, takes, type GroupRules } from '../../src/domain/groups.ts'
+import { canBeBare, missingNames, resolveGroup, selects, type GroupRules } from '../../src/domain/groups.ts'
 import { splitName } from '../../src/domain/names.ts'
 
 const rules = (more: Partial<GroupRules> = {}): GroupRules => ({
@@ -39,7 +39,7 @@ test('a tool is in a group exactly when it or its server is included and it is n
     const selections = resolveGroup(group)
     for (const { server, name, qualified } of tools) {
       const selection = selections.get(server)
-      const isIn = selection !== undefined && takes(selection, name)
+      const isIn = selection !== undefined && selects(selection, name)
       const isIncluded = group.included_tools.includes(qualified) || group.included_servers.includes(server)
       assert.equal(
         isIn,

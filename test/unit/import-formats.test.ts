@@ -44,8 +44,8 @@ test('`mcpServers` of Claude, Cursor and Windsurf, with comments and trailing co
       { name: 'typed', transport: 'streamable_http', url: 'https://typed.example.com/sse' }
     ]
   )
-  for (const { problems, notes, ignored, asks } of servers)
-    assert.deepEqual([...problems, ...notes, ...ignored, ...asks], [])
+  for (const { problems, notes, ignored, variables } of servers)
+    assert.deepEqual([...problems, ...notes, ...ignored, ...variables], [])
 })
 
 test('`servers` of VS Code: inputs are asked for as they say, also inside its settings', () => {
@@ -59,7 +59,7 @@ test('`servers` of VS Code: inputs are asked for as they say, also inside its se
       url: 'https://x.example.com/y',
       headers: { 'X-Key': '${API_KEY}' }
     })
-    assert.deepEqual(server.asks, [{ name: 'API_KEY', isSecret: true, description: 'Your key', default: 'd' }])
+    assert.deepEqual(server.variables, [{ name: 'API_KEY', isSecret: true, description: 'Your key', default: 'd' }])
   }
 })
 
@@ -120,7 +120,7 @@ test('every form of a reference is asked for once, as a secret where it stands i
   assert.equal(server.registration.url, 'https://${HOST}/mcp')
   assert.equal(server.registration.bearer_token, '${TOKEN}')
   assert.deepEqual(server.registration.headers, { A: '${TOKEN}-${SOME_ID}' })
-  assert.deepEqual(server.asks, [
+  assert.deepEqual(server.variables, [
     { name: 'HOST', isSecret: false, default: 'example.com' },
     { name: 'TOKEN', isSecret: true },
     { name: 'SOME_ID', isSecret: false }
@@ -129,7 +129,7 @@ test('every form of a reference is asked for once, as a secret where it stands i
   const other = one({ x: { command: 'x', args: ['${command:pick}', '$HOME', '${env:Program Files}'] } })
   assert.deepEqual(other.problems.length, 2)
   assert.match(other.problems[0]!, /\$\{command:pick\}/)
-  assert.deepEqual(other.asks, [])
+  assert.deepEqual(other.variables, [])
 })
 
 test('names are made to fit the rule, said so, and clashes are problems', () => {
@@ -296,7 +296,7 @@ test('server.json of the MCP registry: npm and PyPI packages, with what must be 
     ],
     env: { MAIL_KEY: '${MAIL_KEY}', MAIL_MODE: 'fast' }
   })
-  assert.deepEqual(server.asks, [
+  assert.deepEqual(server.variables, [
     { name: 'MAIL_BOX', isSecret: false, description: 'Which box' },
     { name: 'HOST', isSecret: false, default: 'a' },
     { name: 'MAIL_KEY', isSecret: true, description: 'Key' }
@@ -325,7 +325,7 @@ test('server.json of the MCP registry: addresses come before packages, streamabl
     bearer_token: '${KEY}'
   })
   assert.match(server.notes[0]!, /first of 3 ways/)
-  assert.deepEqual(server.asks, [
+  assert.deepEqual(server.variables, [
     { name: 'TENANT', isSecret: false },
     { name: 'KEY', isSecret: true }
   ])

@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { networkOf } from '../../src/domain/client-address.ts'
-import { createRates, type Rates } from '../../src/domain/rates.ts'
+import { createRateLimiter, type RateLimiter } from '../../src/domain/rates.ts'
 
-const admitted = (rates: Rates, key: string, times: number) =>
-  Array.from({ length: times }, () => rates.admits(key)).filter(Boolean).length
+const admitted = (rates: RateLimiter, key: string, times: number) =>
+  Array.from({ length: times }, () => rates.admit(key)).filter(Boolean).length
 
 test('SR-M2 of one key so many events a minute are admitted, and the others are counted', () => {
   let time = 0
-  const rates = createRates({ perKey: 60, inAll: 600, now: () => time })
+  const rates = createRateLimiter({ perKey: 60, inAll: 600, now: () => time })
   assert.equal(admitted(rates, 'a', 100), 60)
   assert.equal(admitted(rates, 'b', 3), 3)
-  assert.equal(rates.remaining(), 60_000)
+  assert.equal(rates.remainingMs(), 60_000)
   time = 60_000
-  assert.equal(rates.remaining(), 0)
-  assert.deepEqual(rates.settle(), [{ key: 'a', count: 40 }])
-  assert.equal(rates.remaining(), 60_000)
+  assert.equal(rates.remainingMs(), 0)
+  assert.deepEqual(rates.startWindow(), [{ key: 'a', count: 40 }])
+  assert.equal(rates.remainingMs(), 60_000)
   assert.equal(admitted(rates, 'a', 1), 1)
-  assert.deepEqual(rates.settle(), [])
+  assert.deepEqual(rates.startWindow(), [])
 })
 
 test('SR-M2 many keys together are held to one limit, and what they need does not grow', () => {
-  const rates = createRates({ perKey: 60, inAll: 600, now: () => 0 })
-  const rows = Array.from({ length: 5_000 }, (_, n) => rates.admits(`key ${n}`)).filter(Boolean)
+  const rates = createRateLimiter({ perKey: 60, inAll: 600, now: () => 0 })
+  const rows = Array.from({ length: 5_000 }, (_, n) => rates.admit(`key ${n}`)).filter(Boolean)
   assert.equal(rows.length, 600)
-  assert.deepEqual(rates.settle(), [{ key: undefined, count: 4_400 }])
+  assert.deepEqual(rates.startWindow(), [{ key: undefined, count: 4_400 }])
 })
 
 const networks: readonly [address: string, network: string][] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { expandPlaceholders } from '../../src/domain/placeholders.ts'
-import { createReferences, withReferences } from '../../src/domain/references.ts'
+import { createReferences, replaceByReferences } from '../../src/domain/references.ts'
 
 const server = {
   name: 's',
@@ -14,7 +14,7 @@ const server = {
 
 test('what may be secret in a file is a reference, also in a query and in arguments, and means the same', () => {
   const references = createReferences()
-  const written = withReferences('server', server, references)
+  const written = replaceByReferences('server', server, references)
   assert.doesNotMatch(JSON.stringify(written), /SENT/)
   assert.deepEqual(
     [written.url, (written.args as string[]).slice(0, 4)],
@@ -36,6 +36,6 @@ test('what may be secret in a file is a reference, also in a query and in argume
 })
 
 test('with secrets only what would be taken for a reference is one', () => {
-  const { url, args } = withReferences('server', server, createReferences(), true)
+  const { url, args } = replaceByReferences('server', server, createReferences(), true)
   assert.deepEqual([url, (args as string[]).slice(0, 3)], [server.url, server.args.slice(0, 3)])
 })

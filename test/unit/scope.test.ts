@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Catalog } from '../../src/gateway/catalog.ts'
-import { readAllowList } from '../../src/domain/allow-list.ts'
+import { parseAllowList } from '../../src/domain/allow-list.ts'
 import { anyByUri, aliasOf, globalScope, scopeFor } from '../../src/gateway/scope.ts'
 import type { ItemKind, StoredItem } from '../../src/registry/model.ts'
 import { catalogOf, prompt, resource, storedServer, template, tool } from './stored.ts'
@@ -153,7 +153,7 @@ test('CR-A7: a URI that another server explains is not guessed to be of one that
   const alpha = storedServer('alpha', [resource('test://alpha/note'), template('test://alpha/items/{id}')])
   const beta = [resource('test://beta/note'), template('test://beta/items/{id}'), resource('b://1', { enabled: false })]
   const explained = ['test://beta/note', 'test://beta/items/5', 'b://1']
-  const allowed = readAllowList(['alpha'])
+  const allowed = parseAllowList(['alpha'])
   for (const more of [{}, { enabled: false }]) {
     const catalog = catalogOf([alpha, storedServer('beta', beta, more)])
     const scope = scopeFor(catalog, undefined, allowed)
@@ -183,7 +183,7 @@ test('a template that describes every URI keeps no other server from its unliste
   assert.deepEqual(resolved(both, 'other://1'), ['greedy', 'other://1', false])
   const sent = globalScope(both).resolve('other://1', true, 'plain')
   assert.equal(sent?.server.name, 'plain', 'the server that sent it comes before a guess')
-  const scope = scopeFor(both, undefined, readAllowList(['plain']))
+  const scope = scopeFor(both, undefined, parseAllowList(['plain']))
   assert.equal(scope.resolve('other://1')?.server.name, 'plain', 'out of scope it says nothing')
   const off = catalogOf([storedServer('a', [template('{+uri}', { enabled: false }), resource('x://h/1')])])
   assert.equal(resolved(off, 'x://h/2'), undefined, 'what a disabled template describes')

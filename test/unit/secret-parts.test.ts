@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import {
   isMaskedArgument,
   isMaskedUrl,
-  maskedArguments,
-  maskedUrl,
+  maskArguments,
+  maskUrl,
   secretsOfArguments,
   secretsOfUrl
 } from '../../src/domain/secret-parts.ts'
@@ -32,8 +32,8 @@ const urls = [
 
 test('SR-M1 secret parts of a URL are masked, the rest stays to the letter, and masking again changes nothing', () => {
   for (const [url, shown, secrets] of urls) {
-    assert.equal(maskedUrl(url), shown)
-    assert.equal(maskedUrl(shown), shown)
+    assert.equal(maskUrl(url), shown)
+    assert.equal(maskUrl(shown), shown)
     for (const secret of secrets) assert.ok(secretsOfUrl(url).includes(secret), `${secret} of ${url}`)
     assert.equal(isMaskedUrl(url), false, url)
     if (url !== shown && !url.includes('#') && url.includes('//')) assert.equal(isMaskedUrl(shown), true, shown)
@@ -73,8 +73,8 @@ const argumentLists = [
 
 test('SR-M1 arguments are masked where flag, name or form say that they are secret, and masking again changes nothing', () => {
   for (const [args, shown] of argumentLists) {
-    assert.deepEqual(maskedArguments(args), shown)
-    assert.deepEqual(maskedArguments(shown), shown)
+    assert.deepEqual(maskArguments(args), shown)
+    assert.deepEqual(maskArguments(shown), shown)
     args.forEach((_arg, index) => assert.equal(isMaskedArgument(args, index), false))
     shown.forEach((arg, index) => assert.equal(isMaskedArgument(shown, index), arg !== args[index], arg))
   }
@@ -90,8 +90,8 @@ test('SR-M1 arguments are masked where flag, name or form say that they are secr
 test('SR-M1 masks take time in proportion to the text', () => {
   for (const unit of ['?', 'a=', '/', 'a:', '@', '%', '&a', 'Bearer ', '{token']) {
     const text = unit.repeat(100_000 / unit.length)
-    assert.equal(typeof maskedUrl(`http://h/${text}`), 'string')
-    assert.equal(maskedArguments([text, `--x=${text}`, `x://${text}`]).length, 3)
+    assert.equal(typeof maskUrl(`http://h/${text}`), 'string')
+    assert.equal(maskArguments([text, `--x=${text}`, `x://${text}`]).length, 3)
     assert.ok(Array.isArray(secretsOfArguments([`x://${text}`, text])))
   }
 })

@@ -1,4 +1,4 @@
-import { withoutServer } from '../../../src/domain/server-error.ts'
+import { withoutServerPrefix } from '../../../src/domain/server-error.ts'
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { useSource } from '../app-context.ts'
 import { CopyButton } from '../components/copy-button.tsx'
@@ -120,7 +120,7 @@ const Detail = ({ call }: { call: CallEntry }) => (
         <strong>{headline(call)}</strong>{' '}
         {call.error && (
           <>
-            <Shown text={sentence(withoutServer(call.error))} />{' '}
+            <Shown text={sentence(withoutServerPrefix(call.error))} />{' '}
           </>
         )}
         {aftermath(call)}

@@ -1,5 +1,5 @@
 import { Fragment } from 'preact'
-import { withoutServer } from '../../../src/domain/server-error.ts'
+import { withoutServerPrefix } from '../../../src/domain/server-error.ts'
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { Chevron } from '../components/icons.tsx'
 import { QualifiedName, Shown } from '../components/shown.tsx'
@@ -54,7 +54,7 @@ const CallRow = ({ call, isOpen, onToggle }: CallRowProps) => (
       {count(Math.round(call.total_ms))}
       <span class="muted"> ms</span>
     </td>
-    <td class="opt ell">{call.error && <Shown text={withoutServer(call.error)} />}</td>
+    <td class="opt ell">{call.error && <Shown text={withoutServerPrefix(call.error)} />}</td>
   </tr>
 )
 

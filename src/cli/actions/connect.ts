@@ -14,7 +14,7 @@ import {
 import { isName, NAME_RULE } from '../../domain/names.ts'
 import { PRODUCT } from '../../domain/product.ts'
 import { maskSecrets } from '../../domain/redaction.ts'
-import { escaped } from '../../domain/text.ts'
+import { escapeText } from '../../domain/text.ts'
 import type { Cli } from '../cli.ts'
 import { writeWhole } from '../config-file.ts'
 import { checkToken } from '../connection.ts'
@@ -136,7 +136,7 @@ function shownLine(line: string, token: string | undefined): string {
   const masked = line.startsWith('-')
     ? String(maskSecrets(line.replace(secretMember, '$1"***"')))
     : line.replaceAll(token ?? TOKEN_PLACEHOLDER, '***')
-  return escaped(masked, 2_000)
+  return escapeText(masked, 2_000)
 }
 
 async function write(cli: Cli, client: ClientName, target: Target, flags: Flags): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isName } from '../../domain/names.ts'
-import { createReferences, withReferences, type References } from '../../domain/references.ts'
+import { createReferences, replaceByReferences, type References } from '../../domain/references.ts'
 import type { Filed } from '../check.ts'
 import type { Cli } from '../cli.ts'
 import { FOLDERS } from '../desired.ts'
@@ -45,7 +45,7 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   const file = (kind: Filed, config: Config, more: object = {}): File => {
     // it becomes a path, and a gateway need not be honest
     if (!isName(config.name)) throw new Failure(EXIT.failed, `the gateway has a ${kind} with a name that cannot be`)
-    const value = { ...withReferences(kind, config, references, keepSecrets), ...more }
+    const value = { ...replaceByReferences(kind, config, references, keepSecrets), ...more }
     return [`${FOLDERS[kind][0]}/${config.name}.json`, `${JSON.stringify(value, null, 2)}\n`]
   }
   const token = (kind: Filed, { name }: Config) => ({ access_token_ref: { env: references.name(kind, name, 'token') } })

@@ -40,7 +40,7 @@ const columns: readonly Column<Row>[] = [
 ]
 
 function rowOf(server: ImportedServer, outcome: Row['outcome'], problem?: string): Row {
-  const { name, registration, problems, notes, ignored, asks } = server
+  const { name, registration, problems, notes, ignored, variables } = server
   return {
     name,
     outcome,
@@ -49,7 +49,7 @@ function rowOf(server: ImportedServer, outcome: Row['outcome'], problem?: string
     problems: problem === undefined ? problems : [...problems, problem],
     notes,
     ignored,
-    variables: asks.map((ask) => ask.name)
+    variables: variables.map((ask) => ask.name)
   }
 }
 
@@ -61,8 +61,8 @@ function chosen(servers: readonly ImportedServer[], names: readonly string[]): r
 }
 
 /** The environment's value, else the one that the file gives for where there is none. */
-function valueFor({ asks }: ImportedServer, env: Readonly<Record<string, string | undefined>>) {
-  const defaults = new Map(asks.map((ask) => [ask.name, ask.default]))
+function valueFor({ variables }: ImportedServer, env: Readonly<Record<string, string | undefined>>) {
+  const defaults = new Map(variables.map((ask) => [ask.name, ask.default]))
   return (name: string) => env[name] ?? defaults.get(name)
 }
 

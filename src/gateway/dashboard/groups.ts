@@ -1,4 +1,4 @@
-import { missingNames, takes } from '../../domain/groups.ts'
+import { missingNames, selects } from '../../domain/groups.ts'
 import { splitName } from '../../domain/names.ts'
 import type { GroupConfig } from '../../registry/model.ts'
 import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
@@ -31,7 +31,7 @@ export function effectiveOf(catalog: Catalog, config: GroupConfig): Effective {
     const part = group.parts.get(server.name)
     if (!part) continue
     const reason = part.isWhole ? 'server' : 'picked'
-    for (const item of server.items('tool').filter(({ name, alias }) => takes(part, name, alias))) {
+    for (const item of server.items('tool').filter(({ name, alias }) => selects(part, name, alias))) {
       const name = item.publicName
       if (scope.serves(item)) tools.push({ name, server: server.name, reason, tokens: factsOf(item).tokens })
       else left.push({ name, reason: whyLeftOut(item) })

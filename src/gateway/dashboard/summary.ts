@@ -1,4 +1,4 @@
-import { maskedUrl } from '../../domain/secret-parts.ts'
+import { maskUrl } from '../../domain/secret-parts.ts'
 import type { ServerSecrets, StoredServer } from '../../registry/model.ts'
 import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 
@@ -15,7 +15,7 @@ export function summaryOf({ transport, session_mode, settings }: Configured, sec
   }
   return {
     kind: 'http',
-    target: maskedUrl(url),
+    target: maskUrl(url),
     header_keys: Object.keys(secrets.headers ?? {}),
     session_mode,
     has_bearer_token: secrets.bearer_token !== undefined,

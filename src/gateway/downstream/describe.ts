@@ -1,5 +1,5 @@
 import { TITLE } from '../../domain/product.ts'
-import { quoted } from '../../domain/quoted.ts'
+import { toBlockQuote } from '../../domain/quoted.ts'
 import type { ServerBlock } from '../catalog.ts'
 import type { Scope } from '../scope.ts'
 import { canFollow } from '../tried-methods.ts'
@@ -49,7 +49,7 @@ const cut = (text: string, maxBytes: number) =>
 function section({ name, stored }: ServerBlock): string[] {
   const instructions = stored.verdict?.instructions
   if (!instructions) return []
-  return [`## ${name}\n${cut(quoted(cut(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`]
+  return [`## ${name}\n${cut(toBlockQuote(cut(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`]
 }
 
 /** As many sections as there is room for; the others are counted. */

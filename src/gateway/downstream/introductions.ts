@@ -1,6 +1,6 @@
 import { isObject } from '../../domain/is-object.ts'
 import { META } from '../../domain/protocol.ts'
-import { escaped } from '../../domain/text.ts'
+import { escapeText } from '../../domain/text.ts'
 import { memoize } from '../memo.ts'
 import { upstreamCapabilities } from './capabilities.ts'
 import type { Message } from './jsonrpc.ts'
@@ -14,7 +14,7 @@ const MAX_NAME_CHARACTERS = 100
 /** How a client names itself in its `clientInfo`, undefined where it does not. One line that shows what it holds. */
 export const clientNameOf = (clientInfo: unknown): string | undefined =>
   isObject(clientInfo) && typeof clientInfo.name === 'string'
-    ? escaped(clientInfo.name, MAX_NAME_CHARACTERS)
+    ? escapeText(clientInfo.name, MAX_NAME_CHARACTERS)
     : undefined
 
 /** A client as it introduces itself. */

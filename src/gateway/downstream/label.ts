@@ -1,5 +1,5 @@
 import { INPUT_REQUIRED } from '../../domain/protocol.ts'
-import { labelledText } from '../../domain/quoted.ts'
+import { labelText } from '../../domain/quoted.ts'
 import { members, stringOf, valueOf, withMembers } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import type { Scope } from '../scope.ts'
@@ -29,7 +29,7 @@ export function attributeRequest(method: string, params: string, server: string)
   if (member === undefined) return params
   const found = members(params)
   const text = stringOf(params, found, member)
-  if (text !== undefined) return withMembers(params, { [member]: JSON.stringify(labelledText(text, server)) })
+  if (text !== undefined) return withMembers(params, { [member]: JSON.stringify(labelText(text, server)) })
   if (member !== 'systemPrompt') return params
   const prompt = JSON.stringify(`[${server}]`)
   if (found.some(({ key }) => key === member)) return withMembers(params, { [member]: prompt })

@@ -1,4 +1,4 @@
-import { reaches } from '../../domain/log-levels.ts'
+import { isAtLeastLevel } from '../../domain/log-levels.ts'
 import { members, stringOf, withMembers } from '../json.ts'
 import type { Scope } from '../scope.ts'
 
@@ -23,6 +23,6 @@ export function logMessage(
   level: string | undefined
 ): string | undefined {
   if (!params.startsWith('{')) return undefined
-  if (level !== undefined && !reaches(stringOf(params, members(params), 'level'), level)) return undefined
+  if (level !== undefined && !isAtLeastLevel(stringOf(params, members(params), 'level'), level)) return undefined
   return notification('notifications/message', isBare ? params : withLogger(params, server))
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../domain/is-object.ts'
 import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
-import { labelledText } from '../../domain/quoted.ts'
+import { labelText } from '../../domain/quoted.ts'
 import { Payload } from '../payload.ts'
 import type { Answer } from '../upstream/call.ts'
 import { canRequest } from './capabilities.ts'
@@ -34,7 +34,7 @@ export function readElicitations(answer: Answer): Record<string, unknown>[] | un
 }
 
 const attributeElicitation = (params: Record<string, unknown>, server: string) =>
-  typeof params['message'] === 'string' ? { ...params, message: labelledText(params['message'], server) } : params
+  typeof params['message'] === 'string' ? { ...params, message: labelText(params['message'], server) } : params
 
 /**
  * The error with the server's name before each question that a person reads, the first hundred; as it is where it names no

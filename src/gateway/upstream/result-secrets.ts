@@ -1,4 +1,4 @@
-import { createByteSearch, type ByteSearch, type Place } from '../../domain/byte-search.ts'
+import { createByteSearch, type ByteSearch, type ByteRange } from '../../domain/byte-search.ts'
 import { formsInJson } from '../../domain/redaction.ts'
 import { members } from '../json.ts'
 
@@ -64,7 +64,7 @@ class Strings {
   }
 
   /** The end of a place, or of the last character that is whole in it: only the beginning of a secret may have been found. */
-  wholeEnd({ start, end }: Place): number {
+  wholeEnd({ start, end }: ByteRange): number {
     let at = end
     while (at > start && ((this.#bytes[at]! & 0xc0) === 0x80 || this.isInEscape(at))) at--
     return at > start ? at : end

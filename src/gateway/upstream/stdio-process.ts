@@ -4,8 +4,8 @@ import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { PRODUCT } from '../../domain/product.ts'
 import { createRedactor } from '../../domain/redaction.ts'
-import { maskedArguments, secretsOfArguments } from '../../domain/secret-parts.ts'
-import { clipped } from '../../domain/text.ts'
+import { maskArguments, secretsOfArguments } from '../../domain/secret-parts.ts'
+import { truncate } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
 import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
 import { type ServerReads, unsharedReads } from './reading-turns.ts'
@@ -115,8 +115,8 @@ function withUmask<T>(start: () => T): T {
 /** Arguments for the log: without values that are secrets by their flag or in the environment, and cut. */
 function shownArguments({ args, env }: ProcessSettings): string[] {
   const redact = createRedactor(Object.values(env))
-  const shown = maskedArguments(args.slice(0, LOGGED_ARGUMENTS))
-  return shown.map((arg) => clipped(redact(arg), LOGGED_LENGTH))
+  const shown = maskArguments(args.slice(0, LOGGED_ARGUMENTS))
+  return shown.map((arg) => truncate(redact(arg), LOGGED_LENGTH))
 }
 
 /** Every start is logged, with its actor and request: a process that is gone has left no other trace. */

@@ -26,9 +26,9 @@ type Check = ReturnType<typeof createBodyCheck>
 type Result = NonNullable<ImportedServer['result']>
 
 /** The input of a registration, with the values that it asks for; what is not given is named. */
-function fill({ registration, asks }: Found, values: Values): { input: ServerInput; unset: readonly string[] } {
+function fill({ registration, variables }: Found, values: Values): { input: ServerInput; unset: readonly string[] } {
   const given = (name: string) =>
-    Object.hasOwn(values, name) ? values[name] : asks.find((ask) => ask.name === name)?.default
+    Object.hasOwn(values, name) ? values[name] : variables.find((ask) => ask.name === name)?.default
   const { value, unset } = expandPlaceholders(registration, given)
   return { input: value as ServerInput, unset: [...new Set(unset.map(({ name }) => name))] }
 }
@@ -47,7 +47,7 @@ function refusalOf(input: ServerInput, check: Check): string[] {
 }
 
 function preview(found: Found, values: Values, exists: boolean, check: Check): ImportedServer {
-  const { name, registration, problems, notes, ignored, asks } = found
+  const { name, registration, problems, notes, ignored, variables } = found
   const { input, unset } = fill(found, values)
   const isReadable = problems.length === 0
   const { transport, session_mode = 'stateless' } = input
@@ -59,7 +59,7 @@ function preview(found: Found, values: Values, exists: boolean, check: Check): I
     problems: isReadable && unset.length === 0 ? refusalOf(input, check) : [...problems],
     notes: [...notes],
     ignored: [...ignored],
-    needs: asks.map(({ name: asked, description, isSecret, default: fallback }) => ({
+    needs: variables.map(({ name: asked, description, isSecret, default: fallback }) => ({
       name: asked,
       ...(description === undefined ? {} : { description }),
       is_secret: isSecret,
