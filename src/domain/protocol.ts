@@ -13,6 +13,6 @@ export const META = 'io.modelcontextprotocol/'
 /** `resultType` of a result that requests more input instead of completing the call (2026-07-28) */
 export const INPUT_REQUIRED = 'input_required'
 
-/** Lists whose changes clients are told of. */
+/** Lists that have `list_changed` notifications. */
 export type ListKind = 'tools' | 'prompts' | 'resources'
 export const listKinds: readonly ListKind[] = ['tools', 'prompts', 'resources']

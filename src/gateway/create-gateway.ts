@@ -128,7 +128,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const handleNotification = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
     if (isOpening && isListChange(method)) return refresher.suggest(id)
     if (listChanges.record(id, method)) refresher.request(id)
-    else if (method === 'notifications/elicitation/complete') edge.elicitations.complete(name, params)
+    else if (method === 'notifications/elicitation/complete') mcpContext.elicitations.complete(name, params)
   }
   const connections = createConnections({
     registry,
@@ -222,7 +222,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
     refusals: createMcpRefusals(() => catalog, registry.recordRefusal)
   }
-  const edge = createMcpContext({
+  const mcpContext = createMcpContext({
     registry,
     config,
     version,
@@ -236,7 +236,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     onSessionEnd: (session) => upstreams.endOwner(ownerOf(session)),
     log
   })
-  const mcp = createDownstream(edge, log)
+  const mcp = createDownstream(mcpContext, log)
   const invocation = createInvocation(() => catalog, core, observer)
   const endGroups = (removed: Catalog['groups']) => {
     for (const { stored } of removed) {
@@ -325,13 +325,13 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     },
     mcp,
     stats: () => ({
-      sessions: edge.sessions.size,
+      sessions: mcpContext.sessions.size,
       streams: watch.size,
       processes: connections.processes,
       callsUnderWay: upstreams.active(),
       spares: upstreams.spares(),
       waitingForProcess: connections.waitingForProcess,
-      parkedCalls: edge.inputRequiredStore.size,
+      parkedCalls: mcpContext.inputRequiredStore.size,
       catalogVersion: Number(catalog.version),
       breakers: upstreams.breakers()
     }),
@@ -339,14 +339,14 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     endRetired: () => upstreams.endRetired(),
     async start() {
       process.on('exit', connections.kill)
-      const loadEnds = async () => edge.sessions.endedElsewhere(await registry.sessionEnds.load())
+      const loadEnds = async () => mcpContext.sessions.endedElsewhere(await registry.sessionEnds.load())
       const loadMissed = () =>
         void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ends of sessions could not be read'))
       // before the first request, and again whenever announcements may have been lost
       await loadEnds()
       const onAnnouncement = (announcement: string) => {
         const end = readAnnouncement(announcement)
-        if (end) edge.sessions.endedElsewhere([end])
+        if (end) mcpContext.sessions.endedElsewhere([end])
       }
       await registry.follow(applier.apply, onAnnouncement, loadMissed)
       refresher.start()

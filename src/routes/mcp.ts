@@ -9,7 +9,7 @@ export interface McpOptions {
   readonly bodyLimit: number
 }
 
-function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
+function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
   const group = groupIn(request)
   return takeOver(request, reply, group === undefined ? GLOBAL_ENDPOINT : groupEndpoint(group))
 }
@@ -39,14 +39,14 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
         preHandler: refuseNewWork(app)
       },
       (request, reply) => {
-        app.gateway.mcp.post(exchangeOf(request, reply), takeBody(request))
+        app.gateway.mcp.post(httpContextOf(request, reply), takeBody(request))
       }
     )
     app.get(url, { config, schema: openStream(url), exposeHeadRoute: false, ...hooks }, (request, reply) => {
-      app.gateway.mcp.get(exchangeOf(request, reply))
+      app.gateway.mcp.get(httpContextOf(request, reply))
     })
     app.delete(url, { config, schema: endSession(url), ...hooks }, (request, reply) => {
-      app.gateway.mcp.delete(exchangeOf(request, reply))
+      app.gateway.mcp.delete(httpContextOf(request, reply))
     })
   }
   refuseOthers(app, groupEndpoint(':name'), ['POST', 'GET', 'DELETE'])

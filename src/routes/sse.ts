@@ -11,7 +11,7 @@ export interface SseOptions {
 }
 
 /** Both routes of a pair name the endpoint of the stream: sessions are bound to it. */
-function exchangeOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
+function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
   const group = groupIn(request)
   return takeOver(request, reply, group === undefined ? SSE_ENDPOINT : groupSseEndpoint(group))
 }
@@ -29,7 +29,7 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
   for (const url of [SSE_ENDPOINT, groupSseEndpoint(':name')]) {
     app.get(url, { config, schema: openSse(url), exposeHeadRoute: false, onRequest }, (request, reply) => {
       const { mcp } = app.gateway
-      const http = exchangeOf(request, reply)
+      const http = httpContextOf(request, reply)
       mcp.openSse(http, `${prefix}${messagePath(http.endpoint)}`)
     })
     app.post<{ Body: Buffer | undefined; Querystring: { sessionId?: string } }>(
@@ -43,7 +43,7 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
       },
       (request, reply) => {
         const { sessionId } = request.query
-        app.gateway.mcp.postToSse(exchangeOf(request, reply), { sessionId, body: takeBody(request) })
+        app.gateway.mcp.postToSse(httpContextOf(request, reply), { sessionId, body: takeBody(request) })
       }
     )
   }

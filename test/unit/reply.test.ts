@@ -340,9 +340,9 @@ test('what is under way for a principal whose token was revoked is given up: a 4
   })
   const answers = [whole(), until('one is under way', () => pending.length === 1).then(whole)] as const
   await until('both are under way', () => pending.length === 2)
-  heartbeat.end((principal) => principal === 'bob')
+  heartbeat.revoke((principal) => principal === 'bob')
   assert.equal(left, 0)
-  heartbeat.end((principal) => principal === 'ann')
+  heartbeat.revoke((principal) => principal === 'ann')
   const [json, stream] = await Promise.all(answers)
   assert.deepEqual(
     [json.response.statusCode, JSON.parse(json.body), json.response.headers['www-authenticate']],

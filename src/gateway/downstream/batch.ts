@@ -38,9 +38,8 @@ function readElement(text: string, limits: MessageLimits): Message {
 }
 
 /**
- * The messages of a JSON array (mcp-proxy.md#batches). `version`: the revision that was agreed on or that the header
- * names.
- * Throws ProtocolError for the batch as a whole.
+ * Parses the messages of a JSON array (mcp-proxy.md#batches). `version` is the negotiated revision or the one in the
+ * header. Throws ProtocolError for the batch as a whole.
  */
 export function readBatch(text: string, version: string | undefined, { limits, maxBatch }: McpContext): Message[] {
   const { depth } = limits
@@ -48,11 +47,11 @@ export function readBatch(text: string, version: string | undefined, { limits, m
   if (version !== undefined && version > LAST_BATCH_VERSION) {
     throw refuse('batches are not part of this protocol revision')
   }
-  const found = elements(text)
-  if (found.length === 0) throw refuse('the batch is empty')
-  if (found.length > maxBatch) throw refuse(`the batch holds more than ${maxBatch} messages`)
+  const entries = elements(text)
+  if (entries.length === 0) throw refuse('the batch is empty')
+  if (entries.length > maxBatch) throw refuse(`the batch holds more than ${maxBatch} messages`)
   const inner = { ...limits, depth: depth - 1 }
-  return found.map(({ start, end }) => readElement(text.slice(start, end), inner))
+  return entries.map(({ start, end }) => readElement(text.slice(start, end), inner))
 }
 
 const [bracket, comma, end] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer]
@@ -60,7 +59,7 @@ const [bracket, comma, end] = ['[', ',', ']'].map((text) => Buffer.from(text)) a
 const tooLongError = (id: string) =>
   Buffer.from(errorText(id, codes.internal, 'the answers of the batch are too long together'))
 
-/** Uncopied: a page of a list that is asked for a hundred times is in memory once. */
+/** Joins the responses without copying: a list page requested a hundred times is in memory once. */
 const asArray = (answers: readonly ChannelAnswer[]): Buffer[] => [
   bracket,
   ...answers.flatMap(({ pieces }, i) => (i === 0 ? pieces : [comma, ...pieces])),
@@ -68,8 +67,8 @@ const asArray = (answers: readonly ChannelAnswer[]): Buffer[] => [
 ]
 
 /**
- * A part of the answer for each message, in their order. The answer is one JSON array, unless something has to be said
- * before it is complete: then each answer is an event. An answer for which the array has no room is an error instead.
+ * Returns a response writer for each message, in order. The responses are sent as one JSON array, or as one event each
+ * if a message must be sent before all are complete. A response that exceeds the batch limit is replaced by an error.
  */
 export function openBatch(
   messages: readonly Message[],
@@ -100,7 +99,7 @@ export function openBatch(
     if (reply.isStream) return reply.close()
     if (answers.length > 0) return reply.sendPieces(asArray(answers))
     if (messages.every(({ kind }) => kind !== 'request')) return reply.sendEmpty(202)
-    // each call was cancelled, so nothing is answered
+    // every call was cancelled, so there is no response to send
     flush()
     reply.close()
   }

@@ -5,16 +5,16 @@ const read = (text: string): Record<string, unknown> => {
   return isObject(value) ? value : {}
 }
 
-/** Parts of a capability that a client declares one by one. */
+/** Returns true if a capability declares the given part. */
 const has = (capability: unknown, part: string) => isObject(capability) && isObject(capability[part])
 
-/** An empty elicitation capability means forms, as before there were URLs (2025-06-18). */
+/** An empty elicitation capability means form mode, as in 2025-06-18, before URL mode existed. */
 const supportsForms = (elicitation: unknown) =>
   isObject(elicitation) && (has(elicitation, 'form') || !has(elicitation, 'url'))
 
 /**
- * Whether a client declared what a request of an upstream needs (mcp-proxy.md#sampling-roots-and-elicitation).
- * `capabilities`, `params`: JSON text.
+ * Returns true if a client declared the capability that an upstream's request needs
+ * (mcp-proxy.md#sampling-roots-and-elicitation). `capabilities` and `params` are JSON text.
  */
 export function canRequest(capabilities: string, method: string, params: string): boolean {
   const { roots, sampling, elicitation } = read(capabilities)
@@ -30,8 +30,8 @@ export function canRequest(capabilities: string, method: string, params: string)
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 /**
- * Capabilities of a modern caller as they go upstream, as JSON text: without tasks, which are not carried, so that no
- * upstream answers with one (mcp-proxy.md#tasks).
+ * Returns a modern caller's capabilities for the upstream, as JSON text without tasks: the gateway does not relay
+ * tasks, so no upstream may create one (mcp-proxy.md#tasks).
  */
 export function upstreamCapabilities(given: unknown): string {
   if (!isObject(given)) return JSON.stringify(given ?? {})

@@ -1,20 +1,20 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Place in a list: signed, and good for one version of the catalog only (mcp-proxy.md#lists). */
+/** Signed list positions, valid for one version of the catalog (mcp-proxy.md#lists). */
 export interface Cursors {
   encode(list: string, version: string, index: number): string
-  /** Index of the next entry; undefined where the cursor is not ours, of another list, or outdated. */
+  /** Returns the index of the next entry; undefined if the cursor is forged, outdated or of another list. */
   decode(cursor: string, list: string, version: string): number | undefined
 }
 
 const MAC_BYTES = 16
-/** Signatures of our own that are remembered: making one costs more than everything else that a page takes but its bytes. */
+/** Limit of cached signatures: computing one is the largest cost of a list page beside its bytes. */
 const MAX_CACHED = 1_000
 
 export function createCursors(key: Buffer): Cursors {
   const known = new Map<string, Buffer>()
   const sign = (position: string) => createHmac('sha256', key).update(position).digest().subarray(0, MAC_BYTES)
-  /** Only of places that we name ourselves. */
+  /** Signs a position that the gateway issues, with a cache; received positions are never added to it. */
   const signCached = (position: string): Buffer => {
     const mac = known.get(position) ?? sign(position)
     if (known.size === MAX_CACHED) known.clear()

@@ -3,8 +3,8 @@ import type { Scope } from '../scope.ts'
 import { needsAttribution } from './label.ts'
 
 /**
- * A server's own notification as a client gets it: among several servers its `_meta` says whose it is. Undefined where it is
- * none, malformed or too much.
+ * Returns a server's custom notification for the client, with the server's name in `_meta` if several servers are in
+ * scope. Undefined if the method is not custom, the message is malformed, or the allowance is used up.
  */
 export function customMessage(
   method: string,
@@ -14,9 +14,9 @@ export function customMessage(
   allowance: RateLimiter
 ): string | undefined {
   if (!isCustomNotification(method)) return undefined
-  const said = parseExtraParams(params)
-  if (!said || !allowance.take(method.length + params.length)) return undefined
-  const whose = needsAttribution(scope) ? `"towpath/upstream":{"server":${JSON.stringify(server)}}` : ''
-  const shown = joinParams([said.members], [said.meta, whose])
+  const extraParams = parseExtraParams(params)
+  if (!extraParams || !allowance.take(method.length + params.length)) return undefined
+  const attribution = needsAttribution(scope) ? `"towpath/upstream":{"server":${JSON.stringify(server)}}` : ''
+  const shown = joinParams([extraParams.members], [extraParams.meta, attribution])
   return `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${shown}}`
 }

@@ -4,7 +4,9 @@ import type { ServerBlock } from '../catalog.ts'
 import type { Scope } from '../scope.ts'
 import { canFollow } from '../tried-methods.ts'
 
-/** What one server may say, and all of them together; a bare group's server may say as much as all. */
+/**
+ * Limits of one server's instructions and of all together; in a bare group the larger one applies to its only server.
+ */
 const MAX_INSTRUCTIONS_BYTES = 8_192
 const MAX_ALL_BYTES = 65_536
 
@@ -22,9 +24,9 @@ const logging = (servers: readonly ServerBlock[]) =>
   servers.some((server) => declares(server, 'logging')) ? { logging: {} } : {}
 
 /**
- * What is declared must be answered: lists always are, be they empty (mcp-proxy.md#initialize-and-serverdiscover,
- * mcp-proxy.md#capabilities). Prompts and resources are all
- * that can be completed, so that a server of picked tools has no say in it. Bare: what the one server declares.
+ * Returns the capabilities to declare. List methods are always supported, even if a list is empty
+ * (mcp-proxy.md#initialize-and-serverdiscover, mcp-proxy.md#capabilities). Only prompts and resources can be completed,
+ * so servers that contribute picked tools do not count. A bare group declares the capabilities of its only server.
  */
 export function capabilitiesOf({ servers, whole, isBare }: Scope): Record<string, object> {
   const only = isBare ? whole[0] : undefined
@@ -36,7 +38,7 @@ export function capabilitiesOf({ servers, whole, isBare }: Scope): Record<string
   return { ...declared, ...logging(servers), ...completion(whole) }
 }
 
-/** Text of at most so many UTF-8 bytes, not cut within a character. */
+/** Truncates text to `maxBytes` of UTF-8, at a character boundary. */
 const cut = (text: string, maxBytes: number) =>
   Buffer.byteLength(text) <= maxBytes
     ? text
@@ -45,14 +47,16 @@ const cut = (text: string, maxBytes: number) =>
         .toString()
         .replace(/\uFFFD+$/, '')
 
-/** A server's words under its name, quoted: they cannot pass for another section, or for the gateway's own. */
+/**
+ * Returns a server's instructions quoted under its name, so that they cannot imitate another section or the gateway.
+ */
 function section({ name, stored }: ServerBlock): string[] {
   const instructions = stored.verdict?.instructions
   if (!instructions) return []
   return [`## ${name}\n${cut(toBlockQuote(cut(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`]
 }
 
-/** As many sections as there is room for; the others are counted. */
+/** Keeps the sections that fit and states how many were left out. */
 function fitSections(sections: readonly string[]): string[] {
   let room = MAX_ALL_BYTES
   const taken = sections.filter((text) => (room -= Buffer.byteLength(text)) >= 0)
@@ -61,8 +65,8 @@ function fitSections(sections: readonly string[]): string[] {
 }
 
 /**
- * One paragraph of the gateway, then what each server in scope says of itself, quoted; bare: the one server's own
- * words as they are, where it has any.
+ * Returns the gateway's introduction followed by each server's quoted instructions. In a bare group: the only server's
+ * own instructions, undefined if it has none.
  */
 export function instructionsOf({ servers, isBare }: Scope): string | undefined {
   if (isBare) {

@@ -14,25 +14,25 @@ import type { Session } from './session.ts'
 import { refuseOverQuota, takeStreamPlace } from './shares.ts'
 import { openSse, postToSse } from './sse.ts'
 
-/** The MCP edge: what the routes hand an HTTP request to. Never throws; each call answers its request. */
+/** Request handlers of the MCP endpoints. They never throw; each call answers its HTTP request. */
 export interface Downstream {
   post(http: HttpContext, body: Buffer): void
-  /** Whether a body asks for nothing: answers to what upstreams asked, and notifications. */
+  /** Returns true if the body contains only responses and notifications, no requests. */
   startsNoWork(body: Buffer): boolean
   get(http: HttpContext): void
   delete(http: HttpContext): void
-  /** HTTP+SSE: `companion` is the path that the client is told to post to. */
+  /** Opens an HTTP+SSE stream; `companion` is the path sent to the client for its POST requests. */
   openSse(http: HttpContext, companion: string): void
   postToSse(http: HttpContext, posted: { readonly sessionId: string | undefined; readonly body: Buffer }): void
-  /** The catalog was swapped: tell those whose lists differ now. */
+  /** Schedules `list_changed` notifications after the catalog was replaced. */
   scheduleListChanges(): void
-  /** Calls of legacy sessions under way, whether or not an HTTP request waits for their answers. */
+  /** Returns the number of active calls of legacy sessions, including those that no HTTP request waits for. */
   countSessionCalls(): number
-  /** Ends the streams that only listen, and on which no call waits for its answer. */
+  /** Closes the listening streams that no active call needs for its response. */
   endIdleStreams(): void
-  /** The group is no more: its sessions end with their calls, and so do its streams. */
+  /** Ends all sessions and streams of a deleted group, including their calls. */
   endGroup(name: string): void
-  /** Their tokens are good for nothing any more: all that they have open or under way ends. */
+  /** Ends everything open for principals whose token was revoked or rotated: sessions, streams and calls. */
   endPrincipals(isRevoked: (principal: string) => boolean): void
   /** Ends every open stream. */
   close(): void
@@ -43,7 +43,10 @@ const sessionId = ({ headers }: HttpContext): string | undefined => {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A given id must be good: no id is served session-less, a wrong one is not (mcp-proxy.md#client-sessions). */
+/**
+ * Returns the session named by the request. No id means no session; an invalid id is an error
+ * (mcp-proxy.md#client-sessions).
+ */
 function sessionOf(mcp: McpContext, http: HttpContext, id?: string): Session | undefined {
   const given = sessionId(http)
   if (given === undefined) return undefined
@@ -102,7 +105,7 @@ function dispatch(mcp: McpContext, http: HttpContext, reply: ResponseWriter, mes
   return legacyRequest(context, http.headers)
 }
 
-/** What is malformed is no answer to anything. */
+/** Returns true if the body contains no request; a malformed body counts as a request. */
 function startsNoWork(mcp: McpContext, body: Buffer): boolean {
   try {
     const text = decode(body)
@@ -126,13 +129,13 @@ function dispatchBatch(mcp: McpContext, http: HttpContext, reply: HttpReply, tex
   }
 }
 
-/** Opens the stream on which a legacy session hears what belongs to no request. */
+/** Opens the GET stream of a legacy session, for messages that belong to no request. */
 function openListenStream(mcp: McpContext, http: HttpContext, reply: HttpReply): void {
   const session = sessionOf(mcp, http)
   if (!session) return reply.sendHttpError(405, 'method not allowed without a session', { allow: 'POST' })
   checkAcceptsStream(http)
   const lastEventId = header(http.headers, 'last-event-id')
-  // what another process had kept is lost, but the client hears from now on: clients do not ask again after a refusal
+  // events stored by another process are lost, yet the stream opens: clients do not retry after an error
   const isLost = lastEventId && mcp.eventStore.isFromOtherProcess(lastEventId)
   if (lastEventId && !isLost) return resumeStream(mcp, http, session, reply, lastEventId)
   session.detachedStream?.close()
@@ -141,7 +144,7 @@ function openListenStream(mcp: McpContext, http: HttpContext, reply: HttpReply):
   attachStream(mcp, http, session, reply, { headers: { 'mcp-session-id': session.id } })
 }
 
-/** Answers once the end is stored: the id is good nowhere then, and after no restart. */
+/** Responds after the session's end is stored, so that the id stays invalid on every replica and after a restart. */
 async function deleteSession(mcp: McpContext, http: HttpContext, reply: HttpReply): Promise<void> {
   const session = sessionOf(mcp, http)
   if (!session) return reply.sendHttpError(405, 'method not allowed without a session', { allow: 'POST' })
@@ -173,8 +176,8 @@ export function createDownstream(mcp: McpContext, log: { error(details: object, 
   }
   const run: RunHandler = (requestId, reply, work) => {
     try {
-      const working = work()
-      if (working) working.catch((error: unknown) => fail(requestId, reply, error))
+      const promise = work()
+      if (promise) promise.catch((error: unknown) => fail(requestId, reply, error))
     } catch (error) {
       fail(requestId, reply, error)
     }
@@ -205,7 +208,7 @@ export function createDownstream(mcp: McpContext, log: { error(details: object, 
     postToSse: (http, posted) => serve(http, (reply) => postToSse(mcp, http, reply, posted, run)),
     scheduleListChanges: () => mcp.listChanges.schedule(),
     countSessionCalls: () => mcp.sessions.countCalls(),
-    endIdleStreams: () => mcp.listChanges.end((watcher) => !watcher.hasActiveCalls?.()),
+    endIdleStreams: () => mcp.listChanges.end((subscriber) => !subscriber.hasActiveCalls?.()),
     endGroup(name) {
       const isGone = (endpoint: string) => groupOf(endpoint) === name
       for (const session of mcp.sessions.filter(({ endpoint }) => isGone(endpoint))) endSession(mcp, session)
@@ -219,7 +222,7 @@ export function createDownstream(mcp: McpContext, log: { error(details: object, 
       }
       mcp.inputRequiredStore.end(isRevoked)
       mcp.listChanges.end(({ principal }) => isRevoked(principal))
-      mcp.heartbeat.end(isRevoked)
+      mcp.heartbeat.revoke(isRevoked)
     },
     close() {
       mcp.listChanges.close()

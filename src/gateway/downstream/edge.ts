@@ -20,7 +20,7 @@ import { createSessions, type Session } from './session.ts'
 import { createUnsentResponses } from './unsent.ts'
 import type { ListChangeNotifier } from './watch.ts'
 
-/** Ends of sessions that are stored at a time: the database has ten connections, the embedded store one. */
+/** Session ends stored concurrently: the database pool has ten connections, the embedded store one. */
 const MAX_CONCURRENT_SESSION_ENDS = 2
 
 export interface McpContextOptions {
@@ -32,16 +32,16 @@ export interface McpContextOptions {
   readonly observer: Observer
   readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
-  /** Calls under way of each principal. */
+  /** Concurrent calls per principal. */
   readonly calls: Shares
   readonly quotas: Quotas
   readonly schedule: BatchScheduler
-  /** What the MCP edge had of it has ended. */
+  /** Called after the session's streams, subscriptions and server requests are closed. */
   readonly onSessionEnd: (session: Session) => void
   readonly log: { warn(details: object, text: string): void }
 }
 
-/** What the exchanges of one gateway share: its sessions, keys and limits. */
+/** Creates the state shared by all MCP requests of one gateway: sessions, keys and limits. */
 export function createMcpContext(options: McpContextOptions): McpContext {
   const { registry, version, dataPlane, observer, listChanges, subscriptions, calls, quotas, schedule, log } = options
   const { limits, timeouts } = options.config

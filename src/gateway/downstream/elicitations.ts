@@ -6,38 +6,40 @@ import type { ResponseWriter } from './responder.ts'
 import { type Session, currentStreamOf } from './session.ts'
 import { readElicitations } from './url-elicitation.ts'
 
-/** Who was asked to visit a page, and on which stream. */
+/** The session and stream on which a URL elicitation was sent. */
 interface ElicitationTarget {
   readonly session: Session
-  /** The stream of the call that asked, if one did. */
+  /** The stream of the call that caused it, if any. */
   readonly reply: ResponseWriter | null
 }
 
 /**
- * Pages that clients of 2025-11-25 were asked to visit, so that the word of the upstream that a visit is over reaches the
- * one client that it is about (mcp-proxy.md#sampling-roots-and-elicitation). Kept by this replica only.
+ * URL elicitations sent to clients of 2025-11-25, so that `notifications/elicitation/complete` reaches the client
+ * concerned (mcp-proxy.md#sampling-roots-and-elicitation). Local to this replica.
  */
 export interface Elicitations {
-  /** `params` of a request to a client, as JSON text; does nothing where it is no page. */
+  /**
+   * Records the elicitation in `params`, JSON text of a request to a client; no effect if it has no `elicitationId`.
+   */
   record(server: string, params: string, target: ElicitationTarget): void
-  /** The pages in an error -32042. */
+  /** Records the elicitations in an error -32042. */
   recordRequired(server: string, answer: Answer, target: ElicitationTarget): void
-  /** An upstream has sent `notifications/elicitation/complete` with these params. */
+  /** Relays `notifications/elicitation/complete` of an upstream to the client concerned. */
   complete(server: string, params: string): void
-  /** The session is over. */
+  /** Deletes the session's elicitations. */
   endSession(session: Session): void
 }
 
 const MAX_ID_CHARACTERS = 8_192
 const MAX_BYTES = 4_194_304
 const MAX_BYTES_PER_SERVER = 1_048_576
-/** A visit is over by then: sign-in pages wait for minutes. */
+/** Elicitations are complete by then: sign-in pages expire within minutes. */
 const MAX_AGE_MS = 3_600_000
 
 const usableId = (id: unknown): string | undefined =>
   typeof id === 'string' && id.length <= MAX_ID_CHARACTERS ? id : undefined
 
-/** Of `params` as JSON text, of which nothing else is read. */
+/** Returns the `elicitationId` of `params` (JSON text). */
 function idIn(params: string): string | undefined {
   try {
     return usableId(stringOf(params, members(params), 'elicitationId'))

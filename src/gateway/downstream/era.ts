@@ -4,16 +4,16 @@ import type { Era } from '../upstream/connection.ts'
 import { CLIENT_CAPABILITIES } from './introductions.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 
-/** Later revisions know no batches. */
+/** Last revision with JSON-RPC batches. */
 export const LAST_BATCH_VERSION = '2025-03-26'
 
-/** A header's value without surrounding white space; undefined where it is absent. */
+/** Returns a header's value, trimmed; undefined if absent. */
 export const header = (headers: IncomingHttpHeaders, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === 'string' ? value.trim() : undefined
 }
 
-/** Also of revisions to come, which are answered in the modern way (mcp-proxy.md#request-classification). */
+/** Returns true for the modern revision and any later one (mcp-proxy.md#request-classification). */
 const namesModern = (version: string | undefined) =>
   version !== undefined && version >= MODERN_VERSION && /^\d{4}-\d\d-\d\d$/.test(version)
 
@@ -23,19 +23,19 @@ const envelopeError = (id: string, problem: object) =>
     data: { envelope: problem }
   })
 
-/** -32020: a header that does not say what the body says. */
+/** Returns error -32020: a header contradicts the body. */
 export const headerMismatch = (id: string, name: string, given: string | undefined, body: string) =>
   new ProtocolError(codes.headerMismatch, `Header mismatch: ${name} does not match the body`, {
     id,
     data: { mismatch: { header: given ?? '(missing)', body } }
   })
 
-/** Member of `_meta` in which a modern request names its revision. */
+/** `_meta` member in which a modern request declares its protocol version. */
 export const VERSION_KEY = `${META}protocolVersion`
 
 const hasCapabilities = (message: Message) => message.metaText(CLIENT_CAPABILITIES)?.startsWith('{') === true
 
-/** Proxy page 1.3: both members of the envelope are required of every modern request. */
+/** Checks the two `_meta` members that every modern request must declare (mcp-proxy.md#request-classification). */
 function checkEnvelope(message: Message, version: unknown, given: string | undefined): void {
   const { id } = message
   if (typeof version !== 'string') throw envelopeError(id, { key: VERSION_KEY, problem: 'must be a string' })
@@ -49,15 +49,15 @@ function checkEnvelope(message: Message, version: unknown, given: string | undef
 }
 
 /**
- * The legacy handshake by definition, unless a whole modern envelope stands in it
+ * `initialize` is the legacy handshake, unless it declares a complete modern envelope
  * (mcp-proxy.md#request-classification).
  */
 const isHandshake = (message: Message, claim: unknown) =>
   message.method === 'initialize' && !(typeof claim === 'string' && namesModern(claim) && hasCapabilities(message))
 
 /**
- * The era of one message: from its body first, then its headers are held against it
- * (mcp-proxy.md#request-classification).
+ * Returns the era of one message, decided by its body; the headers must agree with it
+ * (mcp-proxy.md#request-classification). Throws ProtocolError.
  */
 export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   const version = header(headers, 'mcp-protocol-version')
@@ -79,10 +79,7 @@ export function classify(headers: IncomingHttpHeaders, message: Message): Era {
 
 const SENTINEL = /^=\?base64\?(.*)\?=$/
 
-/**
- * Plain value of a header that may be base64 in its sentinel; undefined where that is malformed
- * (mcp-proxy.md#modern-wire).
- */
+/** Decodes a header value that may be wrapped as `=?base64?…?=`; undefined if malformed (mcp-proxy.md#modern-wire). */
 export function decodeHeader(value: string): string | undefined {
   const encoded = SENTINEL.exec(value)?.[1]
   if (encoded === undefined) return value
@@ -90,14 +87,14 @@ export function decodeHeader(value: string): string | undefined {
   return bytes.toString('base64') === encoded ? bytes.toString() : undefined
 }
 
-/** Which member of `params` the header `Mcp-Name` repeats. */
+/** Member of `params` that the `Mcp-Name` header repeats, by method. */
 const nameMembers = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri']
 ])
 
-/** Presence and equality of the standard headers of a modern request. Throws ProtocolError -32020. */
+/** Checks that the standard headers of a modern request are present and match the body. Throws ProtocolError -32020. */
 export function checkModernHeaders(headers: IncomingHttpHeaders, message: Message): void {
   const { id, method } = message
   const version = header(headers, 'mcp-protocol-version')
@@ -113,7 +110,8 @@ export function checkModernHeaders(headers: IncomingHttpHeaders, message: Messag
 }
 
 /**
- * An unknown revision in the header of a legacy request is refused; an absent one passes (mcp-proxy.md#legacy-wire).
+ * Rejects an unknown protocol version in the header of a legacy request; an absent header passes
+ * (mcp-proxy.md#legacy-wire).
  */
 export function checkLegacyVersion(headers: IncomingHttpHeaders, id: string): void {
   const version = header(headers, 'mcp-protocol-version')

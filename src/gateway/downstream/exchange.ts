@@ -25,7 +25,7 @@ import type { UnsentResponses } from './unsent.ts'
 import type { ListChangeNotifier } from './watch.ts'
 import type { Caller } from '../caller.ts'
 
-/** One HTTP request on an MCP endpoint, after Host, Origin and authentication. */
+/** One HTTP request on an MCP endpoint that has passed the Host, Origin and authentication checks. */
 export interface HttpContext {
   readonly headers: IncomingHttpHeaders
   readonly response: ServerResponse
@@ -33,30 +33,30 @@ export interface HttpContext {
   /** Path of the endpoint; sessions are bound to it. */
   readonly endpoint: string
   readonly requestId: string
-  /** Where it came from, for the audit log: by the time that something is refused its connection may be gone. */
+  /** Client address for the audit log, read early because the socket may be gone when a refusal is recorded. */
   readonly address: string | undefined
 }
 
-/** What the MCP edge needs of the data plane. */
+/** The parts of the data plane that the MCP endpoints need. */
 export interface DataPlane {
-  /** As of now: streams hold a caller for longer than its allow list is good. */
+  /** Computes the scope from the current allow list: a stream outlives the list that it was opened with. */
   scope(caller: Caller, endpoint: string): Scope
-  /** A client has said who it is; null where nobody keeps that. */
+  /** Records the client's `clientInfo`; returns null when client activity is not recorded. */
   recordClient(endpoint: string, client: unknown): Visitor | null
-  /** Whether the server is on the caller's allow list as of now. */
+  /** Returns true if the server is on the caller's current allow list. */
   allows(caller: Caller, server: string): boolean
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
   forward(server: ServerBlock, call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
   readonly refusals: McpRefusals
-  /** Tells something to the upstream sessions of an MCP session. */
+  /** Sends a notification on all upstream sessions of an MCP session. */
   notifyOwner(owner: string, method: string): void
 }
 
-/** Shared by all exchanges of one gateway. */
+/** State shared by all MCP requests of one gateway. */
 export interface McpContext {
   readonly dataPlane: DataPlane
   readonly sessions: Sessions
-  /** Stores the end of a session and tells the other replicas. Rejects with AppError. */
+  /** Stores the end of a session and announces it to the other replicas. Rejects with AppError. */
   storeSessionEnd(end: SessionEnd): Promise<void>
   readonly cursors: Cursors
   readonly heartbeat: Heartbeat
@@ -69,30 +69,30 @@ export interface McpContext {
   readonly eventStore: EventStore
   readonly observer: Observer
   readonly quotas: McpQuotas
-  /** Connections that only listen, of all principals. */
+  /** Limit of open listening streams, over all principals. */
   readonly maxStreams: number
   readonly limits: MessageLimits & { readonly identifierBytes: number }
-  /** Most messages that one batch may hold. */
+  /** Limit of messages in one batch. */
   readonly maxBatch: number
-  /** Of its answers, which wait for each other. */
+  /** Limit of bytes buffered for the responses of one batch. */
   readonly maxBatchBytes: number
   readonly maxBufferedBytes: number
-  /** Answers that clients have not read yet. */
+  /** Responses not yet read by their clients. */
   readonly unsentResponses: UnsentResponses
   readonly schedule: BatchScheduler
   readonly identity: Implementation
-  /** The same as JSON text. */
+  /** `identity` as JSON text. */
   readonly serverInfo: string
 }
 
-/** How Towpath names itself. */
+/** `serverInfo` of the gateway (`Implementation` in the MCP schema). */
 export interface Implementation {
   readonly name: string
   readonly title: string
   readonly version: string
 }
 
-/** One request of a client with everything that answering it needs. */
+/** One request of a client, with everything needed to answer it. */
 export interface RequestContext {
   readonly mcp: McpContext
   readonly era: Era
@@ -105,10 +105,10 @@ export interface RequestContext {
   readonly requestId: string
   readonly address: string | undefined
   readonly scope: Scope
-  /** The legacy session, where there is one. */
+  /** The legacy session, if the request belongs to one. */
   readonly session: Session | undefined
-  /** JSON text of the capabilities that the caller declared. */
+  /** JSON text of the client capabilities that the caller declared. */
   readonly capabilities: string
-  /** Of the call that it is, or goes on with; null for what no server is asked. */
+  /** Record of the call that the request starts or resumes; null for methods answered without an upstream. */
   observation: Observation | null
 }

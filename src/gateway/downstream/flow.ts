@@ -7,25 +7,25 @@ import type { InputRequester, CallSink } from './sink.ts'
 
 export const callerDisconnected = () => new UpstreamFailure('cancelled', 'the caller has left')
 
-/** What a call comes to next: its answer, or questions of its upstream. */
+/** Next event of a call: its response, or questions of its upstream. */
 export interface CallProgress {
   readonly forwarded?: UpstreamAnswer
   readonly questions?: readonly PendingQuestion[]
 }
 
 /**
- * A modern caller's call on its way, whichever request of its caller waits for the answer. A class, since there is one for
- * each call.
+ * A modern caller's call, independent of the HTTP request that currently waits for it. A class because every call
+ * creates one.
  */
 export class PendingCall implements Abandonable, InputRequester {
   readonly call: Call
   readonly sink: CallSink
   readonly observation: Observation | null
-  /** The upstream's, once there is one. */
+  /** The upstream's questions; null until the first one. */
   #questions: PendingQuestions | null = null
   #running: Promise<UpstreamAnswer> | null = null
   #isOver = false
-  /** Of whoever waits; what comes first counts. */
+  /** Resolves the current waiter's promise. */
   #resolve: ((outcome: CallProgress) => void) | null = null
 
   constructor(call: Call, sink: CallSink, observation: Observation | null) {
@@ -34,12 +34,12 @@ export class PendingCall implements Abandonable, InputRequester {
     this.observation = observation
   }
 
-  /** `next` must follow: it takes what goes wrong, also while the call is parked. */
+  /** Sets the running call. `next` must be called afterwards: it handles rejections, also while the call is parked. */
   start(running: Promise<UpstreamAnswer>): void {
     this.#running = running
   }
 
-  /** Rejects as the call does. Asked for once at a time. */
+  /** Resolves with the next event and rejects as the call does. One caller at a time. */
   next(): Promise<CallProgress> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -57,9 +57,9 @@ export class PendingCall implements Abandonable, InputRequester {
     })
   }
 
-  requestInput(method: string, params: string, asking: InboundRequest): Promise<Answer> {
+  requestInput(method: string, params: string, inbound: InboundRequest): Promise<Answer> {
     this.#questions ??= this.#createQuestions()
-    return this.#questions.ask(method, params, asking)
+    return this.#questions.ask(method, params, inbound)
   }
 
   abandon(): void {
@@ -72,7 +72,7 @@ export class PendingCall implements Abandonable, InputRequester {
     const questions = new PendingQuestions()
     const resolve = this.#resolve
     if (this.#isOver) questions.close()
-    else if (resolve) questions.next((asked) => resolve({ questions: asked }))
+    else if (resolve) questions.next((delivered) => resolve({ questions: delivered }))
     return questions
   }
 

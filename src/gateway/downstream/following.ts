@@ -6,21 +6,21 @@ import type { RequestContext } from './exchange.ts'
 import { canFollow } from '../tried-methods.ts'
 import type { SessionSubscriptions } from './session.ts'
 
-/** Sends a request about a resource in the client's own session with a server; false: there is none, or it was refused. */
+/** Sends a subscription request in the client's own session with a server; false if there is none or it was refused. */
 export type SubscribeUpstream = (
   server: string,
   method: 'resources/subscribe' | 'resources/unsubscribe',
   uri: string
 ) => Promise<boolean>
 
-/** What one client may follow, and what may be kept of it. */
+/** Limits per client: number of subscriptions, and bytes stored for them. */
 export const MAX_SUBSCRIPTIONS = 1_000
 const MAX_SUBSCRIPTION_BYTES = 4_194_304
-/** What a resource that is followed takes beside its URIs, about: here, with who else follows it, and upstream. */
+/** Estimated size of a subscription beside its URIs: here, in the shared subscriptions and upstream. */
 const ENTRY_BYTES = 1_024
 const SUBSCRIBE_TIMEOUT_MS = 5_000
 
-/** What comes of telling an upstream, or `late` where it takes too long. */
+/** Returns the result of a subscription request, or `fallback` after the timeout. */
 export async function withSubscribeTimeout<T>(result: Promise<T>, fallback: T): Promise<T> {
   const stop = new AbortController()
   const timer = wait(SUBSCRIBE_TIMEOUT_MS, fallback, { signal: stop.signal, ref: false }).catch(() => fallback)
@@ -31,29 +31,33 @@ export async function withSubscribeTimeout<T>(result: Promise<T>, fallback: T): 
   }
 }
 
-/** Whether a resource that the caller sees can be followed. */
+/** Returns true if the resource is visible to the caller and its server declares subscriptions. */
 export const isSubscribable = (target: ResourceTarget | undefined): target is ResourceTarget =>
   target !== undefined && canFollow(target.server.stored.verdict)
 
 interface SubscribedResource {
   readonly server: string
-  /** The upstream's own. */
+  /** The upstream's URI. */
   readonly uri: string
   readonly isAlias: boolean
-  /** What is kept of it. */
+  /** Bytes counted for the subscription. */
   readonly bytes: number
-  /** Told of in the client's own session. What the gateway's session hears of it is the same, and not told again. */
+  /**
+   * True if the client's own upstream session reports updates. The gateway's shared session reports the same ones,
+   * which are then ignored.
+   */
   isOwn: boolean
   readonly stop: () => void
 }
 
 /**
- * `tell` gets the URI in the form that the client used; called only while the client may see the resource. Servers tell of
- * changes in the gateway's own session; some only in that of the client, which `own` subscribes in besides.
+ * Creates the subscriptions of one client. `sendUpdate` gets the URI in the form that the client used, and is called
+ * only while the resource is visible to the client. The gateway's shared session is always subscribed;
+ * `subscribeUpstream` also subscribes the client's own session, because some servers notify only that one.
  */
 export function createSessionSubscriptions(
   { mcp, caller, endpoint }: RequestContext,
-  sendUpdate: (uri: string, said: ExtraParams) => void,
+  sendUpdate: (uri: string, extraParams: ExtraParams) => void,
   subscribeUpstream: SubscribeUpstream = async () => false
 ): SessionSubscriptions {
   const { dataPlane, subscriptions } = mcp
@@ -87,49 +91,49 @@ export function createSessionSubscriptions(
     entry.isOwn = true
     if (!(await subscribeUpstream(entry.server, 'resources/subscribe', entry.uri))) entry.isOwn = false
   }
-  const remove = (asked: string) => {
-    const entry = entries.get(asked)
+  const remove = (requestedUri: string) => {
+    const entry = entries.get(requestedUri)
     if (!entry) return
-    entries.delete(asked)
+    entries.delete(requestedUri)
     give(entry.bytes)
     entry.stop()
     const { server, uri, isOwn } = entry
     const isLast = [...entries.values()].every((other) => other.server !== server || other.uri !== uri)
     if (isOwn && isLast) void subscribeUpstream(server, 'resources/unsubscribe', uri)
   }
-  const follow = (asked: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
+  const follow = (requestedUri: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
     const subscriber = {
-      updated(changed: string, said: ExtraParams) {
-        if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), said)
+      updated(changed: string, extraParams: ExtraParams) {
+        if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), extraParams)
       },
       isLost() {
         if (dataPlane.allows(caller, name)) return false
-        remove(asked)
+        remove(requestedUri)
         return true
       }
     }
     const stop = () => subscriptions.delete(name, uri, subscriber)
     const entry: SubscribedResource = { server: name, uri, isAlias, bytes, isOwn: false, stop }
-    entries.set(asked, entry)
+    entries.set(requestedUri, entry)
     return Promise.all([subscriptions.add(name, uri, subscriber), subscribeOwn(entry)])
   }
   return {
     get size() {
       return entries.size
     },
-    async add(asked, target) {
-      if (entries.has(asked)) return true
-      const bytes = ENTRY_BYTES + 2 * (asked.length + target.uri.length)
+    async add(requestedUri, target) {
+      if (entries.has(requestedUri)) return true
+      const bytes = ENTRY_BYTES + 2 * (requestedUri.length + target.uri.length)
       if (!take(bytes)) return false
-      await withSubscribeTimeout<unknown>(follow(asked, target, bytes), undefined)
+      await withSubscribeTimeout<unknown>(follow(requestedUri, target, bytes), undefined)
       return true
     },
     delete: remove,
-    notifyUpdated(server, uri, said) {
+    notifyUpdated(server, uri, extraParams) {
       const isMeant = (entry: SubscribedResource) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
       const forms = [...entries.values()].filter(isMeant).map((entry) => formOf(entry, uri))
       if (forms.length === 0 || !isVisible(server, uri)) return
-      for (const form of new Set(forms)) sendUpdate(form, said)
+      for (const form of new Set(forms)) sendUpdate(form, extraParams)
     },
     resubscribe(server) {
       for (const entry of entries.values()) if (entry.server === server && !entry.isOwn) void subscribeOwn(entry)

@@ -29,11 +29,11 @@ import {
 const hopByHopKeys = new Set(hopKeys)
 
 interface Meta {
-  /** Members that are passed on, without braces. */
+  /** Members to forward, as JSON text without braces. */
   readonly fragment: string
   /** JSON text of the caller's progress token. */
   readonly progressToken: string | undefined
-  /** The caller's place in a trace, where that is to be known: then it is not passed on. */
+  /** Trace context of the caller, if tracing is on; it is then replaced upstream by the gateway's own span. */
   readonly trace: TraceContext | undefined
 }
 
@@ -60,8 +60,8 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
 }
 
 /**
- * A transport failure as an MCP client sees it (mcp-proxy.md#upstream-errors): never `isError`, which is the tool's own
- * word.
+ * Reports a transport failure to the client as a JSON-RPC error (mcp-proxy.md#upstream-errors), never as `isError`,
+ * which belongs to the tool.
  */
 function replyFailure(context: RequestContext, server: ServerBlock, failure: UpstreamFailure): void {
   const { mcp, reply, message } = context
@@ -71,7 +71,7 @@ function replyFailure(context: RequestContext, server: ServerBlock, failure: Ups
     return reply.close()
   }
   const { reason, status, retryAfter } = failure
-  // HTTP's own word, where HTTP can still say one (mcp-proxy.md#error-bodies)
+  // a plain HTTP 429, as long as no stream has begun (mcp-proxy.md#error-bodies)
   if (reason === 'limited' && !reply.isStream) {
     return reply.sendHttpError(429, failure.message, { 'retry-after': String(retryAfter) })
   }
@@ -85,7 +85,7 @@ function replyFailure(context: RequestContext, server: ServerBlock, failure: Ups
   })
 }
 
-/** Methods whose results may link to resources. */
+/** Methods whose results may contain resource links. */
 const methodsWithLinks = new Set(['tools/call', 'prompts/get'])
 
 function replyAnswer(
@@ -110,28 +110,28 @@ function replyAnswer(
   const result = adaptResult(answer.body, adaptation)
   context.observation?.complete(answer.body)
   if (methodsWithLinks.has(method)) mcp.resourceLinks.record(caller.key, server.name, answer.body)
-  // asked of the answer as it came, which has been read: the adapted one would be read anew
+  // checked on the original result, which is already parsed: the adapted one would be parsed again
   const isAsked = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
   const attributed = isAsked ? readAnswer(() => attributeResult(result, server.name)) : result
   const rewrite = handlers?.rewrite
   reply.sendAnswer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(attributed)) : attributed })
 }
 
-/** What a method makes of the upstream's answer. */
+/** Hooks with which a method handles the upstream's response. */
 export interface ResponseHandlers {
-  /** Last change to a result before it goes out. */
+  /** Applied to a result last, before it is sent. */
   readonly rewrite?: (result: Payload) => Payload
-  /** Answers in place of an error; false: the error goes out. */
+  /** Handles an error response; returns false to let the error be sent. */
   readonly onError?: (answer: Answer) => boolean
 }
 
-/** JSON text of the caller's progress token, where it gave one. */
+/** JSON text of the caller's progress token, if any. */
 type Token = string | undefined
 
-/** Methods whose result may ask the caller for more (mcp-proxy.md#modern-wire). */
+/** Methods whose result may be `input_required` (mcp-proxy.md#modern-wire). */
 const methodsWithInput = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** A call with what it can take before its answer. */
+/** Creates a call together with the sink for messages that arrive before its response. */
 function createCall(context: RequestContext, server: ServerBlock, request: OutgoingRequest, token: string | undefined) {
   const sink = new CallSink(context, server, token)
   const call = new Call(request, sink)
@@ -150,7 +150,7 @@ function forwardCall(context: RequestContext, server: ServerBlock, call: Call): 
   return mcp.dataPlane.forward(server, call, origin)
 }
 
-/** Asks the caller in its result, and keeps the call for when it comes back (mcp-proxy.md#parked-calls). */
+/** Sends an `input_required` result and parks the call until the caller returns (mcp-proxy.md#parked-calls). */
 function askCaller(context: RequestContext, parked: ParkedCall<PendingCall>): void {
   const { mcp, reply, message } = context
   if (parked.round === MAX_INPUT_ROUNDS)
@@ -171,7 +171,7 @@ function failParkedCall({ pendingCall }: ParkedCall<PendingCall>, reason: Failur
   throw failure
 }
 
-/** Waits for the answer of a modern caller's call, or for the first question of its upstream. */
+/** Waits for the response of a modern caller's call, or for the upstream's first questions. */
 async function awaitProgress(
   context: RequestContext,
   server: ServerBlock,
@@ -187,7 +187,7 @@ async function awaitProgress(
   else if (questions) askCaller(context, { pendingCall, server: server.name, round, questions })
 }
 
-/** The caller is back with answers; where some are missing it is asked the same again. */
+/** Resumes a parked call with the caller's answers; if answers are missing, the same questions are sent again. */
 function resumeParked(
   context: RequestContext,
   server: ServerBlock,
@@ -204,7 +204,9 @@ function resumeParked(
   return awaitProgress(context, server, pendingCall, round + 1, handlers)
 }
 
-/** A legacy caller's call goes on when its stream is dropped, for as long as there is a session to ask again. */
+/**
+ * Forwards a legacy caller's call. With a session the call survives a dropped stream, because the client can reconnect.
+ */
 async function forwardLegacy(
   context: RequestContext,
   server: ServerBlock,
@@ -218,7 +220,7 @@ async function forwardLegacy(
   if (active) session.calls.add(active)
   else reply.onAbort = () => call.stop(callerDisconnected())
   mcp.heartbeat.add(reply)
-  const again = (next: OutgoingRequest): Promise<UpstreamAnswer> => {
+  const sendRound = (next: OutgoingRequest): Promise<UpstreamAnswer> => {
     active!.call = new Call(next, sink)
     active!.call.observation = context.observation
     active!.call.countedBytes = countBytes(next.members.length)
@@ -227,7 +229,7 @@ async function forwardLegacy(
   }
   try {
     const first = await forwardCall(context, server, call)
-    const last = active && first.era === 'modern' ? await runInputRounds(first, sink, request, again) : first
+    const last = active && first.era === 'modern' ? await runInputRounds(first, sink, request, sendRound) : first
     sink.close()
     replyAnswer(context, server, last, handlers)
   } finally {
@@ -236,7 +238,7 @@ async function forwardLegacy(
   }
 }
 
-/** The modern form: what its upstream asks, the caller is asked in a result. */
+/** Forwards a modern caller's call, or resumes it; the upstream's requests become `input_required` results. */
 function forwardModern(
   context: RequestContext,
   server: ServerBlock,
@@ -255,9 +257,9 @@ function forwardModern(
 }
 
 /**
- * Sends a client's request upstream and its answer back. `members` are those of the request as text, names rewritten.
- * A caller who leaves cancels, unless a legacy session could still ask for the result
- * (mcp-proxy.md#cancellation-and-disconnect).
+ * Forwards a client's request and sends the upstream's response. `members` is the JSON text of `params` without braces,
+ * with names rewritten. A disconnect cancels the call, unless it belongs to a legacy session, which can still fetch the
+ * result (mcp-proxy.md#cancellation-and-disconnect).
  */
 export async function forward(
   context: RequestContext,
@@ -269,10 +271,12 @@ export async function forward(
   const { tracer, traceContext: policy } = context.mcp.observer
   const meta = readMeta(message, tracer !== undefined, policy)
   const { progressToken } = meta
-  const given = meta.trace ?? readTraceHeaders(context.headers)
-  const trace = context.observation ? context.observation.startSpan(given) : contextToForward(policy, undefined, given)
+  const callerTrace = meta.trace ?? readTraceHeaders(context.headers)
+  const trace = context.observation
+    ? context.observation.startSpan(callerTrace)
+    : contextToForward(policy, undefined, callerTrace)
   const fragment = tracer && trace ? joinMembers(meta.fragment, traceMembers(trace)) : meta.fragment
-  // not spread: that is a tenth of the CPU of a call
+  // no spread: it costs a tenth of a call's CPU time
   const request: OutgoingRequest = { method: message.method, members, meta: fragment, name, headers, trace }
   if (context.observation) context.observation.params = members
   try {

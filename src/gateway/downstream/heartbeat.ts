@@ -1,16 +1,16 @@
 import { createSlotSet } from '../bag.ts'
 import type { ResponseWriter } from './responder.ts'
 
-/** Every reply is looked at once in this time, some at each tick: to write to thousands at once would hold up calls. */
+/** Interval in which every reply is checked, spread over ticks: thousands of writes at once would delay calls. */
 const BEAT_MS = 1_000
 const TICKS = 20
 
-/** Keeps open replies alive, with one timer for all of them. */
+/** Sends keep-alives on open replies, with one timer for all. */
 export interface Heartbeat {
   add(reply: ResponseWriter): void
   delete(reply: ResponseWriter): void
-  /** Gives up what is under way for these principals. */
-  end(isOver: (principal: string) => boolean): void
+  /** Ends the open replies of the matching principals. */
+  revoke(isRevoked: (principal: string) => boolean): void
   /** Ends every open stream. */
   close(): void
 }
@@ -37,8 +37,8 @@ export function createHeartbeat(): Heartbeat {
       timer ??= setInterval(beat, BEAT_MS / TICKS).unref()
     },
     delete: (reply) => replies.delete(reply),
-    end(isOver) {
-      for (const reply of replies) reply.revoke(isOver)
+    revoke(isRevoked) {
+      for (const reply of replies) reply.endIfRevoked(isRevoked)
     },
     close() {
       stop()

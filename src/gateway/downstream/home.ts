@@ -15,28 +15,28 @@ import { type Session, currentStreamOf } from './session.ts'
 import { CallSink } from './sink.ts'
 
 /**
- * Questions that one client may have open besides one for each of its calls, and those of one server among them; more are
- * refused.
+ * Limits of open requests to one client that belong to no single call, in total and per server. Each active call raises
+ * the limit by one.
  */
 const MAX_OPEN_REQUESTS = 100
 const MAX_OPEN_REQUESTS_PER_SERVER = 25
 
 const tooMany = errorAnswer(-32603, 'Too many requests at a time')
 
-/** Whom the upstream sessions of an MCP session belong to. */
+/** Returns the key under which the upstream sessions of an MCP session are kept. */
 export const ownerOf = ({ id }: Session) => `session:${id}`
 
-/** A client may have no other stream than those of its calls: of them the oldest that is open. */
-function firstOpenStream(underway: readonly Call[]): ResponseWriter | null {
-  for (const { sink } of underway) {
+/** Returns the stream of the oldest call that still has an open one: the client may have no other stream. */
+function firstOpenStream(activeCalls: readonly Call[]): ResponseWriter | null {
+  for (const { sink } of activeCalls) {
     if (sink instanceof CallSink && !sink.stream.isEnded) return sink.stream
   }
   return null
 }
 
 /**
- * What belongs to no call goes on the session's newest stream (mcp-proxy.md#json-or-event-stream), of servers that its
- * client may see.
+ * Relays messages that belong to no call on the session's newest stream (mcp-proxy.md#json-or-event-stream), if the
+ * client may use the server.
  */
 function createSessionCallbacks({ mcp, caller, endpoint }: RequestContext, session: Session): SessionCallbacks {
   const open = new Map<ServerRequest, string>()
@@ -65,16 +65,16 @@ function createSessionCallbacks({ mcp, caller, endpoint }: RequestContext, sessi
         if (custom !== undefined) currentStreamOf(session)?.sendMessage(custom)
       }
     },
-    async request(server, method, params, asking, underway = []) {
+    async request(server, method, params, inbound, activeCalls = []) {
       const scope = scopeWith(server)
       if (!scope || !canRequest(session.capabilities, method, params)) return methodNotFound
       const ofServer = [...open.values()].filter((from) => from === server).length
       if (
         open.size >= MAX_OPEN_REQUESTS + session.calls.size ||
-        ofServer >= MAX_OPEN_REQUESTS_PER_SERVER + underway.length
+        ofServer >= MAX_OPEN_REQUESTS_PER_SERVER + activeCalls.length
       )
         return tooMany
-      const stream = () => firstOpenStream(underway)
+      const stream = () => firstOpenStream(activeCalls)
       mcp.elicitations.record(server, params, { session, reply: stream() })
       session.serverRequests ??= createServerRequests(session)
       const serverRequest = session.serverRequests.send(
@@ -83,7 +83,7 @@ function createSessionCallbacks({ mcp, caller, endpoint }: RequestContext, sessi
         needsAttribution(scope) ? attributeRequest(method, params, server) : params
       )
       open.set(serverRequest, server)
-      asking.onCancel = serverRequest.cancel
+      inbound.onCancel = serverRequest.cancel
       try {
         return await serverRequest.answer
       } finally {
@@ -102,7 +102,9 @@ function createSessionCallbacks({ mcp, caller, endpoint }: RequestContext, sessi
 export const sessionCallbacksOf = (context: RequestContext, session: Session): SessionCallbacks =>
   (session.callbacks ??= createSessionCallbacks(context, session))
 
-/** Subscribes in the client's own session with a stateful upstream, which may tell no other session. */
+/**
+ * Subscribes in the client's own upstream session as well, because a stateful upstream may notify only that session.
+ */
 export function subscribeInOwnSession(context: RequestContext, session: Session): SubscribeUpstream {
   const { mcp, caller, endpoint } = context
   return async (server, method, uri) => {
@@ -115,7 +117,10 @@ export function subscribeInOwnSession(context: RequestContext, session: Session)
   }
 }
 
-/** Asks a server about a resource in the name of a session, in its own session there if it has one. Rejects as calls do. */
+/**
+ * Sends a subscription request on behalf of a session, in its own upstream session if it has one. Rejects with
+ * UpstreamFailure.
+ */
 export async function requestSubscription(
   context: RequestContext,
   session: Session,
@@ -130,8 +135,9 @@ export async function requestSubscription(
     capabilities: session.capabilities,
     wantsProgress: false,
     logLevel: session.logLevel,
-    notify: (said, params) => callbacks.notify(server, said, params),
-    request: (asked, params, asking = { onCancel: null }) => callbacks.request(server, asked, params, asking)
+    notify: (notified, params) => callbacks.notify(server, notified, params),
+    request: (inboundMethod, params, inbound = { onCancel: null }) =>
+      callbacks.request(server, inboundMethod, params, inbound)
   }
   const call = new Call({ method, members: `"uri":${JSON.stringify(uri)}`, meta: '' }, sink)
   const { answer } = await mcp.dataPlane.forward(block, call, {

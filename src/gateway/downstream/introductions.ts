@@ -8,28 +8,25 @@ import type { Message } from './jsonrpc.ts'
 const CLIENT_INFO = `${META}clientInfo`
 export const CLIENT_CAPABILITIES = `${META}clientCapabilities`
 
-/** It is kept for as long as a session is. */
+/** Limit of the stored name, which is kept as long as its session. */
 const MAX_NAME_CHARACTERS = 100
 
-/** How a client names itself in its `clientInfo`, undefined where it does not. One line that shows what it holds. */
+/** Returns the name in `clientInfo` as one line, control characters escaped; undefined if absent. */
 export const clientNameOf = (clientInfo: unknown): string | undefined =>
   isObject(clientInfo) && typeof clientInfo.name === 'string'
     ? escapeText(clientInfo.name, MAX_NAME_CHARACTERS)
     : undefined
 
-/** A client as it introduces itself. */
+/** A client's `clientInfo` and its name. */
 export interface ClientInfo {
   readonly info: unknown
   readonly name: string | undefined
 }
 
-/**
- * What clients say of themselves with each request that belongs to no session: modern ones do
- * (mcp-proxy.md#modern-wire).
- */
+/** Parsed client info and capabilities, which modern clients repeat in every request (mcp-proxy.md#modern-wire). */
 export interface ClientInfoCache {
   client(message: Message): ClientInfo
-  /** JSON text of its capabilities as they go upstream. */
+  /** Returns the JSON text of the client's capabilities to declare upstream. */
   capabilities(message: Message): string
 }
 

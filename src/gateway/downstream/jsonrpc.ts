@@ -11,7 +11,7 @@ import {
   type Member
 } from '../json.ts'
 
-/** Codes of JSON-RPC and of MCP (mcp-proxy.md#modern-wire). */
+/** Error codes of JSON-RPC and MCP (mcp-proxy.md#modern-wire). */
 export const codes = {
   parse: -32700,
   invalidRequest: -32600,
@@ -26,12 +26,12 @@ export const codes = {
   unsupportedVersion: -32022
 } as const
 
-/** An answer of the protocol layer: a JSON-RPC error object with its HTTP status (mcp-proxy.md#error-bodies). */
+/** A JSON-RPC error response with its HTTP status (mcp-proxy.md#error-bodies). */
 export class ProtocolError extends Error {
   readonly status: number
   readonly code: number
   readonly data: unknown
-  /** JSON text of the request's id where it could be read. */
+  /** JSON text of the request's id, `null` if it could not be read. */
   readonly id: string
 
   constructor(code: number, message: string, options: { status?: number; data?: unknown; id?: string } = {}) {
@@ -52,16 +52,16 @@ export type MessageKind = 'request' | 'notification' | 'response'
 const noMembers: readonly Member[] = []
 const noParams: Readonly<Record<string, unknown>> = {}
 
-/** One message of a client, its envelope read and its payload left as text. A class, since there is one for each call. */
+/** One client message: the envelope is parsed, the payload stays text. A class because every call creates one. */
 export class Message {
   readonly kind: MessageKind
-  /** The whole body. */
+  /** The message as received. */
   readonly text: string
   /** JSON text of the id, `null` for a notification. */
   readonly id: string
   /** Empty for a response. */
   readonly method: string
-  /** Where the members of `params` stand in `text`; of `_meta` its own too. */
+  /** Offsets of the members of `params` in `text`, including the members of `_meta`. */
   readonly paramMembers: readonly Member[]
   readonly #meta: readonly Member[] | undefined
   #params: Readonly<Record<string, unknown>> | null = null
@@ -75,13 +75,13 @@ export class Message {
     this.#meta = paramMembers.find(({ key }) => key === '_meta')?.members
   }
 
-  /** The value of a member of `params`. Read for what is ours to decide; never sent on. */
+  /** Returns the parsed value of a member of `params`. Used for decisions only, never forwarded. */
   param(key: string): unknown {
     const found = this.paramMembers.find((member) => member.key === key)
     return found && readValue(this.text, found)
   }
 
-  /** Whether that member of `params` is an object. */
+  /** Returns true if the member of `params` is an object. */
   isObject(key: string): boolean {
     const found = this.paramMembers.find((member) => member.key === key)
     return found !== undefined && this.text[found.start] === '{'
@@ -91,47 +91,47 @@ export class Message {
     return this.paramMembers.some((member) => member.key === key)
   }
 
-  /** All values of `params`, an empty object where there are none. */
+  /** All parsed values of `params`; an empty object if there are none. */
   get params(): Readonly<Record<string, unknown>> {
     if (this.#params) return this.#params
     const values = this.paramMembers.map(({ key }) => [key, this.param(key)] as const)
     return (this.#params = values.length === 0 ? noParams : Object.fromEntries(values))
   }
 
-  /** Members of `params._meta`, empty where there are none. */
+  /** Offsets of the members of `params._meta`; empty if there are none. */
   get metaMembers(): readonly Member[] {
     return this.#meta ?? noMembers
   }
 
-  /** Whether `params._meta` is there, as an object. */
+  /** True if `params._meta` is an object. */
   get hasMeta(): boolean {
     return this.#meta !== undefined
   }
 
-  /** The value of a member of `params._meta`. */
+  /** Returns the parsed value of a member of `params._meta`. */
   meta(key: string): unknown {
     const found = this.#meta?.findLast((member) => member.key === key)
     return found && readValue(this.text, found)
   }
 
-  /** JSON text of a member of `params._meta`, undefined where there is none. */
+  /** Returns the JSON text of a member of `params._meta`, undefined if absent. */
   metaText(key: string): string | undefined {
     return valueOf(this.text, this.#meta ?? noMembers, key)
   }
 }
 
-/** Members of `params` that a client may leave out: `null` says the same, in many clients' words. */
+/** Optional members of `params` for which many clients send `null` instead of leaving them out. */
 const nullableParams = new Set(['arguments', 'cursor', 'context', 'requestState', 'inputResponses', '_meta'])
 
-/** No other value of JSON begins with this letter. */
+/** `null` is the only JSON value that begins with this letter. */
 const isNull = (text: string, { start }: Member) => text[start] === 'n'
 
 const isGiven = (text: string, member: Member) => !isNull(text, member) || !nullableParams.has(member.key)
 
-/** What is read of a message beside its own members. */
+/** Key path scanned in the same pass as the message's own members. */
 const metaPath = ['params', '_meta']
 
-/** Whether a part of a text has more bytes in UTF-8; a short one is not measured. */
+/** Returns true if the range of `text` exceeds `maxBytes` in UTF-8; measures only if its length could exceed it. */
 export const isLonger = (text: string, start: number, end: number, maxBytes: number): boolean =>
   (end - start) * 3 > maxBytes && (end - start > maxBytes || Buffer.byteLength(text.slice(start, end)) > maxBytes)
 
@@ -141,7 +141,7 @@ const invalid = (message: string, id?: string) =>
 const isId = (id: unknown): id is string | number =>
   typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
-/** Reads text as JSON-RPC structure; what is malformed becomes the protocol's own error. */
+/** Runs `read` and converts JSON errors into the matching ProtocolError. */
 export function parseStructure<T>(read: () => T, { depth, id }: { depth?: number; id?: string } = {}): T {
   try {
     return read()
@@ -157,16 +157,16 @@ export function parseStructure<T>(read: () => T, { depth, id }: { depth?: number
   }
 }
 
-/** JSON text of an id that stands as member `key`. A number that a double does not hold stays as it was written. */
+/** Returns the JSON text of an id. A number that a double cannot represent exactly keeps its original text. */
 export function idText(text: string, found: readonly Member[], key: string, id: unknown): string {
   if (!isId(id)) return 'null'
   if (Number.isSafeInteger(id)) return String(id)
   return (typeof id === 'number' ? valueOf(text, found, key) : undefined) ?? JSON.stringify(id)
 }
 
-/** Members of `params`, and of a `ref` in it, that decide who is asked for what. */
+/** Members of `params`, and of a `ref` in it, that decide the target of a request and its arguments. */
 const routedMembers = ['name', 'uri', 'ref', 'type', 'arguments', 'requestState', 'inputResponses', '_meta']
-/** Members of `_meta` that the gateway reads: they belong to one hop and are set anew on the next. */
+/** Hop-by-hop members of `_meta`: the gateway reads them and sets its own on the upstream request. */
 export const hopKeys: readonly string[] = [
   'progressToken',
   ...['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'serverInfo'].map(
@@ -175,16 +175,19 @@ export const hopKeys: readonly string[] = [
 ]
 
 const isPlain = (key: string) => /^[\x21-\x7e]*$/.test(key)
-/** Readers that end at NUL, trim, drop invisible characters or fold (the long s is an s) take other keys for the same. */
+/**
+ * Folds a key like the most lenient parsers do: case-insensitive (`ſ` equals `s`), compatibility-normalized, without
+ * white space and invisible characters.
+ */
 const foldKey = (key: string) =>
   (isPlain(key) ? key : key.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '')).toUpperCase().toLowerCase()
-/** Everything behind a NUL does not exist for readers in C. */
+/** Parsers written in C end a key at NUL. */
 const upToNul = (key: string) => (key.includes('\0') ? key.slice(0, key.indexOf('\0')) : key)
 
 function createLookalikes(keys: readonly string[]) {
   const exact = new Set(keys)
   const byFolded = new Map(keys.map((key) => [foldKey(key), key]))
-  /** The key that another one can be taken for; undefined where there is none. */
+  /** Returns the key that `key` could be mistaken for, undefined if none. */
   return (key: string) =>
     exact.has(key) ? undefined : (byFolded.get(foldKey(key)) ?? byFolded.get(foldKey(upToNul(key))))
 }
@@ -193,8 +196,8 @@ const lookalikeOfParam = createLookalikes(routedMembers)
 const lookalikeOfMeta = createLookalikes(hopKeys)
 
 /**
- * Some upstreams read members without regard to letter case: `Name` beside `name` would make of a call that is allowed one
- * that nobody has looked at. Covers `params` (or a `ref`) and the `_meta` in it. Throws ProtocolError.
+ * Rejects keys that a lenient upstream could mistake for one the gateway checks: a case-insensitive parser would read
+ * `Name` instead of the `name` that was authorized. Covers `params` (or a `ref`) and its `_meta`. Throws ProtocolError.
  */
 export function refuseLookalikes(found: readonly Member[], id: string): void {
   const refuseIn = (members: readonly Member[], lookalikeOf: (key: string) => string | undefined) => {
@@ -209,7 +212,7 @@ export function refuseLookalikes(found: readonly Member[], id: string): void {
   if (meta) refuseIn(meta, lookalikeOfMeta)
 }
 
-/** The value of a member, undefined where there is none. */
+/** Returns the parsed value of a member, undefined if absent. */
 function valueIn(text: string, found: readonly Member[], key: string): unknown {
   const member = found.find((each) => each.key === key)
   return member && readValue(text, member)
@@ -217,11 +220,11 @@ function valueIn(text: string, found: readonly Member[], key: string): unknown {
 
 /** Limits of one message. */
 export interface MessageLimits extends JsonLimits {
-  /** Longest id and method, in bytes as written in JSON. Absent: any. */
+  /** Limit of `id` and `method`, in bytes of their JSON text. Absent: no limit. */
   readonly identifierBytes?: number
 }
 
-/** Both are repeated in answers and logs. */
+/** Limits `id` and `method`, because both are repeated in responses and logs. */
 function checkEnvelopeLengths(text: string, found: readonly Member[], { identifierBytes }: MessageLimits): void {
   if (identifierBytes === undefined) return
   for (const { key, start, end } of found) {
@@ -250,16 +253,16 @@ function toMessage(text: string, found: readonly Member[], limits: MessageLimits
   return new Message(given === undefined ? 'notification' : 'request', text, id, method, paramMembers)
 }
 
-/** A body as text. Throws ProtocolError. */
+/** Decodes a request body as UTF-8. Throws ProtocolError. */
 export function decode(body: Buffer): string {
   if (!isUtf8(body)) throw new ProtocolError(codes.parse, 'Parse error: the body is not valid UTF-8')
   return body.toString()
 }
 
-/** True for a JSON array. */
+/** Returns true if the body is a JSON array. */
 export const isBatch = (text: string) => /^\s*\[/.test(text)
 
-/** Reads one message. Throws ProtocolError with HTTP status 400. */
+/** Parses one message. Throws ProtocolError with HTTP status 400. */
 export function readMessage(text: string, limits: MessageLimits): Message {
   const { depth, elements } = limits
   const found = parseStructure(
@@ -277,7 +280,10 @@ export function readMessage(text: string, limits: MessageLimits): Message {
   return toMessage(text, found, limits)
 }
 
-/** JSON text of the members of `params` without `_meta`, as a fragment without braces; `null` takes a member out. */
+/**
+ * Returns the members of `params` except `_meta` as JSON text without braces. `changes` replaces values by key; `null`
+ * removes a member.
+ */
 export function paramsFragment(
   { text, paramMembers }: Message,
   changes: Readonly<Record<string, string | null>> = {}

@@ -5,24 +5,24 @@ import type { Payload } from '../payload.ts'
 import type { Scope } from '../scope.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 
-/** Questions of one result. */
+/** Limit of input requests in one result. */
 export const MAX_INPUT_REQUESTS = 100
 
 /**
- * Among several servers a person must see which one asks, or one could pass for another
+ * With several servers in scope the user must see which one asks, or one could impersonate another
  * (mcp-proxy.md#sampling-roots-and-elicitation).
  */
 export const needsAttribution = ({ servers, isBare }: Scope) => servers.length > 1 && !isBare
 
-/** The member that a client shows to the person who decides. */
+/** Member that clients show to the user, by method. */
 const displayedMembers: Readonly<Record<string, string>> = {
   'elicitation/create': 'message',
   'sampling/createMessage': 'systemPrompt'
 }
 
 /**
- * `params` of a question with the server's name before what a person reads. Both are JSON text. A sampling request gets a
- * system prompt where it has none: nothing else of it is text of one author.
+ * Returns `params` of a request with the server's name in front of the text shown to the user; both are JSON text. A
+ * sampling request without a system prompt gets one, because its messages have no single author to attribute.
  */
 export function attributeRequest(method: string, params: string, server: string): string {
   const member = displayedMembers[method]
@@ -45,16 +45,16 @@ function attributeInputRequest(request: string, server: string): string {
   return withMembers(request, { params: attributeRequest(method, params, server) })
 }
 
-/** Whether the result of a modern upstream is questions to the caller. */
+/** Returns true if a modern upstream's result is `input_required`. */
 export const isInputRequired = (result: Payload) => result.valueOf('resultType') === `"${INPUT_REQUIRED}"`
 
-/** A result of a modern upstream; where it asks for input each question is labelled. The rest passes as it is. */
+/** Adds the server's name to each input request of an `input_required` result; other results pass unchanged. */
 export function attributeResult(result: Payload, server: string): Payload {
   if (!isInputRequired(result)) return result
-  const asked = result.valueOf('inputRequests')
-  if (!asked?.startsWith('{')) return result
-  // what a person reads may be any text
-  const text = Buffer.from(asked, 'latin1').toString()
+  const inputRequests = result.valueOf('inputRequests')
+  if (!inputRequests?.startsWith('{')) return result
+  // texts shown to the user may contain any character
+  const text = Buffer.from(inputRequests, 'latin1').toString()
   const found = members(text)
   if (found.length > MAX_INPUT_REQUESTS)
     throw new UpstreamFailure('bad_response', 'the upstream asked for too much input at a time')

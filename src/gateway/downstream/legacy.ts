@@ -12,10 +12,7 @@ import { methods, sendResult, type Method } from './methods.ts'
 import { sessionMethods } from './session-methods.ts'
 import { refuseOverQuota } from './shares.ts'
 
-/**
- * Client capabilities that a gateway can carry; what else a client declares means nothing here
- * (mcp-proxy.md#capabilities).
- */
+/** Client capabilities that the gateway can relay; others are ignored (mcp-proxy.md#capabilities). */
 const supportedCapabilities = ['sampling', 'elicitation', 'roots']
 
 const declaredCapabilities = (given: unknown): Record<string, unknown> =>
@@ -25,10 +22,10 @@ const declaredCapabilities = (given: unknown): Record<string, unknown> =>
       )
     : {}
 
-/** Longest capabilities text that a session id carries; nothing real comes near. */
+/** Limit of capabilities stored in a session id, in characters; real clients stay far below. */
 const MAX_CAPABILITIES = 1_024
 
-/** Answered from the catalog; no upstream is contacted (mcp-proxy.md#initialize-and-serverdiscover). */
+/** Answers from the catalog without contacting an upstream (mcp-proxy.md#initialize-and-serverdiscover). */
 const initialize: Method = (context) => {
   const { message, mcp, scope, caller, endpoint, session, reply } = context
   const { params, id } = message
@@ -68,7 +65,7 @@ const legacyMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
-/** A notification or response is taken with 202 and an empty body (mcp-proxy.md#legacy-wire). */
+/** Accepts a notification or response with 202 and an empty body (mcp-proxy.md#legacy-wire). */
 export function legacyNotification({ message, session, reply, mcp }: RequestContext): void {
   if (message.kind === 'response') session?.serverRequests?.settle(message)
   if (message.method === ROOTS_CHANGED && session) mcp.dataPlane.notifyOwner(ownerOf(session), ROOTS_CHANGED)

@@ -2,30 +2,30 @@ import { META } from '../../domain/protocol.ts'
 import { members, type Member } from '../json.ts'
 import { codes, isLonger, ProtocolError, type Message } from './jsonrpc.ts'
 
-/** Values that whole documents may stand in get this many times the limit of an identifier. */
+/** Factor for values that may contain whole documents, relative to the identifier limit. */
 const DOCUMENT_FACTOR = 8
 
-/** Members of `params` that name something, and how many times the limit each may take. */
+/** Limited members of `params`, with the factor applied to the identifier limit. */
 const paramLimits: ReadonlyMap<string, number> = new Map([
   ...['name', 'uri', 'cursor', 'protocolVersion', 'level', 'requestId', 'progressToken', 'taskId', 'ref'].map(
     (key) => [key, 1] as const
   ),
-  // an upstream without sessions may seal all that it knows in its state; icons may stand in a clientInfo
+  // stateless upstreams may keep all their state in `requestState`; `clientInfo` may contain icons
   ['requestState', DOCUMENT_FACTOR],
   ['clientInfo', DOCUMENT_FACTOR]
 ])
 
-/** The same of `params._meta`. */
+/** Limited members of `params._meta`. */
 const metaLimits: ReadonlyMap<string, number> = new Map([
   ...['progressToken', 'traceparent', 'tracestate', 'baggage'].map((key) => [key, 1] as const),
   ...['protocolVersion', 'logLevel', 'subscriptionId', 'clientCapabilities'].map((key) => [META + key, 1] as const),
   [`${META}clientInfo`, DOCUMENT_FACTOR]
 ])
 
-/** Members whose own keys are names: of the questions that are answered, and of the argument that is completed. */
+/** Members whose own keys are names: the answered input requests and the completed argument. */
 const keyedMembers = new Set(['inputResponses', 'argument'])
 
-/** HTTP 200, as other invalid params; a notification cannot be answered otherwise than by HTTP. */
+/** HTTP status 200, as for other invalid params; a notification has no JSON-RPC response, so it gets 400. */
 export const tooLong = ({ kind, id }: Message, what: string, bytes: number) =>
   new ProtocolError(codes.invalidParams, `Invalid params: ${what} is longer than ${bytes} bytes`, {
     id,
@@ -40,7 +40,7 @@ function checkValues(
 ): void {
   const { text } = message
   for (const { key, keyStart, start, end } of found) {
-    // most values are short: nothing is looked up for them
+    // fast path: most values are short
     if ((end - keyStart) * 3 <= maxBytes) continue
     if (isLonger(text, keyStart, start, maxBytes + 4)) throw tooLong(message, 'the name of a member', maxBytes)
     const times = limited.get(key)
@@ -61,8 +61,8 @@ function checkKeys(message: Message, found: readonly Member[], maxBytes: number)
 }
 
 /**
- * Refuses names, URIs, cursors, tokens and the like that are too long, before any of them is looked up, kept, logged or
- * sent on. `maxBytes`: as written in JSON. Throws ProtocolError -32602.
+ * Rejects names, URIs, cursors and tokens that are too long, before they are looked up, stored, logged or forwarded.
+ * `maxBytes` is measured on the JSON text. Throws ProtocolError -32602.
  */
 export function checkLengths(message: Message, maxBytes: number): void {
   checkValues(message, message.paramMembers, paramLimits, maxBytes)

@@ -3,39 +3,39 @@ import { createFairShareCache } from '../kept.ts'
 import type { Payload } from '../payload.ts'
 
 /**
- * URIs that came to a principal in a result, with the server that they came from: a tool may link to resources that its
- * server lists nowhere (mcp-proxy.md#resource-uris). Kept by this replica only.
+ * URIs that results sent to a principal, with their server: a tool may link to resources that its server does not list
+ * (mcp-proxy.md#resource-uris). Local to this replica.
  */
 export interface ResourceLinks {
-  /** Notes the links in a result. `body` is its JSON text. */
+  /** Records the links in a result. `body` is its JSON text. */
   record(principal: string, server: string, body: Payload): void
   /**
-   * Name of the server that sent the URI. Of several the first keeps it: another one that names it later, by accident or to
-   * be asked in its place, does not get its reads.
+   * Returns the server that first sent the URI. A server that sends the same URI later, by accident or to divert reads,
+   * does not replace it.
    */
   find(principal: string, uri: string): string | undefined
 }
 
-/** A longer URI could not be asked for either: it is past the limit of identifiers in requests. */
+/** Longer URIs exceed the limit for identifiers in requests, so they could not be read anyway. */
 const MAX_URI_CHARACTERS = 8_192
 const MAX_BYTES = 8_388_608
 const MAX_BYTES_PER_SERVER = 2_097_152
 const MAX_AGE_MS = 3_600_000
-/** Links that are noted of one result. */
+/** Limit of links recorded per result. */
 const MAX_PER_RESULT = 1_000
-/** Results without these bytes hold no link; most do not, and are not parsed. */
+/** Results without this text contain no link; most are skipped without parsing. */
 const MARK = '"uri"'
 
-/** Blocks of one result that are looked at: each costs a microsecond in which nothing else is done. */
+/** Limit of content blocks scanned per result: each takes about a microsecond of blocking time. */
 const MAX_BLOCKS = 10_000
 
 const valueAt = (found: readonly Member[], key: string) => found.findLast((member) => member.key === key)
 
-/** The members of the object that a member is; undefined where it is something else. */
+/** Returns the members of a member's value if it is an object, otherwise undefined. */
 const objectAt = (text: string, member: Member | undefined): readonly Member[] | undefined =>
   member && text[member.start] === '{' ? members(text, member.start) : undefined
 
-/** Content blocks of a tool's result, and of a prompt's messages, by their members. */
+/** Yields the members of each content block of a tool result or of a prompt's messages. */
 function* blocks(text: string): Generator<readonly Member[]> {
   const found = members(text)
   let left = MAX_BLOCKS
@@ -59,7 +59,10 @@ function uriOf(text: string, block: readonly Member[]): string | undefined {
   return resource && stringOf(text, resource, 'uri')
 }
 
-/** The URIs in a result, as far as it can be read: values are not built, since a result may hold millions of them. */
+/**
+ * Yields the URIs in a result. Scans without building values, because a result may contain millions; stops at malformed
+ * JSON.
+ */
 function* urisIn(text: string): Generator<string> {
   try {
     for (const block of blocks(text)) {

@@ -3,10 +3,10 @@ import { comma, type Listing, type Page } from '../listing.ts'
 import type { Scope } from '../scope.ts'
 
 const PAGE_SIZE = 1_000
-/** What is held of a page beside its bytes and its key, about. */
+/** Estimated size of a cached page beside its bytes and key. */
 const ENTRY_BYTES = 200
 
-/** Name of the list's member in its result. */
+/** Member that holds the list in its result. */
 export const listMembers: Record<ItemKind, string> = {
   tool: 'tools',
   prompt: 'prompts',
@@ -14,7 +14,7 @@ export const listMembers: Record<ItemKind, string> = {
   template: 'resourceTemplates'
 }
 
-/** Entries `from` … `to` (exclusive) of a listing, without copying. */
+/** Returns the entries `from` … `to` (exclusive) of a listing, without copying. */
 function slice({ bytes, ends }: Listing, from: number, to: number): Buffer {
   const start = from === 0 ? 0 : ends[from - 1]! + 1
   return bytes.subarray(start, ends[to - 1])
@@ -29,7 +29,7 @@ interface PageParts extends Page {
   readonly parts: readonly PagePart[]
 }
 
-/** What is of one listing alone is not copied. */
+/** Joins the parts; a single part is not copied. */
 const join = (parts: readonly PagePart[]): Buffer =>
   parts.length === 1
     ? parts[0]!.bytes
@@ -56,7 +56,7 @@ function collectPage(scope: Scope, kind: ItemKind, index: number): PageParts {
   return end()
 }
 
-/** Bytes that a page alone keeps alive: listings of whole servers live as long as their catalog. */
+/** Returns the bytes that only this page keeps alive: listings of whole servers live as long as their catalog. */
 function sizeOf({ bytes, parts }: PageParts, { servers, isBare }: Scope, kind: ItemKind): number {
   const only = parts.length === 1 ? parts[0] : undefined
   const isShared = only && servers.some((server) => server.listing(kind, isBare) === only.listing)
@@ -64,9 +64,8 @@ function sizeOf({ bytes, parts }: PageParts, { servers, isBare }: Scope, kind: I
 }
 
 /**
- * Up to 1,000 entries of a scope's list from `index` on: server name, then the upstream's order (mcp-proxy.md#lists).
- * Made once
- * for all who see the same of a catalog, and held while it is asked for.
+ * Returns up to 1,000 entries of a scope's list, starting at `index`, ordered by server name and then by the upstream's
+ * order (mcp-proxy.md#lists). Pages are cached and shared by all callers that see the same part of the catalog.
  */
 export function listPage(scope: Scope, kind: ItemKind, index: number): Page {
   const { pages } = scope.catalog

@@ -11,7 +11,7 @@ import type { ListChangeSubscriber } from './watch.ts'
 export const sessionNotFound = (id = 'null') =>
   new ProtocolError(codes.sessionNotFound, 'Session not found', { status: 404, id })
 
-/** Throws where the client cannot read an event stream. */
+/** Throws ProtocolError if the client does not accept an event stream. */
 export function checkAcceptsStream({ headers }: HttpContext, id = 'null'): void {
   if (accepts(headers, 'text/event-stream')) return
   throw new ProtocolError(codes.session, 'Not Acceptable: the client must accept text/event-stream', {
@@ -24,13 +24,15 @@ export function stopCalls({ calls }: Session): void {
   for (const { call } of calls) call.stop(new UpstreamFailure('cancelled', 'the session was ended'))
 }
 
-/** Ends a session with its calls. */
+/** Ends a session and its active calls. */
 export function endSession(mcp: McpContext, session: Session): void {
   stopCalls(session)
   mcp.sessions.end(session)
 }
 
-/** Opens a stream on which the session hears from now on what belongs to no request. `onLeave`: it is over. */
+/**
+ * Makes `reply` the session's stream for messages that belong to no request. `onLeave` is called when the stream ends.
+ */
 export function attachStream(
   mcp: McpContext,
   { caller, endpoint }: HttpContext,
@@ -38,7 +40,7 @@ export function attachStream(
   reply: HttpReply,
   { headers, onLeave }: { headers?: OutgoingHttpHeaders; onLeave?: () => void } = {}
 ): void {
-  const watcher: ListChangeSubscriber = {
+  const subscriber: ListChangeSubscriber = {
     principal: caller.key,
     endpoint,
     scope: () => mcp.dataPlane.scope(caller, endpoint),
@@ -52,7 +54,7 @@ export function attachStream(
   reply.onAbort = () => {
     session.streams.delete(reply)
     if (session.detachedStream === reply) session.detachedStream = null
-    mcp.listChanges.delete(watcher)
+    mcp.listChanges.delete(subscriber)
     onLeave?.()
   }
   session.streams.add(reply)
@@ -65,10 +67,10 @@ export function attachStream(
       session.streams.add(reply)
     }
   )
-  mcp.listChanges.add(watcher)
+  mcp.listChanges.add(subscriber)
 }
 
-/** What is said while nobody listens is kept on the stream that was open last, for its client to come back to. */
+/** Keeps the disconnected stream if the session has no other, so that its client can reconnect to it. */
 function detachStream(session: Session, reply: HttpReply): void {
   session.streams.delete(reply)
   if (session.streams.size > 0) return reply.close()
@@ -76,9 +78,7 @@ function detachStream(session: Session, reply: HttpReply): void {
   session.detachedStream = reply
 }
 
-/**
- * Goes on with a stream whose connection broke, behind the event that its client saw last (mcp-proxy.md#resumption).
- */
+/** Resumes a disconnected stream after the last event that the client received (mcp-proxy.md#resumption). */
 export function resumeStream(
   mcp: McpContext,
   http: HttpContext,
@@ -86,11 +86,11 @@ export function resumeStream(
   reply: HttpReply,
   lastEventId: string
 ): void {
-  const found = mcp.eventStore.find(session, lastEventId)
-  if (!found) throw new ProtocolError(codes.session, 'Bad Request: the event id is not known (any more)')
+  const resumed = mcp.eventStore.find(session, lastEventId)
+  if (!resumed) throw new ProtocolError(codes.session, 'Bad Request: the event id is not known (any more)')
   if (!takeStreamPlace(mcp, http, reply)) return
-  const { stream, after } = found
-  reply.onAbort = () => void mcp.eventStore.drop(stream, reply)
+  const { stream, after } = resumed
+  reply.onAbort = () => void mcp.eventStore.detach(stream, reply)
   mcp.heartbeat.add(reply)
   reply.openStream({ 'mcp-session-id': session.id })
   mcp.eventStore.resume(stream, after, reply)

@@ -2,11 +2,11 @@ import { isAtLeastLevel } from '../../domain/log-levels.ts'
 import { members, stringOf, withMembers } from '../json.ts'
 import type { Scope } from '../scope.ts'
 
-/** JSON text of a notification; `params` is JSON text. */
+/** Returns the JSON text of a notification; `params` is JSON text. */
 export const notification = (method: string, params: string) =>
   `{"jsonrpc":"2.0","method":"${method}","params":${params}}`
 
-/** Log messages say which server they come from (mcp-proxy.md#logging). */
+/** Prefixes `logger` with the server's name (mcp-proxy.md#logging). */
 function withLogger(params: string, server: string): string {
   const found = members(params)
   const given = stringOf(params, found, 'logger')
@@ -15,7 +15,7 @@ function withLogger(params: string, server: string): string {
   return `{"logger":${logger}${rest === '}' ? '' : ','}${rest}`
 }
 
-/** A server's log message as a client gets it; undefined where it is none, or below the level that the client wants. */
+/** Returns a server's log message for the client; undefined if malformed or below the client's level. */
 export function logMessage(
   params: string,
   server: string,

@@ -18,11 +18,11 @@ import { codes, paramsFragment, ProtocolError, refuseLookalikes } from './jsonrp
 import { listMembers, listPage } from './list-page.ts'
 import { invalidState } from './park.ts'
 
-/** Answers one request. Throws ProtocolError for what is wrong with it. */
+/** Handles one request. Throws ProtocolError if the request is invalid. */
 export type Method = (context: RequestContext) => Promise<void> | void
 
 /**
- * An error of a method: the request was understood, so HTTP says 200 (mcp-proxy.md#legacy-wire,
+ * Error of a method. The HTTP status is 200 because the message itself was valid (mcp-proxy.md#legacy-wire,
  * mcp-proxy.md#modern-wire).
  */
 const refuse = ({ message }: RequestContext, text: string, data?: unknown, code: number = codes.invalidParams) =>
@@ -39,18 +39,18 @@ function stringParam(context: RequestContext, name: string): string {
   return value
 }
 
-/** What modern results say besides: that they are complete, and whose they are. */
+/** Members that every modern result carries: `resultType` and the gateway's `serverInfo`. */
 const resultMeta = ({ era, mcp }: RequestContext, extra: string): string =>
   era === 'modern' ? `"resultType":"complete"${extra},"_meta":{"${META}serverInfo":${mcp.serverInfo}}` : ''
 
-/** Sends a result of our own making. */
+/** Sends a result that the gateway itself produces. */
 export function sendResult(context: RequestContext, members: string, extra = ''): void {
   const { reply, message } = context
   const meta = resultMeta(context, extra)
   reply.sendResult(message.id, Buffer.from(`{${members}${members !== '' && meta !== '' ? ',' : ''}${meta}}`))
 }
 
-/** Lists may differ by caller and change at any time, so nobody may keep them (mcp-proxy.md#cache-hints). */
+/** Cache hints that forbid caching: lists differ by caller and can change at any time (mcp-proxy.md#cache-hints). */
 export const noCacheHints = ',"ttlMs":0,"cacheScope":"private"'
 
 const listMethod =
@@ -60,7 +60,7 @@ const listMethod =
     mcp.observer.onList(kind)
     const cursor = message.param('cursor')
     const { version } = scope.catalog
-    // a cursor is good at its own endpoint only: the same index elsewhere is another item
+    // cursors are bound to their endpoint: the same index means another item elsewhere
     const place = `${kind} ${endpoint}`
     const index =
       cursor === undefined || cursor === ''
@@ -73,12 +73,12 @@ const listMethod =
     const nextCursor = next === undefined ? '' : `"nextCursor":"${mcp.cursors.encode(place, version, next)}",`
     const meta = resultMeta(context, noCacheHints)
     const before = `{${nextCursor}"${listMembers[kind]}":[`
-    // as answers of upstreams are: lists that are asked for together are cheaper to send together
+    // scheduled like upstream responses: lists requested together are cheaper to send together
     const turn = new Promise<void>(mcp.schedule)
     return turn.then(() => reply.sendList(message.id, before, bytes, meta === '' ? ']}' : `],${meta}}`))
   }
 
-/** What servers are asked for is told, what becomes of it before that included. */
+/** Records the call in the call log and metrics, including requests that fail before they reach a server. */
 const withObservation =
   (kind: CallKind, method: Method): Method =>
   (context) => {
@@ -106,9 +106,8 @@ const noHeaders: readonly string[] = []
 const inputRoundChanges = { inputResponses: null, requestState: null }
 
 /**
- * What a modern caller brings back from a round means nothing on a legacy wire: that round was ours
- * (mcp-proxy.md#asking-the-client). A state
- * that we have not signed is of no round at all.
+ * Removes the input-round members if the upstream speaks the legacy protocol, which has no input rounds
+ * (mcp-proxy.md#asking-the-client). A `requestState` not signed by this gateway is invalid there.
  */
 function inputRoundChangesOf({ era, mcp, message }: RequestContext, { stored }: ServerBlock) {
   if (era === 'legacy' || !stored.verdict || chooseEra(stored.verdict, stored, era) === 'modern') return undefined
@@ -136,7 +135,7 @@ const callItem =
   }
 
 /**
- * Checks the headers in which a modern request repeats arguments; what goes upstream is made anew
+ * Checks the parameter headers of a modern request and returns the headers to send upstream
  * (mcp-proxy.md#parameter-headers).
  */
 function paramHeaders({ era, message, headers }: RequestContext, { params }: Item): readonly string[] {
@@ -167,7 +166,10 @@ const readResource: Method = (context) => {
   return forward(context, server, params, isAlias ? { rewrite } : undefined)
 }
 
-/** Whether a method that the server does not declare is worth a try: on the legacy wire, where it has not been refused. */
+/**
+ * Returns true if a method that the server does not declare is worth trying: on a legacy connection, unless it was
+ * rejected before.
+ */
 const mayTryUndeclared = ({ era }: RequestContext, { stored }: ServerBlock, verdict: Verdict, method: TriedMethod) =>
   chooseEra(verdict, stored, era) === 'legacy' && hasMethod(verdict, method) !== false
 
@@ -175,7 +177,7 @@ const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'
 
 interface Reference {
   readonly server: ResourceTarget['server']
-  /** Member of `ref` that names the thing, and its own value upstream. */
+  /** Member of `ref` that identifies the item; `value` is its name or URI on the upstream. */
   readonly key: 'name' | 'uri'
   readonly value: string
 }
@@ -189,7 +191,7 @@ function findReference(context: RequestContext): Reference {
     return { server: item.server, key: 'name', value: item.name }
   }
   if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
-    // values of a server that was only guessed would look right
+    // completions of the wrong server would look plausible, so the server is never guessed
     const target = context.scope.resolveTemplate(ref.uri) ?? context.scope.resolve(ref.uri, false)
     if (!target) throw unknownItem(context, 'resource', ref.uri, { uri: ref.uri })
     return { server: target.server, key: 'uri', value: target.uri }
@@ -217,7 +219,7 @@ const complete: Method = (context) => {
   return forward(context, server, { members: paramsFragment(message, { ref: changed }) }, { onError })
 }
 
-/** What both eras ask for in the same words. */
+/** Methods common to both eras. */
 export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['tools/list', listMethod('tool')],
   ['prompts/list', listMethod('prompt')],

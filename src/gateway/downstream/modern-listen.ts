@@ -19,7 +19,7 @@ const filterMembers: Record<ListKind, string> = {
   resources: 'resourcesListChanged'
 }
 
-/** Each frame names the subscription that it belongs to (mcp-proxy.md#modern-wire). */
+/** Returns a notification with the id of its subscription (mcp-proxy.md#modern-wire). */
 const frame = (method: string, id: string, members = '', meta = '') =>
   notification(method, joinParams([members], [meta, `"${META}subscriptionId":${id}`]))
 
@@ -28,20 +28,22 @@ interface Resource {
   readonly target: ResourceTarget
 }
 
-/** The resources of those asked for that may be followed, each by the URI that the caller used. */
+/** Returns the requested resources that can be subscribed to, each under the URI that the caller used. */
 function resourcesOf({ scope, mcp, message }: RequestContext, requested: unknown): Resource[] {
-  const asked = Array.isArray(requested) ? requested.filter((uri): uri is string => typeof uri === 'string') : []
+  const uris = Array.isArray(requested) ? requested.filter((uri): uri is string => typeof uri === 'string') : []
   const { identifierBytes } = mcp.limits
-  if (asked.some((uri) => isLonger(uri, 0, uri.length, identifierBytes)))
+  if (uris.some((uri) => isLonger(uri, 0, uri.length, identifierBytes)))
     throw tooLong(message, 'a URI', identifierBytes)
-  return [...new Set(asked)].slice(0, MAX_SUBSCRIPTIONS).flatMap((uri) => {
+  return [...new Set(uris)].slice(0, MAX_SUBSCRIPTIONS).flatMap((uri) => {
     const target = scope.resolve(uri)
     const mayFollow = target && (mayTrySubscribing(target.server.stored.verdict) || isSubscribable(target))
     return mayFollow ? [{ uri, target }] : []
   })
 }
 
-/** Finds out by subscribing where the server does not say; false: it does not take it, or not in time. */
+/**
+ * Tries to subscribe at a server that does not declare subscriptions; false if it refuses or does not answer in time.
+ */
 async function trySubscribing({ mcp, caller }: RequestContext, { server, uri }: ResourceTarget): Promise<boolean> {
   const { verdict } = server.stored
   if (!mayTrySubscribing(verdict)) return false
@@ -57,7 +59,7 @@ async function trySubscribing({ mcp, caller }: RequestContext, { server, uri }: 
   return withSubscribeTimeout(isSubscribed, false)
 }
 
-/** Those that can be followed. What came of one of a server's resources goes for the others. */
+/** Returns the resources that accept a subscription. The first answer of a server decides for its other resources. */
 async function findSubscribable(context: RequestContext, resources: readonly Resource[]): Promise<Resource[]> {
   const found: Resource[] = []
   for (const resource of resources)
@@ -65,7 +67,7 @@ async function findSubscribable(context: RequestContext, resources: readonly Res
   return found
 }
 
-/** The URIs that are followed; undefined where it is refused: more than its client's share. */
+/** Subscribes to the resources and returns their URIs; undefined if the client's quota is exceeded. */
 async function subscribeAll(
   context: RequestContext,
   subscriptions: SessionSubscriptions,
@@ -75,7 +77,7 @@ async function subscribeAll(
   let isWithin = true
   const isTaken = await runAsCall(context, async () => {
     subscribed = await findSubscribable(context, resources)
-    // what is added to a closed stream would stay
+    // a subscription added to a closed stream would never be removed
     if (context.reply.isEnded) subscribed = []
     const added = await Promise.all(subscribed.map(({ uri, target }) => subscriptions.add(uri, target)))
     isWithin = !added.includes(false)
@@ -85,8 +87,8 @@ async function subscribeAll(
 }
 
 /**
- * A stream that tells of changed lists and resources until the client closes it; answers what it will honour first. Its
- * result is said only when the endpoint is gone or the gateway stops (mcp-proxy.md#modern-wire).
+ * Opens a stream of list and resource changes, which starts with an acknowledgement of the accepted filters. The result
+ * is sent only when the endpoint is removed or the gateway stops (mcp-proxy.md#modern-wire).
  */
 export const listen: Method = async (context) => {
   const { message, reply, mcp, caller, endpoint } = context
@@ -95,7 +97,7 @@ export const listen: Method = async (context) => {
   const honoured = new Set(listKinds.filter((list) => requested[filterMembers[list]] === true))
   const resources = resourcesOf(context, requested['resourceSubscriptions'])
   let isAcknowledged = false
-  const watcher: ListChangeSubscriber = {
+  const subscriber: ListChangeSubscriber = {
     principal: caller.key,
     endpoint,
     scope: () => mcp.dataPlane.scope(caller, endpoint),
@@ -108,22 +110,22 @@ export const listen: Method = async (context) => {
       reply.sendResult(id, Buffer.from(`{"resultType":"complete","_meta":{${meta}}}`))
     }
   }
-  const subscriptions = createSessionSubscriptions(context, (uri, said) => {
-    const members = `"uri":${JSON.stringify(uri)}${said.members && `,${said.members}`}`
-    if (isAcknowledged) reply.sendMessage(frame('notifications/resources/updated', id, members, said.meta))
+  const subscriptions = createSessionSubscriptions(context, (uri, extraParams) => {
+    const members = `"uri":${JSON.stringify(uri)}${extraParams.members && `,${extraParams.members}`}`
+    if (isAcknowledged) reply.sendMessage(frame('notifications/resources/updated', id, members, extraParams.meta))
   })
   reply.onAbort = () => {
-    mcp.listChanges.delete(watcher)
+    mcp.listChanges.delete(subscriber)
     subscriptions.close()
   }
   mcp.heartbeat.add(reply)
-  // from here on, so that the end of its group or principal ends it while upstreams are still asked
-  mcp.listChanges.add(watcher)
+  // added before the upstreams are contacted, so that removing the group or principal ends the stream at once
+  mcp.listChanges.add(subscriber)
   if (reply.isEnded) return
-  // what is acknowledged is in place
+  // the subscriptions are active before they are acknowledged
   const subscribed = resources.length > 0 ? await subscribeAll(context, subscriptions, resources) : []
   if (!subscribed) {
-    mcp.listChanges.delete(watcher)
+    mcp.listChanges.delete(subscriber)
     return subscriptions.close()
   }
   if (reply.isEnded) return

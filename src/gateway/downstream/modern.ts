@@ -8,7 +8,7 @@ import { listen } from './modern-listen.ts'
 import { methods, sendResult, noCacheHints, type Method } from './methods.ts'
 import { takeStreamPlace } from './shares.ts'
 
-/** Cheap, for it is every client's probe (mcp-proxy.md#initialize-and-serverdiscover). */
+/** Answers from memory, because every client sends it first (mcp-proxy.md#initialize-and-serverdiscover). */
 const discover: Method = (context) => {
   const { scope } = context
   const instructions = instructionsOf(scope)

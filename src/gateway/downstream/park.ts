@@ -8,26 +8,26 @@ import type { RequestContext } from './exchange.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 import type { Caller } from '../caller.ts'
 
-/** A legacy upstream's request, held until its modern caller brings the answer. */
+/** A legacy upstream's request, held until the modern caller returns with the answer. */
 export interface PendingQuestion {
   readonly method: string
   /** JSON text. */
   readonly params: string
   readonly answer: (given: Answer) => void
-  /** The upstream does not want to know any more. */
-  isWithdrawn?: boolean
+  /** True if the upstream has cancelled the request. */
+  isCancelled?: boolean
 }
 
-/** What is under way behind a parked call. */
+/** The upstream call behind a parked call. */
 export interface Abandonable {
-  /** Its caller does not come back: what is asked is given up, the call is cancelled. */
+  /** Cancels the call and fails its open questions, because the caller did not return. */
   abandon(): void
 }
 
-/** A call that waits for its caller to come back (mcp-proxy.md#parked-calls). */
+/** A call that waits for its caller to return with answers (mcp-proxy.md#parked-calls). */
 export interface ParkedCall<C> {
   readonly pendingCall: C
-  /** Name of the server that asks. */
+  /** Name of the server that sent the questions. */
   readonly server: string
   readonly questions: readonly PendingQuestion[]
   readonly round: number
@@ -42,37 +42,34 @@ interface Entry<C extends Abandonable> extends ParkedCall<C> {
 }
 
 export interface InputRequiredStore<C extends Abandonable> {
-  /** Calls that wait. */
+  /** Number of parked calls. */
   readonly size: number
-  /** What is kept of them. */
+  /** Bytes stored for parked calls. */
   readonly bytes: number
-  /** The `requestState` under which the call waits, signed, for one use; undefined where too many wait already. */
+  /** Parks the call and returns its signed, single-use `requestState`; undefined if a limit is reached. */
   add(context: RequestContext, parked: ParkedCall<C>): string | undefined
-  /** Whether a state is one of ours; an upstream's own passes through. */
+  /** Returns true if the state was issued by this gateway; an upstream's own state is forwarded. */
   isOwnState(state: unknown): state is string
-  /** The waiting call. Throws ProtocolError: one text for all that is wrong with a state. */
+  /** Removes and returns the parked call. Throws ProtocolError, with the same text for every defect of a state. */
   take(context: RequestContext, state: string): ParkedCall<C>
-  /**
-   * Gives up what waits for these principals at these endpoints: it will not be taken any more
-   * (mcp-proxy.md#parked-calls).
-   */
+  /** Abandons the parked calls of the matching principals and endpoints (mcp-proxy.md#parked-calls). */
   end(matches: (principal: string, endpoint: string) => boolean): void
 }
 
 const PARKED_TIMEOUT_MS = 600_000
 const MAX_PARKED = 1_000
 const MAX_PARKED_PER_PRINCIPAL = 16
-/** Of one server, which decides how much it asks: the places of the others stay free. */
+/** Limit per server, so that a server that asks often leaves room for the others. */
 const MAX_PARKED_PER_SERVER = 250
 const MAX_BYTES = 33_554_432
 const MAX_BYTES_PER_SERVER = 8_388_608
-/** What a call that waits takes beside texts, about. */
+/** Estimated size of a parked call beside its texts. */
 const ENTRY_BYTES = 4_096
 const VERSION = 'twp1'
 
 const keyOf = (index: number) => `input-${index + 1}`
 
-/** What makes a repeated request the same request: method, name or URI, and arguments, as they were sent. */
+/** Returns a digest of method, name or URI, and arguments as sent: a resumed request must match the parked one. */
 function digestOf({ method, text, paramMembers }: Message): string {
   const hash = createHash('sha256').update(method)
   for (const key of ['name', 'uri', 'arguments']) {
@@ -82,7 +79,7 @@ function digestOf({ method, text, paramMembers }: Message): string {
   return hash.digest('base64url')
 }
 
-/** The questions and the request, as texts. */
+/** Returns the stored bytes of the questions and the request. */
 const bytesOf = (questions: readonly PendingQuestion[], { text }: Message): number =>
   questions.reduce((sum, { params }) => sum + params.length, ENTRY_BYTES + text.length)
 
@@ -90,23 +87,25 @@ const cancelled: Answer = { kind: 'result', body: Payload.of('{"action":"cancel"
 const TIMED_OUT = 'the caller did not come back in time'
 const CALLER_GONE = 'the caller can not be asked any more'
 
-/** Nobody will answer: an elicitation is cancelled, everything else fails. */
+/** Answers the questions without the caller: elicitations are cancelled, everything else fails. */
 export function failQuestions(questions: readonly PendingQuestion[], reason = TIMED_OUT): void {
   const failed = errorAnswer(-32603, reason)
   for (const { method, answer } of questions) answer(method === 'elicitation/create' ? cancelled : failed)
 }
 
-/** `inputRequests` of an `input_required` result, as JSON text: what is still wanted, under the keys of all. */
+/**
+ * Returns `inputRequests` of an `input_required` result as JSON text. Keys stay stable when questions are withdrawn.
+ */
 export function inputRequestsText(questions: readonly PendingQuestion[]): string {
-  const open = questions.flatMap(({ method, params, isWithdrawn }, i) =>
-    isWithdrawn ? [] : [`"${keyOf(i)}":{"method":${JSON.stringify(method)},"params":${params}}`]
+  const open = questions.flatMap(({ method, params, isCancelled }, i) =>
+    isCancelled ? [] : [`"${keyOf(i)}":{"method":${JSON.stringify(method)},"params":${params}}`]
   )
   return `{${open.join(',')}}`
 }
 
 const emptyAnswer: Answer = { kind: 'result', body: Payload.of('{}') }
 
-/** The answers that the caller brought, by question; undefined where one that is wanted is missing or no object. */
+/** Returns the caller's answers in the order of the questions; undefined if one is missing or not an object. */
 export function readInputResponses(
   { text, paramMembers }: Message,
   questions: readonly PendingQuestion[]
@@ -114,8 +113,8 @@ export function readInputResponses(
   const given = paramMembers.find(({ key }) => key === 'inputResponses')
   const found = given && text[given.start] === '{' ? members(text, given.start) : []
   const answers: Answer[] = []
-  for (const [i, { isWithdrawn }] of questions.entries()) {
-    if (isWithdrawn) {
+  for (const [i, { isCancelled }] of questions.entries()) {
+    if (isCancelled) {
       answers.push(emptyAnswer)
       continue
     }
@@ -127,7 +126,7 @@ export function readInputResponses(
   return answers
 }
 
-/** One text for all that is wrong with a state. */
+/** Returns the error for an invalid `requestState`, the same for every defect. */
 export const invalidState = ({ id }: Message) =>
   new ProtocolError(codes.invalidParams, 'Invalid params: the request state is not valid', {
     status: 200,
@@ -140,7 +139,7 @@ export function createInputRequiredStore<C extends Abandonable>(key: Buffer): In
   const places = createShares(MAX_PARKED_PER_SERVER)
   const storedBytes = createShares(MAX_BYTES_PER_SERVER, MAX_BYTES)
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
-  /** Tells our states from those of upstreams, which may be gateways of the same make with another key. */
+  /** Distinguishes this gateway's states from an upstream's, which may be the same product with another key. */
   const prefix = `${VERSION}.${sign(VERSION).slice(0, 8)}.`
 
   const countOf = (principal: string) => {
@@ -148,7 +147,7 @@ export function createInputRequiredStore<C extends Abandonable>(key: Buffer): In
     for (const entry of entries.values()) if (entry.principal === principal) count++
     return count
   }
-  /** Without authentication all callers are one principal, who cannot be held to one caller's share. */
+  /** Without authentication all callers share one principal, so the limit per principal does not apply. */
   const hasTooMany = ({ kind, key: principal }: Caller) =>
     kind !== 'development' && countOf(principal) >= MAX_PARKED_PER_PRINCIPAL
   const remove = (id: string, { server, bytes, timer }: Entry<C>) => {

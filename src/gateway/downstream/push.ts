@@ -6,9 +6,9 @@ import type { Message } from './jsonrpc.ts'
 import type { ResponseWriter } from './responder.ts'
 import type { Session } from './session.ts'
 
-/** A client that does not answer is waited for so long (mcp-proxy.md#asking-the-client). */
+/** Time to wait for a client's answer (mcp-proxy.md#asking-the-client). */
 const ANSWER_TIMEOUT_MS = 600_000
-/** A caller without an open stream is waited for so long (mcp-proxy.md#asking-the-client). */
+/** Time to wait for a client without an open stream to open one (mcp-proxy.md#asking-the-client). */
 const STREAM_WAIT_MS = 30_000
 const POLL_MS = 100
 
@@ -17,20 +17,23 @@ interface Pending {
   readonly timer: NodeJS.Timeout
 }
 
-/** A request to the client of a session, under way. */
+/** An open request to a session's client. */
 export interface ServerRequest {
   readonly answer: Promise<Answer>
-  /** Nobody waits for it any more: the client is told. */
+  /** Cancels the request and notifies the client. */
   readonly cancel: () => void
 }
 
-/** Requests of upstreams to the client of one session, under ids of our own (mcp-proxy.md#asking-the-client). */
+/** Requests of upstreams to one session's client, under ids issued by the gateway (mcp-proxy.md#asking-the-client). */
 export interface ServerRequests {
-  /** `own` gives the stream of the call that it belongs to, if it does; where it is gone the session's newest takes its place. */
+  /**
+   * Sends a request. `callStream` returns the stream of the call it belongs to, if any; otherwise the session's newest
+   * stream is used.
+   */
   send(callStream: () => ResponseWriter | null, method: string, params: string): ServerRequest
-  /** A response that the client posted; false where nothing waits for it. */
+  /** Resolves the request that a posted response answers; false if there is none. */
   settle(message: Message): boolean
-  /** The session is over. */
+  /** Fails all open requests, because the session has ended. */
   close(): void
 }
 

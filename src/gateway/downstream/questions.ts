@@ -1,22 +1,25 @@
 import { errorAnswer, type Answer, type InboundRequest } from '../upstream/call.ts'
 import { failQuestions, type PendingQuestion } from './park.ts'
 
-/** Requests that an upstream sends at once arrive one by one; so long they are gathered (mcp-proxy.md#parked-calls). */
+/** Time to collect requests that an upstream sends together but that arrive one by one (mcp-proxy.md#parked-calls). */
 const GATHER_MS = 25
 
-const withdrawnAnswer = errorAnswer(-32603, 'the question was withdrawn')
+const cancelledAnswer = errorAnswer(-32603, 'the question was withdrawn')
 
-/** What an upstream asks of a modern caller in the course of one call. */
+/** An upstream's requests to a modern caller during one call. */
 export class PendingQuestions {
-  /** Asked and not yet answered. */
+  /** Requests not answered yet. */
   readonly #open = new Set<PendingQuestion>()
   #undelivered: PendingQuestion[] = []
   #timer: NodeJS.Timeout | null = null
   #onQuestions: ((questions: readonly PendingQuestion[]) => void) | null = null
   #isClosed = false
 
-  /** Asks; resolves when the caller has come back with the answer, is given up, or the upstream takes the question back. */
-  ask(method: string, params: string, asking?: InboundRequest): Promise<Answer> {
+  /**
+   * Queues a request. Resolves with the caller's answer, or with an error if the caller does not return or the upstream
+   * cancels the request.
+   */
+  ask(method: string, params: string, inbound?: InboundRequest): Promise<Answer> {
     return new Promise((resolve) => {
       const answer = (given: Answer) => {
         this.#open.delete(question)
@@ -24,20 +27,20 @@ export class PendingQuestions {
       }
       const question: PendingQuestion = { method, params, answer }
       if (this.#isClosed) return failQuestions([question])
-      if (asking) asking.onCancel = () => this.#withdraw(question)
+      if (inbound) inbound.onCancel = () => this.#cancel(question)
       this.#open.add(question)
       this.#undelivered.push(question)
       this.#timer ??= setTimeout(() => this.#endGathering(), GATHER_MS)
     })
   }
 
-  /** Tells the next questions once, when there are any: also those that came while nobody waited. */
+  /** Calls `onQuestions` once with the next questions, including those queued before this call. */
   next(onQuestions: (questions: readonly PendingQuestion[]) => void): void {
     this.#onQuestions = onQuestions
     if (!this.#timer) this.#flush()
   }
 
-  /** The call is over: nobody will be asked, now or later. */
+  /** Ends the call: open and later questions fail. */
   close(): void {
     this.#isClosed = true
     if (this.#timer) clearTimeout(this.#timer)
@@ -46,11 +49,11 @@ export class PendingQuestions {
     failQuestions([...this.#open])
   }
 
-  /** Who has not been asked yet is not; an answer that comes all the same goes nowhere. */
-  #withdraw(question: PendingQuestion): void {
-    question.isWithdrawn = true
+  /** Removes a question that was not delivered yet; a later answer to a delivered one is ignored. */
+  #cancel(question: PendingQuestion): void {
+    question.isCancelled = true
     this.#undelivered = this.#undelivered.filter((waiting) => waiting !== question)
-    question.answer(withdrawnAnswer)
+    question.answer(cancelledAnswer)
   }
 
   #endGathering(): void {

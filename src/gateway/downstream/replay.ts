@@ -3,74 +3,74 @@ import { LATEST_LEGACY_VERSION } from '../../domain/protocol.ts'
 import type { HttpReply } from './reply.ts'
 import type { Session } from './session.ts'
 
-/** What one stream may keep (mcp-proxy.md#resumption); its last event stays whatever its size. */
+/** Limits of one stream (mcp-proxy.md#resumption); its newest event is kept whatever its size. */
 const MAX_EVENTS = 256
 const MAX_BYTES = 1_048_576
-/** What all streams may keep together. */
+/** Limit of bytes stored for all streams. */
 const MAX_TOTAL_BYTES = 67_108_864
-/** What a stream that has ended takes beside its events, about: it holds the answer that it began as. */
+/** Estimated size of an ended stream beside its events: the reply that opened it. */
 const STREAM_BYTES = 4_096
-/** V8 holds a text in one byte a character, or in two where one of them needs it. */
+/** Bytes of a string in V8: one per character if all are Latin-1, otherwise two. */
 const sizeOf = (line: string) => (Buffer.byteLength(line) === line.length ? 1 : 2) * line.length
-/** Streams of one session that have ended. */
+/** Limit of ended streams per session. */
 const MAX_ENDED = 256
 const KEEP_MS = 300_000
 const SWEEP_MS = 30_000
 
-/** An event stream of a session, kept for a while so that a client whose connection broke can ask for what it missed. */
+/** Event stream of a session, stored for a while so that a client can reconnect and get the events that it missed. */
 export interface StoredStream {
   readonly id: string
   readonly session: Session
-  /** Who writes into it. */
+  /** The reply that writes the events. */
   readonly writer: HttpReply
-  /** The connection that it goes out on now. */
+  /** The connection that currently receives the stream. */
   reader: HttpReply | null
   /** Number of the newest event; the first is 1. */
   last: number
-  /** The newest events, as one line of JSON each. */
+  /** The newest events, each one line of JSON. */
   readonly events: string[]
   size: number
-  /** Time (`performance.now()`) since when nobody reads it, or nothing can be added; null: neither. */
+  /** Time (`performance.now()`) when the stream lost its reader or ended; null while it is open and read. */
   idleSince: number | null
   isEnded: boolean
-  /** The reader has gone, but may come back. */
+  /** Called when the reader disconnects; it may come back. */
   onDrop: (() => void) | null
   onResume: (() => void) | null
 }
 
 export interface EventStore {
   open(session: Session, writer: HttpReply): StoredStream
-  /** Keeps an event and sends it to the reader, if there is one. */
+  /** Stores an event and sends it to the reader, if connected. */
   add(stream: StoredStream, line: string): void
-  /** Nothing more will be added. */
+  /** Ends the stream: no events follow. */
   end(stream: StoredStream): void
-  /** False where the client was told nothing that it could come back with. */
-  drop(stream: StoredStream, reader: HttpReply): boolean
-  /** The stream of an event id, and the number of that event; undefined where it is not (or no more) one of the session. */
+  /** Detaches the reader. Returns false if the client has received no event id to resume from. */
+  detach(stream: StoredStream, reader: HttpReply): boolean
+  /** Returns the stream and number of an event id; undefined if the session has no such stream (any more). */
   find(session: Session, eventId: string): { stream: StoredStream; after: number } | undefined
-  /** Whether an event id is of another process: a replica that is gone, or this one before it was started again. */
+  /** Returns true if the event id was issued by another process: another replica, or this one before a restart. */
   isFromOtherProcess(eventId: string): boolean
-  /** Sends what came after an event, then goes on with this reader. */
+  /** Sends the events after number `after`, then continues with this reader. */
   resume(stream: StoredStream, after: number, reader: HttpReply): void
-  /** The session is over. */
+  /** Deletes all streams of the session. */
   endSession(session: Session): void
   close(): void
 }
 
-/** Eight characters for the process, one or more for the stream, the number of the event. */
+/** Eight characters for the process, at least one for the stream, then the event number. */
 const eventIdPattern = /^[A-Za-z0-9-]{8}[0-9a-z]+_\d{1,15}$/
 
 const sendsPrimingEvent = ({ session }: StoredStream) => session.version >= LATEST_LEGACY_VERSION
 
 export function createEventStore(): EventStore {
-  // of this process: ids of an earlier one must not name other streams of the same session
+  // unique per process: an id issued before a restart must not match a new stream of the same session
   const prefix = randomBytes(6).toString('base64url').replace(/_/g, '-')
   const live = new Set<StoredStream>()
-  // in order of their end
+  // ordered by end time
   const ended = new Set<StoredStream>()
   const byId = new Map<string, StoredStream>()
   let total = 0
-  /** Of it, what the streams of each principal keep. */
+  /** Bytes stored per principal. */
   const bytesByPrincipal = new Map<string, number>()
   let opened = 0
 
@@ -96,7 +96,10 @@ export function createEventStore(): EventStore {
     stream.size -= size
     grow(stream, -size)
   }
-  /** Who keeps most gives way, so that nobody pushes out what others need: first of its streams those that ended first. */
+  /**
+   * Evicts events of the principal that stores the most, its ended streams first, so that one client cannot displace
+   * the others.
+   */
   const makeRoom = () => {
     while (total > MAX_TOTAL_BYTES) {
       const [principal] = [...bytesByPrincipal].reduce((a, b) => (b[1] > a[1] ? b : a))
@@ -166,7 +169,7 @@ export function createEventStore(): EventStore {
       makeRoom()
     },
     end,
-    drop(stream, reader) {
+    detach(stream, reader) {
       if (stream.reader !== reader) return true
       stream.reader = null
       stream.idleSince = performance.now()

@@ -11,8 +11,8 @@ import type { Session } from './session.ts'
 import type { UnsentResponse, UnsentResponses } from './unsent.ts'
 
 /**
- * Said here and not by the guard: a header in `writeHead` costs a fraction of one by `setHeader`, and MCP answers are
- * the hot path.
+ * Set here instead of in the guard plugin: `writeHead` is much cheaper than `setHeader`, and MCP responses are the hot
+ * path.
  */
 const securityHeaders = {
   'x-content-type-options': 'nosniff',
@@ -28,21 +28,21 @@ const streamHeaders = {
 } as const
 
 /**
- * After this long without an answer the reply becomes a stream, so that proxies do not cut it
+ * Time without a response after which the reply becomes a stream, so that proxies keep the connection open
  * (mcp-proxy.md#json-or-event-stream).
  */
 const STREAM_AFTER_MS = 10_000
 const KEEP_ALIVE_MS = 15_000
-/** Streams that were opened together do not all speak in the same second: some are this much earlier each time. */
+/** Keep-alives are sent up to this much early, by slot, so that streams opened together do not all write at once. */
 const KEEP_ALIVE_SPREAD_MS = 4_000
 const KEEP_ALIVE_SPREAD_STEPS = 64
-/** Below this size bytes are sent for less as one string with what stands around them (8 kB: for a quarter more). */
+/** Below this size it is cheaper to send body and envelope as one string; at 8 kB it costs a quarter more. */
 const SINGLE_WRITE_BYTES = 4_096
 
-/** Answers from this size on are counted while nobody reads them. */
+/** Size from which unread responses are counted, in bytes. */
 const MIN_TRACKED_BYTES = 65_536
 
-/** White space between tokens may be a line break, which would end an event; inside JSON strings none can stand. */
+/** Replaces line breaks, which would end the event; valid JSON has them only between tokens. */
 const toSingleLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text)
 
 const keepAliveOffset = (slot: number) =>
@@ -51,19 +51,19 @@ const uncork = (socket: Socket) => socket.uncork()
 
 export interface HttpReplyOptions {
   readonly heartbeat: Heartbeat
-  /** Whom it answers. */
+  /** Key of the principal that receives the response. */
   readonly principal: string
-  /** Whether the client can read an event stream as the answer to this request. */
+  /** True if the client accepts an event stream as the response. */
   readonly acceptsStream: boolean
-  /** Bytes that may wait for a client that does not read, before its stream is ended. */
+  /** Bytes buffered for a client that does not read, before its stream is closed. */
   readonly maxBufferedBytes: number
-  /** Counts what its client does not read. Absent: nobody does. */
+  /** Counts unread bytes. Absent: not counted. */
   readonly unsent?: UnsentResponses
 }
 
 /**
- * The answer to one HTTP request of an MCP client: JSON, unless something has to be said before the result; then an
- * event stream (mcp-proxy.md#json-or-event-stream).
+ * The HTTP response to an MCP client: JSON, or an event stream if a message must be sent before the result
+ * (mcp-proxy.md#json-or-event-stream).
  */
 export class HttpReply implements ResponseWriter {
   slot = -1
@@ -72,12 +72,12 @@ export class HttpReply implements ResponseWriter {
   private readonly createdAt = performance.now()
   private lastWrite = 0
   private storedStream: StoredStream | null = null
-  private replays: EventStore | null = null
+  private eventStore: EventStore | null = null
   private session: Session | null = null
   private unsentResponse: UnsentResponse | null = null
   isStream = false
   isEnded = false
-  /** Called once when the reply is over without a complete answer: the client has gone, or its stream was closed here. */
+  /** Called once if the client disconnects or the stream is closed before the response is complete. */
   onAbort: (() => void) | null = null
 
   constructor(response: ServerResponse, options: HttpReplyOptions) {
@@ -86,13 +86,13 @@ export class HttpReply implements ResponseWriter {
     response.on('close', () => this.handleClose())
   }
 
-  /** If this becomes a stream it can be resumed by the session (mcp-proxy.md#resumption). */
-  enableResumption(replays: EventStore, session: Session): void {
-    this.replays = replays
+  /** Makes the response resumable in the session if it becomes a stream (mcp-proxy.md#resumption). */
+  enableResumption(eventStore: EventStore, session: Session): void {
+    this.eventStore = eventStore
     this.session = session
   }
 
-  /** Sends the answer of an upstream under the caller's id. */
+  /** Sends an upstream's response under the caller's request id. */
   sendAnswer(id: string, { kind, body }: Answer, status = 200): void {
     this.sendEnvelope(`{"jsonrpc":"2.0","id":${id},"${kind}":`, body, '}', status)
   }
@@ -112,59 +112,59 @@ export class HttpReply implements ResponseWriter {
     else this.sendBody(Buffer.from(text), options.status ?? 200)
   }
 
-  /** An answer of the HTTP layer (mcp-proxy.md#error-bodies). */
+  /** Sends an error of the HTTP layer (mcp-proxy.md#error-bodies). */
   sendHttpError(status: number, error: string, headers?: OutgoingHttpHeaders): void {
     this.sendBody(Buffer.from(JSON.stringify({ error })), status, headers)
   }
 
-  /** An answer without a body. */
+  /** Sends a response without a body. */
   sendEmpty(status: number, headers?: OutgoingHttpHeaders): void {
     if (this.markEnded()) this.response.writeHead(status, { ...securityHeaders, 'content-length': 0, ...headers }).end()
   }
 
-  /** A message before the answer, or on a stream of its own. Dropped where the client takes no stream. */
+  /** Sends a message before the response, or on a listening stream. Dropped if the client accepts no stream. */
   sendMessage(text: string): void {
     if (this.isEnded || !this.options.acceptsStream) return
     this.openStream()
     this.writeMessage(toSingleLine(text))
   }
 
-  /** Begins the event stream. Does nothing where it has begun. */
+  /** Starts the event stream, unless it has started. */
   openStream(headers?: OutgoingHttpHeaders): void {
     if (this.isStream || this.isEnded) return
     this.isStream = true
     this.lastWrite = performance.now()
     this.corkUntilNextTurn()
     this.response.writeHead(200, { ...streamHeaders, ...headers }).flushHeaders()
-    if (this.session && this.replays) this.storedStream = this.replays.open(this.session, this)
+    if (this.session && this.eventStore) this.storedStream = this.eventStore.open(this.session, this)
   }
 
-  /** One message, on a stream that has begun. */
+  /** Writes one event to the open stream. */
   writeEvent(line: string, id?: string): void {
     this.writeFrame(`${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${line}\n\n`)
   }
 
-  /** Ends the connection, though the stream may go on on another. */
+  /** Ends this connection; the stored stream may continue on another one. */
   endConnection(): void {
     if (!this.storedStream) this.markEnded()
     this.options.heartbeat.delete(this)
     this.response.end()
   }
 
-  /** What happens to a stream of a session whose client has gone or comes back. */
+  /** Sets callbacks for a client that disconnects from a stored stream and resumes it. */
   setConnectionCallbacks(onDrop: () => void, onResume: () => void): void {
     if (this.storedStream) Object.assign(this.storedStream, { onDrop, onResume })
   }
 
-  /** Ends an event stream that has nothing more to say. */
+  /** Ends the event stream. */
   close(): void {
     if (!this.markEnded()) return
     this.endStream()
     this.onAbort?.()
   }
 
-  revoke(isOver: (principal: string) => boolean): void {
-    if (!isOver(this.options.principal)) return
+  endIfRevoked(isRevoked: (principal: string) => boolean): void {
+    if (!isRevoked(this.options.principal)) return
     if (this.isStream) return this.close()
     const leave = this.onAbort
     this.sendHttpError(401, 'the access token is not valid any more', {
@@ -184,13 +184,13 @@ export class HttpReply implements ResponseWriter {
     }
   }
 
-  /** What waits for this answer to be complete or to be read, in bytes; little is not counted. */
+  /** Records the bytes that wait to be completed or read; small responses are not counted. */
   trackUnsent(bytes: number): void {
     if (bytes < MIN_TRACKED_BYTES && this.unsentResponse === null) return
     this.openUnsent()?.setBytes(bytes)
   }
 
-  /** A part of the answer that other answers hold as well. */
+  /** Records a part of the response that other responses share. */
   trackShared({ buffer, length }: Buffer): void {
     if (length >= MIN_TRACKED_BYTES) this.openUnsent()?.addShared(buffer)
   }
@@ -204,12 +204,12 @@ export class HttpReply implements ResponseWriter {
   private handleClose(): void {
     this.options.heartbeat.delete(this)
     this.unsentResponse?.close()
-    if (this.isEnded || (this.storedStream && this.replays?.drop(this.storedStream, this))) return
+    if (this.isEnded || (this.storedStream && this.eventStore?.detach(this.storedStream, this))) return
     this.isEnded = true
     this.onAbort?.()
   }
 
-  /** False where the reply has ended before. */
+  /** Marks the reply as ended; returns false if it already was. */
   private markEnded(): boolean {
     if (this.isEnded) return false
     this.isEnded = true
@@ -217,7 +217,7 @@ export class HttpReply implements ResponseWriter {
     return true
   }
 
-  /** What waits is looked at first: one message of any size may go to a client that reads. */
+  /** Checks the bytes buffered so far, not the new ones: a client that reads may get a message of any size. */
   writeFrame(text: string): void {
     if (this.response.writableEnded) return
     if (this.response.writableLength > this.options.maxBufferedBytes) return void this.response.destroy()
@@ -228,8 +228,8 @@ export class HttpReply implements ResponseWriter {
   }
 
   /**
-   * What is said in one turn of the event loop goes out together: each write costs as much as all that is in it. The socket
-   * holds it, not the response: one that is ended so says in newer versions of Node that it is over before what it holds.
+   * Corks the socket, so that all writes of one event-loop turn are sent together. The socket is corked, not the
+   * response: newer versions of Node report a corked response as finished before its bytes are written.
    */
   private corkUntilNextTurn(): void {
     const { socket } = this.response
@@ -248,13 +248,13 @@ export class HttpReply implements ResponseWriter {
       return void this.response.end(`${head}${body.latin1}${tail}`, 'latin1')
     }
     if (!this.unsentResponse) this.trackUnsent(body.length)
-    // put together they would be copied: half of what a list of 1,000 tools costs
+    // written separately: joining would copy the body, half the cost of a list of 1,000 tools
     this.response.write(head)
     for (const piece of body.pieces) this.response.write(piece)
     this.response.end(tail)
   }
 
-  /** A whole answer whose parts are sent as they are, uncopied. */
+  /** Sends a complete response from buffers, without copying. */
   sendPieces(pieces: Pieces): void {
     if (!this.markEnded()) return
     this.writeHead(200, lengthOf(pieces))
@@ -262,7 +262,7 @@ export class HttpReply implements ResponseWriter {
     this.response.end()
   }
 
-  /** The whole answer; JSON unless the headers say otherwise. */
+  /** Sends a complete response; JSON unless the headers say otherwise. */
   sendBody(body: Buffer, status: number, headers?: OutgoingHttpHeaders): void {
     if (!this.markEnded()) return
     this.writeHead(status, body.length, headers)
@@ -288,12 +288,12 @@ export class HttpReply implements ResponseWriter {
   }
 
   private writeMessage(line: string): void {
-    if (this.storedStream) this.replays?.add(this.storedStream, line)
+    if (this.storedStream) this.eventStore?.add(this.storedStream, line)
     else this.writeEvent(line)
   }
 
   private endStream(): void {
-    if (this.storedStream) this.replays?.end(this.storedStream)
+    if (this.storedStream) this.eventStore?.end(this.storedStream)
     else this.response.end()
   }
 }

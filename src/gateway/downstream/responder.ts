@@ -5,58 +5,58 @@ import type { Pieces } from '../pieces.ts'
 import type { Answer } from '../upstream/call.ts'
 import { codes, errorText } from './jsonrpc.ts'
 
-/** Where the answer to one request goes: an HTTP response of its own, or a part of something larger. */
+/** Writes the response to one request: a whole HTTP response, or one message on a shared channel. */
 export interface ResponseWriter extends SlotItem {
   readonly isStream: boolean
-  /** True where nothing more can be said. */
+  /** True if nothing more can be sent. */
   readonly isEnded: boolean
-  /** Called once when it is over without a complete answer. */
+  /** Called once if the client disconnects or the stream is closed before the response is complete. */
   onAbort: (() => void) | null
-  /** Sends the answer of an upstream under the caller's id. */
+  /** Sends an upstream's response under the caller's request id. */
   sendAnswer(id: string, answer: Answer, status?: number): void
   /** `body` is JSON text. */
   sendResult(id: string, body: Buffer, headers?: OutgoingHttpHeaders): void
-  /** A result whose text is in three parts, of which `entries` may be large and belongs to others. */
+  /** Sends a result in three parts, without copying `entries`, which may be large and shared. */
   sendList(id: string, before: string, entries: Buffer, after: string): void
   sendError(id: string, code: number, message: string, options?: { status?: number; data?: unknown }): void
-  /** An answer of the HTTP layer. */
+  /** Sends an error of the HTTP layer. */
   sendHttpError(status: number, error: string, headers?: OutgoingHttpHeaders): void
-  /** An answer without a body. */
+  /** Sends a response without a body. */
   sendEmpty(status: number, headers?: OutgoingHttpHeaders): void
-  /** A message before the answer. */
+  /** Sends a message before the response. */
   sendMessage(text: string): void
   openStream(): void
-  /** Nothing more is to be said. */
+  /** Ends the stream. */
   close(): void
-  /** Gives up where whom it answers may not ask any more. */
-  revoke(isOver: (principal: string) => boolean): void
-  /** Called by the heartbeat from time to time. */
+  /** Ends the response if its principal's access was revoked. */
+  endIfRevoked(isRevoked: (principal: string) => boolean): void
+  /** Called periodically by the heartbeat. */
   beat(now: number): void
 }
 
 const closing = Buffer.from('}')
 
-/** Does the work and sends what it throws as the answer. */
+/** Runs `work` and sends the error if it throws or rejects. */
 export type RunHandler = (requestId: string, reply: ResponseWriter, work: () => Promise<void> | void) => void
 
-/** What the answers to several requests share on their way to the client. */
+/** Carries the responses to several requests to the client. */
 export interface Channel {
   sendMessage(text: string): void
-  /** The request is done; `answer` is its JSON-RPC answer, undefined where it gets none. */
+  /** Called when a request is done; `answer` is its JSON-RPC response, undefined if there is none. */
   finish(part: ChannelWriter, answer: ChannelAnswer | undefined): void
 }
 
-/** A JSON-RPC answer in pieces that may belong to others. */
+/** A JSON-RPC response in buffers that may be shared. */
 export interface ChannelAnswer {
   readonly pieces: Pieces
-  /** The one among them that other answers hold as well. */
+  /** The buffer among them that other responses share. */
   readonly shared?: Buffer
 }
 
-/** Answers one of several requests on a channel, where HTTP's own words (status, headers) have no place. */
+/** Writes one of several responses to a channel, which has no HTTP status or headers of its own. */
 export class ChannelWriter implements ResponseWriter {
   slot = -1
-  /** The channel keeps itself alive. */
+  /** The channel sends its own keep-alives. */
   readonly isStream = false
   isEnded = false
   onAbort: (() => void) | null = null
@@ -104,15 +104,15 @@ export class ChannelWriter implements ResponseWriter {
     this.end(undefined)
   }
 
-  /** The client has gone: nothing can be said, and whoever works on the answer is told. */
+  /** Ends the response because the client has disconnected, and notifies the handler. */
   abort(): void {
     if (this.isEnded) return
     this.isEnded = true
     this.onAbort?.()
   }
 
-  /** Its batch is given up as a whole, or its session with all calls. */
-  revoke(): void {}
+  /** Nothing to do: the whole batch or session is ended instead. */
+  endIfRevoked(): void {}
 
   beat(): void {}
 

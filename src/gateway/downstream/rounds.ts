@@ -7,7 +7,7 @@ import { canRequest } from './capabilities.ts'
 import { isInputRequired, MAX_INPUT_REQUESTS } from './label.ts'
 import type { CallSink } from './sink.ts'
 
-/** How often an upstream may ask for more input before it answers (mcp-proxy.md#asking-the-client). */
+/** Limit of input rounds per call (mcp-proxy.md#asking-the-client). */
 export const MAX_INPUT_ROUNDS = 8
 
 interface InputRequest {
@@ -17,10 +17,10 @@ interface InputRequest {
   readonly params: string
 }
 
-/** What a modern upstream wants to know before it answers. */
+/** An `input_required` result of a modern upstream. */
 interface InputRequiredResult {
   readonly requests: readonly InputRequest[]
-  /** JSON text of `requestState`, undefined where there is none. */
+  /** JSON text of `requestState`, undefined if absent. */
   readonly state: string | undefined
 }
 
@@ -33,17 +33,17 @@ function readRequest(text: string, key: string, start: number): InputRequest {
   return { key, method, params: valueOf(text, found, 'params') ?? '{}' }
 }
 
-/** Undefined where the result is no question. Throws UpstreamFailure. */
+/** Parses an `input_required` result; undefined for any other answer. Throws UpstreamFailure. */
 function readInputRequired({ answer, era }: UpstreamAnswer): InputRequiredResult | undefined {
   if (era !== 'modern' || answer.kind !== 'result') return undefined
   try {
     if (!isInputRequired(answer.body)) return undefined
     const text = answer.body.toString()
     const found = members(text)
-    const asked = found.find(({ key }) => key === 'inputRequests')
-    const listed = asked ? members(text, asked.start) : []
-    if (listed.length > MAX_INPUT_REQUESTS) throw badResponse('the upstream asked for too much input at a time')
-    const requests = listed.map(({ key, start }) => readRequest(text, key, start))
+    const inputRequests = found.find(({ key }) => key === 'inputRequests')
+    const entries = inputRequests ? members(text, inputRequests.start) : []
+    if (entries.length > MAX_INPUT_REQUESTS) throw badResponse('the upstream asked for too much input at a time')
+    const requests = entries.map(({ key, start }) => readRequest(text, key, start))
     return { requests, state: valueOf(text, found, 'requestState') }
   } catch (error) {
     if (error instanceof JsonError || error instanceof SyntaxError)
@@ -52,7 +52,7 @@ function readInputRequired({ answer, era }: UpstreamAnswer): InputRequiredResult
   }
 }
 
-/** A client that refuses to answer ends the call with its own words. */
+/** Thrown if the client refuses to answer; its code and message become the call's error. */
 export class InputRefusedError extends Error {
   readonly code: number
 
@@ -80,12 +80,15 @@ async function answerOf(sink: CallSink, { key, method, params }: InputRequest): 
   return `${JSON.stringify(key)}:${body.toString()}`
 }
 
-/** The client's answers, as members. Between two rounds there is no call to stop: a cancel withdraws what is asked. */
+/**
+ * Returns the client's answers as JSON members. No upstream call is active between rounds, so a cancellation closes the
+ * sink instead.
+ */
 async function askClient(sink: CallSink, requests: readonly InputRequest[]): Promise<string> {
   const call = sink.call!
   call.onStop = () => sink.close()
   try {
-    const answers = await Promise.all(requests.map((asked) => answerOf(sink, asked)))
+    const answers = await Promise.all(requests.map((inputRequests) => answerOf(sink, inputRequests)))
     if (!call.stopped) return answers.join(',')
   } catch (error) {
     if (!call.stopped) throw error
@@ -94,9 +97,8 @@ async function askClient(sink: CallSink, requests: readonly InputRequest[]): Pro
 }
 
 /**
- * A legacy caller over a modern upstream (mcp-proxy.md#asking-the-client): each question of the upstream becomes a
- * request to the client,
- * and the call is sent again with the answers. Rejects with UpstreamFailure or InputRefused.
+ * Bridges a legacy caller and a modern upstream (mcp-proxy.md#asking-the-client): each input request becomes a request
+ * to the client, and the call is repeated with the answers. Rejects with UpstreamFailure or InputRefusedError.
  */
 export async function runInputRounds(
   first: UpstreamAnswer,

@@ -14,7 +14,9 @@ import { type Session, currentStreamOf, type SessionSubscriptions } from './sess
 import { runAsCall, refuseOverQuota } from './shares.ts'
 import { mayTrySubscribing, recordSubscribeAnswer } from './tried-subscription.ts'
 
-/** What is kept for a client needs a session to keep it in (mcp-proxy.md#client-sessions). */
+/**
+ * Returns the session; these methods keep state in it (mcp-proxy.md#client-sessions). Throws ProtocolError if absent.
+ */
 function sessionOf({ session, message: { id } }: RequestContext): Session {
   if (session) return session
   throw new ProtocolError(codes.session, 'Bad Request: this method needs a session', { id })
@@ -33,19 +35,23 @@ const updated = (uri: string, { members, meta }: ExtraParams) =>
   notification('notifications/resources/updated', joinParams([`"uri":${JSON.stringify(uri)}`, members], [meta]))
 
 /**
- * Told on the session's newest stream, as everything that belongs to no request (mcp-proxy.md#json-or-event-stream).
+ * Updates go to the session's newest stream, like all messages that belong to no request
+ * (mcp-proxy.md#json-or-event-stream).
  */
 const subscriptionsOf = (context: RequestContext, session: Session): SessionSubscriptions =>
   (session.subscriptions ??= createSessionSubscriptions(
     context,
-    (uri, said) => currentStreamOf(session)?.sendMessage(updated(uri, said)),
+    (uri, extraParams) => currentStreamOf(session)?.sendMessage(updated(uri, extraParams)),
     subscribeInOwnSession(context, session)
   ))
 
 const notSubscribable = (context: RequestContext) =>
   refuse(context, codes.methodNotFound, 'The resource cannot be subscribed to')
 
-/** Finds out by subscribing. The answer is an error of the server's for that resource; throws where it has no such method. */
+/**
+ * Subscribes at a server that does not declare subscriptions. Returns the server's error for this resource, or
+ * undefined on success; throws ProtocolError if the server does not implement the method.
+ */
 async function trySubscribing(
   context: RequestContext,
   session: Session,
@@ -64,11 +70,11 @@ async function trySubscribing(
 
 const subscribe: Method = async (context) => {
   const session = sessionOf(context)
-  const asked = uriOf(context)
-  const target = context.scope.resolve(asked)
+  const requestedUri = uriOf(context)
+  const target = context.scope.resolve(requestedUri)
   if (!target) {
-    context.mcp.dataPlane.refusals.auditOutOfScope(context, 'resource', asked)
-    throw refuse(context, codes.legacyResourceNotFound, `Resource not found: ${asked}`, { uri: asked })
+    context.mcp.dataPlane.refusals.auditOutOfScope(context, 'resource', requestedUri)
+    throw refuse(context, codes.legacyResourceNotFound, `Resource not found: ${requestedUri}`, { uri: requestedUri })
   }
   const { verdict } = target.server.stored
   if (!isSubscribable(target) && !mayTrySubscribing(verdict)) throw notSubscribable(context)
@@ -76,11 +82,11 @@ const subscribe: Method = async (context) => {
   if (subscriptions.size >= MAX_SUBSCRIPTIONS) throw refuse(context, codes.internal, 'Too many subscriptions')
   let isWithin = true
   let refused: Answer | undefined
-  const isTaken = await runAsCall(context, async () => {
+  const isWithinQuota = await runAsCall(context, async () => {
     if (!isSubscribable(target)) refused = await trySubscribing(context, session, target, verdict!)
-    if (!refused) isWithin = await subscriptions.add(asked, target)
+    if (!refused) isWithin = await subscriptions.add(requestedUri, target)
   })
-  if (!isTaken) return
+  if (!isWithinQuota) return
   if (refused) return context.reply.sendAnswer(context.message.id, refused)
   if (isWithin) sendResult(context, '')
   else refuseOverQuota(context.mcp, context, context.reply, 'subscriptions')
@@ -92,7 +98,7 @@ const unsubscribe: Method = (context) => {
   sendResult(context, '')
 }
 
-/** Kept for the session's calls to come; what is under way is filtered from now on (mcp-proxy.md#logging). */
+/** Sets the log level for the session's current and future calls (mcp-proxy.md#logging). */
 const setLevel: Method = (context) => {
   const session = sessionOf(context)
   const { level } = context.message.params
@@ -101,7 +107,7 @@ const setLevel: Method = (context) => {
   sendResult(context, '')
 }
 
-/** Requests about what a legacy session keeps. */
+/** Methods that use state kept in a legacy session. */
 export const sessionMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['resources/subscribe', subscribe],
   ['resources/unsubscribe', unsubscribe],

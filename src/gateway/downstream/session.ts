@@ -12,15 +12,15 @@ import type { HttpReply } from './reply.ts'
 import type { ExtraParams } from '../notifications.ts'
 import type { ResourceTarget } from '../scope.ts'
 
-/** What a legacy session id says about itself, signed (architecture, idea 7). */
+/** Signed payload of a legacy session id. */
 interface Claims {
-  /** The principal's key. */
+  /** Key of the principal. */
   readonly p: string
-  /** Endpoint's path. */
+  /** Path of the endpoint. */
   readonly e: string
-  /** Protocol revision that `initialize` agreed on. */
+  /** Protocol version negotiated by `initialize`. */
   readonly r: string
-  /** Client capabilities that were declared. */
+  /** Client capabilities declared by `initialize`. */
   readonly c: Readonly<Record<string, unknown>>
   /** Time of issue, seconds since 1970. */
   readonly t: number
@@ -28,81 +28,84 @@ interface Claims {
   readonly n: string
 }
 
-/** A call under way, by the JSON text of the client's request id. */
+/** An active call, identified by the JSON text of the client's request id. */
 export interface ActiveCall extends SlotItem {
   readonly id: string
-  /** The one that is under way now: a call may take several rounds. */
+  /** The upstream call of the current input round. */
   call: Call
 }
 
-/** Resources that one client follows, each by the URI that it used itself. */
+/** Resources that one client is subscribed to, by the URI that the client used. */
 export interface SessionSubscriptions {
   readonly size: number
   /**
-   * Settles when the upstream knows, could not be told, or takes too long; false: its client, or its principal, has its
-   * share already.
+   * Subscribes; resolves when the upstream has answered, failed or timed out. False: the quota of the client or its
+   * principal is used up.
    */
   add(asked: string, target: ResourceTarget): Promise<boolean>
-  /** Does nothing where it is not followed. */
+  /** Unsubscribes; no effect if not subscribed. */
   delete(asked: string): void
-  /** A server says in the client's own session that a resource has changed. */
+  /** Handles `resources/updated` received in the client's own upstream session. */
   notifyUpdated(server: string, uri: string, said: ExtraParams): void
-  /** The client has a session of its own with a server from now on. */
+  /** Subscribes again in the client's own session with the server, after that session was opened. */
   resubscribe(server: string): void
   /** It has none any more. */
   markSessionClosed(server: string): void
   close(): void
 }
 
-/** A legacy client's session. The id carries what any replica needs; the rest is this replica's own. */
+/** A legacy client's session. Any replica can restore it from the id; the remaining state is local to this replica. */
 export interface Session {
   readonly id: string
   readonly principal: string
   readonly endpoint: string
-  /** Empty until a client of the HTTP+SSE transport has initialized. */
+  /** Protocol version; empty until a client of the HTTP+SSE transport sends `initialize`. */
   version: string
-  /** JSON text of the declared capabilities. */
+  /** JSON text of the client capabilities. */
   capabilities: string
-  /** How the client names itself, where this replica has heard it. */
+  /** Name from `clientInfo`, if `initialize` reached this replica. */
   client: string | undefined
   /** Open GET streams, the newest last. */
   readonly streams: Set<HttpReply>
-  /** The stream that was open last, while its client may come back to it. */
+  /** The stream that disconnected last, kept for its client to reconnect to. */
   detachedStream: HttpReply | null
-  /** What can be resumed, once there is something. */
+  /** Streams that can be resumed; null until the first one. */
   storedStreams: Set<StoredStream> | null
   readonly calls: SlotSet<ActiveCall>
-  /** Requests of upstreams to this client, once there is one. */
+  /** Requests of upstreams to this client; null until the first one. */
   serverRequests: ServerRequests | null
-  /** Takes what its upstreams say outside of calls, once there is one. */
+  /** Receives upstream messages that belong to no call; null until needed. */
   callbacks: SessionCallbacks | null
-  /** Resources that it subscribed to, once there are any. */
+  /** Subscribed resources; null until the first subscription. */
   subscriptions: SessionSubscriptions | null
-  /** The least severe log messages that it wants; undefined until it says so. */
+  /** Minimum severity of log messages, undefined until the client sets a level. */
   logLevel: string | undefined
-  /** Its client among those that have been seen, where somebody keeps that. */
+  /** Activity record of the client; null when client activity is not recorded. */
   visitor: Visitor | null
   lastUsed: number
 }
 
-/** The stream on which the session hears what belongs to no request; its client may be away for a moment. */
+/** Returns the stream for messages that belong to no request: the newest one, or the one that disconnected last. */
 export const currentStreamOf = ({ streams, detachedStream }: Session): HttpReply | null =>
   [...streams].at(-1) ?? detachedStream
 
 export interface SessionOptions {
-  /** Key of the signatures. */
+  /** HMAC key for session ids. */
   readonly key: Buffer
   readonly maxSessions: number
-  /** What each principal has of them. */
+  /** Quota of sessions per principal. */
   readonly shares: Shares
   readonly idleMs: number
-  /** Called when a session has ended: deleted, idle for too long, or pushed out. */
+  /** Called when a session ends: deleted, idle too long, or evicted. */
   readonly onEnd: (session: Session) => void
-  /** Tells other replicas that the session is over: its id must not be taken anywhere. */
+  /** Tells the other replicas that the session ended and its id is no longer valid. */
   readonly announceEnd: (end: SessionEnd) => void
 }
 
-/** Why there is no place for one more session where none can give way: the principal has its share, or all are taken. */
+/**
+ * Reason why no session can be opened: the principal's quota (`limited`) or the total (`full`) is used up, and no idle
+ * session can be evicted.
+ */
 export type SessionLimit = 'limited' | 'full'
 
 export interface Sessions {
@@ -112,24 +115,27 @@ export interface Sessions {
     version: string,
     capabilities: Record<string, unknown>
   ): Session | SessionLimit
-  /** A session of the HTTP+SSE transport, known to this replica alone. */
+  /** Opens a session of the HTTP+SSE transport, which only this replica knows. */
   open(principal: string, endpoint: string): Session | SessionLimit
-  /** The session of an id; undefined where it is forged, ended, too old, or somebody else's: no difference is shown. */
+  /**
+   * Returns the session of an id; undefined if the id is forged, ended, expired or another principal's. The cases are
+   * indistinguishable to the caller.
+   */
   find(id: string, principal: string, endpoint: string): Session | undefined
-  /** For good, on every replica. */
+  /** Ends the session on every replica. */
   end(session: Session): void
-  /** What is to be stored of its end; undefined where its id is good on this replica alone. */
+  /** Returns the record to store for the session's end; undefined if the id is valid on this replica only. */
   endOf(session: Session): SessionEnd | undefined
-  /** Other replicas have ended these sessions; some may be known. */
+  /** Drops sessions that other replicas have ended. */
   endedElsewhere(ends: readonly EndedSession[]): void
-  /** Sessions with an open stream. */
+  /** Returns the sessions that have an open stream. */
   withOpenStream(): Iterable<Session>
-  /** On this replica alone: every other comes to it by itself. */
+  /** Ends the session on this replica only; the others expire it by themselves. */
   expire(session: Session): void
-  /** Those that this replica knows of. */
+  /** Returns the matching sessions known to this replica. */
   filter(matches: (session: Session) => boolean): Session[]
   readonly size: number
-  /** Calls under way in all of them. */
+  /** Returns the number of active calls in all sessions. */
   countCalls(): number
   close(): void
 }
@@ -137,18 +143,18 @@ export interface Sessions {
 const MAX_AGE_S = 24 * 3600
 const SWEEP_MS = 30_000
 const REORDER_MS = 1_000
-/** Of ends of sessions that are remembered, some 100,000; past it the principal with most loses its oldest. */
+/** Memory for ended sessions, about 100,000 of them; beyond it the principal with the most loses its oldest. */
 const MAX_ENDED_BYTES = 33_554_432
 
 const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
-/** Sessions of the oldest transport live and die with their stream, and carry no signature. */
+/** HTTP+SSE sessions live as long as their stream, so their ids carry no signature. */
 const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
 export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announceEnd }: SessionOptions): Sessions {
-  // in order of last use, to within a second
+  // ordered by last use, accurate to one second
   const known = new Map<string, Session>()
-  /** By principal, which may make the gateway remember as many as it likes: of its own it forgets. */
+  /** Grouped by principal: one that ends many sessions evicts only its own entries. */
   const ended = createFairShareCache<true>({
     maxBytes: MAX_ENDED_BYTES,
     maxBytesPerOwner: MAX_ENDED_BYTES,
@@ -183,7 +189,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     shares.give(session.principal)
     onEnd(session)
   }
-  /** The longest idle one gives way, of all or of one principal. */
+  /** Evicts the session that has been idle longest, of all principals or of the given one. */
   const makeRoom = (principal?: string): boolean => {
     for (const session of known.values()) {
       if (principal !== undefined && session.principal !== principal) continue

@@ -4,22 +4,22 @@ import type { HttpReply } from './reply.ts'
 import type { ResponseWriter } from './responder.ts'
 import type { SessionLimit } from './session.ts'
 
-/** What each principal has of what the MCP edge keeps, or does, for it (http-contract.md#errors). */
+/** Quotas per principal on the MCP endpoints (http-contract.md#errors). */
 export interface McpQuotas {
   readonly calls: Shares
-  /** Ends of sessions that are being stored: apart from calls, since ending a session stops its calls. */
+  /** Session ends being stored, counted apart from calls because ending a session stops its calls. */
   readonly ends: Shares
-  /** Connections that only listen. */
+  /** Open listening streams. */
   readonly streams: Shares
-  /** Resources that are followed. */
+  /** Subscribed resources. */
   readonly subscriptions: Shares
-  /** What is kept of them. */
+  /** Bytes stored for subscriptions. */
   readonly subscriptionBytes: Shares
 }
 
 type QuotaName = 'calls' | 'ends' | 'sessions' | 'streams' | 'subscriptions'
 
-const states: Record<QuotaName, string> = {
+const stateWords: Record<QuotaName, string> = {
   calls: 'under way',
   ends: 'under way',
   sessions: 'open',
@@ -34,7 +34,7 @@ const retryAfter: Record<QuotaName, string> = {
   subscriptions: '30'
 }
 
-/** Answers who has its share already (429, which is audited), or comes when nobody can have more (503). */
+/** Sends 429, recorded in the audit log, if the principal's quota is used up, or 503 if the total is. */
 export function refuseOverQuota(
   { dataPlane }: McpContext,
   request: Pick<RequestContext, 'caller' | 'endpoint' | 'address' | 'requestId'>,
@@ -43,13 +43,13 @@ export function refuseOverQuota(
   refusal: SessionLimit = 'limited'
 ): void {
   const headers = { 'retry-after': retryAfter[quota] }
-  if (refusal === 'full') return reply.sendHttpError(503, `too many ${quota} are ${states[quota]}`, headers)
-  const text = `too many of your ${quota === 'ends' ? 'session ends' : quota} are ${states[quota]}`
+  if (refusal === 'full') return reply.sendHttpError(503, `too many ${quota} are ${stateWords[quota]}`, headers)
+  const text = `too many of your ${quota === 'ends' ? 'session ends' : quota} are ${stateWords[quota]}`
   dataPlane.refusals.auditLimit(request, quota, text)
   reply.sendHttpError(429, text, headers)
 }
 
-/** A place for a connection that only listens, for as long as it is open; false: refused and told so. */
+/** Reserves a listening stream until the connection closes; returns false after sending an error. */
 export function takeStreamPlace(mcp: McpContext, http: HttpContext, reply: HttpReply | ResponseWriter): boolean {
   const { caller, response } = http
   const { streams } = mcp.quotas
@@ -63,7 +63,7 @@ export function takeStreamPlace(mcp: McpContext, http: HttpContext, reply: HttpR
   return true
 }
 
-/** Does work that upstreams are asked for as one call of its caller; false: refused and told so. */
+/** Runs `work` as one call of the caller's quota; returns false after sending an error. */
 export async function runAsCall(context: RequestContext, work: () => Promise<unknown>): Promise<boolean> {
   const { mcp, caller, reply } = context
   const { calls } = mcp.quotas

@@ -13,36 +13,39 @@ import type { ResponseWriter } from './responder.ts'
 
 const LOG_LEVEL = `${META}logLevel`
 
-/** A notification that waits for its caller. */
+/** A notification stored until its caller returns. */
 interface StoredNotification {
   readonly method: string
   readonly params: string
 }
 
-/** What is kept for one caller: a thousand may be away at a time. */
+/** Limits per caller: a thousand calls may be parked at a time. */
 const MAX_STORED = 100
 const MAX_STORED_CHARACTERS = 16_384
 
-/** Takes a request of an upstream where the caller cannot be sent one: a modern caller is asked in its result. */
+/** Relays an upstream's request to a modern caller, which receives it in an `input_required` result. */
 export interface InputRequester {
-  requestInput(method: string, params: string, asking: InboundRequest): Promise<Answer>
+  requestInput(method: string, params: string, inbound: InboundRequest): Promise<Answer>
 }
 
-/** What a client's call can take before its answer: progress, log messages, a server's own and requests, on its stream. */
+/**
+ * Receives everything an upstream sends before a call's response: progress, log messages, custom notifications and
+ * requests, and relays it on the call's stream.
+ */
 export class CallSink implements Sink {
   readonly capabilities: string
   readonly wantsProgress: boolean
-  /** The call that this belongs to. */
+  /** The call that this sink serves. */
   call: Call | null = null
-  /** For modern callers; null: they are not asked. */
+  /** Set for modern callers; null if they cannot be asked for input. */
   inputRequester: InputRequester | null = null
   #context: RequestContext
   readonly #server: ServerBlock
   /** JSON text of the caller's progress token. */
   #token: string | undefined
-  /** Those that are not answered yet. */
+  /** Requests not answered yet. */
   #serverRequests: Set<ServerRequest> | null = null
-  /** While the caller is away: what it will hear when it comes back. */
+  /** Notifications stored while the call is parked; null while the caller is connected. */
   #stored: StoredNotification[] | null = null
   #storedCharacters = 0
   #allowance: RateLimiter | null = null
@@ -55,17 +58,17 @@ export class CallSink implements Sink {
     this.#token = token
   }
 
-  /** Where the caller hears what belongs to the call. */
+  /** The response writer of the caller's current request. */
   get stream(): ResponseWriter {
     return this.#context.reply
   }
 
-  /** The caller has been asked and will come back: what comes until then is kept for it, within bounds. */
+  /** Starts storing notifications, within limits, until the parked call is resumed. */
   detach(): void {
     this.#stored ??= []
   }
 
-  /** The caller goes on with another request: what was kept and what comes from now on belongs to that. */
+  /** Continues with the request that resumed the call, and sends the stored notifications on it. */
   attach(context: RequestContext, token: string | undefined): void {
     this.#context = context
     this.#token = token
@@ -92,7 +95,7 @@ export class CallSink implements Sink {
       reply.sendMessage(notification(method, `{"progressToken":${this.#token}${separator}${rest}`))
     } else if (method === 'notifications/message') {
       const { logLevel } = this
-      // a session gets what the upstream sends until it names a level; who has no session has to name one
+      // sessions get all log messages until they set a level; callers without a session must set one
       if (!session && logLevel === undefined) return
       const logged = logMessage(params, this.#server.name, scope, logLevel)
       if (logged !== undefined) reply.sendMessage(logged)
@@ -103,7 +106,7 @@ export class CallSink implements Sink {
     }
   }
 
-  /** The newest say most. */
+  /** Stores a notification; drops the oldest beyond the limits. */
   #store(stored: StoredNotification[], message: StoredNotification): void {
     stored.push(message)
     this.#storedCharacters += message.params.length
@@ -111,18 +114,18 @@ export class CallSink implements Sink {
       this.#storedCharacters -= stored.shift()!.params.length
   }
 
-  /** The time that a person or a model takes to answer does not count towards the call's limits. */
-  async request(method: string, params: string, asking: InboundRequest = { onCancel: null }): Promise<Answer> {
+  /** Relays a request to the client. The call's timeouts are suspended until the client answers. */
+  async request(method: string, params: string, inbound: InboundRequest = { onCancel: null }): Promise<Answer> {
     if (!canRequest(this.capabilities, method, params)) return methodNotFound
     this.call?.pauseClock()
     try {
-      return await this.#sendRequest(method, this.#attributed(method, params), asking)
+      return await this.#sendRequest(method, this.#attributed(method, params), inbound)
     } finally {
       this.call?.resumeClock()
     }
   }
 
-  /** The call is over: what it still asks of the client is withdrawn. */
+  /** Ends the call: cancels the requests that the client has not answered. */
   close(): void {
     for (const serverRequest of this.#serverRequests ?? []) serverRequest.cancel()
   }
@@ -131,15 +134,15 @@ export class CallSink implements Sink {
     return needsAttribution(this.#context.scope) ? attributeRequest(method, params, this.#server.name) : params
   }
 
-  #sendRequest(method: string, params: string, asking: InboundRequest): Promise<Answer> {
+  #sendRequest(method: string, params: string, inbound: InboundRequest): Promise<Answer> {
     const { session, reply, mcp } = this.#context
-    if (!session) return this.inputRequester?.requestInput(method, params, asking) ?? Promise.resolve(methodNotFound)
+    if (!session) return this.inputRequester?.requestInput(method, params, inbound) ?? Promise.resolve(methodNotFound)
     mcp.elicitations.record(this.#server.name, params, { session, reply })
     session.serverRequests ??= createServerRequests(session)
     const serverRequest = session.serverRequests.send(() => this.stream, method, params)
     const serverRequests = (this.#serverRequests ??= new Set())
     serverRequests.add(serverRequest)
-    asking.onCancel = serverRequest.cancel
+    inbound.onCancel = serverRequest.cancel
     return serverRequest.answer.finally(() => serverRequests.delete(serverRequest))
   }
 }

@@ -13,9 +13,8 @@ import type { Session } from './session.ts'
 import { refuseOverQuota, takeStreamPlace } from './shares.ts'
 
 /**
- * Opens the stream of a client of the HTTP+SSE transport (mcp-proxy.md#httpsse-transport): the stream is the session,
- * which ends with it.
- * `companion`: path to which the client posts.
+ * Opens the stream of an HTTP+SSE client (mcp-proxy.md#httpsse-transport). The stream is the session: closing it ends
+ * both. `companion` is the path for the client's POST requests.
  */
 export function openSse(mcp: McpContext, http: HttpContext, reply: HttpReply, companion: string): void {
   checkAcceptsStream(http)
@@ -34,8 +33,8 @@ function sessionOf(mcp: McpContext, { caller, endpoint }: HttpContext, id: strin
 }
 
 /**
- * Refuses what is not of this transport's revisions, on the stream: clients that find out what is spoken take a refused POST
- * for the end of the connection. The probe is answered as servers answer that have never heard of it.
+ * Rejects modern messages on the stream, not in the POST response: clients that negotiate the version treat a rejected
+ * POST as the end of the connection. `server/discover` is answered like an unknown method.
  */
 function checkEra({ headers }: HttpContext, message: Message): void {
   const { id, method } = message
@@ -47,7 +46,7 @@ function checkEra({ headers }: HttpContext, message: Message): void {
   })
 }
 
-/** Where the answers to what is posted go. */
+/** Sends the responses to posted messages on the session's streams. */
 const channelOf = ({ heartbeat }: McpContext, { streams }: Session): Channel => {
   const say = (text: string) => {
     for (const stream of streams) stream.sendMessage(text)
@@ -61,7 +60,9 @@ const channelOf = ({ heartbeat }: McpContext, { streams }: Session): Channel => 
   }
 }
 
-/** Takes what a client posts: what is no message is refused here, all answers travel on the session's stream. */
+/**
+ * Handles a POST: rejects invalid messages in the HTTP response and sends all other responses on the session's stream.
+ */
 export function postToSse(
   mcp: McpContext,
   http: HttpContext,

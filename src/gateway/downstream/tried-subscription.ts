@@ -4,11 +4,11 @@ import { hasMethod, noteMethod } from '../tried-methods.ts'
 import type { Answer } from '../upstream/call.ts'
 import { codes } from './jsonrpc.ts'
 
-/** A server that does not declare subscriptions may take them all the same, on the legacy wire. */
+/** Returns true if a legacy server without declared subscriptions may still be asked for one. */
 export const mayTrySubscribing = (verdict: Verdict | null): verdict is Verdict =>
   typeof verdict?.legacy === 'string' && hasMethod(verdict, 'resources/subscribe') !== false
 
-/** Notes what such a server answered; false: it has no subscriptions. */
+/** Records the answer of such a server; returns false if it does not implement subscriptions. */
 export function recordSubscribeAnswer(verdict: Verdict, answer: Answer): boolean {
   const has = answer.kind === 'result' || errorCode(answer) !== codes.methodNotFound
   noteMethod(verdict, 'resources/subscribe', has)

@@ -1,34 +1,34 @@
-/** Bytes of one answer that its client has not taken yet. */
+/** Bytes of one response that its client has not read yet. */
 export interface UnsentResponse {
-  /** The answer's own bytes, in place of what was said before. */
+  /** Sets the response's own bytes, replacing the previous value. */
   setBytes(bytes: number): void
-  /** Bytes that other answers hold as well, a page of a list: counted once. */
+  /** Adds a buffer shared with other responses, such as a list page; it is counted once. */
   addShared(buffer: ArrayBufferLike): void
-  /** The answer has gone, or its connection. */
+  /** Stops counting: the response was sent or its connection closed. */
   close(): void
 }
 
 /**
- * Answers that wait for clients to read them, bounded in bytes of one principal and of all. Past a limit the connection
- * that has waited longest is closed, of the principal that holds most: others are served on.
+ * Bytes of responses not yet read by their clients, limited per principal and in total. Beyond a limit, the oldest
+ * waiting connection of the principal with the most bytes is closed; the others are not affected.
  */
 export interface UnsentResponses {
-  /** `cut` closes the connection of the answer. */
-  open(principal: string, cut: () => void): UnsentResponse
+  /** Starts counting a response; `closeConnection` closes its connection. */
+  open(principal: string, closeConnection: () => void): UnsentResponse
   readonly bytes: number
 }
 
 interface Entry {
-  readonly cut: () => void
+  readonly closeConnection: () => void
   bytes: number
   readonly shared: ArrayBufferLike[]
 }
 
 interface Account {
   bytes: number
-  /** In order of their beginning. */
+  /** Ordered by start time. */
   readonly answers: Set<Entry>
-  /** How many answers hold each. */
+  /** Number of responses that use each shared buffer. */
   readonly shared: Map<ArrayBufferLike, number>
 }
 
@@ -47,7 +47,9 @@ function removeSharedBuffer(account: Pick<Account, 'bytes' | 'shared'>, buffer: 
   account.bytes -= buffer.byteLength
 }
 
-/** `limit` is of one principal, `total` of all, in bytes. A single answer passes whatever its size. */
+/**
+ * Creates the counter. `limit` applies per principal and `total` to all, in bytes. A single response may have any size.
+ */
 export function createUnsentResponses(limit: number, total: number): UnsentResponses {
   const accounts = new Map<string, Account>()
   const all = createAccount()
@@ -62,13 +64,13 @@ export function createUnsentResponses(limit: number, total: number): UnsentRespo
     }
     if (account.answers.size === 0) accounts.delete(principal)
   }
-  /** False where the answer for which room is made is the only one. */
+  /** Closes the oldest waiting connection; false if `newest` is the only one. */
   const cutOldest = (principal: string, account: Account, newest: Entry): boolean => {
     for (const answer of account.answers) {
-      // nobody waits for a stream whose client has read everything
+      // a stream that its client has read completely holds no bytes
       if (answer === newest || (answer.bytes === 0 && answer.shared.length === 0)) continue
       close(principal, account, answer)
-      answer.cut()
+      answer.closeConnection()
       return true
     }
     return false
@@ -81,10 +83,10 @@ export function createUnsentResponses(limit: number, total: number): UnsentRespo
     }
   }
   return {
-    open(principal, cut) {
+    open(principal, closeConnection) {
       const account = accounts.get(principal) ?? createAccount()
       accounts.set(principal, account)
-      const answer: Entry = { cut, bytes: 0, shared: [] }
+      const answer: Entry = { closeConnection, bytes: 0, shared: [] }
       account.answers.add(answer)
       const update = (work: () => void) => {
         if (!account.answers.has(answer)) return

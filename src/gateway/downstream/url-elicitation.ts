@@ -9,15 +9,15 @@ import { codes } from './jsonrpc.ts'
 import { needsAttribution } from './label.ts'
 
 /**
- * A legacy upstream wants the user to visit a page first; the modern era has no such error
+ * Error of a legacy upstream that requires the user to open a URL first; the modern era has no such error
  * (mcp-proxy.md#url-elicitation-required).
  */
 const URL_ELICITATION_REQUIRED = -32042
 
-/** Pages that one error may name, more than a person would visit for one call. */
+/** Limit of URLs read from one error. */
 const MAX_PAGES = 100
 
-/** An error that names pages to visit, no more than may be. */
+/** Parses a URL elicitation error, up to the limit of URLs; undefined for any other answer. */
 function readUrlElicitationError({ kind, body }: Answer) {
   if (kind !== 'error' || !body.includes(String(URL_ELICITATION_REQUIRED))) return undefined
   const error: unknown = JSON.parse(body.toString())
@@ -27,18 +27,18 @@ function readUrlElicitationError({ kind, body }: Answer) {
   return { error, data, elicitations }
 }
 
-/** The first hundred; undefined where there is none: an error that names no page to visit is an error. */
+/** Returns the elicitations of the error; undefined if there are none, and the error is then forwarded unchanged. */
 export function readElicitations(answer: Answer): Record<string, unknown>[] | undefined {
-  const asked = readUrlElicitationError(answer)?.elicitations.filter(isObject) ?? []
-  return asked.length > 0 ? asked : undefined
+  const elicitations = readUrlElicitationError(answer)?.elicitations.filter(isObject) ?? []
+  return elicitations.length > 0 ? elicitations : undefined
 }
 
 const attributeElicitation = (params: Record<string, unknown>, server: string) =>
   typeof params['message'] === 'string' ? { ...params, message: labelText(params['message'], server) } : params
 
 /**
- * The error with the server's name before each question that a person reads, the first hundred; as it is where it names no
- * page to visit.
+ * Returns the error with the server's name in front of each message shown to the user; unchanged if it has no
+ * elicitation.
  */
 export function attributeUrlElicitations(answer: Answer, server: string): Payload {
   const required = readUrlElicitationError(answer)
@@ -49,8 +49,9 @@ export function attributeUrlElicitations(answer: Answer, server: string): Payloa
 }
 
 /**
- * Answers a modern caller whose legacy upstream asks for a visit: as input that is required, without a state, because the
- * request was not taken and is simply sent again. False where the answer is something else.
+ * Answers a modern caller with `input_required` if the legacy upstream requires a URL elicitation. There is no
+ * `requestState`, because the upstream did not run the request and the client simply repeats it. Returns false for any
+ * other answer.
  */
 export function answerUrlElicitation(context: RequestContext, server: string, answer: Answer): boolean {
   const { reply, message, capabilities, mcp, scope } = context

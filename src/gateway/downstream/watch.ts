@@ -9,42 +9,42 @@ const itemKinds: Record<ListKind, readonly ItemKind[]> = {
   resources: ['resource', 'template']
 }
 
-/** An open stream that wants to hear when the lists of its scope change. */
+/** An open stream that receives `list_changed` notifications for its scope. */
 export interface ListChangeSubscriber {
   readonly principal: string
-  /** Path of the endpoint that it listens at. */
+  /** Path of the stream's endpoint. */
   readonly endpoint: string
-  /** The scope as it is now. */
+  /** Returns the current scope. */
   scope(): Scope
   notifyListChanged(list: ListKind): void
-  /** True while the answer to a call may have to go out on this stream; absent where none can. */
+  /** Returns true while a call's response may have to be sent on this stream; absent if that cannot happen. */
   hasActiveCalls?(): boolean
-  /** The endpoint or the principal is no more, or the gateway stops. */
+  /** Ends the stream: the endpoint or principal was removed, or the gateway stops. */
   end(): void
 }
 
-/** A server has said that some of its lists changed. */
+/** Lists that a server reported as changed. */
 export interface ServerListChange {
   readonly server: string
   readonly lists: Iterable<ListKind>
 }
 
 export interface ListChangeNotifier {
-  /** Streams that are open. */
+  /** Number of open streams. */
   readonly size: number
-  add(watcher: ListChangeSubscriber): void
-  delete(watcher: ListChangeSubscriber): void
+  add(subscriber: ListChangeSubscriber): void
+  delete(subscriber: ListChangeSubscriber): void
   /**
-   * Something may have changed: each watcher whose own lists differ is told, bursts folded
-   * (mcp-proxy.md#list-changes). Of what a
-   * server in its scope said itself it is told even if nothing differs.
+   * Schedules a comparison: each subscriber whose lists differ is notified; bursts are merged
+   * (mcp-proxy.md#list-changes). A change that a server announced itself is always passed on to the subscribers whose
+   * scope includes the server.
    */
   schedule(announced?: ServerListChange): void
-  /** Names of the servers that somebody watches. */
+  /** Returns the names of the servers in the scope of any subscriber. */
   servers(): ReadonlySet<string>
-  /** Lets go of these watchers and ends each. */
-  end(matches: (watcher: ListChangeSubscriber) => boolean): void
-  /** Ends every watcher, and any that is added later. */
+  /** Removes the matching subscribers and ends their streams. */
+  end(matches: (subscriber: ListChangeSubscriber) => boolean): void
+  /** Ends all subscribers, and any added later. */
   close(): void
 }
 
@@ -54,7 +54,7 @@ const MAX_DELAY_MS = 1_000
 const sameListing = (a: Listing | undefined, b: Listing | undefined) =>
   a === b || (a !== undefined && b !== undefined && a.bytes.equals(b.bytes))
 
-/** Servers without entries make no difference. */
+/** Servers without entries do not affect the comparison. */
 const nonEmptyListings = (scope: Scope, kind: ItemKind) => scope.listings(kind).filter(({ ends }) => ends.length > 0)
 
 function sameList(before: Scope, after: Scope, kind: ItemKind): boolean {
@@ -66,8 +66,8 @@ function sameList(before: Scope, after: Scope, kind: ItemKind): boolean {
 const changedLists = (before: Scope, after: Scope): ListKind[] =>
   before === after ? [] : listKinds.filter((list) => !itemKinds[list].every((kind) => sameList(before, after, kind)))
 
-/** `onWatchers` is called when a watcher has come or gone. */
-export function createListChangeNotifier(onWatchers: () => void = () => {}): ListChangeNotifier {
+/** Creates a notifier; `onSubscribersChange` is called when a subscriber is added or removed. */
+export function createListChangeNotifier(onSubscribersChange: () => void = () => {}): ListChangeNotifier {
   const lastScopes = new Map<ListChangeSubscriber, Scope>()
   const announced = new Map<string, Set<ListKind>>()
   let timer: NodeJS.Timeout | null = null
@@ -86,31 +86,31 @@ export function createListChangeNotifier(onWatchers: () => void = () => {}): Lis
       row.set(after, lists)
       return lists
     }
-    for (const [watcher, before] of lastScopes) {
-      const after = watcher.scope()
-      lastScopes.set(watcher, after)
-      for (const list of difference(before, after)) watcher.notifyListChanged(list)
+    for (const [subscriber, before] of lastScopes) {
+      const after = subscriber.scope()
+      lastScopes.set(subscriber, after)
+      for (const list of difference(before, after)) subscriber.notifyListChanged(list)
     }
     announced.clear()
   }
-  const end = (matches: (watcher: ListChangeSubscriber) => boolean) => {
-    for (const watcher of lastScopes.keys()) {
-      if (!matches(watcher)) continue
-      lastScopes.delete(watcher)
-      watcher.end()
+  const end = (matches: (subscriber: ListChangeSubscriber) => boolean) => {
+    for (const subscriber of lastScopes.keys()) {
+      if (!matches(subscriber)) continue
+      lastScopes.delete(subscriber)
+      subscriber.end()
     }
   }
   return {
     get size() {
       return lastScopes.size
     },
-    add(watcher) {
-      if (isClosed) return watcher.end()
-      lastScopes.set(watcher, watcher.scope())
-      onWatchers()
+    add(subscriber) {
+      if (isClosed) return subscriber.end()
+      lastScopes.set(subscriber, subscriber.scope())
+      onSubscribersChange()
     },
-    delete(watcher) {
-      if (lastScopes.delete(watcher)) onWatchers()
+    delete(subscriber) {
+      if (lastScopes.delete(subscriber)) onSubscribersChange()
     },
     servers: () =>
       new Set(

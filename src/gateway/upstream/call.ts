@@ -45,7 +45,7 @@ export interface Answer {
 
 export interface UpstreamAnswer {
   readonly answer: Answer
-  /** Era of the wire that it came over. */
+  /** Era of the upstream connection that answered. */
   readonly era: Era
 }
 
@@ -63,16 +63,16 @@ export interface InboundRequest {
   onCancel: (() => void) | null
 }
 
-/** Who an upstream session belongs to, and in which era its caller speaks (architecture, idea 6). */
+/** Owner of the upstream session that a call uses, and the protocol era of the caller. */
 export interface CallOrigin {
   readonly era: Era
-  /** MCP session, or principal where there is none. */
+  /** Key of the MCP session, or of the principal when there is no session. */
   readonly owner: string
-  /** Whose share of the calls under way it takes; null: it belongs to one that has been counted. */
+  /** Principal whose concurrent-call quota the call counts against; null if it is part of a call already counted. */
   readonly principal: string | null
-  /** Whose share of processes and upstream sessions it takes, where `principal` is null. */
+  /** Principal whose quota of processes and upstream sessions is used when `principal` is null. */
   readonly holder?: string
-  /** The client of that MCP session. */
+  /** Receives notifications and requests of the upstream session that belong to no call. */
   readonly callbacks?: SessionCallbacks | undefined
 }
 
