@@ -3,23 +3,22 @@ import type { ServerBlock } from '../catalog.ts'
 import type { SessionEnd } from '../../registry/session-ends.ts'
 import type { BatchScheduler } from '../later.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
-import type { Observation, Observer } from '../observation.ts'
+import type { Observer } from '../observation.ts'
 import type { Scope } from '../scope.ts'
 import type { Subscriptions } from '../subscriptions.ts'
 import type { Visitor } from '../visitors.ts'
 import type { Call, CallOrigin, UpstreamAnswer } from '../upstream/call.ts'
-import type { Era } from '../upstream/connection.ts'
+import type { ClientRequest, Implementation } from './client-request.ts'
 import type { Cursors } from './cursor.ts'
 import type { Elicitations } from './elicitations.ts'
 import type { PendingCall } from './flow.ts'
-import type { Message, MessageLimits } from './jsonrpc.ts'
+import type { MessageLimits } from './jsonrpc.ts'
 import type { ClientInfoCache } from './introductions.ts'
 import type { ResourceLinks } from './links.ts'
 import type { InputRequiredStore } from './park.ts'
 import type { EventStore } from './replay.ts'
 import type { Heartbeat } from './heartbeat.ts'
-import type { ResponseWriter } from './responder.ts'
-import type { Session, Sessions } from './session.ts'
+import type { Sessions } from './session.ts'
 import type { McpQuotas } from './shares.ts'
 import type { UnsentResponses } from './unsent.ts'
 import type { ListChangeNotifier } from './watch.ts'
@@ -85,30 +84,7 @@ export interface McpContext {
   readonly serverInfo: string
 }
 
-/** `serverInfo` of the gateway (`Implementation` in the MCP schema). */
-export interface Implementation {
-  readonly name: string
-  readonly title: string
-  readonly version: string
-}
-
 /** One request of a client, with everything needed to answer it. */
-export interface RequestContext {
+export interface RequestContext extends ClientRequest {
   readonly mcp: McpContext
-  readonly era: Era
-  readonly message: Message
-  /** Headers of the HTTP request. */
-  readonly headers: IncomingHttpHeaders
-  readonly reply: ResponseWriter
-  readonly caller: Caller
-  readonly endpoint: string
-  readonly requestId: string
-  readonly address: string | undefined
-  readonly scope: Scope
-  /** The legacy session, if the request belongs to one. */
-  readonly session: Session | undefined
-  /** JSON text of the client capabilities that the caller declared. */
-  readonly capabilities: string
-  /** Record of the call that the request starts or resumes; null for methods answered without an upstream. */
-  observation: Observation | null
 }

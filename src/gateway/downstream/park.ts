@@ -4,7 +4,7 @@ import { members } from '../json.ts'
 import { Payload } from '../payload.ts'
 import { createShares } from '../shares.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
-import type { RequestContext } from './exchange.ts'
+import type { ClientRequest } from './client-request.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
 import type { Caller } from '../caller.ts'
 
@@ -47,11 +47,11 @@ export interface InputRequiredStore<C extends Abandonable> {
   /** Bytes stored for parked calls. */
   readonly bytes: number
   /** Parks the call and returns its signed, single-use `requestState`; undefined if a limit is reached. */
-  add(context: RequestContext, parked: ParkedCall<C>): string | undefined
+  add(context: ClientRequest, parked: ParkedCall<C>): string | undefined
   /** Returns true if the state was issued by this gateway; an upstream's own state is forwarded. */
   isOwnState(state: unknown): state is string
   /** Removes and returns the parked call. Throws ProtocolError, with the same text for every defect of a state. */
-  take(context: RequestContext, state: string): ParkedCall<C>
+  take(context: ClientRequest, state: string): ParkedCall<C>
   /** Abandons the parked calls of the matching principals and endpoints (mcp-proxy.md#parked-calls). */
   end(matches: (principal: string, endpoint: string) => boolean): void
 }

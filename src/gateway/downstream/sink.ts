@@ -5,13 +5,17 @@ import { RateLimiter } from '../notifications.ts'
 import { methodNotFound, type Answer, type InboundRequest, type Call, type Sink } from '../upstream/call.ts'
 import { canRequest } from './capabilities.ts'
 import { customMessage } from './custom-message.ts'
-import type { RequestContext } from './exchange.ts'
+import type { Elicitations } from './elicitations.ts'
 import { attributeRequest, needsAttribution } from './label.ts'
 import { logMessage, notification } from './log-message.ts'
 import { createServerRequests, type ServerRequest } from './push.ts'
+import type { ClientRequest } from './client-request.ts'
 import type { ResponseWriter } from './responder.ts'
 
 const LOG_LEVEL = `${META}logLevel`
+
+/** The part of a request's context that a sink uses. */
+type SinkContext = ClientRequest & { readonly mcp: { readonly elicitations: Elicitations } }
 
 /** A notification stored until its caller returns. */
 interface StoredNotification {
@@ -39,7 +43,7 @@ export class CallSink implements Sink {
   call: Call | null = null
   /** Set for modern callers; null if they cannot be asked for input. */
   inputRequester: InputRequester | null = null
-  #context: RequestContext
+  #context: SinkContext
   readonly #server: ServerBlock
   /** JSON text of the caller's progress token. */
   #token: string | undefined
@@ -50,7 +54,7 @@ export class CallSink implements Sink {
   #storedCharacters = 0
   #allowance: RateLimiter | null = null
 
-  constructor(context: RequestContext, server: ServerBlock, token: string | undefined) {
+  constructor(context: SinkContext, server: ServerBlock, token: string | undefined) {
     this.capabilities = context.capabilities
     this.wantsProgress = token !== undefined
     this.#context = context
@@ -69,7 +73,7 @@ export class CallSink implements Sink {
   }
 
   /** Continues with the request that resumed the call, and sends the stored notifications on it. */
-  attach(context: RequestContext, token: string | undefined): void {
+  attach(context: SinkContext, token: string | undefined): void {
     this.#context = context
     this.#token = token
     const stored = this.#stored ?? []

@@ -4,7 +4,7 @@ import { labelText } from '../../domain/quoted.ts'
 import { Payload } from '../payload.ts'
 import type { Answer } from '../upstream/call.ts'
 import { canRequest } from './capabilities.ts'
-import type { RequestContext } from './exchange.ts'
+import type { ClientRequest, Implementation } from './client-request.ts'
 import { codes } from './jsonrpc.ts'
 import { needsAttribution } from './label.ts'
 
@@ -53,7 +53,11 @@ export function attributeUrlElicitations(answer: Answer, server: string): Payloa
  * `requestState`, because the upstream did not run the request and the client simply repeats it. Returns false for any
  * other answer.
  */
-export function answerUrlElicitation(context: RequestContext, server: string, answer: Answer): boolean {
+export function answerUrlElicitation(
+  context: ClientRequest & { readonly mcp: { readonly identity: Implementation } },
+  server: string,
+  answer: Answer
+): boolean {
   const { reply, message, capabilities, mcp, scope } = context
   const elicitations = readElicitations(answer)
   if (!elicitations) return false
