@@ -1,20 +1,20 @@
 import { allServers, type AllowList } from '../domain/allow-list.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** Who is asking. Development mode knows one caller; in enterprise mode each principal has one object for its MCP requests. */
+/** Identity behind a request. Development mode has one; in enterprise mode all MCP requests of a principal share one. */
 export interface Caller {
   readonly kind: 'development' | 'admin' | 'user' | 'client'
   readonly name: string
-  /** The principal for ever: sessions, upstream owners and parked calls are bound to it, never to the name. */
+  /** Permanent id of the principal: sessions, upstream sessions and suspended calls belong to it, never to the name. */
   readonly key: string
-  /** The servers that it may use over MCP. */
+  /** Servers that the caller may use over MCP. */
   readonly allowed: AllowList
-  /** SHA-256 of the access token that a user showed: what is written on its word checks it again. */
+  /** SHA-256 of the user's access token; a write checks in its transaction that the token is still valid. */
   readonly tokenHash?: Uint8Array | undefined
-  /** For the audit log. */
+  /** IP address of the client, for the audit log. */
   readonly address?: string
   readonly requestId?: string
-  /** The trace that its request belongs to; of an MCP request it stands in the request. */
+  /** Trace context of a REST request; an MCP request carries its own. */
   readonly trace?: TraceContext | undefined
 }
 
@@ -25,9 +25,9 @@ export const developmentCaller: Caller = {
   allowed: allServers
 }
 
-/** How a caller goes away before the answer. One listener, where an AbortSignal costs as much as a look-up of its call. */
+/** Tells if the caller disconnects before the answer. One listener: an AbortSignal costs as much as a name look-up. */
 export interface DisconnectSignal {
   readonly isDisconnected: boolean
-  /** Set by whoever works for the caller. */
+  /** Set by the code that runs the call. */
   onDisconnect: (() => void) | null
 }

@@ -3,15 +3,15 @@ import type { LeftOutItem } from '../schemas/left-out.ts'
 import type { ClientChange, UserConfig } from '../registry/principals.ts'
 import type { Caller, DisconnectSignal } from './caller.ts'
 
-/** What of a server's lists is not served; members are absent where that is nothing. */
+/** Items of a server's lists that are not served; both members are absent if there are none. */
 export interface LeftOutRecord {
   readonly left_out_count?: number
-  /** The first of them, within bounds. */
+  /** The first such items, limited in number and bytes. */
   readonly left_out?: readonly LeftOutItem[]
 }
 
 /**
- * A server as REST shows it (http-contract.md#server-object plus `enabled` and `notes`); in lists without `left_out`.
+ * A server in REST answers: http-contract.md#server-object plus `enabled` and `notes`. Lists omit `left_out`.
  */
 export interface ServerRecord extends LeftOutRecord {
   readonly name: string
@@ -27,8 +27,8 @@ export interface ServerRecord extends LeftOutRecord {
 }
 
 /**
- * Somebody has to sign in at that URL before the server is stored; the answer completes the session
- * (http-contract.md#dashboard-routes).
+ * Answer to a registration that needs an OAuth sign-in: a person signs in at the URL, and the callback completes the
+ * registration (http-contract.md#dashboard-routes).
  */
 export interface AuthorizationRequired {
   readonly authorization_required: {
@@ -38,7 +38,7 @@ export interface AuthorizationRequired {
   }
 }
 
-/** What an authorization server sent to the redirect URI. Without `id` the session is found by its state. */
+/** Authorization response at the redirect URI. Without `id`, the session is found by `state`. */
 export interface AuthorizationAnswer {
   readonly id?: string
   readonly code: string
@@ -46,11 +46,11 @@ export interface AuthorizationAnswer {
   readonly iss?: string
 }
 
-/** That an authorization server said no. */
+/** Authorization error response at the redirect URI. */
 export interface AuthorizationRefusal {
   readonly state: string
   readonly iss?: string
-  /** Code of RFC 6749 4.1.2.1, and its words: texts from outside. */
+  /** Error code of RFC 6749 4.1.2.1. This and `description` are untrusted texts. */
   readonly error: string
   readonly description?: string
 }
@@ -63,7 +63,7 @@ export interface AuthorizationSession {
   readonly error?: string
 }
 
-/** What a re-read of an upstream's lists changed: qualified names, URIs for resources and templates. */
+/** Changes found by a refresh of a server's lists: qualified names, or URIs of resources and templates. */
 export interface RefreshResult extends LeftOutRecord {
   readonly name: string
   readonly added: string[]
@@ -78,7 +78,7 @@ export interface ServerStateResult {
   readonly prompts_affected: string[]
 }
 
-/** The own switches of a server and of what it offers, by own names and URIs. */
+/** Enabled flags of a server and of its items, by names and URIs at the server. */
 export interface SwitchesPatch {
   readonly enabled?: boolean
   readonly tools?: Readonly<Record<string, boolean>>
@@ -88,7 +88,7 @@ export interface SwitchesPatch {
 }
 export type SwitchesRecord = Required<SwitchesPatch> & { readonly name: string }
 
-/** A tool group as REST shows it (http-contract.md#tool-groups). */
+/** A tool group in REST answers (http-contract.md#tool-groups). */
 export interface GroupRecord {
   readonly name: string
   readonly description?: string
@@ -96,109 +96,109 @@ export interface GroupRecord {
   readonly included_servers: readonly string[]
   readonly excluded_tools: readonly string[]
   readonly tool_names?: 'bare'
-  /** Names in the lists that do not exist at present. */
+  /** Names in the lists that do not exist now. */
   readonly missing: readonly string[]
 }
 
-/** A user as REST shows it (http-contract.md#clients-and-users). */
+/** A user in REST answers (http-contract.md#clients-and-users). */
 export type UserRecord = UserConfig
 
-/** An MCP client as REST shows it. */
+/** An MCP client in REST answers. */
 export interface ClientRecord {
   readonly name: string
   readonly description?: string
   readonly allowed_servers: readonly string[]
 }
 
-/** Shown once, to whoever made it. */
+/** New access token, returned once. */
 export interface IssuedToken {
   readonly access_token: string
 }
 
-/** What of a client is to differ; absent members stay. */
+/** Changes to a client; absent members stay as they are. */
 export type ClientPatch = Omit<ClientChange, 'tokenHash'> & { readonly access_token?: string | undefined }
 
-/** The data plane: what routes ask for. JSON texts are ready to be sent as they are. Throws AppError. */
+/** Operations of the REST routes. Methods throw or reject with AppError; JSON texts can be sent unchanged. */
 export interface Gateway {
-  /** True once a catalog is served, and while it may be trusted to be the database's. */
+  /** True once a catalog is loaded, and while it is not too long out of date. */
   readonly ready: boolean
-  /** What of the registry is not in force, in words for anybody; undefined where all is. */
+  /** Description of the parts of the registry that are not served, without confidential details; undefined if none. */
   readonly problem: string | undefined
-  /** Whether enterprise mode has its first administrator. */
+  /** True once enterprise mode has its first administrator. */
   readonly initialized: boolean
-  /** Whose access token this is. */
+  /** Returns the caller with this access token. */
   callerOf(token: string): Caller | undefined
-  /** Whether the token that such a caller showed is still good. */
+  /** Tests if the token that the caller authenticated with is still valid. */
   hasValidToken(caller: Caller): boolean
-  /** Makes the first administrator with this token, or a generated one; 409. Before it there is no caller. */
+  /** Creates the first administrator, with the given token or a generated one. 409 if there is one. */
   initialize(origin: Pick<Caller, 'address' | 'requestId'>, token?: string): Promise<IssuedToken>
   users(caller: Caller): UserRecord[]
-  /** 409 where the name or the token is taken. A token is generated where none is given. */
+  /** Creates a user, with the given token or a generated one. 409 if the name or the token is taken. */
   createUser(caller: Caller, user: UserConfig, token?: string): Promise<UserRecord & IssuedToken>
-  /** The token before is good for nothing any more. 404, 409. */
+  /** Replaces a user's token; the old token stops working. 404, 409. */
   rotateUser(caller: Caller, name: string, token?: string): Promise<UserRecord & IssuedToken>
-  /** 404, 409. */
+  /** Removes a user. 404, 409. */
   removeUser(caller: Caller, name: string): Promise<void>
   clients(caller: Caller): ClientRecord[]
   client(caller: Caller, name: string): ClientRecord
   createClient(caller: Caller, client: ClientConfig, token?: string): Promise<ClientRecord & IssuedToken>
   changeClient(caller: Caller, name: string, changes: ClientPatch): Promise<ClientRecord>
-  /** Its sessions and streams end. 404. */
+  /** Removes a client and ends its sessions and streams. 404. */
   removeClient(caller: Caller, name: string): Promise<void>
   servers(caller: Caller): ServerRecord[]
   server(caller: Caller, name: string): ServerRecord
   /**
-   * Connects, reads the lists, then stores all or nothing. `force` replaces a server of that name
-   * (http-contract.md#registration-input).
-   * Where the upstream asks for OAuth and there is a redirect URI, nothing is stored before the sign-in is completed.
+   * Connects to a server, reads its lists and stores everything in one transaction
+   * (http-contract.md#registration-input). `force` replaces a server of the same name. If the server requires OAuth and
+   * there is a redirect URI, nothing is stored before the sign-in is completed.
    */
   register(
     caller: Caller,
     config: ServerConfig,
     options: { force: boolean }
   ): Promise<ServerRecord | AuthorizationRequired>
-  /** As `register` with force for a server that exists; items that stay keep their enabled flags, as does the server. */
+  /** Registers an existing server again. The server and its remaining items keep their enabled flags. 404. */
   replace(caller: Caller, name: string, config: ServerConfig): Promise<ServerRecord | AuthorizationRequired>
-  /** Gives the code for tokens and goes on with what asked for the sign-in. 400, 404; nothing changes where it fails. */
+  /** Exchanges the code for tokens and completes the registration or sign-in. 400, 404; a failure changes nothing. */
   completeAuthorization(caller: Caller, answer: AuthorizationAnswer): Promise<ServerRecord>
-  /** Ends the sign-in that the refusal is for; 400, 404. */
+  /** Ends the refused sign-in. 400, 404. */
   refuseAuthorization(caller: Caller, answer: AuthorizationRefusal): Promise<void>
-  /** 404 also some time after it is over. */
+  /** Returns a sign-in session; 404 also some time after its end. */
   authorizationSession(caller: Caller, id: string): Promise<AuthorizationSession>
   remove(caller: Caller, name: string): Promise<void>
   refresh(caller: Caller, name: string): Promise<RefreshResult>
   setServerEnabled(caller: Caller, name: string, enabled: boolean): Promise<ServerStateResult>
-  /** 404. */
+  /** Returns the enabled flags of a server and its items. 404. */
   switches(caller: Caller, name: string): SwitchesRecord
-  /** Sets those that are given, all or none; 400 names what the server does not offer, 404. */
+  /** Sets the given flags in one transaction. 400 names unknown items, 404. */
   setSwitches(caller: Caller, name: string, patch: SwitchesPatch): Promise<SwitchesRecord>
   groups(caller: Caller): GroupRecord[]
   group(caller: Caller, name: string): GroupRecord
-  /** With a caller: false too where the group holds nothing of a server that the caller may use. */
+  /** Tests if a group exists and, for a caller, if the group contains a server that the caller may use. */
   hasGroup(name: string, caller?: Caller): boolean
-  /** 400 names every tool and server that does not exist; 409. */
+  /** Creates a group. 400 names every unknown tool and server, 409. */
   createGroup(caller: Caller, config: GroupConfig): Promise<GroupRecord>
-  /** The whole configuration of the group of that name; what it named before may be missing. 400, 404. */
+  /** Replaces a group's configuration. Names that it already had may be missing by now. 400, 404. */
   replaceGroup(caller: Caller, config: GroupConfig): Promise<{ before: GroupRecord; after: GroupRecord }>
-  /** Its open sessions and streams end. 404. */
+  /** Removes a group and ends its sessions and streams. 404. */
   removeGroup(caller: Caller, name: string): Promise<void>
-  /** Qualified names of the tools that the group's endpoint lists now, in its order; 404. */
+  /** Returns the qualified names of the tools that the group's endpoint lists now, in list order. 404. */
   effectiveTools(caller: Caller, name: string): string[]
-  /** JSON text: array of records of the enabled servers' items; 404 for an unknown `server`, `[]` for a disabled one. */
+  /** Returns a JSON array of the items of enabled servers; 404 for an unknown `server`, `[]` for a disabled one. */
   list(caller: Caller, kind: ItemKind, server?: string): Buffer
-  /** JSON text of one record, also of a disabled server's item; 404. `name`: qualified name, or URI of a resource. */
+  /** Returns one item as JSON text, disabled or not. `name`: qualified name, or URI of a resource. 404. */
   find(caller: Caller, kind: ItemKind, name: string): string
-  /** All names that the entity (item or server) stands for; 404. */
+  /** Enables or disables an item, or all items of a server; resolves with their names. 404. */
   setItemsEnabled(caller: Caller, kind: ItemKind, entity: string, enabled: boolean): Promise<string[]>
   /**
-   * Contract 2.4. `args` is the JSON text of the arguments object, or undefined where the caller gave none.
+   * Calls a tool (http-contract.md#tool-invocation). `args`: JSON text of the arguments object, if given.
    * Resolves with the JSON text of the result.
    */
   invoke(caller: Caller, name: string, args: string | undefined, signal: DisconnectSignal): Promise<Buffer | string>
-  /** Contract 2.5: `{description?, messages, meta?}`. */
+  /** Renders a prompt (http-contract.md#prompt-record); resolves with JSON text `{description?, messages, meta?}`. */
   render(caller: Caller, name: string, args: Record<string, string>, signal: DisconnectSignal): Promise<Buffer | string>
-  /** `{contents: […]}`. */
+  /** Reads a resource; resolves with JSON text `{contents: […]}`. */
   read(caller: Caller, uri: string, signal: DisconnectSignal): Promise<Buffer | string>
-  /** Whether the tool's own schema declares a property of that name (decisions: a lone `arguments` member). */
+  /** Tests if a tool's input schema declares a property, to interpret a body with a single `arguments` member. */
   hasToolProperty(name: string, property: string): boolean
 }

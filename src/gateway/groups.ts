@@ -14,18 +14,18 @@ type Groups = Pick<
   'groups' | 'group' | 'hasGroup' | 'createGroup' | 'replaceGroup' | 'removeGroup' | 'effectiveTools'
 >
 
-/** What there is at present. */
+/** Returns look-ups of the servers and tools that exist in a catalog. */
 export const namesIn = (catalog: Catalog): NameLookup => ({
   hasServer: (name) => catalog.server(name) !== undefined,
   hasTool: (server, name) => catalog.server(server)?.find('tool', name) !== undefined
 })
 
-const unknownNames = (what: string, names: readonly string[]): string[] =>
+const unknownNames = (kind: string, names: readonly string[]): string[] =>
   names.length === 0
     ? []
-    : [`unknown ${what}${names.length > 1 ? 's' : ''}: ${names.map((n) => JSON.stringify(n)).join(', ')}`]
+    : [`unknown ${kind}${names.length > 1 ? 's' : ''}: ${names.map((n) => JSON.stringify(n)).join(', ')}`]
 
-/** A misspelt name is refused, above all in an exclusion. What the group names already may have gone meanwhile. */
+/** Throws a 400 AppError for unknown names. Names that the group already had may have been removed since. */
 function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): void {
   const { hasServer, hasTool } = namesIn(catalog)
   const tools = new Set([...(before?.included_tools ?? []), ...(before?.excluded_tools ?? [])])
@@ -38,7 +38,7 @@ function checkNames(catalog: Catalog, rules: GroupRules, before?: GroupRules): v
   if (problems.length > 0) throw invalid(problems.join('; '))
 }
 
-/** Throws a 400 AppError where bare names could be those of two servers. */
+/** Throws a 400 AppError if bare tool names could be ambiguous between servers. */
 export function checkBare(config: GroupConfig): void {
   if (config.tool_names === 'qualified' || canBeBare(config)) return
   throw invalid(
@@ -46,7 +46,7 @@ export function checkBare(config: GroupConfig): void {
   )
 }
 
-/** Tool groups as they are managed (http-contract.md#tool-groups). */
+/** Creates the operations on tool groups (http-contract.md#tool-groups). */
 export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Groups {
   const find = (name: string): GroupBlock => {
     const group = catalog().group(name)

@@ -21,11 +21,11 @@ import { traceMembers } from './trace-context.ts'
 import type { Caller, DisconnectSignal } from './caller.ts'
 
 interface Invocation extends Pick<Gateway, 'list' | 'find' | 'invoke' | 'render' | 'read' | 'hasToolProperty'> {
-  /** Their tokens are good for nothing any more: their calls under way are given up. */
+  /** Stops the calls in progress of principals whose token was revoked or replaced. */
   endCalls(principals: ReadonlySet<string>): void
 }
 
-/** A call that came over REST. */
+/** A REST call in progress. */
 interface ActiveCall extends SlotItem {
   readonly principal: string
   readonly call: Call
@@ -40,9 +40,9 @@ const labels: Record<ItemKind, string> = {
 
 const methodOf = { tool: 'tools/call', prompt: 'prompts/get' } as const
 
-const disabled = (what: string, name: string) => new AppError(409, `${what} "${name}" is disabled`)
+const disabled = (kind: string, name: string) => new AppError(409, `${kind} "${name}" is disabled`)
 
-/** What a read is answered where the upstream has no such resource: -32602 since 2026-07-28, -32002 before. */
+/** Error codes for a missing resource: -32602 since 2026-07-28, -32002 before. */
 const noSuchResource = new Set<unknown>([-32002, -32602])
 
 function refusalOf({ name }: ServerBlock, { method }: OutgoingRequest, answer: Answer): AppError {
@@ -50,7 +50,7 @@ function refusalOf({ name }: ServerBlock, { method }: OutgoingRequest, answer: A
   return new AppError(isMissing ? 404 : 502, serverError(name, errorMessage(answer)))
 }
 
-/** A request, and whom it is for. */
+/** A request and its target server. */
 interface PreparedCall {
   readonly server: ServerBlock
   readonly request: OutgoingRequest
@@ -59,7 +59,7 @@ interface PreparedCall {
 const disconnected = () => new UpstreamFailure('cancelled', 'the caller has left')
 const revoked = new UpstreamFailure('cancelled', 'the access token is not valid any more')
 
-/** What went wrong with a call, as its caller is told. */
+/** Converts a call's error to the error that the caller gets. */
 function callerError(error: unknown, call: Call | undefined, server: ServerBlock | undefined): unknown {
   if (call?.stopped === revoked) return unauthorized(revoked.message)
   if (call?.stopped === withdrawn) return new AppError(409, withdrawn.message, { cause: withdrawn })
@@ -67,7 +67,7 @@ function callerError(error: unknown, call: Call | undefined, server: ServerBlock
 }
 
 /**
- * Tools, prompts and resources as plain HTTP uses them (http-contract.md#tool-invocation,
+ * Creates the REST operations on tools, prompts and resources (http-contract.md#tool-invocation,
  * http-contract.md#prompt-record).
  */
 export function createInvocation(catalog: () => Catalog, core: DataPlane, observer: Observer): Invocation {
@@ -85,19 +85,19 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
     throw item.server.enabled ? disabled(labels[item.kind], name) : disabled('server', item.server.name)
   }
   /**
-   * One call, from what it is for to its answer, told however it goes. One function: a promise more is a measurable part of
-   * a call's cost. `prepare` throws what the caller is told instead.
+   * Runs one call and reports it to the observer, also if it fails. `prepare` resolves the target, or throws the error
+   * that the caller gets. One function, since each additional promise is a measurable part of a call's cost.
    */
   const run = async (
     kind: CallKind,
     caller: Caller,
-    asked: string,
+    name: string,
     signal: DisconnectSignal,
     prepare: (observation: Observation) => PreparedCall
   ): Promise<Payload> => {
     const { requestId, key: principal } = caller
     const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
-    observation.setTarget(undefined, asked)
+    observation.setTarget(undefined, name)
     let active: ActiveCall | undefined
     let server: ServerBlock | undefined
     try {
@@ -125,9 +125,9 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       observation.complete(answer.body)
       return result
     } catch (error) {
-      const told = callerError(error, active?.call, server)
-      observation.fail(told)
-      throw told
+      const failure = callerError(error, active?.call, server)
+      observation.fail(failure)
+      throw failure
     } finally {
       signal.onDisconnect = null
       if (active) running.delete(active)
@@ -194,7 +194,7 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
   }
 }
 
-/** `_meta` of a rendered prompt is called `meta` (http-contract.md#prompt-record). */
+/** Renames `_meta` of a rendered prompt to `meta` (http-contract.md#prompt-record). */
 function renamedMeta(text: string): string {
   const meta = valueOf(text, members(text), '_meta')
   if (meta === undefined) return text

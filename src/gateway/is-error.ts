@@ -1,7 +1,7 @@
 import { JsonError } from './json.ts'
 import type { Payload } from './payload.ts'
 
-/** Whether a tool's result says that it is an error. */
+/** Tests if a tool result has `isError: true`. */
 export function isErrorResult(result: Payload): boolean {
   try {
     return result.valueOf('isError') === 'true'

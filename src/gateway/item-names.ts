@@ -6,17 +6,17 @@ import type { Problem } from './left-out.ts'
 /** Policies for names of tools and prompts that MCP clients cannot use (`TOWPATH_TOOL_NAMES`). */
 export type ToolNames = 'leave-out' | 'rename' | 'keep'
 
-/** The length that MCP recommends at most for names of tools (specification 2025-11-25, "Tool Names"). */
+/** Maximum length that MCP recommends for tool names (specification 2025-11-25, "Tool Names"). */
 const MAX_PUBLIC_NAME = 128
-/** The length that the strictest LLM APIs take. */
+/** Maximum length in the strictest LLM APIs. */
 const MAX_RENAMED = 64
-/** A long name of a server leaves at least so much of each own name. */
+/** Minimum length available for the item's name behind a long server name. */
 const MIN_RENAMED = 24
 const HASH_LENGTHS = [8, 16, 32, 64]
 
-/** Characters of MCP's rule; SEP-986 allows the slash, which the specification's text leaves out. */
+/** Characters that MCP allows; the slash is in SEP-986, but missing from the specification's text. */
 const mcpName = /^[A-Za-z0-9_./-]+$/
-/** Characters that LLM APIs take. */
+/** Characters that LLM APIs allow. */
 const llmName = /^[A-Za-z0-9_-]+$/
 
 const badTool: Problem = {
@@ -36,8 +36,8 @@ const tooLong: Problem = {
 const hasUnsafeCharacters = (text: string) => /[\t\n\r]/.test(text) || hasHidden(text)
 
 /**
- * Why clients cannot use an item of this name; undefined where they can. Prompts are shown to people and never sent to an
- * LLM API, so that any character that is seen is good there.
+ * Returns the problem of an item name that clients cannot use, if any. Prompt names are shown to people and never sent
+ * to an LLM API, so all visible characters are allowed in them.
  */
 function nameProblem(server: string, kind: ItemKind, name: string): Problem | undefined {
   if (kind === 'resource' || kind === 'template') return hasUnsafeCharacters(name) ? badUri : undefined
@@ -46,11 +46,11 @@ function nameProblem(server: string, kind: ItemKind, name: string): Problem | un
   return server.length + 2 + name.length > MAX_PUBLIC_NAME ? tooLong : undefined
 }
 
-/** The same name for the same text: what LLM APIs take of it, and a part of its SHA-256. */
+/** Builds a name that LLM APIs accept from the allowed characters and a prefix of the SHA-256 of `name`. */
 function safeName(kind: ItemKind, name: string, maxLength: number, hashLength: number): string {
   const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength)
-  const kept = name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+/, '')
-  const cut = kept.slice(0, Math.max(1, maxLength - hashLength - 1)).replace(/_+$/, '')
+  const allowed = name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+/, '')
+  const cut = allowed.slice(0, Math.max(1, maxLength - hashLength - 1)).replace(/_+$/, '')
   return `${cut === '' ? kind : cut}_${hash}`
 }
 
@@ -58,8 +58,8 @@ const needsName = (server: string, kind: ItemKind, name: string, maxLength: numb
   kind === 'tool' ? !llmName.test(name) || name.length > maxLength : nameProblem(server, kind, name) !== undefined
 
 /**
- * Names for those of a server's tools, or prompts, that LLM APIs do not take, by the upstream's own names. A name depends
- * on the own name alone, but where it is taken its hash is longer. A new name is no item's own name.
+ * Returns new names for a server's tools or prompts with unusable names, by original name. A new name depends on the
+ * original name only; its hash is longer if the short form is already taken. A new name never equals an original name.
  */
 function renameAll(server: string, kind: 'tool' | 'prompt', names: readonly string[]): ReadonlyMap<string, string> {
   const maxLength = Math.max(MIN_RENAMED, MAX_RENAMED - server.length - 2)
@@ -68,7 +68,7 @@ function renameAll(server: string, kind: 'tool' | 'prompt', names: readonly stri
   for (const name of names.toSorted()) {
     if (!needsName(server, kind, name, maxLength)) continue
     const free = HASH_LENGTHS.map((length) => safeName(kind, name, maxLength, length)).find((each) => !taken.has(each))
-    // every form is taken only where the server made it so: the item keeps its name, and is left out
+    // all forms are taken only if the server provokes it: the item then keeps its name and is not served
     if (free === undefined) continue
     taken.add(free)
     found.set(name, free)
@@ -78,15 +78,15 @@ function renameAll(server: string, kind: 'tool' | 'prompt', names: readonly stri
 
 /** Public names of one server's items. */
 export interface ItemNames {
-  /** The part behind `<server>__`; the own name where nothing has to be changed. */
+  /** Returns the part after `<server>__`: the original name unless it was changed. */
   publicPart(kind: ItemKind, name: string): string
-  /** Why an item is not served under any name; undefined where it can be. */
+  /** Returns the reason that an item is not served, if any. */
   problem(kind: ItemKind, name: string): Problem | undefined
 }
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** Names for the items of a server under a policy. */
+/** Creates the public names of a server's items under a policy. */
 export function createItemNames(
   policy: ToolNames,
   server: string,

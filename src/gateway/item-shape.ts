@@ -7,7 +7,7 @@ import type { Problem } from './left-out.ts'
 
 type Check = ReturnType<typeof TypeCompiler.Compile>
 
-/** Compiling takes milliseconds, so each is compiled when it is first needed. */
+/** Compiles a schema on first use, since compiling takes milliseconds. */
 const lazyCheck = (schema: Parameters<typeof TypeCompiler.Compile>[0]): (() => Check) => {
   let check: Check | undefined
   return () => (check ??= TypeCompiler.Compile(schema))
@@ -20,12 +20,12 @@ const checks: Readonly<Record<ItemKind, () => Check>> = {
 }
 const outputSchema = lazyCheck(LegacyOutputSchema)
 
-/** Null for an optional member says that there is none: programs in Go and Python write it so. */
+/** Tests if a member may be null. Servers in Go and Python send null for absent optional members. */
 const mayBeNull = (kind: ItemKind, key: string) => Object.hasOwn(optionalMembers[kind], key)
 
 /**
- * Members of a definition that lists go without: optional ones that are null, and an output schema that clients of 2025-11-25
- * and older cannot take. Changes for `withMembers`. `definition` has passed `shapeProblem`.
+ * Returns changes for `withMembers` that remove members from a definition: optional members that are null, and an
+ * output schema that clients of 2025-11-25 and older reject. `definition` has passed `shapeProblem`.
  */
 export function unlistedMembers(kind: ItemKind, definition: string): Record<string, null> {
   const found: Record<string, null> = {}
@@ -39,8 +39,8 @@ export function unlistedMembers(kind: ItemKind, definition: string): Record<stri
 }
 
 /**
- * The rule of MCP that a definition breaks, undefined where it breaks none. Clients refuse a whole list for one such item.
- * `definition` has been checked as JSON.
+ * Returns the problem of a definition that does not match the MCP schema, if any. Clients reject a whole list because
+ * of one such item. `definition` must be valid JSON.
  */
 export function shapeProblem(kind: ItemKind, definition: string): Problem | undefined {
   const item = JSON.parse(definition) as Record<string, unknown>

@@ -1,34 +1,34 @@
 import { LRUCache } from 'lru-cache'
 
 export interface FairShareCacheOptions {
-  /** Of all entries. */
+  /** Limit of all entries. */
   readonly maxBytes: number
-  /** Of one owner. */
+  /** Limit of each owner's entries. */
   readonly maxBytesPerOwner: number
-  /** An entry is forgotten so long after it was set. */
+  /** Time after which an entry expires, counted from its last `set`. */
   readonly maxAgeMs: number
 }
 
 /**
- * Values that upstreams (the owners) make the gateway keep for principals (the holders), bounded in bytes and age. Past its
- * share an owner loses its own entries, past the total the owner with most does; of these the holder with most gives way,
- * the oldest entry first. So nobody pushes out what others need.
+ * Bounded cache of values that upstreams (owners) cause the gateway to store for principals (holders).
+ * An owner above its limit loses its own entries; above the total limit, the largest owner loses entries. Within an
+ * owner the largest holder loses its least recently set entries first. So nobody can evict the entries of others.
  */
 export interface FairShareCache<T> {
-  /** False where it is too large to be kept. */
+  /** Stores an entry. Returns false if the entry is larger than a limit. */
   set(owner: string, holder: string, key: string, value: T): boolean
-  /** What was set last under that key, of those that fit. */
-  newest(key: string, of: EntryFilter): EntryMatch<T> | undefined
-  /** What has been there for longest under that key, of those that fit; what is set again keeps its place. */
-  oldest(key: string, of: EntryFilter): EntryMatch<T> | undefined
+  /** Returns the entry under a key that was set last. */
+  newest(key: string, filter: EntryFilter): EntryMatch<T> | undefined
+  /** Returns the entry under a key that was first set earliest; setting an entry again keeps its position. */
+  oldest(key: string, filter: EntryFilter): EntryMatch<T> | undefined
   delete(owner: string, holder: string, key: string): void
-  /** Looks at every entry. */
+  /** Deletes all matching entries; linear in the size of the cache. */
   deleteWhere(matches: (value: T) => boolean): void
   readonly size: number
   readonly bytes: number
 }
 
-/** Absent members fit all. */
+/** Owner and holder of an entry; an absent member matches all. */
 export interface EntryFilter {
   readonly owner?: string
   readonly holder?: string
@@ -40,15 +40,15 @@ export interface EntryMatch<T> {
   readonly value: T
 }
 
-/** What an entry takes beside its key, about. */
+/** Approximate size of an entry without its key. */
 export const ENTRY_BYTES = 256
 const SWEEPS_PER_AGE = 12
 
 interface Entry<T> {
   readonly value: T
-  /** Counts up with each `set`. */
+  /** Sequence number of the last `set`. */
   readonly order: number
-  /** Its `order` when it was set first. */
+  /** Sequence number of the first `set`. */
   readonly since: number
 }
 
@@ -62,11 +62,11 @@ interface Owner<T> {
 const largest = <K, V>(all: Map<K, V>, bytesOf: (value: V) => number): [K, V] =>
   [...all].reduce((a, b) => (bytesOf(b[1]) > bytesOf(a[1]) ? b : a))
 
-/** All of a map, or the one under a name. */
+/** Returns all entries of a map, or the entry with a name. */
 function entriesOf<V>(all: ReadonlyMap<string, V>, name: string | undefined): Iterable<[string, V]> {
   if (name === undefined) return all
-  const one = all.get(name)
-  return one === undefined ? [] : [[name, one]]
+  const value = all.get(name)
+  return value === undefined ? [] : [[name, value]]
 }
 
 export function createFairShareCache<T>({
@@ -79,7 +79,7 @@ export function createFairShareCache<T>({
   let order = 0
   let sweeper: NodeJS.Timeout | undefined
 
-  /** Every change of a holder goes through here, so that the sums stay right. */
+  /** Runs a change of a holder and updates the byte counts. Every change goes through here. */
   const change = (name: string, owner: Owner<T>, holderName: string, holder: Holder<T>, work: () => unknown) => {
     const before = holder.calculatedSize
     work()
@@ -145,8 +145,8 @@ export function createFairShareCache<T>({
       sweeper ??= setInterval(sweep, maxAgeMs / SWEEPS_PER_AGE).unref()
       return true
     },
-    newest: (key, of) => pick(key, of, (a, b) => a.order > b.order),
-    oldest: (key, of) => pick(key, of, (a, b) => a.since < b.since),
+    newest: (key, filter) => pick(key, filter, (a, b) => a.order > b.order),
+    oldest: (key, filter) => pick(key, filter, (a, b) => a.since < b.since),
     delete(ownerName, holderName, key) {
       const owner = owners.get(ownerName)
       const holder = owner?.holders.get(holderName)

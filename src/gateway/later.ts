@@ -1,21 +1,21 @@
 /**
- * Does `work` behind the reads of this turn of the event loop: in order, together with all that was put off in it. What it
- * throws nobody catches, which ends the process, so it must not.
+ * Runs `work` in one batch, in order, after this event-loop turn's socket reads. `work` must not throw: nothing catches
+ * the error, and the process ends.
  */
 export type BatchScheduler = (work: () => void) => void
 
 /**
- * Under load one turn reads from many sockets. What is put off goes through the same code one right after the other, while
- * the processor has that code at hand, and what it writes wakes a reader once: a sixth of a call's CPU.
+ * Creates a scheduler for work after socket reads. Under load one turn reads from many sockets: a batch keeps the code
+ * in the processor's caches and wakes the reader of its output once, which saves a sixth of a call's CPU time.
  */
 export function createBatchScheduler(): BatchScheduler {
-  let works: (() => void)[] = []
+  let batch: (() => void)[] = []
   const run = () => {
-    const due = works
-    works = []
+    const due = batch
+    batch = []
     for (const work of due) work()
   }
   return (work) => {
-    if (works.push(work) === 1) setImmediate(run)
+    if (batch.push(work) === 1) setImmediate(run)
   }
 }

@@ -2,26 +2,26 @@ import { truncate, escapeText } from '../domain/text.ts'
 import type { ItemKind, LeftOut } from '../registry/model.ts'
 import type { LeftOutCode, LeftOutItem } from '../schemas/left-out.ts'
 
-/** Bounds of what is kept of one server; what exceeds them is counted. */
+/** Limits of the list per server; items beyond them are only counted. */
 const MAX_ENTRIES = 100
 const MAX_BYTES = 65_536
-/** UTF-16 units of an upstream's name, and of a reason, before they are escaped. */
+/** UTF-16 units of a name and of a reason before escaping. */
 const MAX_NAME = 200
 const MAX_REASON = 300
 
-/** Why an item cannot be served. */
+/** Reason that an item cannot be served. */
 export interface Problem {
   readonly code: LeftOutCode
   readonly reason: string
 }
 
-/** Gathers items that are left out, within bounds. */
+/** Bounded list of items that are not served. */
 export interface LeftOutList {
-  /** `name`: the upstream's own, of any length and content; undefined where it has none. */
+  /** Adds an item. `name`: the upstream's name, of any length and content; undefined if it has none. */
   add(kind: ItemKind, name: string | undefined, problem: Problem): void
-  /** Entries that are complete already, and how many more there are. */
+  /** Adds the entries and the count of another list. */
   include(other: LeftOut): void
-  /** Undefined where nothing is left out. */
+  /** Returns the list; undefined if it is empty. */
   result(): LeftOut | undefined
 }
 
@@ -29,8 +29,8 @@ export function createLeftOut(): LeftOutList {
   const items: LeftOutItem[] = []
   let bytes = 0
   let more = 0
-  const take = (item: LeftOutItem) => {
-    // later ones are not taken either: the first entries of a list are always the same
+  const append = (item: LeftOutItem) => {
+    // after the first rejected item all others are rejected, so that the list is a stable prefix
     if (more > 0 || items.length === MAX_ENTRIES) return void more++
     const size = Buffer.byteLength(JSON.stringify(item))
     if (bytes + size > MAX_BYTES) return void more++
@@ -40,17 +40,17 @@ export function createLeftOut(): LeftOutList {
   return {
     add(kind, name, { code, reason }) {
       const cleaned = name === undefined ? {} : { name: escapeText(name, MAX_NAME) }
-      take({ kind, ...cleaned, code, reason: truncate(reason, MAX_REASON) })
+      append({ kind, ...cleaned, code, reason: truncate(reason, MAX_REASON) })
     },
     include(other) {
-      for (const item of other.items) take(item)
+      for (const item of other.items) append(item)
       more += other.more
     },
     result: () => (items.length + more === 0 ? undefined : { items, more })
   }
 }
 
-/** How many items are left out, those without an entry included. */
+/** Returns the number of items that are not served, including items without an entry. */
 export const leftOutCount = (leftOut: LeftOut | undefined): number =>
   leftOut === undefined ? 0 : leftOut.items.length + leftOut.more
 
@@ -60,7 +60,7 @@ interface CheckedItem {
   readonly problem: Problem | undefined
 }
 
-/** Stored items that cannot be served, then what the last reading left out; undefined where that is nothing. */
+/** Lists the stored items with a problem, then `unread`, the items that the last refresh skipped; undefined if none. */
 export function leftOutOf(items: readonly CheckedItem[], unread: LeftOut | undefined): LeftOut | undefined {
   const found = createLeftOut()
   for (const { kind, name, problem } of items) if (problem) found.add(kind, name, problem)

@@ -1,15 +1,15 @@
 import { listKinds, type ListKind } from '../domain/protocol.ts'
 
-/** What upstreams say of their lists, until those have been read again (mcp-proxy.md#list-changes). */
+/** Lists that upstreams have reported as changed since their last refresh (mcp-proxy.md#list-changes). */
 export interface ListChanges {
-  /** A notification of a server; true where it says that a list has changed. */
+  /** Records a server's notification. Returns false if it is no `list_changed` notification. */
   record(id: string, method: string): boolean
-  /** The lists that a server said have changed since the last time. */
+  /** Returns and clears a server's changed lists. */
   take(id: string): ReadonlySet<ListKind>
 }
 
 const kindOf = (method: string) => listKinds.find((kind) => method === `notifications/${kind}/list_changed`)
-/** Whether a notification says that a list has changed. */
+/** Tests if a notification is a `list_changed` notification. */
 export const isListChange = (method: string) => kindOf(method) !== undefined
 const nothing: ReadonlySet<ListKind> = new Set()
 

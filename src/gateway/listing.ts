@@ -1,9 +1,9 @@
 import { createLruCache, type LruCache } from './bounded.ts'
 
-/** List entries of one server and kind as ready bytes, joined by commas, so that pages are cut without copying. */
+/** List entries of one server and kind as serialised JSON, joined by commas: a page is a slice of the bytes. */
 export interface Listing {
   readonly bytes: Buffer
-  /** Offset behind each entry; the next one begins one byte later, behind the comma. */
+  /** End offset of each entry; the next entry begins after the comma. */
   readonly ends: readonly number[]
 }
 
@@ -19,7 +19,7 @@ export function joinListing(texts: readonly string[]): Listing {
 
 export const comma = Buffer.from(',')
 
-/** The entries at these indices, in this order; copied, so that they do not keep the whole listing. */
+/** Copies the entries at `indices`, in this order. A slice would keep the whole listing in memory. */
 export function pickEntries({ bytes, ends }: Listing, indices: readonly number[]): Listing {
   const pieces: Buffer[] = []
   const picked: number[] = []
@@ -34,19 +34,19 @@ export function pickEntries({ bytes, ends }: Listing, indices: readonly number[]
   return { bytes: Buffer.concat(pieces), ends: picked }
 }
 
-/** A part of a scope's list. */
+/** One page of a scope's list. */
 export interface Page {
   /** Entries joined by commas. */
   readonly bytes: Buffer
-  /** Index behind the last entry of the page, undefined on the last page. */
+  /** Index of the next page's first entry; undefined on the last page. */
   readonly next: number | undefined
 }
 
-/** Listings that were made from a server's own, by what they show of it (architecture, idea 2). */
+/** Cache of listings derived from a server's full listing, such as a group's selection (architecture, idea 2). */
 export interface ListingCache {
-  /** What `make` made for this key from this very source, or makes it. */
+  /** Returns the cached listing for this key and this `source` object, or else the result of `make`. */
   get(key: string, source: Listing, make: () => Listing): Listing
-  /** Bytes that are held. */
+  /** Size of all cached listings. */
   readonly bytes: number
 }
 
@@ -54,22 +54,22 @@ const MAX_BYTES = 33_554_432
 
 export const createPageCache = (): LruCache<Page> => createLruCache(MAX_BYTES)
 
-/** Many groups over many tools cost no more than `maxBytes`. */
+/** Creates a cache of at most `maxBytes`, however many groups and tools there are. */
 export function createListingCache(maxBytes = MAX_BYTES): ListingCache {
-  const known = createLruCache<{ readonly source: WeakRef<Listing>; readonly listing: Listing }>(maxBytes)
+  const cache = createLruCache<{ readonly source: WeakRef<Listing>; readonly listing: Listing }>(maxBytes)
   return {
     get(key, source, make) {
-      const found = known.get(key)
+      const found = cache.get(key)
       if (found?.source.deref() === source) return found.listing
-      // before the new one is made: it may be large
-      known.delete(key)
+      // drops the old listing before the new one is built: both may be large
+      cache.delete(key)
       const listing = make()
       const size = listing.bytes.length + 8 * listing.ends.length + 2 * key.length
-      known.set(key, { source: new WeakRef(source), listing }, size)
+      cache.set(key, { source: new WeakRef(source), listing }, size)
       return listing
     },
     get bytes() {
-      return known.bytes
+      return cache.bytes
     }
   }
 }
