@@ -39,7 +39,7 @@ const optional = <K extends string>(key: K, value: unknown) =>
 const secretMembers = new Set(['bearer_token', 'oauth_client_secret', 'headers', 'env'])
 
 /**
- * Rewrites all forms of references to `${NAME}` and adds their variables to `variables`. An unsupported reference adds its
+ * Rewrites all forms of references to `${NAME}` and adds their variables to `asks`. An unsupported reference adds its
  * member to `problems`.
  */
 export function normaliseReferences(

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import type { AttemptEnd } from '../registry/model.ts'
+import type { ContactResult } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Target } from './transports.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
@@ -31,7 +31,7 @@ function failureOf(error: unknown): UpstreamFailure | undefined {
 }
 
 /** Returns the outcome, class and message of a failure for the second audit row, as in the answer to the caller. */
-function attemptEnd(error: unknown): Omit<AttemptEnd, 'durationMs'> {
+function attemptEnd(error: unknown): Omit<ContactResult, 'durationMs'> {
   const { reason: failure } = failureOf(error) ?? {}
   if (failure !== undefined) {
     const outcome = failure === 'denied' ? 'refused' : 'failed'

@@ -1,6 +1,6 @@
 import { createRedactor } from '../domain/redaction.ts'
 import { AppError } from '../errors.ts'
-import type { Granted, StoredServer, StoredTokens } from '../registry/model.ts'
+import type { TokenGrantResult, StoredServer, StoredTokens } from '../registry/model.ts'
 import type { TokenClaim, TokenStore } from '../registry/upstream-tokens.ts'
 import type { Catalog } from './catalog.ts'
 import type { Authorization } from './upstream/authorization.ts'
@@ -78,10 +78,10 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   }
 
   /** Retries, since the old refresh token may already be void: losing the new one would end the authorization. */
-  const persist = async (claim: TokenClaim, granted: Granted) => {
+  const persist = async (claim: TokenClaim, granted: TokenGrantResult) => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await claim.renewed(granted)
+        return await claim.storeRenewed(granted)
       } catch (error) {
         if (attempt === STORE_ATTEMPTS) throw error
         await delay(attempt * STORE_PAUSE_MS)
@@ -90,12 +90,12 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   }
   /** Requests new tokens on the replica that holds the claim, and stores them. */
   const renewClaimed = async (claim: TokenClaim) => {
-    const { access, refresh = '', source } = claim.stored.tokens
-    let granted: Granted
+    const { access, refresh = '', source } = claim.current.tokens
+    let granted: TokenGrantResult
     try {
       granted = await refreshGrant(http(source.resource), source, refresh)
     } catch (error) {
-      if (isInvalidGrant(error)) return claim.failed(error.error)
+      if (isInvalidGrant(error)) return claim.recordProblem(error.error)
       await claim.release()
       throw redactFailure(error as UpstreamFailure, createRedactor([access, refresh, source.client.secret ?? '']))
     }
@@ -105,8 +105,8 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
   const renew = async (stale: string) => {
     const end = performance.now() + WAIT_MS
     while (performance.now() < end) {
-      const claim = await store.claim(server.id)
-      const isOurs = claim?.stored.tokens.access === stale
+      const claim = await store.tryClaim(server.id)
+      const isOurs = claim?.current.tokens.access === stale
       if (claim) await (isOurs ? renewClaimed(claim) : claim.release())
       const { tokens, problem } = await load()
       if (problem !== null) throw endedFailure(problem)

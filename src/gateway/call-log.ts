@@ -1,7 +1,7 @@
 import { MODERN_VERSION } from '../domain/protocol.ts'
 import { maskSecrets } from '../domain/redaction.ts'
 import { escapeText } from '../domain/text.ts'
-import { UNSAID_REVISION, usual, type CallRow } from '../registry/calls.ts'
+import { IMPLIED_REVISION, defaultValues, type CallRow } from '../registry/calls.ts'
 import { createBatchScheduler } from './later.ts'
 import type { CallObservation, Observer } from './observation.ts'
 
@@ -41,18 +41,18 @@ function rowOf(call: CallObservation): CallRow {
   const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion
   return {
     at: call.startedAt,
-    kind: unlessCommon(call.kind, usual.kind),
-    caller_kind: unlessCommon(caller.kind, usual.caller_kind),
-    caller: unlessCommon(caller.name, usual.caller),
+    kind: unlessCommon(call.kind, defaultValues.kind),
+    caller_kind: unlessCommon(caller.kind, defaultValues.caller_kind),
+    caller: unlessCommon(caller.name, defaultValues.caller),
     client: call.client,
-    endpoint: unlessCommon(call.endpoint, usual.endpoint),
+    endpoint: unlessCommon(call.endpoint, defaultValues.endpoint),
     via: call.via,
-    client_protocol: call.via === 'modern' ? unlessCommon(spoken, UNSAID_REVISION) : spoken,
+    client_protocol: call.via === 'modern' ? unlessCommon(spoken, IMPLIED_REVISION) : spoken,
     server: call.server,
     server_protocol: serverVersion === spoken ? undefined : serverVersion,
     session_mode: call.mode === 'stateful' ? 'stateful' : undefined,
     item: item === undefined ? undefined : truncated(item, MAX_TEXT),
-    outcome: unlessCommon(call.outcome, usual.outcome),
+    outcome: unlessCommon(call.outcome, defaultValues.outcome),
     total_ms: rounded(call.totalMs),
     upstream_ms: rounded(call.upstreamMs),
     queue_ms: whole(waits?.queue),

@@ -3,7 +3,7 @@ import { createEgressPolicy } from '../domain/egress.ts'
 import { PRODUCT } from '../domain/product.ts'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import type { Offer, StoredServer } from '../registry/model.ts'
+import type { UpstreamOffer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import { restoreSettings } from '../registry/secrets.ts'
 import { createAuthorizations, type Authorizations } from './authorizations.ts'
@@ -30,7 +30,7 @@ import { createUpstream, type Upstream } from './upstream/upstream.ts'
 import { createUpstreams, type Upstreams } from './upstreams.ts'
 
 export interface ConnectionsOptions {
-  readonly registry: Pick<Registry, 'secrets' | 'tokens'>
+  readonly registry: Pick<Registry, 'decryptSecrets' | 'tokens'>
   readonly config: Pick<Config, 'mode' | 'stdio' | 'egress' | 'timeouts' | 'limits' | 'spareSessions' | 'resultSecrets'>
   /** Product version. */
   readonly version: string
@@ -60,7 +60,7 @@ export interface Connections {
   /** Returns a function that removes the server's secrets from a text. */
   redactorOf(stored: StoredServer): (text: string) => string
   /** Negotiates a protocol version and reads a server's lists on a new connection. Rejects with UpstreamFailure. */
-  readOffer(target: Target): Promise<Offer>
+  readOffer(target: Target): Promise<UpstreamOffer>
   /** Creates a client that no call uses, for sessions that only receive notifications. */
   createClient(stored: StoredServer): TransportClient
   /** Returns the last lines that a server's processes wrote to stderr. */
@@ -133,7 +133,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const targetOf = (stored: StoredServer): Target => {
     try {
       const authorization = stored.issuer === null ? undefined : authorizations.of(stored)
-      const secrets = registry.secrets(stored)
+      const secrets = registry.decryptSecrets(stored)
       return { ...stored, settings: restoreSettings(stored.settings, secrets), secrets, authorization }
     } catch (error) {
       if (!(error instanceof AppError)) throw error

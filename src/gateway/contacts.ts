@@ -1,4 +1,4 @@
-import type { ReadingTimes } from '../registry/model.ts'
+import type { DiscoveryTimings } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
 import type { Observer } from './observation.ts'
 import type { FailureReason } from './upstream/failure.ts'
@@ -33,14 +33,14 @@ export interface HealthTracker {
     failureOf: (error: unknown) => ContactFailure | undefined
   ): Promise<T>
   /** Records a successful contact; `took`: durations of reading the server's lists. */
-  recordSuccess(server: string, took?: ReadingTimes): void
+  recordSuccess(server: string, took?: DiscoveryTimings): void
   /** Returns undefined before the first contact. */
   get(server: string): ServerHealth | undefined
   isConnecting(server: string): boolean
   /** Returns the time of the last success of `track`, in milliseconds since 1970. */
   lastReadAt(server: string): number | undefined
   /** Returns the durations of the last reading of the lists by this process. */
-  readingTimes(server: string): ReadingTimes | undefined
+  readingTimes(server: string): DiscoveryTimings | undefined
   /** Returns the time of the last successful contact, in milliseconds since 1970. */
   lastSuccessAt(server: string): number | undefined
   /** Forgets servers that are not in the catalog. */
@@ -48,7 +48,7 @@ export interface HealthTracker {
 }
 
 interface ReadResult {
-  readonly took?: ReadingTimes
+  readonly timings?: DiscoveryTimings
 }
 
 export interface ContactFailure {
@@ -63,14 +63,14 @@ export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions
   const states = new Map<string, ServerHealth>()
   const successTimes = new Map<string, number>()
   const readTimes = new Map<string, number>()
-  const durations = new Map<string, ReadingTimes>()
+  const durations = new Map<string, DiscoveryTimings>()
   const running = new Map<string, number>()
 
   const set = (server: string, state: ServerHealth) => {
     states.set(server, state)
     onChange()
   }
-  const recordSuccess = (server: string, took?: ReadingTimes) => {
+  const recordSuccess = (server: string, took?: DiscoveryTimings) => {
     const now = Date.now()
     if (took) durations.set(server, took)
     successTimes.set(server, now)
@@ -102,7 +102,7 @@ export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions
       count(server, 1)
       try {
         const result = await work()
-        recordSuccess(server, result.took)
+        recordSuccess(server, result.timings)
         readTimes.set(server, Date.now())
         return result
       } catch (error) {

@@ -2,7 +2,7 @@ import { allows } from '../domain/allow-list.ts'
 import { PRODUCT } from '../domain/product.ts'
 import type { Config } from '../config.ts'
 import type { StoredServer } from '../registry/model.ts'
-import { readAnnouncement } from '../registry/session-ends.ts'
+import { parseAnnouncement } from '../registry/session-ends.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createAttempts } from './attempts.ts'
 import { emptyCatalog, type Catalog } from './catalog.ts'
@@ -168,7 +168,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const refresher = createRefresher({
     intervalMs: config.refreshIntervalMs,
     catalog: () => catalog,
-    claim: ({ id }, withinMs) => registry.claimRefresh(id, withinMs),
+    claim: ({ id }, withinMs) => registry.tryStartRefresh(id, withinMs),
     read: (stored) => readServer(targetOf(stored)),
     store(stored, offer) {
       const change = { actor: systemActor, action: 'server.refresh', target: stored.name }
@@ -280,7 +280,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     log
   })
   // after a long loss of the database, revoked tokens may still be accepted (security-model.md#fault-isolation)
-  const isStale = () => config.staleLimitS > 0 && registry.silentMs() > 1_000 * config.staleLimitS
+  const isStale = () => config.staleLimitS > 0 && registry.unconfirmedMs() > 1_000 * config.staleLimitS
 
   const attempts = createAttempts(registry)
   registry.calls.onStored = () => events.publish('calls')
@@ -345,7 +345,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       // before the first request, and again whenever announcements may have been lost
       await loadEnds()
       const onAnnouncement = (announcement: string) => {
-        const end = readAnnouncement(announcement)
+        const end = parseAnnouncement(announcement)
         if (end) mcpContext.sessions.endedElsewhere([end])
       }
       await registry.follow(applier.apply, onAnnouncement, loadMissed)

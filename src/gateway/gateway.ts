@@ -1,6 +1,6 @@
 import type { ClientConfig, GroupConfig, ItemKind, ServerConfig } from '../registry/model.ts'
 import type { LeftOutItem } from '../schemas/left-out.ts'
-import type { ClientChange, UserConfig } from '../registry/principals.ts'
+import type { ClientUpdate, UserConfig } from '../registry/principals.ts'
 import type { Caller, DisconnectSignal } from './caller.ts'
 
 /** Items of a server's lists that are not served; both members are absent if there are none. */
@@ -116,7 +116,7 @@ export interface IssuedToken {
 }
 
 /** Changes to a client; absent members stay as they are. */
-export type ClientPatch = Omit<ClientChange, 'tokenHash'> & { readonly access_token?: string | undefined }
+export type ClientPatch = Omit<ClientUpdate, 'tokenHash'> & { readonly access_token?: string | undefined }
 
 /** Operations of the REST routes. Methods throw or reject with AppError; JSON texts can be sent unchanged. */
 export interface Gateway {

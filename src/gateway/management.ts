@@ -1,5 +1,5 @@
 import { notFound } from '../errors.ts'
-import type { ItemKind, Offer, StoredServer } from '../registry/model.ts'
+import type { ItemKind, UpstreamOffer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Attempts } from './attempts.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
@@ -21,7 +21,7 @@ export interface ManagementOptions {
   readonly attempts: Attempts
   catalog(): Catalog
   /** Connects to an upstream and reads its lists. Rejects with UpstreamFailure. */
-  readOffer(target: Target): Promise<Offer>
+  readOffer(target: Target): Promise<UpstreamOffer>
   targetOf(stored: StoredServer): Target
 }
 

@@ -78,7 +78,7 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
 
     async rotateUser(caller, name, token = newToken()) {
       const role = await registry.write(auditChange(caller, 'user.rotate', name), (tx) =>
-        tx.principals.rotateUser(name, hashToken(token))
+        tx.principals.replaceUserToken(name, hashToken(token))
       )
       return { name, role, access_token: token }
     },
@@ -105,7 +105,7 @@ export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () 
     async changeClient(caller, name, { access_token, ...changes }) {
       const tokenHash = access_token === undefined ? undefined : hashToken(access_token)
       const changed = await registry.write(auditChange(caller, 'client.change', name), (tx) =>
-        tx.principals.changeClient(name, { ...changes, tokenHash })
+        tx.principals.updateClient(name, { ...changes, tokenHash })
       )
       return clientRecord(changed)
     },

@@ -3,9 +3,9 @@ import type { ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 
 /** A server's secrets, or none where they do not open: it can still be listed, replaced and removed. */
-export function readableSecrets(registry: Pick<Registry, 'secrets'>, stored: StoredServer): ServerSecrets {
+export function readableSecrets(registry: Pick<Registry, 'decryptSecrets'>, stored: StoredServer): ServerSecrets {
   try {
-    return registry.secrets(stored)
+    return registry.decryptSecrets(stored)
   } catch (error) {
     if (error instanceof AppError) return {}
     throw error

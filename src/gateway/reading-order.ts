@@ -1,17 +1,17 @@
 import { LRUCache } from 'lru-cache'
-import type { Difference } from '../registry/items.ts'
-import type { Change, Offer, StoredServer } from '../registry/model.ts'
+import type { ListDifference } from '../registry/items.ts'
+import type { Change, UpstreamOffer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 
 /** Keeps overlapping reads of one server's lists in order: an earlier read never overwrites a later one. */
 export interface ReadingOrder {
   /** Runs `work`, which reads the lists, and remembers when it began. */
-  read(work: () => Promise<Offer>): Promise<Offer>
+  read(work: () => Promise<UpstreamOffer>): Promise<UpstreamOffer>
   /**
    * Stores lists, unless this replica stores a later read of the same server. In that case it waits until the later read
    * is stored, so that the caller finds lists that are at least as new as its own, and resolves to no difference.
    */
-  store(change: Change, server: StoredServer, offer: Offer): Promise<Difference>
+  store(change: Change, server: StoredServer, offer: UpstreamOffer): Promise<ListDifference>
 }
 
 interface StoredReading {
@@ -22,10 +22,10 @@ interface StoredReading {
 
 const MAX_SERVERS = 10_000
 
-const nothing: Difference = { added: [], removed: [], changed: [], unchanged: true }
+const nothing: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
 
 export function createReadingOrder(registry: Pick<Registry, 'refresh'>): ReadingOrder {
-  const beginnings = new WeakMap<Offer, number>()
+  const beginnings = new WeakMap<UpstreamOffer, number>()
   const latest = new LRUCache<string, StoredReading>({ max: MAX_SERVERS })
   let last = 0
   return {

@@ -1,4 +1,4 @@
-import type { Offer, StoredServer } from '../registry/model.ts'
+import type { UpstreamOffer, StoredServer } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
 
 export interface RefresherOptions {
@@ -8,9 +8,9 @@ export interface RefresherOptions {
   /** False where somebody, here or in another replica, has begun to read the lists within so many milliseconds. */
   claim(stored: StoredServer, withinMs: number): Promise<boolean>
   /** Reads an upstream's lists anew. */
-  read(stored: StoredServer): Promise<Offer>
+  read(stored: StoredServer): Promise<UpstreamOffer>
   /** Stores what was read; writes nothing where nothing differs. */
-  store(stored: StoredServer, offer: Offer): Promise<{ readonly unchanged: boolean }>
+  store(stored: StoredServer, offer: UpstreamOffer): Promise<{ readonly unchanged: boolean }>
   /** A request has been answered: the lists are as new as they can be had. */
   readonly onAnswered?: (stored: StoredServer) => void
   readonly log: { warn(details: object, text: string): void }

@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { createRedactor } from '../domain/redaction.ts'
 import { originOf } from '../domain/upstream-url.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
-import type { Granted, Offer, ReadingTimes, ServerConfig, StoredServer } from '../registry/model.ts'
+import type {
+  TokenGrantResult,
+  UpstreamOffer,
+  DiscoveryTimings,
+  ServerConfig,
+  StoredServer
+} from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import { maskSettings } from '../registry/secrets.ts'
 import type { Attempts, Purpose } from './attempts.ts'
@@ -24,11 +30,11 @@ export interface RegistrationOptions {
   readonly attempts: Attempts
   catalog(): Catalog
   /** Connects, finds out what the upstream speaks and reads its lists. Rejects with UpstreamFailure. */
-  readOffer(target: Target): Promise<Offer>
+  readOffer(target: Target): Promise<UpstreamOffer>
   readonly signIns: SignIns
   readonly authorizations: Authorizations
   /** Told of a server that has just been stored: it answered. */
-  readonly onStored: (server: string, took?: ReadingTimes) => void
+  readonly onStored: (server: string, took?: DiscoveryTimings) => void
 }
 
 type Registration = Pick<
@@ -46,7 +52,7 @@ interface Plan {
 }
 
 /** What becomes of the tokens: those that there are stay, or go, or these take their place. */
-type Tokens = 'kept' | 'none' | Granted
+type Tokens = 'kept' | 'none' | TokenGrantResult
 
 const asks = 'the upstream asks for authorization'
 const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
@@ -87,10 +93,10 @@ export function createRegistration(options: RegistrationOptions): Registration {
       caller
     )
   }
-  const store = async (caller: Caller, action: string, plan: Plan, offer: Offer, tokens: Tokens) => {
+  const store = async (caller: Caller, action: string, plan: Plan, offer: UpstreamOffer, tokens: Tokens) => {
     const { config, force, replaced } = plan
     await registry.write(auditChange(caller, action, config.name), async (tx) => {
-      if (force) await tx.servers.discard(config.name)
+      if (force) await tx.servers.removeIfExists(config.name)
       // tokens that stay are those of what was read: whoever came first may have signed in elsewhere
       const seen = tokens === 'kept' ? (replaced ?? undefined) : undefined
       const id = await (replaced
@@ -99,9 +105,9 @@ export function createRegistration(options: RegistrationOptions): Registration {
       // a sign-in takes its time: another server may have the name by now
       if (replaced && id !== replaced.id) throw notFound('server', config.name)
       if (tokens === 'none') await tx.tokens.remove(id)
-      else if (tokens !== 'kept') await tx.tokens.put(id, tokens.source, tokens.grant)
+      else if (tokens !== 'kept') await tx.tokens.upsert(id, tokens.source, tokens.grant)
     })
-    onStored(config.name, offer.took)
+    onStored(config.name, offer.timings)
     return written(caller, config, replaced?.enabled ?? true)
   }
 
@@ -112,7 +118,11 @@ export function createRegistration(options: RegistrationOptions): Registration {
     const before = { ...replaced.settings, ...readableSecrets(registry, replaced) }
     return isDeepStrictEqual(reachOf(before), reachOf(config)) ? authorizations.of(replaced) : undefined
   }
-  const read = async (caller: Caller, purpose: Purpose, plan: Plan): Promise<{ offer: Offer; tokens: Tokens }> => {
+  const read = async (
+    caller: Caller,
+    purpose: Purpose,
+    plan: Plan
+  ): Promise<{ offer: UpstreamOffer; tokens: Tokens }> => {
     const authorization = known(plan)
     const offerOf = (target: Target) => attempts.run(caller, purpose, target, readOffer)
     try {

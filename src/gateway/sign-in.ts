@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createRedactor } from '../domain/redaction.ts'
 import { AppError, invalid, notFound } from '../errors.ts'
-import type { Granted, OAuthClient, OAuthSession, PendingSignIn, ServerConfig } from '../registry/model.ts'
+import type { TokenGrantResult, OAuthClient, OAuthSession, PendingSignIn, ServerConfig } from '../registry/model.ts'
 import type { OAuthSessions } from '../registry/oauth-sessions.ts'
 import type {
   AuthorizationAnswer,
@@ -56,7 +56,7 @@ export interface SignIns {
   complete<T>(
     answer: AuthorizationAnswer,
     contacted: Contacted,
-    use: (signedIn: PendingSignIn, granted: Granted) => Promise<T>
+    use: (signedIn: PendingSignIn, granted: TokenGrantResult) => Promise<T>
   ): Promise<T>
   /** Ends a session that the authorization server said no to. */
   refuse(answer: AuthorizationRefusal): Promise<void>
@@ -120,7 +120,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     const redirectUri = config.oauth_redirect_uri ?? ''
     const { url, state, verifier } = createAuthorizationRequest({ authorizationEndpoint, source, redirectUri, scope })
     const pending = { config, serverId, force, source, redirectUri, verifier, namesIssuer }
-    const session = await sessions.add({ id: randomUUID(), state, lifetimeMs: sessionMs, pending })
+    const session = await sessions.create({ id: randomUUID(), state, lifetimeMs: sessionMs, pending })
     onChange()
     return {
       authorization_required: { session_id: session.id, authorization_url: url, expires_at: session.expiresAt }
@@ -142,14 +142,17 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     if (asked && asked.status !== 'pending') throw gone()
     const session = await sessions.findByState(state)
     if (!session || (asked && asked.id !== session.id)) throw invalid('"state" is not that of this sign-in')
-    const pending = await sessions.peek(session.id)
+    const pending = await sessions.getPending(session.id)
     if (!pending) throw gone()
     if (iss === undefined ? pending.namesIssuer : iss !== pending.source.issuer) {
       throw invalid('"iss" does not name the authorization server that was asked: the answer is not used')
     }
     return { id: session.id, pending }
   }
-  const exchange = async ({ source, verifier, redirectUri, config }: PendingSignIn, code: string): Promise<Granted> => {
+  const exchange = async (
+    { source, verifier, redirectUri, config }: PendingSignIn,
+    code: string
+  ): Promise<TokenGrantResult> => {
     try {
       return await exchangeCode(http(config.url ?? ''), source, { code, verifier, redirectUri })
     } catch (error) {
@@ -170,7 +173,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
   }
   const sweep = async () => {
     try {
-      await sessions.sweep(retentionMs)
+      await sessions.deleteExpired(retentionMs)
     } catch (err) {
       log.warn({ err }, 'sign-ins that are over could not be removed')
     }
@@ -190,7 +193,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     async complete(answer, contacted, use) {
       const { id, pending: checked } = await check(answer)
       return contacted(checked, async () => {
-        const pending = await sessions.take(id)
+        const pending = await sessions.takePending(id)
         if (!pending) throw gone()
         try {
           const result = await use(pending, await exchange(pending, answer.code))
@@ -204,7 +207,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     },
     async refuse({ error, description = '', ...answer }) {
       const { id } = await check(answer)
-      if (!(await sessions.take(id))) throw gone()
+      if (!(await sessions.takePending(id))) throw gone()
       const words = printable(description, MAX_WORDS)
       const code = printable(error, MAX_CODE)
       await finish(id, 'failed', words === '' ? `the sign-in was refused (${code})` : `${words} (${code})`)

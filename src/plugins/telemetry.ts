@@ -38,7 +38,7 @@ function startMetrics(app: FastifyInstance): Metrics {
   const metrics = createMetrics({
     gateway: () => valueIfAvailable(() => app.gateway.stats()),
     logs: () => valueIfAvailable(() => app.registry.logs),
-    database: () => valueIfAvailable(() => app.registry.pool())
+    database: () => valueIfAvailable(() => app.registry.poolStats())
   })
   app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
     metrics.request(method, routeOptions.url, reply.statusCode, reply.elapsedTime)

@@ -3,7 +3,7 @@ import { escapeText } from '../domain/text.ts'
 import { sql, type Insertable } from 'kysely'
 import type { Effect } from './context.ts'
 import type { Expiry } from './expiry.ts'
-import type { Act, AuditEntry, AuditQuery, Change, Outcome } from './model.ts'
+import type { AuditedAction, AuditEntry, AuditQuery, Change, Outcome } from './model.ts'
 import type { Db, Tables } from './tables.ts'
 
 /**
@@ -15,7 +15,7 @@ const MAX_TEXT = 200
 export type AuditRow = Insertable<Tables['audit_log']>
 
 /** Converts an act to a row, without its result. */
-export const rowOf = ({ actor, action, target, address, requestId }: Act, outcome: Outcome) => ({
+export const toAuditRow = ({ actor, action, target, address, requestId }: AuditedAction, outcome: Outcome) => ({
   actor_kind: actor.kind,
   actor: actor.name,
   action,
@@ -32,21 +32,21 @@ export const safeRow = <T extends object>(row: T): T =>
   ) as T
 
 /** Records an act that changes nothing but has to be audited. */
-export async function recordAct(db: Db, act: Act): Promise<void> {
-  await db.insertInto('audit_log').values(rowOf(act, 'ok')).execute()
+export async function insertAction(db: Db, act: AuditedAction): Promise<void> {
+  await db.insertInto('audit_log').values(toAuditRow(act, 'ok')).execute()
 }
 
-export async function recordRows(db: Db, rows: readonly AuditRow[]): Promise<void> {
+export async function insertRows(db: Db, rows: readonly AuditRow[]): Promise<void> {
   await db.insertInto('audit_log').values(rows).execute()
 }
 
 /** Writes one audit row for all changes of a write. */
-export async function recordChange(db: Db, change: Change, version: string, effects: readonly Effect[]): Promise<void> {
+export async function insertChange(db: Db, change: Change, version: string, effects: readonly Effect[]): Promise<void> {
   const { changed, before, after } = difference(
     Object.assign({}, ...effects.map((effect) => effect.before)),
     Object.assign({}, ...effects.map((effect) => effect.after))
   )
-  const what = {
+  const details = {
     changed: JSON.stringify(changed),
     before: JSON.stringify(before),
     after: JSON.stringify(after),
@@ -54,7 +54,7 @@ export async function recordChange(db: Db, change: Change, version: string, effe
   }
   await db
     .insertInto('audit_log')
-    .values({ ...rowOf(change, 'ok'), ...what })
+    .values({ ...toAuditRow(change, 'ok'), ...details })
     .execute()
 }
 
@@ -96,18 +96,18 @@ export async function readAudit(db: Db, query: AuditQuery): Promise<AuditEntry[]
   return (await rows.orderBy('id', 'desc').limit(limit).execute()).map(toEntry)
 }
 
-type Selected = Record<(typeof columns)[number], unknown>
+type SelectedRow = Record<(typeof columns)[number], unknown>
 
-const json = (text: unknown): unknown => (text === null ? null : JSON.parse(text as string))
+const parseJson = (text: unknown): unknown => (text === null ? null : JSON.parse(text as string))
 
 /** Converts a row to an entry; null members are omitted. */
-function toEntry({ at, changed, before, after, ...row }: Selected): AuditEntry {
+function toEntry({ at, changed, before, after, ...row }: SelectedRow): AuditEntry {
   const entry = {
     ...row,
     at: (at as Date).toISOString(),
-    changed: json(changed),
-    before: json(before),
-    after: json(after)
+    changed: parseJson(changed),
+    before: parseJson(before),
+    after: parseJson(after)
   }
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as unknown as AuditEntry
 }

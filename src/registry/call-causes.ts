@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import { SERVER_PREFIX, withoutServerPrefix } from '../domain/server-error.ts'
 import type { CallCause, CausesQuery } from '../schemas/call.ts'
-import { inOrder, rowsOf, scanNewest, type Piece } from './call-scan.ts'
+import { filterInOrder, selectRange, scanNewest, type IdRange } from './call-scan.ts'
 import type { Db } from './tables.ts'
 
 /** Outcomes that charts and filters count as failures (dashboard.md#status-and-outcomes) */
 export const failedOutcomes = ['tool_error', 'failed', 'timeout'] as const
 
 /** Number of most recent failed calls that are analysed */
-const MOST_CALLS = 1_000
-const MOST_CAUSES = 20
+const MAX_CALLS = 1_000
+const MAX_CAUSES = 20
 
 const QUOTED = `"[^"]*"|'[^']*'`
 const IDS = '\\y[0-9a-f]{8,}(-[0-9a-f]{4,})*\\y'
@@ -33,7 +33,7 @@ const causeOf = sql<string>`
  * Matches failed calls with the given cause. The LIKE pattern of its fixed parts is tested first, at a tenth of the
  * cost.
  */
-export function hasCause(cause: string) {
+export function matchesCause(cause: string) {
   const pattern = `%${cause.replace(/[\\%_]/g, '\\$&').replace(/[n…]+/g, '%')}`
   return sql<boolean>`
     case when error is null or error like ${pattern}::text then ${causeOf} = ${cause}::text else false end`
@@ -41,22 +41,22 @@ export function hasCause(cause: string) {
 
 /** Returns failed calls grouped by server and cause, most frequent first. */
 export async function readCauses(db: Db, { from, endpoint }: CausesQuery): Promise<CallCause[]> {
-  const read = (piece: Piece, most: number) => {
-    let failed = rowsOf(db, piece).where('outcome', 'in', failedOutcomes)
+  const read = (piece: IdRange, most: number) => {
+    let failed = selectRange(db, piece).where('outcome', 'in', failedOutcomes)
     if (endpoint !== undefined) failed = failed.where('endpoint', '=', endpoint)
-    let fitting = inOrder(db, failed).select(['id', 'server', 'outcome', 'error', causeOf.as('cause')])
+    let fitting = filterInOrder(db, failed).select(['id', 'server', 'outcome', 'error', causeOf.as('cause')])
     if (from !== undefined) fitting = fitting.where('at', '>=', new Date(from))
     return fitting.orderBy('id', 'desc').limit(most).execute()
   }
-  const alike = new Map<string, CallCause>()
-  for (const { server, outcome, error, cause } of await scanNewest(db, { limit: MOST_CALLS, read })) {
+  const causes = new Map<string, CallCause>()
+  for (const { server, outcome, error, cause } of await scanNewest(db, { limit: MAX_CALLS, read })) {
     const key = JSON.stringify([server, cause])
-    const known = alike.get(key)
+    const known = causes.get(key)
     if (known) known.calls++
-    else alike.set(key, { ...withServer(server), cause, calls: 1, outcome, ...withError(error) })
+    else causes.set(key, { ...withServer(server), cause, calls: 1, outcome, ...withError(error) })
   }
   // Rows arrive newest first, and the stable sort keeps that order among equally frequent causes.
-  return [...alike.values()].sort((a, b) => b.calls - a.calls).slice(0, MOST_CAUSES)
+  return [...causes.values()].sort((a, b) => b.calls - a.calls).slice(0, MAX_CAUSES)
 }
 
 const withServer = (server: string | null) => (server === null ? {} : { server })

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Db } from './tables.ts'
 
 /** Columns for lists and filters: all except arguments, result and stderr */
-export const listed = [
+export const listColumns = [
   'id',
   'at',
   'kind',
@@ -30,22 +30,22 @@ export const listed = [
 ] as const
 
 /** Ids scanned by one statement: few at first, since the newest rows usually match; 2,000 take some ms at worst */
-const SIZE = { first: 250, most: 2_000 }
+const RANGE_SIZE = { first: 250, most: 2_000 }
 /** Rows returned by one statement; returning a row may cost as much as scanning twenty */
-const ANSWER = 128
+const MAX_ROWS = 128
 
 /** Range of call ids */
-export interface Piece {
+export interface IdRange {
   readonly newest: string
   /** Lower bound, exclusive */
   readonly end: string
 }
 
-export interface Scan<T> {
+export interface ScanOptions<T> {
   readonly before?: string | undefined
   readonly limit: number
   /** Returns the matching rows of a range, newest first, `most` at most. */
-  readonly read: (piece: Piece, most: number) => Promise<readonly T[]>
+  readonly read: (piece: IdRange, most: number) => Promise<readonly T[]>
 }
 
 /**
@@ -53,20 +53,20 @@ export interface Scan<T> {
  * filters have no index, and a query of the embedded store blocks the process: each statement therefore scans few rows,
  * and the event loop runs between statements.
  */
-export async function scanNewest<T extends { readonly id: string }>(db: Db, { before, limit, read }: Scan<T>) {
+export async function scanNewest<T extends { readonly id: string }>(db: Db, { before, limit, read }: ScanOptions<T>) {
   const found: T[] = []
-  let size = SIZE.first
+  let size = RANGE_SIZE.first
   let newest = await findNewest(db, before)
   while (newest !== undefined) {
     const end = String(BigInt(newest) - BigInt(size))
-    const most = Math.min(limit - found.length, ANSWER)
+    const most = Math.min(limit - found.length, MAX_ROWS)
     const rows = await read({ newest, end }, most)
     found.push(...rows)
     if (found.length >= limit) break
     const isCut = rows.length === most
     // Ids may have wide gaps, so the start of the next range is looked up.
     newest = await findNewest(db, isCut ? rows.at(-1)!.id : String(BigInt(end) + 1n))
-    if (!isCut) size = Math.min(2 * size, SIZE.most)
+    if (!isCut) size = Math.min(2 * size, RANGE_SIZE.most)
     await setImmediate()
   }
   return found
@@ -79,12 +79,12 @@ async function findNewest(db: Db, before: string | undefined): Promise<string | 
 }
 
 /** Selects the rows of a range, for cheap filters. */
-export const rowsOf = (db: Db, { newest, end }: Piece) =>
-  db.selectFrom('calls').select(listed).where('id', '<=', newest).where('id', '>', end)
+export const selectRange = (db: Db, { newest, end }: IdRange) =>
+  db.selectFrom('calls').select(listColumns).where('id', '<=', newest).where('id', '>', end)
 
 /**
  * Wraps `rows` for expensive filters, so that they are evaluated only for the rows needed. `offset 0` keeps the planner
  * from moving the filters into the subquery and from choosing another index than that of the ids.
  */
-export const inOrder = (db: Db, rows: ReturnType<typeof rowsOf>) =>
+export const filterInOrder = (db: Db, rows: ReturnType<typeof selectRange>) =>
   db.selectFrom(rows.orderBy('id', 'desc').offset(0).as('piece'))

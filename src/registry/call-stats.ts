@@ -1,18 +1,18 @@
 import type { CallFigures, Range, ServerStrip } from '../schemas/stats.ts'
 import { createSlices, durationOf, type ReadSlice, type Tally } from './call-tallies.ts'
 
-const shapes = {
+const chartShapes = {
   '1h': { step: 60, count: 60 },
   '24h': { step: 900, count: 96 },
   '7d': { step: 7_200, count: 84 }
 } as const
-type Shape = (typeof shapes)[Range]
+type Shape = (typeof chartShapes)[Range]
 /** Half-hours, each of two slices of the 24-hour chart */
-const STRIP = { step: 1_800, count: 48 }
-const MOST_TOOLS = 10
+const STRIP_SHAPE = { step: 1_800, count: 48 }
+const MAX_TOOLS = 10
 
 /** Activity of each server within a day */
-export interface Strips {
+export interface ActivityStrips {
   /** Start of the first half-hour, ISO 8601 */
   readonly from: string
   /** Servers with calls, ordered by name */
@@ -22,7 +22,7 @@ export interface Strips {
 /** Figures for the charts, cached for some seconds */
 export interface CallStats {
   stats(range: Range): Promise<CallFigures>
-  strips(): Promise<Strips>
+  strips(): Promise<ActivityStrips>
 }
 
 type Percentiles = Pick<CallFigures['total'], 'p50_ms' | 'p95_ms' | 'p99_ms'>
@@ -59,16 +59,16 @@ function createSum() {
     total: () => ({ calls, failed, ...percentiles(0.5, 0.95, 0.99) })
   }
 }
-type Sum = ReturnType<typeof createSum>
+type TallySum = ReturnType<typeof createSum>
 
-function sumUp(slices: readonly (readonly Tally[])[]): Sum {
+function sumUp(slices: readonly (readonly Tally[])[]): TallySum {
   const sum = createSum()
   for (const slice of slices) for (const tally of slice) sum.add(tally)
   return sum
 }
 
 /** Returns the start of the oldest slice, in seconds since 1970; slices are aligned to multiples of `step`. */
-const beginOf = (now: number, { step, count }: { step: number; count: number }) =>
+const startOfRange = (now: number, { step, count }: { step: number; count: number }) =>
   (Math.floor(now / step) - count + 1) * step
 
 const iso = (seconds: number) => new Date(seconds * 1_000).toISOString()
@@ -102,18 +102,18 @@ function toStrip([server, slices]: readonly [string, readonly (readonly Tally[])
   return { server, ...sumUp(slices).measures(), half_hours }
 }
 
-const inOrder = (a: string, b: string) => (a < b ? -1 : Number(a > b))
+const compareText = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 
-async function readStrips(read: ReadSlice, now: number): Promise<Strips> {
-  const begin = beginOf(now, STRIP)
-  const quarters = await readSlices(read, shapes['24h'], begin, now)
-  const halves = Array.from({ length: STRIP.count }, (_, at) => quarters.slice(2 * at, 2 * at + 2).flat())
-  const servers = [...byServer(halves)].sort(([a], [b]) => inOrder(a, b))
+async function readStrips(read: ReadSlice, now: number): Promise<ActivityStrips> {
+  const begin = startOfRange(now, STRIP_SHAPE)
+  const quarters = await readSlices(read, chartShapes['24h'], begin, now)
+  const halves = Array.from({ length: STRIP_SHAPE.count }, (_, at) => quarters.slice(2 * at, 2 * at + 2).flat())
+  const servers = [...byServer(halves)].sort(([a], [b]) => compareText(a, b))
   return { from: iso(begin), servers: servers.map(toStrip) }
 }
 
 function readTools(slices: readonly (readonly Tally[])[]) {
-  const tools = new Map<string, { server: string; tool: string; sum: Sum }>()
+  const tools = new Map<string, { server: string; tool: string; sum: TallySum }>()
   for (const tally of slices.flat()) {
     const { server, tool } = tally
     if (server === null || tool === null) continue
@@ -123,13 +123,13 @@ function readTools(slices: readonly (readonly Tally[])[]) {
     tools.set(key, known)
     known.sum.add(tally)
   }
-  const all = [...tools].sort(([a], [b]) => inOrder(a, b))
+  const all = [...tools].sort(([a], [b]) => compareText(a, b))
   return all.map(([, { server, tool, sum }]) => ({ server, tool, ...sum.measures() }))
 }
 
-async function readStats(read: ReadSlice, range: Range, { from: strip_from, servers }: Strips, now: number) {
-  const shape = shapes[range]
-  const begin = beginOf(now, shape)
+async function readStats(read: ReadSlice, range: Range, { from: strip_from, servers }: ActivityStrips, now: number) {
+  const shape = chartShapes[range]
+  const begin = startOfRange(now, shape)
   const slices = await readSlices(read, shape, begin, now)
   const tools = readTools(slices)
   const timed = tools.filter(({ p95_ms }) => p95_ms !== undefined)
@@ -139,23 +139,23 @@ async function readStats(read: ReadSlice, range: Range, { from: strip_from, serv
     bucket_s: shape.step,
     total: sumUp(slices).total(),
     buckets: slices.map((slice) => sumUp([slice]).measures()),
-    top_tools: tools.toSorted((a, b) => b.calls - a.calls).slice(0, MOST_TOOLS),
-    slowest_tools: timed.toSorted((a, b) => b.p95_ms! - a.p95_ms!).slice(0, MOST_TOOLS),
+    top_tools: tools.toSorted((a, b) => b.calls - a.calls).slice(0, MAX_TOOLS),
+    slowest_tools: timed.toSorted((a, b) => b.p95_ms! - a.p95_ms!).slice(0, MAX_TOOLS),
     strip_from,
     servers: [...servers]
   }
 }
 
 /** Maximum share of time spent on charts, however often they are requested */
-const SHARE = 1 / 20
+const MAX_TIME_SHARE = 1 / 20
 /** Minimum cache lifetime, since open pages poll continually */
-const FRESH_MS = 2_000
+const MIN_CACHE_MS = 2_000
 
 /**
  * Caches results and shares a running read among concurrent callers; the longer the read took, the longer its result is
  * cached.
  */
-function sharing<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
+function cacheResults<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
   const known = new Map<K, Promise<T>>()
   return (key) => {
     const fresh = known.get(key)
@@ -164,7 +164,8 @@ function sharing<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
     const reading = read(key)
     known.set(key, reading)
     const forget = () => known.delete(key)
-    const forgetLater = () => setTimeout(forget, Math.max(FRESH_MS, (performance.now() - begun) / SHARE)).unref()
+    const forgetLater = () =>
+      setTimeout(forget, Math.max(MIN_CACHE_MS, (performance.now() - begun) / MAX_TIME_SHARE)).unref()
     reading.then(forgetLater, forget)
     return reading
   }
@@ -180,7 +181,7 @@ export function createCallStats(
 ): CallStats {
   const slices = createSlices(read)
   const seconds = () => now() / 1_000
-  const strips = sharing<void, Strips>(() => readStrips(slices, seconds()))
-  const stats = sharing(async (range: Range) => readStats(slices, range, await strips(), seconds()))
+  const strips = cacheResults<void, ActivityStrips>(() => readStrips(slices, seconds()))
+  const stats = cacheResults(async (range: Range) => readStats(slices, range, await strips(), seconds()))
   return { stats, strips }
 }

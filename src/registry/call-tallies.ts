@@ -49,7 +49,7 @@ type Step = (typeof SLICES)[number]['step']
  * Age at which a slice is considered final: a row is stored when its call ends, under the time at which the call
  * arrived.
  */
-const SETTLES_S = 600
+const FINAL_AFTER_S = 600
 
 /** Returns the tallies of a slice beginning at `from`; `now` is in seconds since 1970. */
 export type ReadSlice = (from: number, step: Step, now: number) => Promise<readonly Tally[]>
@@ -59,11 +59,11 @@ export type ReadSlice = (from: number, step: Step, now: number) => Promise<reado
  * shorter ones. A query of the embedded store blocks the process, so each query is small.
  */
 export function createSlices(read: (from: number, seconds: number) => Promise<readonly Tally[]>): ReadSlice {
-  const settled = new Map<Step, Map<number, readonly Tally[]>>(SLICES.map(({ step }) => [step, new Map()]))
+  const finalSlices = new Map<Step, Map<number, readonly Tally[]>>(SLICES.map(({ step }) => [step, new Map()]))
 
-  const forget = (now: number) => {
+  const deleteExpiredSlices = (now: number) => {
     for (const { step, keep } of SLICES) {
-      const slices = settled.get(step)!
+      const slices = finalSlices.get(step)!
       for (const from of slices.keys()) if (from + step < now - keep) slices.delete(from)
     }
   }
@@ -73,14 +73,14 @@ export function createSlices(read: (from: number, seconds: number) => Promise<re
     return tallies
   }
   const slice: ReadSlice = async (from, step, now) => {
-    const known = settled.get(step)!.get(from)
+    const known = finalSlices.get(step)!.get(from)
     if (known) return known
-    const isSettled = from + step + SETTLES_S <= now
+    const isFinal = from + step + FINAL_AFTER_S <= now
     const finer = SLICES.find((other) => other.step < step)?.step
-    if (isSettled) {
-      forget(now)
+    if (isFinal) {
+      deleteExpiredSlices(now)
       const tallies = await readOne(from, step)
-      settled.get(step)!.set(from, tallies)
+      finalSlices.get(step)!.set(from, tallies)
       return tallies
     }
     if (finer === undefined) return readOne(from, step)

@@ -1,18 +1,18 @@
 import { sql } from 'kysely'
 import { splitName } from '../domain/names.ts'
 import type { CallEntry, CallFilter } from '../schemas/call.ts'
-import { failedOutcomes, hasCause } from './call-causes.ts'
-import { inOrder, listed, rowsOf, scanNewest, type Piece } from './call-scan.ts'
+import { failedOutcomes, matchesCause } from './call-causes.ts'
+import { filterInOrder, listColumns, selectRange, scanNewest, type IdRange } from './call-scan.ts'
 import type { Expiry } from './expiry.ts'
 import type { Db } from './tables.ts'
 
-type Stored = Omit<CallEntry, 'id' | 'at'>
+type StoredCall = Omit<CallEntry, 'id' | 'at'>
 
 /** Columns that lists do not include */
-const contents = ['arguments', 'result', 'stderr'] as const
+const contentColumns = ['arguments', 'result', 'stderr'] as const
 
 /** Most frequent values in development mode. A row that omits them costs a fifth less to store. */
-export const usual = {
+export const defaultValues = {
   kind: 'tool',
   caller_kind: 'development',
   caller: 'development',
@@ -24,20 +24,21 @@ export const usual = {
  * Protocol revision implied if a row of a stateless caller omits it. Must not change when newer revisions appear, since
  * stored rows depend on it.
  */
-export const UNSAID_REVISION = '2026-07-28'
+export const IMPLIED_REVISION = '2026-07-28'
 
-type MayLack<K extends keyof Stored> = K extends keyof typeof usual
+type IsOptional<K extends keyof StoredCall> = K extends keyof typeof defaultValues
   ? true
-  : object extends Pick<Stored, K>
+  : object extends Pick<StoredCall, K>
     ? true
     : false
 
 /** Completed call to be stored; its texts are truncated and storable. `at`: milliseconds since 1970. */
 export type CallRow = { readonly at: number } & {
-  readonly [K in keyof Stored]: MayLack<K> extends true ? Stored[K] | undefined : Stored[K]
+  readonly [K in keyof StoredCall]: IsOptional<K> extends true ? StoredCall[K] | undefined : StoredCall[K]
 }
 
-const orUsual = (column: keyof typeof usual) => sql`coalesce(${sql.ref(column)}, ${sql.lit(usual[column])})`
+const orDefault = (column: keyof typeof defaultValues) =>
+  sql`coalesce(${sql.ref(column)}, ${sql.lit(defaultValues[column])})`
 
 /**
  * Inserts calls passed as one JSON text, at a third of the CPU of one array per column, which the driver serialises in
@@ -51,9 +52,9 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
       request_id, arguments, result, stderr
     )
     select
-      to_timestamp(at / 1000), ${orUsual('kind')}, ${orUsual('caller_kind')}, ${orUsual('caller')}, client,
-      ${orUsual('endpoint')}, via, client_protocol, server, server_protocol, session_mode, item,
-      ${orUsual('outcome')}, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
+      to_timestamp(at / 1000), ${orDefault('kind')}, ${orDefault('caller_kind')}, ${orDefault('caller')}, client,
+      ${orDefault('endpoint')}, via, client_protocol, server, server_protocol, session_mode, item,
+      ${orDefault('outcome')}, total_ms, upstream_ms, queue_ms, start_ms, initialize_ms, ended_in,
       request_bytes, response_bytes, error, request_id, arguments, result, stderr
     from json_to_recordset(${JSON.stringify(rows)}::json) as r(
       at double precision, kind text, caller_kind text, caller text, client text, endpoint text, via text,
@@ -67,15 +68,16 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
 /** Returns matching calls, newest first, without `contents`. */
 export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
   const { before, limit } = query
-  const read = (piece: Piece, most: number) => filtered(db, piece, query).orderBy('id', 'desc').limit(most).execute()
+  const read = (piece: IdRange, most: number) =>
+    selectMatching(db, piece, query).orderBy('id', 'desc').limit(most).execute()
   return (await scanNewest(db, { before, limit, read })).map(toEntry)
 }
 
-function filtered(db: Db, piece: Piece, query: CallFilter) {
+function selectMatching(db: Db, piece: IdRange, query: CallFilter) {
   const { server, tool, kind, outcome, failed, cause, caller, endpoint, text, min_ms: least, from, to } = query
-  let rows = rowsOf(db, piece)
+  let rows = selectRange(db, piece)
   if (server !== undefined) rows = rows.where('server', '=', server)
-  if (tool !== undefined) rows = rows.where(isTool(tool))
+  if (tool !== undefined) rows = rows.where(matchesTool(tool))
   if (kind !== undefined) rows = rows.where('kind', '=', kind)
   if (outcome !== undefined) rows = rows.where('outcome', '=', outcome)
   if (failed !== undefined) rows = rows.where('outcome', failed ? 'in' : 'not in', failedOutcomes)
@@ -83,32 +85,32 @@ function filtered(db: Db, piece: Piece, query: CallFilter) {
   if (caller !== undefined) rows = rows.where('caller', '=', caller)
   if (endpoint !== undefined) rows = rows.where('endpoint', '=', endpoint)
   if (least !== undefined) rows = rows.where(sql<boolean>`total_ms >= ${least}::double precision`)
-  let fitting = inOrder(db, rows).select(listed)
+  let matching = filterInOrder(db, rows).select(listColumns)
   // Filters by time after the id range: the index on time would match too many rows.
-  if (from !== undefined) fitting = fitting.where('at', '>=', new Date(from))
-  if (to !== undefined) fitting = fitting.where('at', '<', new Date(to))
+  if (from !== undefined) matching = matching.where('at', '>=', new Date(from))
+  if (to !== undefined) matching = matching.where('at', '<', new Date(to))
   // PostgreSQL evaluates filters of equal cost in this order.
-  if (text !== undefined) fitting = fitting.where(holds(text))
-  if (cause !== undefined) fitting = fitting.where(hasCause(cause))
-  return fitting
+  if (text !== undefined) matching = matching.where(containsText(text))
+  if (cause !== undefined) matching = matching.where(matchesCause(cause))
+  return matching
 }
 
 /** Matches rows that contain the text in any column shown in lists. */
-const holds = (text: string) => sql<boolean>`
+const containsText = (text: string) => sql<boolean>`
   strpos(lower(concat_ws(' ', server || '__' || item, item, caller, client, error)), lower(${text}::text)) > 0`
 
 /**
  * Matches calls of a tool by its qualified name; calls of a tool unavailable to the caller store the whole name as
  * item.
  */
-function isTool(qualified: string) {
+function matchesTool(qualified: string) {
   const { server, name } = splitName(qualified) ?? { server: null, name: null }
   return sql<boolean>`kind = 'tool' and (
     (server = ${server}::text and item = ${name}::text) or (server is null and item = ${qualified}))`
 }
 
 export async function findCall(db: Db, id: string): Promise<CallEntry | undefined> {
-  const query = db.selectFrom('calls').select([...listed, ...contents])
+  const query = db.selectFrom('calls').select([...listColumns, ...contentColumns])
   const row = await query.where('id', '=', id).executeTakeFirst()
   return row && toEntry(row)
 }
@@ -118,8 +120,8 @@ type Nullable<T> = { [K in keyof T]: T[K] | null }
 type Row = Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }
 
 /** Restores the values that a row omits because they are implied. */
-function implied({ via, client_protocol, server_protocol, session_mode, upstream_ms, ended_in }: Row) {
-  const spoken = client_protocol ?? (via === 'modern' ? UNSAID_REVISION : null)
+function impliedValues({ via, client_protocol, server_protocol, session_mode, upstream_ms, ended_in }: Row) {
+  const spoken = client_protocol ?? (via === 'modern' ? IMPLIED_REVISION : null)
   const wasMeantForServer = (upstream_ms ?? 0) > 0
   return {
     client_protocol: spoken,
@@ -130,7 +132,7 @@ function implied({ via, client_protocol, server_protocol, session_mode, upstream
 
 /** Converts a row to an entry; null members are omitted. */
 function toEntry(row: Row): CallEntry {
-  const members = { ...row, ...implied(row), at: row.at.toISOString() }
+  const members = { ...row, ...impliedValues(row), at: row.at.toISOString() }
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as unknown as CallEntry
 }
 

@@ -13,18 +13,18 @@ export interface WriteContext {
    * Returns the keys that new secrets are sealed with. Throws a 503 AppError if this process does not have the
    * database's current key.
    */
-  readonly sealing: () => MasterKeys
+  readonly encryptionKeys: () => MasterKeys
   /**
    * Registry version that this transaction will commit, as text; also the new revision of every changed server and
    * group
    */
   readonly version: string
   /** Records the change for the audit log. A write that never calls it adds no audit row and commits no new version. */
-  readonly touch: (effect: Effect) => void
+  readonly recordEffect: (effect: Effect) => void
 }
 
 /** Columns that every change of a server sets */
-export const touched = (version: string) => ({ revision: version, updated_at: sql<Date>`now()` })
+export const revisionColumns = (version: string) => ({ revision: version, updated_at: sql<Date>`now()` })
 
 /**
  * Values before and after a change, secrets included. The audit log stores only the differences, with secrets removed.

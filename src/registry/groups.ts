@@ -8,7 +8,7 @@ import type { Db } from './tables.ts'
 /** Groups read by one statement, so that no query is unbounded */
 const CHUNK = 1_000
 
-const configured = ['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const
+const configColumns = ['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const
 
 const toColumns = ({ description, included_tools, included_servers, excluded_tools, tool_names }: GroupConfig) => ({
   description,
@@ -28,12 +28,12 @@ const fromColumns = ({ description, included_tools, included_servers, excluded_t
   tool_names
 })
 
-const membersOf = ({ name: _name, ...members }: GroupConfig) => members
+const withoutName = ({ name: _name, ...members }: GroupConfig) => members
 
 /**
  * Creates the repository of tool groups for a write. Names are exact; methods throw a 404 AppError for an unknown name.
  */
-export function createGroups({ db, version, touch }: WriteContext) {
+export function createGroupRepository({ db, version, recordEffect }: WriteContext) {
   return {
     /**
      * Inserts a group. Throws a 409 AppError if the name is taken; the transaction is then aborted, so the error must
@@ -48,7 +48,7 @@ export function createGroups({ db, version, touch }: WriteContext) {
       } catch (error) {
         throw isUniqueViolation(error, 'tool_groups_pkey') ? conflict('tool group', config.name) : error
       }
-      touch({ after: membersOf(config) })
+      recordEffect({ after: withoutName(config) })
     },
 
     /**
@@ -57,17 +57,21 @@ export function createGroups({ db, version, touch }: WriteContext) {
      */
     async replace(config: GroupConfig): Promise<GroupConfig> {
       const { name } = config
-      const before = await db.selectFrom('tool_groups').select(configured).where('name', '=', name).executeTakeFirst()
+      const before = await db
+        .selectFrom('tool_groups')
+        .select(configColumns)
+        .where('name', '=', name)
+        .executeTakeFirst()
       if (!before) throw notFound('tool group', name)
       const columns = toColumns(config)
       const replaced = { name, ...fromColumns(before) }
-      if (configured.every((column) => before[column] === columns[column])) return replaced
+      if (configColumns.every((column) => before[column] === columns[column])) return replaced
       await db
         .updateTable('tool_groups')
         .set({ ...columns, revision: version })
         .where('name', '=', name)
         .execute()
-      touch({ before: fromColumns(before), after: membersOf(config) })
+      recordEffect({ before: fromColumns(before), after: withoutName(config) })
       return replaced
     },
 
@@ -75,10 +79,10 @@ export function createGroups({ db, version, touch }: WriteContext) {
       const before = await db
         .deleteFrom('tool_groups')
         .where('name', '=', name)
-        .returning(configured)
+        .returning(configColumns)
         .executeTakeFirst()
       if (!before) throw notFound('tool group', name)
-      touch({ before: fromColumns(before) })
+      recordEffect({ before: fromColumns(before) })
     }
   }
 }
@@ -97,7 +101,7 @@ export async function readGroups(db: Db, known: readonly StoredGroup[] = []): Pr
 async function readChunk(db: Db, names: readonly string[]): Promise<StoredGroup[]> {
   const rows = await db
     .selectFrom('tool_groups')
-    .select(['name', 'revision', 'created_at', ...configured])
+    .select(['name', 'revision', 'created_at', ...configColumns])
     .where(sql<boolean>`name = any(${names}::text[])`)
     .execute()
   return rows.map(({ name, revision, created_at, ...row }) => ({

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { findServer, touched, type WriteContext } from './context.ts'
+import { findServer, revisionColumns, type WriteContext } from './context.ts'
 import type { ItemKind, OfferedItem } from './model.ts'
 import type { Db } from './tables.ts'
 
@@ -14,7 +14,7 @@ export interface ItemRef {
 }
 
 /** Difference between listed and stored items, in the upstream's order; `unchanged` is false if items only moved */
-export interface Difference {
+export interface ListDifference {
   readonly added: readonly ItemRef[]
   readonly removed: readonly ItemRef[]
   readonly changed: readonly ItemRef[]
@@ -25,56 +25,60 @@ export interface Difference {
 export type Fingerprints = Readonly<Record<string, string>>
 
 /** Difference with the definition hashes of the differing items */
-export interface StoredDifference extends Difference {
+export interface StoredListDifference extends ListDifference {
   readonly before: Fingerprints
   readonly after: Fingerprints
 }
 
-interface Placed extends OfferedItem {
+interface PositionedItem extends OfferedItem {
   readonly position: number
   readonly fingerprint: string
 }
 
-type Known = Awaited<ReturnType<typeof readKnown>>[number]
+type StoredItemRow = Awaited<ReturnType<typeof readStoredItems>>[number]
 
 /**
  * Synchronises a server's stored items with the listed ones. Remaining items keep their enabled flag, and so does a
  * disabled item that disappears; the definition of a disappeared item is kept in case it returns.
  */
-export async function storeItems(db: Db, serverId: string, offered: readonly OfferedItem[]): Promise<StoredDifference> {
-  const known = new Map((await readKnown(db, serverId)).map((item) => [keyOf(item), item]))
-  const placed = place(offered)
-  const isHere = (item: Known | undefined) => item !== undefined && item.position !== null
-  const before = (item: Placed) => known.get(keyOf(item))
+export async function storeItems(
+  db: Db,
+  serverId: string,
+  offered: readonly OfferedItem[]
+): Promise<StoredListDifference> {
+  const known = new Map((await readStoredItems(db, serverId)).map((item) => [keyOf(item), item]))
+  const placed = assignPositions(offered)
+  const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null
+  const before = (item: PositionedItem) => known.get(keyOf(item))
 
-  const removed = [...known.values()].filter((item) => isHere(item) && !placed.has(keyOf(item)))
-  const added = [...placed.values()].filter((item) => !isHere(before(item)))
-  const changed = [...placed.values()].filter((item) => isHere(before(item)) && isAltered(before(item)!, item))
+  const removed = [...known.values()].filter((item) => isListed(item) && !placed.has(keyOf(item)))
+  const added = [...placed.values()].filter((item) => !isListed(before(item)))
+  const changed = [...placed.values()].filter((item) => isListed(before(item)) && isAltered(before(item)!, item))
   const moved = [...placed.values()].filter((item) => isMoved(before(item), item))
 
-  await retire(db, serverId, removed)
-  await upsert(db, serverId, [...added, ...changed, ...moved])
+  await markUnlisted(db, serverId, removed)
+  await upsertItems(db, serverId, [...added, ...changed, ...moved])
   const count = removed.length + added.length + changed.length + moved.length
   return {
-    added: refs(added),
-    removed: refs(removed),
-    changed: refs(changed),
+    added: toRefs(added),
+    removed: toRefs(removed),
+    changed: toRefs(changed),
     unchanged: count === 0,
-    before: fingerprints([...removed, ...changed.map((item) => before(item)!)]),
-    after: fingerprints([...added, ...changed])
+    before: toFingerprints([...removed, ...changed.map((item) => before(item)!)]),
+    after: toFingerprints([...added, ...changed])
   }
 }
 
 /** Returns the definition hashes of all currently listed items. */
 export async function readFingerprints(db: Db, serverId: string): Promise<Fingerprints> {
-  return fingerprints((await readKnown(db, serverId)).filter(({ position }) => position !== null))
+  return toFingerprints((await readStoredItems(db, serverId)).filter(({ position }) => position !== null))
 }
 
-const fingerprints = (items: readonly (ItemRef & { fingerprint: string })[]): Fingerprints =>
+const toFingerprints = (items: readonly (ItemRef & { fingerprint: string })[]): Fingerprints =>
   Object.fromEntries(items.map((item) => [keyOf(item), item.fingerprint]))
 
 /** Creates the repository of a server's items for a write. */
-export function createItems({ db, version, touch }: WriteContext) {
+export function createItemRepository({ db, version, recordEffect }: WriteContext) {
   return {
     /**
      * Enables or disables the named items, or all of a kind (null). Returns the upstream's names of those currently
@@ -83,13 +87,13 @@ export function createItems({ db, version, touch }: WriteContext) {
      */
     async setEnabled(serverName: string, kind: ItemKind, names: string[] | null, enabled: boolean): Promise<string[]> {
       const { id } = await findServer(db, serverName)
-      const affected = await readSwitches(db, id, kind, names)
+      const affected = await readEnabledFlags(db, id, kind, names)
       const differing = affected.filter((item) => item.enabled !== enabled).map((item) => item.name)
-      await setSwitches(db, id, kind, differing, enabled)
-      const freed = names === null && enabled ? await enableAbsent(db, id, kind) : 0n
+      await setEnabledFlags(db, id, kind, differing, enabled)
+      const freed = names === null && enabled ? await enableUnlisted(db, id, kind) : 0n
       if (differing.length > 0 || freed > 0n) {
-        await db.updateTable('servers').set(touched(version)).where('id', '=', id).execute()
-        touch({ before: states(kind, differing, !enabled), after: states(kind, differing, enabled) })
+        await db.updateTable('servers').set(revisionColumns(version)).where('id', '=', id).execute()
+        recordEffect({ before: enabledFlags(kind, differing, !enabled), after: enabledFlags(kind, differing, enabled) })
       }
       return affected.map((item) => item.name)
     },
@@ -107,13 +111,13 @@ export function createItems({ db, version, touch }: WriteContext) {
         .returning('fingerprint')
         .executeTakeFirst()
       if (!accepted) return
-      await db.updateTable('servers').set(touched(version)).where('id', '=', id).execute()
-      touch({ after: { accepted: fingerprints([{ kind, name, ...accepted }]) } })
+      await db.updateTable('servers').set(revisionColumns(version)).where('id', '=', id).execute()
+      recordEffect({ after: { accepted: toFingerprints([{ kind, name, ...accepted }]) } })
     }
   }
 }
 
-const states = (kind: ItemKind, names: readonly string[], enabled: boolean) => ({
+const enabledFlags = (kind: ItemKind, names: readonly string[], enabled: boolean) => ({
   [`${kind}s_enabled`]: Object.fromEntries(names.map((name) => [name, enabled]))
 })
 
@@ -131,7 +135,7 @@ export async function enabledNames(db: Db, serverId: string, kind: ItemKind): Pr
   return rows.map((row) => row.name)
 }
 
-const readSwitches = (db: Db, serverId: string, kind: ItemKind, names: string[] | null) =>
+const readEnabledFlags = (db: Db, serverId: string, kind: ItemKind, names: string[] | null) =>
   db
     .selectFrom('items')
     .select(['name', 'enabled'])
@@ -142,14 +146,20 @@ const readSwitches = (db: Db, serverId: string, kind: ItemKind, names: string[] 
     .orderBy('position')
     .execute()
 
-async function setSwitches(db: Db, serverId: string, kind: ItemKind, names: string[], enabled: boolean): Promise<void> {
+async function setEnabledFlags(
+  db: Db,
+  serverId: string,
+  kind: ItemKind,
+  names: string[],
+  enabled: boolean
+): Promise<void> {
   if (names.length === 0) return
   await sql`update items set enabled = ${enabled}
     where server_id = ${serverId} and kind = ${kind} and name = any(${names}::text[])`.execute(db)
 }
 
 /** Enables unlisted items too, when all items of a kind are enabled. */
-async function enableAbsent(db: Db, serverId: string, kind: ItemKind): Promise<bigint> {
+async function enableUnlisted(db: Db, serverId: string, kind: ItemKind): Promise<bigint> {
   const { numUpdatedRows } = await db
     .updateTable('items')
     .set({ enabled: true })
@@ -161,7 +171,7 @@ async function enableAbsent(db: Db, serverId: string, kind: ItemKind): Promise<b
   return numUpdatedRows
 }
 
-const readKnown = (db: Db, serverId: string) =>
+const readStoredItems = (db: Db, serverId: string) =>
   db
     .selectFrom('items')
     .select(['kind', 'name', 'position', 'enabled', 'fingerprint'])
@@ -171,8 +181,8 @@ const readKnown = (db: Db, serverId: string) =>
     .execute()
 
 /** Assigns positions, counted per kind. Of items with the same kind and name, the first is used. */
-function place(offered: readonly OfferedItem[]): Map<string, Placed> {
-  const placed = new Map<string, Placed>()
+function assignPositions(offered: readonly OfferedItem[]): Map<string, PositionedItem> {
+  const placed = new Map<string, PositionedItem>()
   const counts = new Map<ItemKind, number>()
   for (const item of offered) {
     if (placed.has(keyOf(item))) continue
@@ -185,32 +195,32 @@ function place(offered: readonly OfferedItem[]): Map<string, Placed> {
 }
 
 const keyOf = ({ kind, name }: ItemRef) => `${kind} ${name}`
-const isAltered = (known: Known, item: Placed) => known.fingerprint !== item.fingerprint
-const isMoved = (known: Known | undefined, item: Placed) =>
+const isAltered = (known: StoredItemRow, item: PositionedItem) => known.fingerprint !== item.fingerprint
+const isMoved = (known: StoredItemRow | undefined, item: PositionedItem) =>
   known !== undefined && known.position !== null && known.position !== item.position && !isAltered(known, item)
-const refs = (items: readonly ItemRef[]): ItemRef[] => items.map(({ kind, name }) => ({ kind, name }))
+const toRefs = (items: readonly ItemRef[]): ItemRef[] => items.map(({ kind, name }) => ({ kind, name }))
 
 /** Maximum number of enabled, unlisted items kept per server; beyond it, the earliest to disappear are deleted */
-const MAX_ABSENT = 1_000
+const MAX_UNLISTED = 1_000
 
 /**
  * Marks items as unlisted but keeps their definitions: an item that returns with another definition must not pass for
  * the accepted one.
  */
-async function retire(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
+async function markUnlisted(db: Db, serverId: string, items: readonly ItemRef[]): Promise<void> {
   if (items.length === 0) return
   const gone = sql`unnest(${items.map((item) => item.kind)}::text[], ${items.map((item) => item.name)}::text[]) as gone (kind, name)`
   await sql`update items set position = null, changed_at = now() from ${gone}
     where items.server_id = ${serverId} and items.kind = gone.kind and items.name = gone.name`.execute(db)
   await sql`delete from items using (
       select kind, name from items where server_id = ${serverId} and position is null and enabled
-      order by changed_at desc, kind, name offset ${MAX_ABSENT}
+      order by changed_at desc, kind, name offset ${MAX_UNLISTED}
     ) as old
     where items.server_id = ${serverId} and items.kind = old.kind and items.name = old.name`.execute(db)
 }
 
 /** Inserts or updates items, passing one array per column because a statement takes at most 65,535 parameters. */
-async function upsert(db: Db, serverId: string, items: readonly Placed[]): Promise<void> {
+async function upsertItems(db: Db, serverId: string, items: readonly PositionedItem[]): Promise<void> {
   if (items.length === 0) return
   await sql`
     insert into items (server_id, kind, name, position, definition, fingerprint)

@@ -35,7 +35,7 @@ export interface ServerSettings {
 }
 
 /** Launch configuration: the program to start, or the address to contact and the credentials to send */
-export interface Launch
+export interface LaunchConfig
   extends Pick<ServerSettings, 'url' | 'command' | 'args'>, Pick<ServerSecrets, 'bearer_token' | 'headers' | 'env'> {
   readonly transport: Transport
 }
@@ -88,17 +88,17 @@ export interface LeftOut {
 }
 
 /** Result of contacting an upstream, stored with its server in one transaction; items are in the upstream's order */
-export interface Offer {
+export interface UpstreamOffer {
   readonly verdict: Verdict
   readonly items: readonly OfferedItem[]
   /** Absent if every listed item can be stored */
   readonly leftOut?: LeftOut | undefined
   /** Durations for diagnostics, not stored; absent if not measured */
-  readonly took?: ReadingTimes
+  readonly timings?: DiscoveryTimings
 }
 
 /** Durations of the steps of contacting an upstream, in milliseconds */
-export interface ReadingTimes {
+export interface DiscoveryTimings {
   /** Starting the process or opening the event stream; absent for transports that do neither */
   readonly start?: number
   readonly initialize: number
@@ -215,14 +215,14 @@ export interface RegistryState {
  * Client authentication method at the token endpoint, in the terms of RFC 7591. `client_secret_basic+client_id` also
  * sends the client id in the body, which some servers require.
  */
-export type ClientMethod = 'client_secret_basic' | 'client_secret_basic+client_id' | 'client_secret_post' | 'none'
+export type ClientAuthMethod = 'client_secret_basic' | 'client_secret_basic+client_id' | 'client_secret_post' | 'none'
 
 export interface OAuthClient {
   readonly id: string
   readonly secret?: string
-  readonly method: ClientMethod
+  readonly method: ClientAuthMethod
   /** Method to try once if the authorization server rejects `method` */
-  readonly otherMethod?: ClientMethod
+  readonly otherMethod?: ClientAuthMethod
 }
 
 /** Token endpoint and client of one issuer, stored together so that credentials are never sent to another endpoint */
@@ -235,7 +235,7 @@ export interface TokenSource {
 }
 
 /** Token endpoint response */
-export interface Grant {
+export interface TokenGrant {
   readonly access: string
   readonly refresh?: string
   /** Seconds until the access token expires, null if not known */
@@ -243,8 +243,8 @@ export interface Grant {
 }
 
 /** Token endpoint response, with the client authentication that succeeded */
-export interface Granted {
-  readonly grant: Grant
+export interface TokenGrantResult {
+  readonly grant: TokenGrant
   readonly source: TokenSource
 }
 
@@ -298,7 +298,7 @@ export interface Actor {
 }
 
 /** Audited action and its actor */
-export interface Act {
+export interface AuditedAction {
   readonly actor: Actor
   /** Subject and verb, for example `server.create` */
   readonly action: string
@@ -310,13 +310,13 @@ export interface Act {
 }
 
 /** Audited write: its audit row is part of the same transaction */
-export interface Change extends Act {
+export interface Change extends AuditedAction {
   /** SHA-256 of the access token that authorises the write, which fails if the token has been revoked */
   readonly tokenHash?: Uint8Array | undefined
 }
 
 /** Rejected request. Its texts may come from outside. */
-export interface Refusal extends Act {
+export interface Refusal extends AuditedAction {
   /** Reason as sent to the caller */
   readonly reason: string
   /** `global`, or the name of a group */
@@ -324,14 +324,14 @@ export interface Refusal extends Act {
 }
 
 /** Attempt to contact a server or to start its command */
-export interface Attempt extends Omit<Act, 'action'> {
+export interface ContactAttempt extends Omit<AuditedAction, 'action'> {
   /** Action that requires the contact */
   readonly purpose: string
-  readonly launch: Launch
+  readonly launch: LaunchConfig
 }
 
 /** Result of an attempt */
-export interface AttemptEnd {
+export interface ContactResult {
   readonly outcome: Exclude<Outcome, 'begun'>
   /** Class of the failure, for example `unreachable` */
   readonly failure?: string | null

@@ -7,7 +7,7 @@ import type { MasterKeys } from './sealed.ts'
 import { requireEncryptionKeys, withKeyLock } from './sealing.ts'
 import type { Db } from './tables.ts'
 
-export interface NewSession {
+export interface NewOAuthSession {
   readonly id: string
   /** `state` parameter returned by the authorization server; only its hash is stored */
   readonly state: string
@@ -17,23 +17,23 @@ export interface NewSession {
 
 /** Pending sign-ins at authorization servers. Any replica can complete a sign-in that another one started. */
 export interface OAuthSessions {
-  add(session: NewSession): Promise<OAuthSession>
+  create(session: NewOAuthSession): Promise<OAuthSession>
   find(id: string): Promise<OAuthSession | undefined>
   findByState(state: string): Promise<OAuthSession | undefined>
   /** Returns the data of a pending sign-in without changing it, undefined if it is not pending. */
-  peek(id: string): Promise<PendingSignIn | undefined>
+  getPending(id: string): Promise<PendingSignIn | undefined>
   /** Returns the data of a pending sign-in once: of several callers, on any replica, only one receives it. */
-  take(id: string): Promise<PendingSignIn | undefined>
+  takePending(id: string): Promise<PendingSignIn | undefined>
   finish(id: string, status: 'completed' | 'failed', error?: string): Promise<void>
   /** Deletes sign-ins that expired more than `retentionMs` ago, and the encrypted data of all expired ones. */
-  sweep(retentionMs: number): Promise<void>
+  deleteExpired(retentionMs: number): Promise<void>
 }
 
-const placeOf = (id: string) => ({ table: 'upstream_oauth_sessions', row: id, column: 'sealed' })
+const locationOf = (id: string) => ({ table: 'upstream_oauth_sessions', row: id, column: 'sealed' })
 const hashOf = (state: string) => createHash('sha256').update(state).digest()
 const interval = (ms: number) => sql`make_interval(secs => ${ms / 1000}::float8)`
 
-const shown = [
+const publicColumns = [
   'id',
   'server_name',
   'issuer',
@@ -70,17 +70,17 @@ const toSession = (row: Row): OAuthSession => ({
 export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
   const isPending = sql<boolean>`upstream_oauth_sessions.status = 'pending' and upstream_oauth_sessions.expires_at > now()`
   const open = (id: string, sealed: Uint8Array | null) =>
-    sealed === null ? undefined : decryptJson<PendingSignIn>(keys, sealed, placeOf(id))
-  const one = async (column: 'id' | 'state_hash', value: string | Buffer) => {
+    sealed === null ? undefined : decryptJson<PendingSignIn>(keys, sealed, locationOf(id))
+  const findBy = async (column: 'id' | 'state_hash', value: string | Buffer) => {
     const row = await db
       .selectFrom('upstream_oauth_sessions')
-      .select(shown)
+      .select(publicColumns)
       .where(column, '=', value as never)
       .executeTakeFirst()
     return row && toSession(row)
   }
   return {
-    add: ({ id, state, lifetimeMs, pending }) =>
+    create: ({ id, state, lifetimeMs, pending }) =>
       withErrorTranslation(() =>
         withKeyLock(db, async (trx, database) => {
           const row = await trx
@@ -90,19 +90,19 @@ export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
               state_hash: hashOf(state),
               server_name: pending.config.name,
               issuer: pending.source.issuer,
-              sealed: encryptJson(requireEncryptionKeys(keys, database), pending, placeOf(id)),
+              sealed: encryptJson(requireEncryptionKeys(keys, database), pending, locationOf(id)),
               expires_at: sql<Date>`now() + ${interval(lifetimeMs)}`
             })
-            .returning(shown)
+            .returning(publicColumns)
             .executeTakeFirstOrThrow()
           return toSession(row)
         })
       ),
 
-    find: (id) => withErrorTranslation(() => one('id', id)),
-    findByState: (state) => withErrorTranslation(() => one('state_hash', hashOf(state))),
+    find: (id) => withErrorTranslation(() => findBy('id', id)),
+    findByState: (state) => withErrorTranslation(() => findBy('state_hash', hashOf(state))),
 
-    peek: (id) =>
+    getPending: (id) =>
       withErrorTranslation(async () => {
         const row = await db
           .selectFrom('upstream_oauth_sessions')
@@ -113,7 +113,7 @@ export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
         return row && open(id, row.sealed)
       }),
 
-    take: (id) =>
+    takePending: (id) =>
       withErrorTranslation(async () => {
         // The inner query's row lock lets one caller through and returns the encrypted data before it is cleared.
         const row = await db
@@ -143,7 +143,7 @@ export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
           .execute()
       }),
 
-    sweep: (retentionMs) =>
+    deleteExpired: (retentionMs) =>
       withErrorTranslation(async () => {
         await db
           .deleteFrom('upstream_oauth_sessions')

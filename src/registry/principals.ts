@@ -19,7 +19,7 @@ export interface UserConfig {
 }
 
 /** Changes to a client; absent members stay as they are */
-export interface ClientChange extends Partial<Omit<ClientConfig, 'name'>> {
+export interface ClientUpdate extends Partial<Omit<ClientConfig, 'name'>> {
   readonly tokenHash?: Uint8Array | undefined
 }
 
@@ -36,7 +36,7 @@ const fromRow = ({ description, allowed_servers }: ClientRow): Omit<ClientConfig
  * Creates the repository of users and clients for a write. Uniqueness is enforced by constraints: a 409 aborts the
  * transaction.
  */
-export function createPrincipals({ db, version, touch }: WriteContext) {
+export function createPrincipalRepository({ db, version, recordEffect }: WriteContext) {
   const addToken = async (hash: Uint8Array, owner: { user_id: string } | { client_id: string }): Promise<void> => {
     try {
       await db
@@ -57,7 +57,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
       throw isUniqueViolation(error, 'users_name_key') ? conflict('user', name) : error
     }
     await addToken(tokenHash, { user_id: id })
-    touch({ after: { role, ...shownToken(tokenHash) } })
+    recordEffect({ after: { role, ...shownToken(tokenHash) } })
   }
 
   return {
@@ -75,7 +75,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
     },
 
     /** Replaces a user's token, keeps the role and returns it. Throws a 404 AppError. */
-    async rotateUser(name: string, tokenHash: Uint8Array): Promise<UserConfig['role']> {
+    async replaceUserToken(name: string, tokenHash: Uint8Array): Promise<UserConfig['role']> {
       const user = await db
         .updateTable('users')
         .set({ revision: version })
@@ -89,7 +89,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
         .returning('hash')
         .executeTakeFirst()
       await addToken(tokenHash, { user_id: user.id })
-      touch({ before: shownToken(before?.hash), after: shownToken(tokenHash) })
+      recordEffect({ before: shownToken(before?.hash), after: shownToken(tokenHash) })
       return user.role
     },
 
@@ -99,8 +99,8 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
     async removeUser(name: string): Promise<void> {
       const removed = await db.deleteFrom('users').where('name', '=', name).returning('role').executeTakeFirst()
       if (!removed) throw notFound('user', name)
-      if (removed.role === 'admin') await refuseWithoutAdmin(db)
-      touch({ before: removed })
+      if (removed.role === 'admin') await requireAdmin(db)
+      recordEffect({ before: removed })
     },
 
     async createClient({ name, description, allowed_servers }: ClientConfig, tokenHash: Uint8Array): Promise<void> {
@@ -112,11 +112,11 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
         throw isUniqueViolation(error, 'clients_name_key') ? conflict('client', name) : error
       }
       await addToken(tokenHash, { client_id: id })
-      touch({ after: { description, allowed_servers, ...shownToken(tokenHash) } })
+      recordEffect({ after: { description, allowed_servers, ...shownToken(tokenHash) } })
     },
 
     /** Updates a client and returns its configuration. Writes nothing if nothing differs. Throws a 404 AppError. */
-    async changeClient(name: string, { tokenHash, ...changes }: ClientChange): Promise<ClientConfig> {
+    async updateClient(name: string, { tokenHash, ...changes }: ClientUpdate): Promise<ClientConfig> {
       const found = await db
         .selectFrom('clients')
         .innerJoin('access_tokens', 'client_id', 'clients.id')
@@ -137,7 +137,7 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
         .set({ ...after, allowed_servers: JSON.stringify(after.allowed_servers), revision: version })
         .where('id', '=', found.id)
         .execute()
-      touch({
+      recordEffect({
         before: { ...before, ...shownToken(found.hash) },
         after: { ...after, ...shownToken(tokenHash ?? found.hash) }
       })
@@ -151,18 +151,18 @@ export function createPrincipals({ db, version, touch }: WriteContext) {
         .returning(['description', 'allowed_servers'])
         .executeTakeFirst()
       if (!removed) throw notFound('client', name)
-      touch({ before: fromRow(removed) })
+      recordEffect({ before: fromRow(removed) })
     }
   }
 }
 
 /** Throws a 401 AppError if the caller's token has been revoked while the write was being prepared. */
-export async function requireToken(db: Db, hash: Uint8Array): Promise<void> {
+export async function requireValidToken(db: Db, hash: Uint8Array): Promise<void> {
   const found = await db.selectFrom('access_tokens').select('user_id').where('hash', '=', hash).executeTakeFirst()
   if (!found?.user_id) throw unauthorized('the access token is not valid any more')
 }
 
-async function refuseWithoutAdmin(db: Db): Promise<void> {
+async function requireAdmin(db: Db): Promise<void> {
   const other = await db.selectFrom('users').select('id').where('role', '=', 'admin').limit(1).executeTakeFirst()
   if (!other) throw new AppError(409, 'the last administrator cannot be removed')
 }
@@ -171,24 +171,24 @@ async function refuseWithoutAdmin(db: Db): Promise<void> {
  * Returns users, then clients, each ordered by name; those in `known` with an unchanged revision are not read again.
  */
 export async function readPrincipals(db: Db, known: readonly StoredPrincipal[] = []): Promise<StoredPrincipal[]> {
-  const heads = await db
+  const revisions = await db
     .selectFrom('users')
     .select(['id', 'revision', sql<boolean>`true`.as('isUser')])
     .unionAll(db.selectFrom('clients').select(['id', 'revision', sql<boolean>`false`.as('isUser')]))
     .execute()
   const principals = new Map(known.map((principal) => [principal.id, principal]))
-  const stale = heads.filter(({ id, revision }) => principals.get(id)?.revision !== revision)
+  const stale = revisions.filter(({ id, revision }) => principals.get(id)?.revision !== revision)
   for (const [read, ofUsers] of [[readUsers, true] as const, [readClients, false] as const]) {
     const ids = stale.filter(({ isUser }) => isUser === ofUsers).map(({ id }) => id)
     for (let at = 0; at < ids.length; at += CHUNK) {
       for (const principal of await read(db, ids.slice(at, at + CHUNK))) principals.set(principal.id, principal)
     }
   }
-  return heads.map(({ id }) => principals.get(id)!).toSorted(inOrder)
+  return revisions.map(({ id }) => principals.get(id)!).toSorted(comparePrincipals)
 }
 
 const rank = ({ kind }: StoredPrincipal) => (kind === 'client' ? 1 : 0)
-const inOrder = (a: StoredPrincipal, b: StoredPrincipal) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)
+const comparePrincipals = (a: StoredPrincipal, b: StoredPrincipal) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)
 
 async function readUsers(db: Db, ids: readonly string[]): Promise<StoredUser[]> {
   const rows = await db

@@ -1,8 +1,8 @@
 import { networkOf } from '../domain/client-address.ts'
 import { PRODUCT } from '../domain/product.ts'
 import { createRateLimiter } from '../domain/rates.ts'
-import { rowOf, safeRow, type AuditRow } from './audit.ts'
-import type { Act, Actor, Outcome, Refusal } from './model.ts'
+import { toAuditRow, safeRow, type AuditRow } from './audit.ts'
+import type { AuditedAction, Actor, Outcome, Refusal } from './model.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
 
 const BATCH = 500
@@ -16,9 +16,9 @@ const KNOWN = { perKey: 60, inAll: 3_000 }
  */
 const MAX_WAITING_ANONYMOUS = 4_000
 
-const ourselves = { kind: 'system', name: PRODUCT } as const
+const gatewayActor = { kind: 'system', name: PRODUCT } as const
 
-export interface RefusalsOptions {
+export interface RefusalLogOptions {
   /** Rejects with a 503 AppError while the database is unreachable. */
   write(rows: readonly AuditRow[]): Promise<void>
   /** Called once per outage, and for rows that can never be written */
@@ -27,15 +27,15 @@ export interface RefusalsOptions {
 }
 
 /** Queue of audit rows written in the background */
-export interface Refusals {
+export interface RefusalLog {
   readonly state: QueueState
   record(refusal: Refusal): void
   /** Records a failure of the gateway itself; not rate limited. */
-  fail(action: string, target: string, reason: string): void
+  recordFailure(action: string, target: string, reason: string): void
   /** Queues a row that could not be written immediately. */
-  later(row: AuditRow): void
+  enqueue(row: AuditRow): void
   /** Records that `count` rows of a log were lost. */
-  confess(action: string, count: number): void
+  recordDropped(action: string, count: number): void
   /** Writes the queued rows, for a limited time. */
   close(): Promise<void>
 }
@@ -47,65 +47,66 @@ const actorOf = (key: string): Actor => {
   return { kind, name }
 }
 
-export function createRefusals({ write, onError, now }: RefusalsOptions): Refusals {
+export function createRefusalLog({ write, onError, now }: RefusalLogOptions): RefusalLog {
   const clock = now ? { now } : {}
   const anonymous = createRateLimiter({ ...ANONYMOUS, ...clock })
   const known = createRateLimiter({ ...KNOWN, ...clock })
   /** Rejected requests of unauthenticated callers that did not fit into the queue */
-  let unwritten = 0
+  let rejectedByQueue = 0
   let isClosed = false
   let minuteTimer: NodeJS.Timeout | undefined
   const queue = createRowQueue<AuditRow>({
     write,
     onError,
-    onDropped: (count) => confess('audit.dropped', count),
+    onDropped: (count) => recordDropped('audit.dropped', count),
     batch: BATCH
   })
 
-  const full = (act: Act, outcome: Outcome, more: Partial<AuditRow>) => ({
-    ...safeRow(rowOf(act, outcome)),
+  const toFullRow = (act: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) => ({
+    ...safeRow(toAuditRow(act, outcome)),
     ...safeRow(more),
     at: new Date()
   })
-  const push = (act: Act, outcome: Outcome, more: Partial<AuditRow>) => queue.push(full(act, outcome, more))
+  const push = (act: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) =>
+    queue.push(toFullRow(act, outcome, more))
   const summarise = (count: number, actor: Actor, address?: string) => {
     const act = { actor, action: 'request.refused', target: '*', address }
     push(act, 'refused', { count, reason: 'more refusals within the same minute' })
   }
-  const settle = () => {
+  const startMinute = () => {
     clearTimeout(minuteTimer)
     minuteTimer = undefined
-    for (const { key, count } of anonymous.startWindow()) summarise(count, ourselves, key)
-    if (unwritten > 0) summarise(unwritten, ourselves)
-    unwritten = 0
-    for (const { key, count } of known.startWindow()) summarise(count, key === undefined ? ourselves : actorOf(key))
+    for (const { key, count } of anonymous.startWindow()) summarise(count, gatewayActor, key)
+    if (rejectedByQueue > 0) summarise(rejectedByQueue, gatewayActor)
+    rejectedByQueue = 0
+    for (const { key, count } of known.startWindow()) summarise(count, key === undefined ? gatewayActor : actorOf(key))
   }
 
   /** Returns true if a rejected request gets its own row; otherwise counts it. */
-  const admits = ({ actor, address = '' }: Act) => {
+  const admits = ({ actor, address = '' }: AuditedAction) => {
     if (actor.kind !== 'anonymous') return known.admit(keyOf(actor))
     if (queue.length < MAX_WAITING_ANONYMOUS) return anonymous.admit(networkOf(address))
-    unwritten++
+    rejectedByQueue++
     return false
   }
 
   /** Writes a row about lost rows, so that gaps of a log are visible in it. */
-  const confess = (action: string, count: number) =>
-    queue.insist(full({ actor: ourselves, action, target: '*' }, 'failed', { count }))
+  const recordDropped = (action: string, count: number) =>
+    queue.forcePush(toFullRow({ actor: gatewayActor, action, target: '*' }, 'failed', { count }))
 
   return {
     state: queue,
     record({ reason, endpoint, ...act }) {
       if (isClosed) return
-      if (anonymous.remainingMs() <= 0) settle()
-      minuteTimer ??= setTimeout(settle, anonymous.remainingMs()).unref()
+      if (anonymous.remainingMs() <= 0) startMinute()
+      minuteTimer ??= setTimeout(startMinute, anonymous.remainingMs()).unref()
       if (admits(act)) push(act, 'refused', { reason, endpoint: endpoint ?? null })
     },
-    fail: (action, target, reason) => push({ actor: ourselves, action, target }, 'failed', { reason }),
-    later: queue.insist,
-    confess,
+    recordFailure: (action, target, reason) => push({ actor: gatewayActor, action, target }, 'failed', { reason }),
+    enqueue: queue.forcePush,
+    recordDropped,
     async close() {
-      settle()
+      startMinute()
       isClosed = true
       await queue.close()
     }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { PRODUCT } from '../domain/product.ts'
 import type { CallCause, CallEntry, CallFilter, CausesQuery } from '../schemas/call.ts'
-import { createAttempts } from './attempts.ts'
-import { auditExpiry, readAudit, recordAct, recordChange, recordRows } from './audit.ts'
+import { createAttemptRecorder } from './attempts.ts'
+import { auditExpiry, readAudit, insertAction, insertChange, insertRows } from './audit.ts'
 import { readCauses } from './call-causes.ts'
 import { createCallStats, type CallStats } from './call-stats.ts'
 import { readTallies } from './call-tallies.ts'
@@ -11,18 +11,18 @@ import { loadDatabaseIdentity, type DatabaseIdentity, type IdentityOptions } fro
 import type { Effect, WriteContext } from './context.ts'
 import { scheduleExpiry } from './expiry.ts'
 import { withErrorTranslation } from './failures.ts'
-import { createGroups } from './groups.ts'
-import { createItems, type Difference } from './items.ts'
+import { createGroupRepository } from './groups.ts'
+import { createItemRepository, type ListDifference } from './items.ts'
 import { deriveKey } from './key.ts'
 import { CHANGES_CHANNEL } from './listen.ts'
 import { migrateToLatest } from './migrate.ts'
 import type {
-  Attempt,
-  AttemptEnd,
+  ContactAttempt,
+  ContactResult,
   AuditEntry,
   AuditQuery,
   Change,
-  Offer,
+  UpstreamOffer,
   Refusal,
   RegistryState,
   ServerConfig,
@@ -31,19 +31,25 @@ import type {
 } from './model.ts'
 import { createOAuthSessions, type OAuthSessions } from './oauth-sessions.ts'
 import type { PoolStats } from './postgres.ts'
-import { createRefusals } from './refusals.ts'
+import { createRefusalLog } from './refusals.ts'
 import { rotateKeys, type Rotation } from './rotation.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
 import type { MasterKeys } from './sealed.ts'
 import { databaseKeyId, requireEncryptionKeys } from './sealing.ts'
 import { decryptSecrets } from './secrets.ts'
-import { createPrincipals, requireToken } from './principals.ts'
-import { claimRefresh, createServers, hasReadableSecrets, readConfigs, type Configured } from './servers.ts'
+import { createPrincipalRepository, requireValidToken } from './principals.ts'
+import {
+  tryStartRefresh,
+  createServerRepository,
+  hasPlainSecrets,
+  readConfigs,
+  type ConnectionConfig
+} from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
 import { createSync } from './sync.ts'
 import type { Db } from './tables.ts'
-import { createTokens, createTokenStore, type TokenStore } from './upstream-tokens.ts'
+import { createTokenRepository, createTokenStore, type TokenStore } from './upstream-tokens.ts'
 
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
@@ -52,11 +58,11 @@ const CALLS_AT_ONCE = 250
 
 /** Repositories bound to one write transaction. Inside a write, only these may access the database. */
 export interface Transaction {
-  readonly servers: ReturnType<typeof createServers>
-  readonly items: ReturnType<typeof createItems>
-  readonly groups: ReturnType<typeof createGroups>
-  readonly principals: ReturnType<typeof createPrincipals>
-  readonly tokens: ReturnType<typeof createTokens>
+  readonly servers: ReturnType<typeof createServerRepository>
+  readonly items: ReturnType<typeof createItemRepository>
+  readonly groups: ReturnType<typeof createGroupRepository>
+  readonly principals: ReturnType<typeof createPrincipalRepository>
+  readonly tokens: ReturnType<typeof createTokenRepository>
 }
 
 /** Call log: calls, their callers and their outcomes (security-model.md#audit) */
@@ -86,12 +92,12 @@ export interface Registry {
    */
   write<T>(change: Change, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Runs `tx.servers.refresh` in its own write. */
-  refresh(change: Change, id: string, offer: Offer, seen?: Configured): Promise<Difference>
+  refresh(change: Change, id: string, offer: UpstreamOffer, expected?: ConnectionConfig): Promise<ListDifference>
   /**
    * Returns true if no replica has started a background refresh of the server in the last `withinMs` milliseconds; the
    * caller then refreshes it.
    */
-  claimRefresh(id: string, withinMs: number): Promise<boolean>
+  tryStartRefresh(id: string, withinMs: number): Promise<boolean>
   /**
    * Passes the state to `apply`, now and after each change by any replica. Only one follower is allowed; `apply` must
    * not throw.
@@ -102,7 +108,7 @@ export interface Registry {
     onListening?: () => void
   ): Promise<void>
   /** Decrypts a server's secrets. Throws a 503 AppError (`secrets_unreadable`) if they cannot be decrypted. */
-  secrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
+  decryptSecrets(server: Pick<StoredServer, 'id' | 'name' | 'sealed'>): ServerSecrets
   /**
    * Returns registration inputs with their secrets, ordered by name (http-contract.md#registration-input). `reader` is
    * recorded in the audit log.
@@ -117,7 +123,7 @@ export interface Registry {
    * Writes an audit row before a server is contacted, and resolves with a function that writes the result and never
    * rejects. Rejects with a 503 AppError if the row cannot be written; the server must then not be contacted.
    */
-  beginAttempt(attempt: Attempt): Promise<(end: AttemptEnd) => Promise<void>>
+  beginAttempt(attempt: ContactAttempt): Promise<(end: ContactResult) => Promise<void>>
   /** Returns rows of the audit log, newest first. */
   audit(query: AuditQuery): Promise<AuditEntry[]>
   readonly calls: CallLog
@@ -131,9 +137,9 @@ export interface Registry {
   /** Derives a 32-byte key for one purpose; every replica derives the same key, permanently. */
   deriveKey(label: string): Buffer
   /** Returns the milliseconds since the database last confirmed the follower's state. */
-  silentMs(): number
+  unconfirmedMs(): number
   /** Returns statistics of the PostgreSQL connection pool; undefined with the embedded store. */
-  pool(): PoolStats | undefined
+  poolStats(): PoolStats | undefined
   /** Resolves with the database's clock, in milliseconds since 1970. */
   ping(): Promise<number>
   /** Stops listening and polling, then closes the database. */
@@ -156,13 +162,13 @@ export interface RegistryOptions extends StoreOptions, IdentityOptions {
 export async function openRegistry(options: RegistryOptions): Promise<Registry> {
   const store = await openStore(options)
   try {
-    const claimed = await withErrorTranslation(async () => {
+    const identity = await withErrorTranslation(async () => {
       await migrateToLatest(store)
       const found = await loadDatabaseIdentity(store.db, options)
-      await sealSettings(store, found.keys, options.onError)
+      await encryptPlainSecrets(store, found.keys, options.onError)
       return found
     })
-    return createRegistry(store, claimed, options)
+    return createRegistry(store, identity, options)
   } catch (error) {
     await store.close()
     throw error
@@ -173,10 +179,10 @@ export async function openRegistry(options: RegistryOptions): Promise<Registry> 
  * Encrypts secrets that version 0.1 stored in plain text; the first process to start does so once. The table is then
  * rewritten, so that its files no longer contain the old rows.
  */
-async function sealSettings(store: Store, keys: MasterKeys, onError: (error: unknown) => void): Promise<void> {
-  if (!(await hasReadableSecrets(store.db))) return
+async function encryptPlainSecrets(store: Store, keys: MasterKeys, onError: (error: unknown) => void): Promise<void> {
+  if (!(await hasPlainSecrets(store.db))) return
   const change = { actor: { kind: 'system', name: PRODUCT }, action: 'server.seal', target: '*' } as const
-  const { result } = await commit(store.db, keys, change, (tx) => tx.servers.sealSettings())
+  const { result } = await commit(store.db, keys, change, (tx) => tx.servers.encryptPlainSecrets())
   if (result.length === 0) return
   try {
     await store.runMaintenance((db) => sql`vacuum full servers`.execute(db))
@@ -189,8 +195,8 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
   const { onError, auditRetentionDays, callRetention, queryTimeoutMs } = options
   const { db } = store
   const sync = createSync({ store, onError })
-  const refusals = createRefusals({
-    write: (rows) => withErrorTranslation(() => recordRows(db, rows)),
+  const refusalLog = createRefusalLog({
+    write: (rows) => withErrorTranslation(() => insertRows(db, rows)),
     onError
   })
   /** Rows already reported as undecryptable, so that each is reported once instead of at every use */
@@ -201,7 +207,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       callLog.onStored?.()
     },
     onError,
-    onDropped: (count) => refusals.confess('calls.dropped', count),
+    onDropped: (count) => refusalLog.recordDropped('calls.dropped', count),
     batch: CALLS_AT_ONCE
   })
   const closeCalls = async () => {
@@ -233,42 +239,42 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
   }
   return {
     write,
-    refresh: (change, id, offer, seen) => write(change, (tx) => tx.servers.refresh(id, offer, seen)),
-    claimRefresh: (id, withinMs) => withErrorTranslation(() => claimRefresh(db, id, withinMs)),
+    refresh: (change, id, offer, expected) => write(change, (tx) => tx.servers.refresh(id, offer, expected)),
+    tryStartRefresh: (id, withinMs) => withErrorTranslation(() => tryStartRefresh(db, id, withinMs)),
     follow: (...followers) => withErrorTranslation(() => sync.follow(...followers)),
-    secrets(server) {
+    decryptSecrets(server) {
       try {
         return decryptSecrets(keys, server)
       } catch (error) {
         if (server.sealed && !reported.has(server.sealed)) {
           reported.add(server.sealed)
-          refusals.fail('secrets.unreadable', server.name, (error as Error).message)
+          refusalLog.recordFailure('secrets.unreadable', server.name, (error as Error).message)
         }
         throw error
       }
     },
     configs: (reader) =>
       withErrorTranslation(async () => {
-        if (reader) await recordAct(db, reader)
+        if (reader) await insertAction(db, reader)
         return readConfigs(db, keys)
       }),
-    recordRefusal: refusals.record,
-    beginAttempt: createAttempts({
+    recordRefusal: refusalLog.record,
+    beginAttempt: createAttemptRecorder({
       db,
       key: deriveKey(rootKey, 'launch fingerprints'),
       withErrorTranslation,
-      enqueue: refusals.later
+      enqueue: refusalLog.enqueue
     }),
     audit: (query) => withErrorTranslation(() => readAudit(db, query)),
     calls: callLog,
-    logs: { calls, audit: refusals.state },
+    logs: { calls, audit: refusalLog.state },
     oauthSessions: createOAuthSessions(db, keys),
     sessionEnds: createSessionEnds(db, store.listener !== undefined),
     tokens: createTokenStore(db, keys),
     rotateKeys: (change) => withErrorTranslation(() => rotateKeys(db, keys, change)),
     deriveKey: (label) => deriveKey(rootKey, label),
-    silentMs: () => sync.unconfirmedMs(),
-    pool: store.pool,
+    unconfirmedMs: () => sync.unconfirmedMs(),
+    poolStats: store.poolStats,
     ping: () =>
       withErrorTranslation(async () => {
         const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
@@ -276,7 +282,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       }),
     async close() {
       for (const expiry of expiries) if (expiry) expiry.stop()
-      await Promise.all([closeCalls(), refusals.close()])
+      await Promise.all([closeCalls(), refusalLog.close()])
       await sync.close()
       await store.close()
     }
@@ -285,21 +291,21 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
 
 async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Transaction) => Promise<T>) {
   return db.transaction().execute(async (trx) => {
-    const { version, key } = await lockHead(trx)
-    if (change.tokenHash) await requireToken(trx, change.tokenHash)
+    const { version, key } = await lockGatewayRow(trx)
+    if (change.tokenHash) await requireValidToken(trx, change.tokenHash)
     const effects: Effect[] = []
-    const touch = (effect: Effect) => void effects.push(effect)
-    const sealing = () => requireEncryptionKeys(keys, key)
-    const context: WriteContext = { db: trx, keys, sealing, version, touch }
+    const recordEffect = (effect: Effect) => void effects.push(effect)
+    const encryptionKeys = () => requireEncryptionKeys(keys, key)
+    const context: WriteContext = { db: trx, keys, encryptionKeys, version, recordEffect }
     const result = await work({
-      servers: createServers(context),
-      items: createItems(context),
-      groups: createGroups(context),
-      principals: createPrincipals(context),
-      tokens: createTokens(context)
+      servers: createServerRepository(context),
+      items: createItemRepository(context),
+      groups: createGroupRepository(context),
+      principals: createPrincipalRepository(context),
+      tokens: createTokenRepository(context)
     })
     if (effects.length === 0) return { result, version: undefined }
-    await recordChange(trx, change, version, effects)
+    await insertChange(trx, change, version, effects)
     await trx.updateTable('gateway').set({ version }).execute()
     await sql`select pg_notify(${CHANGES_CHANNEL}, ${version})`.execute(trx)
     return { result, version }
@@ -307,7 +313,7 @@ async function commit<T>(db: Db, keys: MasterKeys, change: Change, work: (tx: Tr
 }
 
 /** Locks the gateway row, which serialises writers: versions and revisions become visible in numerical order. */
-const lockHead = (db: Db): Promise<{ version: string; key: string }> =>
+const lockGatewayRow = (db: Db): Promise<{ version: string; key: string }> =>
   db
     .selectFrom('gateway')
     .select([sql<string>`(version + 1)::text`.as('version'), databaseKeyId.as('key')])

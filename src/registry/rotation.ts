@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { recordRows, rowOf } from './audit.ts'
+import { insertRows, toAuditRow } from './audit.ts'
 import { canaryLocation } from './claim.ts'
 import type { Change } from './model.ts'
 import { encryptedColumns, type EncryptedColumn } from './sealed-columns.ts'
@@ -116,4 +116,4 @@ async function rewrapCanary(db: Db, keys: MasterKeys, change: Change, unreadable
 }
 
 const recordRotation = (db: Db, change: Change, count: number, { current }: MasterKeys) =>
-  recordRows(db, [{ ...rowOf(change, 'ok'), count, after: JSON.stringify({ key_id: keyId(current) }) }])
+  insertRows(db, [{ ...toAuditRow(change, 'ok'), count, after: JSON.stringify({ key_id: keyId(current) }) }])

@@ -29,7 +29,7 @@ export interface QueueState {
 export interface RowQueue<T> extends QueueState {
   push(row: T): void
   /** Adds a row even if the queue is full, for rows that report lost ones. */
-  insist(row: T): void
+  forcePush(row: T): void
   /** Writes the queued rows, for a limited time, and resolves with the number of lost rows. */
   close(): Promise<number>
 }
@@ -38,7 +38,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
   const queue: T[] = []
   let dropped = 0
   /** Dropped rows not yet passed to `onDropped` */
-  let untold = 0
+  let unreported = 0
   let isDown = false
   let isClosed = false
   let running: Promise<void> | undefined
@@ -74,17 +74,17 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     }
     isDown = false
     queue.splice(0, batch.length)
-    confess()
+    reportDropped()
     return true
   }
   const drop = (count: number) => {
     dropped += count
-    untold += count
+    unreported += count
   }
-  const confess = () => {
-    if (untold === 0) return
-    const count = untold
-    untold = 0
+  const reportDropped = () => {
+    if (unreported === 0) return
+    const count = unreported
+    unreported = 0
     onDropped(count)
   }
   const finish = async () => {
@@ -92,7 +92,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     await drain()
   }
 
-  const insist = (row: T) => {
+  const forcePush = (row: T) => {
     queue.push(row)
     schedule(GATHER_MS)
   }
@@ -105,16 +105,16 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
       return dropped
     },
     push(row) {
-      if (queue.length < MAX_QUEUED) insist(row)
+      if (queue.length < MAX_QUEUED) forcePush(row)
       else drop(1)
     },
-    insist,
+    forcePush,
     async close() {
-      confess()
+      reportDropped()
       isClosed = true
       clearTimeout(timer)
       await withTimeout(CLOSE_MS, finish())
-      return queue.length + untold
+      return queue.length + unreported
     }
   }
 }

@@ -34,7 +34,7 @@ const PAYLOAD_AT = WRAP_AT + WRAP_BYTES
 /** Returns the id of a master key, 16 hexadecimal digits that do not reveal it. */
 export const keyId = (master: Buffer): string => idBytes(master).toString('hex')
 
-/** Returns the id of the key that a value was encrypted with. Throws DecryptionError if the value has an unknown format. */
+/** Returns the id of the key that a value was encrypted with. Throws DecryptionError for an unknown format. */
 export function envelopeKeyId(sealed: Uint8Array): string {
   return requireEnvelope(sealed).subarray(1, WRAP_AT).toString('hex')
 }

@@ -26,17 +26,17 @@ export interface SessionEnds {
 }
 
 /** Formats the announcement of an ended session. */
-const toAnnouncement = ({ mark, principal }: EndedSession): string => `${mark} ${principal}`
+const formatAnnouncement = ({ mark, principal }: EndedSession): string => `${mark} ${principal}`
 
 /** Parses an announcement; undefined if the text is not one. */
-export function readAnnouncement(text: string): EndedSession | undefined {
+export function parseAnnouncement(text: string): EndedSession | undefined {
   const at = text.indexOf(' ')
   return at < 0 ? undefined : { mark: text.slice(0, at), principal: text.slice(at + 1) }
 }
 
 /** Maximum per principal, beyond which the oldest are deleted; more than the sessions of a day in ordinary use */
-const KEPT_PER_PRINCIPAL = 10_000
-const LOADED = 100_000
+const MAX_PER_PRINCIPAL = 10_000
+const MAX_LOADED = 100_000
 
 export const createSessionEnds = (db: Db, announces: boolean): SessionEnds => ({
   add: ({ mark, principal, expiresAt }) =>
@@ -49,7 +49,7 @@ export const createSessionEnds = (db: Db, announces: boolean): SessionEnds => ({
           .onConflict((conflict) => conflict.doNothing())
           .execute()
         if (announces)
-          await sql`select pg_notify(${SESSION_ENDS_CHANNEL}, ${toAnnouncement({ mark, principal })})`.execute(trx)
+          await sql`select pg_notify(${SESSION_ENDS_CHANNEL}, ${formatAnnouncement({ mark, principal })})`.execute(trx)
       })
     ),
   load: () =>
@@ -57,7 +57,7 @@ export const createSessionEnds = (db: Db, announces: boolean): SessionEnds => ({
       const { rows } = await sql<{ mark: Uint8Array; principal: string }>`
         select mark, principal from (
           select mark, principal, ended_at, row_number() over (partition by principal order by ended_at desc) as place
-          from session_ends where expires_at > now() order by place limit ${LOADED}
+          from session_ends where expires_at > now() order by place limit ${MAX_LOADED}
         ) ends order by ended_at`.execute(db)
       return rows.map(({ mark, principal }) => ({ mark: Buffer.from(mark).toString('base64url'), principal }))
     })
@@ -76,7 +76,7 @@ async function deleteOldest(db: Db, principal: string, limit: number): Promise<n
   const { numAffectedRows = 0n } = await sql`
     delete from session_ends where mark in (
       select mark from session_ends where principal = ${principal}
-      order by ended_at desc offset ${KEPT_PER_PRINCIPAL} limit ${limit}
+      order by ended_at desc offset ${MAX_PER_PRINCIPAL} limit ${limit}
     )`.execute(db)
   return Number(numAffectedRows)
 }
@@ -88,7 +88,7 @@ export const sessionEndExpiry: Expiry = {
   async deleteSome(db, limit) {
     let deleted = await deleteExpired(db, limit)
     const { rows } = await sql<{ principal: string }>`
-      select principal from session_ends group by principal having count(*) > ${KEPT_PER_PRINCIPAL}`.execute(db)
+      select principal from session_ends group by principal having count(*) > ${MAX_PER_PRINCIPAL}`.execute(db)
     for (const { principal } of rows) {
       if (deleted < limit) deleted += await deleteOldest(db, principal, limit - deleted)
     }

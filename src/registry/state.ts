@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { readGroups } from './groups.ts'
 import { readPrincipals } from './principals.ts'
 import type { LeftOut, RegistryState, ServerSettings, StoredItem, StoredServer, Verdict } from './model.ts'
-import { described } from './servers.ts'
+import { serverColumns } from './servers.ts'
 import type { Db } from './tables.ts'
 
 /** Servers whose rows are read by one statement, so that no query is unbounded */
 const CHUNK = 100
 
-const columns = [...described, 'left_out', 'revision', 'registered_at', 'updated_at'] as const
+const serverStateColumns = [...serverColumns, 'left_out', 'revision', 'registered_at', 'updated_at'] as const
 
 /**
  * Returns the current state. Only rows whose revision differs from `previous` are read; all other objects are reused.
@@ -66,7 +66,7 @@ async function readServers(db: Db, ids: readonly string[]): Promise<Map<string, 
 async function readChunk(db: Db, ids: readonly string[]): Promise<StoredServer[]> {
   const rows = await db
     .selectFrom('servers')
-    .select(columns)
+    .select(serverStateColumns)
     .select((servers) =>
       servers.selectFrom('upstream_tokens').select('issuer').whereRef('server_id', '=', 'servers.id').as('issuer')
     )

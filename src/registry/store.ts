@@ -24,7 +24,7 @@ export interface Store {
   /** Creates a client for LISTEN; undefined with the embedded store, where all changes come from this process */
   readonly listener: (() => pg.Client) | undefined
   /** Returns pool statistics, undefined with the embedded store. */
-  pool(): PoolStats | undefined
+  poolStats(): PoolStats | undefined
   /** Runs work that may take long and holds session locks (migrations), over the direct connection. */
   runMaintenance<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
@@ -45,7 +45,7 @@ async function openEmbeddedStore({ dataDir, connectTimeoutMs, onCreate, onIdleEr
   return {
     db,
     listener: undefined,
-    pool: () => undefined,
+    poolStats: () => undefined,
     runMaintenance: (work) => work(db),
     close: () => db.destroy()
   }
@@ -65,7 +65,7 @@ async function openPostgresStore(url: string, options: StoreOptions): Promise<St
   const db = createDb(pool)
   return {
     db,
-    pool: pool.stats,
+    poolStats: pool.stats,
     listener: await createListenerFactory(direct, connectTimeoutMs),
     async runMaintenance(work) {
       const own = createDb(await open(direct, 1, MAINTENANCE_MS))

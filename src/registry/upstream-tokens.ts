@@ -2,31 +2,31 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { WriteContext } from './context.ts'
 import { withErrorTranslation } from './failures.ts'
-import type { Grant, Granted, StoredTokens, TokenSource, UpstreamTokens } from './model.ts'
+import type { TokenGrant, TokenGrantResult, StoredTokens, TokenSource, UpstreamTokens } from './model.ts'
 import { decryptJson, encryptJson } from './secrets.ts'
 import type { MasterKeys } from './sealed.ts'
 import { findEncryptionKeys, withKeyLock } from './sealing.ts'
 import type { Db } from './tables.ts'
 
 /** Exclusive right to renew; longer than a token request may take, so that the claim of a crashed replica expires */
-const CLAIM = sql<Date>`now() + interval '20 seconds'`
+const CLAIM_EXPIRY = sql<Date>`now() + interval '20 seconds'`
 const LONGEST_SECONDS = 365 * 86_400
 
-const placeOf = (serverId: string) => ({ table: 'upstream_tokens', row: serverId, column: 'sealed' })
+const locationOf = (serverId: string) => ({ table: 'upstream_tokens', row: serverId, column: 'sealed' })
 
-const expiry = (lifetime: number | null) =>
+const expiryOf = (lifetime: number | null) =>
   lifetime === null
     ? sql<null>`null`
     : sql<Date>`now() + make_interval(secs => ${Math.min(lifetime, LONGEST_SECONDS)}::float8)`
 
-function columns(keys: MasterKeys, serverId: string, source: TokenSource, { access, refresh, lifetime }: Grant) {
+function columns(keys: MasterKeys, serverId: string, source: TokenSource, { access, refresh, lifetime }: TokenGrant) {
   const tokens: UpstreamTokens = { access, ...(refresh === undefined ? {} : { refresh }), source }
   return {
     issuer: source.issuer,
-    sealed: encryptJson(keys, tokens, placeOf(serverId)),
+    sealed: encryptJson(keys, tokens, locationOf(serverId)),
     problem: null,
     issued_at: sql<Date>`now()`,
-    expires_at: expiry(lifetime),
+    expires_at: expiryOf(lifetime),
     claim: null,
     claimed_until: null
   }
@@ -36,17 +36,17 @@ function columns(keys: MasterKeys, serverId: string, source: TokenSource, { acce
  * Creates the repository of a server's tokens for a write. Used together with a change of the server itself, which
  * notifies replicas.
  */
-export function createTokens({ db, sealing, touch }: WriteContext) {
+export function createTokenRepository({ db, encryptionKeys, recordEffect }: WriteContext) {
   return {
     /** Replaces the stored tokens, whichever issuer they were from. */
-    async put(serverId: string, source: TokenSource, grant: Grant): Promise<void> {
-      const values = columns(sealing(), serverId, source, grant)
+    async upsert(serverId: string, source: TokenSource, grant: TokenGrant): Promise<void> {
+      const values = columns(encryptionKeys(), serverId, source, grant)
       await db
         .insertInto('upstream_tokens')
         .values({ server_id: serverId, ...values })
         .onConflict((conflict) => conflict.column('server_id').doUpdateSet(values))
         .execute()
-      touch({ after: { oauth_issuer: source.issuer, access_token: grant.access } })
+      recordEffect({ after: { oauth_issuer: source.issuer, access_token: grant.access } })
     },
 
     async remove(serverId: string): Promise<void> {
@@ -55,7 +55,7 @@ export function createTokens({ db, sealing, touch }: WriteContext) {
   }
 }
 
-const shown = [
+const tokenColumns = [
   'server_id',
   'sealed',
   'problem',
@@ -74,11 +74,11 @@ interface Row {
 /** Right to renew the tokens of one server, held by one replica at a time */
 export interface TokenClaim {
   /** Currently stored tokens; another replica may have renewed them before */
-  readonly stored: StoredTokens
+  readonly current: StoredTokens
   /** Replaces the claimed tokens. Returns false if they were replaced or removed in the meantime. */
-  renewed(granted: Granted): Promise<boolean>
+  storeRenewed(granted: TokenGrantResult): Promise<boolean>
   /** Records why the tokens can no longer be renewed. */
-  failed(problem: string): Promise<void>
+  recordProblem(problem: string): Promise<void>
   release(): Promise<void>
 }
 
@@ -87,19 +87,19 @@ export interface TokenStore {
   /** Returns a server's tokens, undefined if it has none. */
   read(serverId: string): Promise<StoredTokens | undefined>
   /** Claims the right to renew; undefined if another replica holds it, or there is nothing to renew. */
-  claim(serverId: string): Promise<TokenClaim | undefined>
+  tryClaim(serverId: string): Promise<TokenClaim | undefined>
 }
 
 export function createTokenStore(db: Db, keys: MasterKeys): TokenStore {
   const toStored = ({ server_id, sealed, problem, lifetime, left }: Row): StoredTokens => ({
-    tokens: decryptJson<UpstreamTokens>(keys, sealed, placeOf(server_id)),
+    tokens: decryptJson<UpstreamTokens>(keys, sealed, locationOf(server_id)),
     problem,
     lifetimeMs: lifetime,
     leftMs: left
   })
-  const claimOf = (serverId: string, claim: string, row: Row): TokenClaim => {
-    const stored = toStored(row)
-    const end = async (values: object, on = db): Promise<boolean> => {
+  const createClaim = (serverId: string, claim: string, row: Row): TokenClaim => {
+    const current = toStored(row)
+    const endClaim = async (values: object, on = db): Promise<boolean> => {
       const { numUpdatedRows } = await on
         .updateTable('upstream_tokens')
         .set({ claim: null, claimed_until: null, ...values })
@@ -112,15 +112,15 @@ export function createTokenStore(db: Db, keys: MasterKeys): TokenStore {
      * The previous tokens may be void already, so new ones are stored in any case, even with a key that only a later
      * rotation replaces.
      */
-    const renew = ({ grant, source }: Granted) =>
+    const renew = ({ grant, source }: TokenGrantResult) =>
       withKeyLock(db, (trx, database) =>
-        end(columns(findEncryptionKeys(keys, database) ?? keys, serverId, source, grant), trx)
+        endClaim(columns(findEncryptionKeys(keys, database) ?? keys, serverId, source, grant), trx)
       )
     return {
-      stored,
-      renewed: (granted) => withErrorTranslation(() => renew(granted)),
-      failed: (problem) => withErrorTranslation(async () => void (await end({ problem }))),
-      release: () => withErrorTranslation(async () => void (await end({})))
+      current,
+      storeRenewed: (granted) => withErrorTranslation(() => renew(granted)),
+      recordProblem: (problem) => withErrorTranslation(async () => void (await endClaim({ problem }))),
+      release: () => withErrorTranslation(async () => void (await endClaim({})))
     }
   }
   return {
@@ -128,24 +128,24 @@ export function createTokenStore(db: Db, keys: MasterKeys): TokenStore {
       withErrorTranslation(async () => {
         const row = await db
           .selectFrom('upstream_tokens')
-          .select(shown)
+          .select(tokenColumns)
           .where('server_id', '=', serverId)
           .executeTakeFirst()
         return row && toStored(row)
       }),
 
-    claim: (serverId) =>
+    tryClaim: (serverId) =>
       withErrorTranslation(async () => {
         const claim = randomUUID()
         const row = await db
           .updateTable('upstream_tokens')
-          .set({ claim, claimed_until: CLAIM })
+          .set({ claim, claimed_until: CLAIM_EXPIRY })
           .where('server_id', '=', serverId)
           .where('problem', 'is', null)
           .where(sql<boolean>`(claimed_until is null or claimed_until < now())`)
-          .returning(shown)
+          .returning(tokenColumns)
           .executeTakeFirst()
-        return row && claimOf(serverId, claim, row)
+        return row && createClaim(serverId, claim, row)
       })
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { register, startApp, stdioServer } from '../app.ts'
-import { auditExpiry, recordRows, rowOf } from '../../src/registry/audit.ts'
+import { auditExpiry, insertRows, toAuditRow } from '../../src/registry/audit.ts'
 import { deleteExpired } from '../../src/registry/expiry.ts'
 import { openStore } from '../../src/registry/store.ts'
 import { until } from '../until.ts'
@@ -236,10 +236,10 @@ for (const engine of engines) {
     const store = await openStore({ ...limits, ...quiet, ...(await freshPlace(t, engine)) })
     later(t, () => store.close())
     const aged = (action: string, days: number) => ({
-      ...rowOf({ actor: { kind: 'system', name: 'x' }, action, target: '*' }, 'ok'),
+      ...toAuditRow({ actor: { kind: 'system', name: 'x' }, action, target: '*' }, 'ok'),
       at: new Date(Date.now() - days * 86_400_000)
     })
-    await recordRows(store.db, [aged('old', 91), aged('young', 89), aged('older', 1_000)])
+    await insertRows(store.db, [aged('old', 91), aged('young', 89), aged('older', 1_000)])
     assert.equal(await deleteExpired(store.db, auditExpiry(90)), 2)
     const rows = await store.db.selectFrom('audit_log').select('action').execute()
     assert.deepEqual(rows, [{ action: 'young' }])

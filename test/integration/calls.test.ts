@@ -6,7 +6,7 @@ import { startApp } from '../app.ts'
 import { createCallStats } from '../../src/registry/call-stats.ts'
 import { readTallies } from '../../src/registry/call-tallies.ts'
 import { readCauses } from '../../src/registry/call-causes.ts'
-import { callExpiry, findCall, readCalls, recordCalls, usual, type CallRow } from '../../src/registry/calls.ts'
+import { callExpiry, findCall, readCalls, recordCalls, defaultValues, type CallRow } from '../../src/registry/calls.ts'
 import { deleteExpired } from '../../src/registry/expiry.ts'
 import { openStore, type Store } from '../../src/registry/store.ts'
 import type { CallFilter } from '../../src/schemas/call.ts'
@@ -123,7 +123,7 @@ for (const engine of engines) {
   test(`what a row has in common with most may be left out (${engine})`, async (t) => {
     const { db } = await openFresh(t, engine)
     const { kind: _k, caller_kind: _c, caller: _n, endpoint: _e, outcome: _o, ...brief } = call({ via: 'rest' })
-    await recordCalls(db, [brief as CallRow, call({ via: 'rest', ...usual })])
+    await recordCalls(db, [brief as CallRow, call({ via: 'rest', ...defaultValues })])
     const [second, first] = await readCalls(db, { limit: 10 })
     assert.deepEqual({ ...first, id: '' }, { ...second, id: '' })
     assert.deepEqual([first!.kind, first!.caller, first!.outcome], ['tool', 'development', 'ok'])

@@ -20,7 +20,7 @@ const create = (registry: Registry, name: string) =>
 const rotate = (registry: Registry) => registry.rotateKeys(change('keys.rotate', '*'))
 const tokens = async (registry: Registry) => {
   const { latest } = await follow(registry)
-  return latest().servers.map((server) => registry.secrets(server).bearer_token)
+  return latest().servers.map((server) => registry.decryptSecrets(server).bearer_token)
 }
 
 /** Work on the stored rows, while no registry has them open. */
@@ -105,10 +105,13 @@ for (const engine of engines) {
     const last = await startRegistry(t, place, { encryptionKey: current })
     const { latest } = await follow(last)
     const [a, b, c] = latest().servers
-    assert.deepEqual([last.secrets(a!).bearer_token, last.secrets(c!).bearer_token], ['token of a', 'token of c'])
+    assert.deepEqual(
+      [last.decryptSecrets(a!).bearer_token, last.decryptSecrets(c!).bearer_token],
+      ['token of a', 'token of c']
+    )
     const refused = { statusCode: 503, code: 'secrets_unreadable' }
-    assert.throws(() => last.secrets(b!), refused)
-    assert.throws(() => last.secrets(b!), refused)
+    assert.throws(() => last.decryptSecrets(b!), refused)
+    assert.throws(() => last.decryptSecrets(b!), refused)
     await assert.rejects(last.configs(), { ...refused, message: /server "b"/ })
     const rows = await until('the row', async () => {
       const found = await last.audit({ action: 'secrets.unreadable', limit: 10 })
@@ -243,6 +246,7 @@ if (engines.includes('postgres')) {
     await right.close()
     const last = await startRegistry(t, place, { encryptionKey: next })
     const { latest } = await follow(last)
-    for (const server of latest().servers) assert.equal(last.secrets(server).bearer_token, `token of ${server.name}`)
+    for (const server of latest().servers)
+      assert.equal(last.decryptSecrets(server).bearer_token, `token of ${server.name}`)
   })
 }

@@ -113,7 +113,7 @@ test('development mode, and a limit of 0, serve what is known for ever', options
     const { app, proxy } = await start(t, env, { isCut: false })
     await becomesReady(app)
     const thaw = silence(proxy)
-    await until('more than a second of silence', () => app.registry.silentMs() > 1_500)
+    await until('more than a second of silence', () => app.registry.unconfirmedMs() > 1_500)
     assert.deepEqual([await statusOf(app, '/api/v0/servers'), await statusOf(app, '/ready')], [200, 200])
     thaw()
   }

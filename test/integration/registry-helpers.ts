@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Change, Offer, OfferedItem, RegistryState, ServerConfig } from '../../src/registry/model.ts'
+import type { Change, UpstreamOffer, OfferedItem, RegistryState, ServerConfig } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { later, type Place } from '../store.ts'
 
@@ -24,7 +24,7 @@ export const tool = (name: string, description = 'a tool'): OfferedItem => ({
   definition: JSON.stringify({ name, description, inputSchema: { type: 'object' } })
 })
 
-export const offerOf = (items: readonly OfferedItem[]): Offer => ({
+export const offerOf = (items: readonly OfferedItem[]): UpstreamOffer => ({
   verdict: {
     modern: null,
     legacy: '2025-06-18',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { Offer } from '../../src/registry/model.ts'
+import type { UpstreamOffer } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { engines, freshPlace, startRegistry } from '../store.ts'
 import { administer } from '../templates.ts'
@@ -144,7 +144,8 @@ for (const engine of engines) {
     const { latest } = await follow(registry)
     const items = (text: string) => Array.from({ length: 1_002 }, (_, index) => tool(`t${index}`, text))
     const id = await createWith(registry, offerOf(items('first')))
-    const read = (offered: Offer['items']) => registry.refresh(change('server.refresh', 'time'), id, offerOf(offered))
+    const read = (offered: UpstreamOffer['items']) =>
+      registry.refresh(change('server.refresh', 'time'), id, offerOf(offered))
     const accepted = () => latest().servers[0]!.items.flatMap((item) => item.accepted ?? [])
 
     await read([])
@@ -201,7 +202,7 @@ for (const engine of engines) {
     const id = await createWith(registry, all)
     const set = (names: string[] | null, enabled: boolean) =>
       registry.write(change('tool.switch', 'time'), (tx) => tx.items.setEnabled('time', 'tool', names, enabled))
-    const refresh = (offer: Offer) => registry.refresh(change('server.refresh', 'time'), id, offer)
+    const refresh = (offer: UpstreamOffer) => registry.refresh(change('server.refresh', 'time'), id, offer)
     await set(['off'], false)
 
     const less = await refresh(offerOf([tool('kept')]))
@@ -267,7 +268,7 @@ for (const engine of engines) {
   })
 }
 
-const createWith = (registry: Registry, offer: Offer) =>
+const createWith = (registry: Registry, offer: UpstreamOffer) =>
   registry.write(change('server.create', 'time'), (tx) => tx.servers.create(httpServer('time'), offer))
 
 const enabledOf = (items: readonly { kind: string; name: string; enabled: boolean }[]) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
-import type { Grant, PendingSignIn, TokenSource } from '../../src/registry/model.ts'
+import type { TokenGrant, PendingSignIn, TokenSource } from '../../src/registry/model.ts'
 import type { Registry } from '../../src/registry/registry.ts'
 import { engines, freshPlace, startRegistry, type Place } from '../store.ts'
 import { administer } from '../templates.ts'
@@ -15,13 +15,13 @@ const source: TokenSource = {
   client: { id: 'client', secret: 'client-secret', method: 'client_secret_basic' },
   resource: 'http://127.0.0.1:9/mcp'
 }
-const grant: Grant = { access: 'access-1', refresh: 'refresh-1', lifetime: 3_600 }
+const grant: TokenGrant = { access: 'access-1', refresh: 'refresh-1', lifetime: 3_600 }
 
 /** A server with tokens; its id. */
 const create = (registry: Registry, name = 'guarded', given = grant) =>
   registry.write(change('server.create', name), async (tx) => {
     const id = await tx.servers.create(httpServer(name), offerOf([]))
-    await tx.tokens.put(id, source, given)
+    await tx.tokens.upsert(id, source, given)
     return id
   })
 
@@ -57,7 +57,7 @@ for (const engine of engines) {
       [1e300, 365 * 86_400_000],
       [0.5, 500]
     ] as const) {
-      await registry.write(change('x', 'guarded'), (tx) => tx.tokens.put(id, source, { access: 'a', lifetime }))
+      await registry.write(change('x', 'guarded'), (tx) => tx.tokens.upsert(id, source, { access: 'a', lifetime }))
       assert.equal((await registry.tokens.read(id))!.lifetimeMs, ms)
     }
     const seen = latest().servers[0]!
@@ -77,51 +77,51 @@ for (const engine of engines) {
   test(`one at a time has the claim to renew tokens, and what it stores is what others read (${engine})`, async (t) => {
     const registry = await startRegistry(t, await freshPlace(t, engine))
     const id = await create(registry)
-    const claims = await Promise.all(Array.from({ length: 8 }, () => registry.tokens.claim(id)))
+    const claims = await Promise.all(Array.from({ length: 8 }, () => registry.tokens.tryClaim(id)))
     const [claim, ...more] = claims.filter((each) => each !== undefined)
     assert.deepEqual(more, [])
-    assert.equal(claim!.stored.tokens.access, 'access-1')
+    assert.equal(claim!.current.tokens.access, 'access-1')
     assert.equal(
-      await claim!.renewed({ grant: { access: 'access-2', refresh: 'refresh-2', lifetime: null }, source }),
+      await claim!.storeRenewed({ grant: { access: 'access-2', refresh: 'refresh-2', lifetime: null }, source }),
       true
     )
     assert.equal(
-      await claim!.renewed({ grant: { access: 'access-3', lifetime: null }, source }),
+      await claim!.storeRenewed({ grant: { access: 'access-3', lifetime: null }, source }),
       false,
       'a claim is good for one renewal'
     )
-    const next = await registry.tokens.claim(id)
-    assert.deepEqual(next!.stored.tokens, { access: 'access-2', refresh: 'refresh-2', source })
+    const next = await registry.tokens.tryClaim(id)
+    assert.deepEqual(next!.current.tokens, { access: 'access-2', refresh: 'refresh-2', source })
     await next!.release()
-    const last = await registry.tokens.claim(id)
-    await last!.failed('invalid_grant')
-    assert.equal(await registry.tokens.claim(id), undefined, 'there is nothing to renew any more')
+    const last = await registry.tokens.tryClaim(id)
+    await last!.recordProblem('invalid_grant')
+    assert.equal(await registry.tokens.tryClaim(id), undefined, 'there is nothing to renew any more')
     assert.equal((await registry.tokens.read(id))!.problem, 'invalid_grant')
-    await registry.write(change('x', 'guarded'), (tx) => tx.tokens.put(id, source, grant))
+    await registry.write(change('x', 'guarded'), (tx) => tx.tokens.upsert(id, source, grant))
     assert.equal((await registry.tokens.read(id))!.problem, null)
-    assert.equal(await registry.tokens.claim(randomUUID()), undefined)
+    assert.equal(await registry.tokens.tryClaim(randomUUID()), undefined)
   })
 
   test(`a sign-in is taken once, and nothing of it is kept (${engine})`, async (t) => {
     const registry = await startRegistry(t, await freshPlace(t, engine))
     const sessions = registry.oauthSessions
     const [id, state] = [randomUUID(), 'state-1']
-    const session = await sessions.add({ id, state, lifetimeMs: 60_000, pending })
+    const session = await sessions.create({ id, state, lifetimeMs: 60_000, pending })
     assert.deepEqual(await sessions.find(id), session)
     assert.deepEqual(await sessions.findByState(state), session)
     assert.equal(await sessions.findByState('state-2'), undefined)
-    assert.deepEqual(await sessions.peek(id), pending)
-    const taken = await Promise.all(Array.from({ length: 8 }, () => sessions.take(id)))
+    assert.deepEqual(await sessions.getPending(id), pending)
+    const taken = await Promise.all(Array.from({ length: 8 }, () => sessions.takePending(id)))
     assert.deepEqual(
       taken.filter((each) => each !== undefined),
       [pending]
     )
-    assert.equal(await sessions.peek(id), undefined)
+    assert.equal(await sessions.getPending(id), undefined)
     assert.equal((await sessions.find(id))!.status, 'pending', 'it is being completed')
     await sessions.finish(id, 'failed', 'why')
     const { status, error } = (await sessions.find(id))!
     assert.deepEqual([status, error], ['failed', 'why'])
-    await sessions.sweep(60_000)
+    await sessions.deleteExpired(60_000)
     assert.equal((await sessions.find(id))!.status, 'failed')
   })
 }
@@ -129,13 +129,13 @@ for (const engine of engines) {
 test('the claim of a replica that died can be taken over, and the dead one stores nothing', { skip }, async (t) => {
   const { registry, run } = await onPostgres(t)
   const id = await create(registry)
-  const dead = await registry.tokens.claim(id)
-  assert.equal(await registry.tokens.claim(id), undefined)
+  const dead = await registry.tokens.tryClaim(id)
+  assert.equal(await registry.tokens.tryClaim(id), undefined)
   await run(`update upstream_tokens set claimed_until = now() - interval '1 ms'`)
-  const heir = await registry.tokens.claim(id)
-  assert.equal(await dead!.renewed({ grant: { access: 'late', lifetime: null }, source }), false)
-  await dead!.failed('late')
-  assert.equal(await heir!.renewed({ grant: { access: 'access-2', lifetime: null }, source }), true)
+  const heir = await registry.tokens.tryClaim(id)
+  assert.equal(await dead!.storeRenewed({ grant: { access: 'late', lifetime: null }, source }), false)
+  await dead!.recordProblem('late')
+  assert.equal(await heir!.storeRenewed({ grant: { access: 'access-2', lifetime: null }, source }), true)
   const { tokens, problem } = (await registry.tokens.read(id))!
   assert.deepEqual([tokens.access, problem], ['access-2', null])
 })
@@ -146,7 +146,7 @@ test('SE-04 sealed tokens and sign-ins show nothing, and do not open for another
     await create(registry, 'one'),
     await create(registry, 'other', { ...grant, access: 'access-2' })
   ]
-  await registry.oauthSessions.add({ id: randomUUID(), state: 'state-1', lifetimeMs: 60_000, pending })
+  await registry.oauthSessions.create({ id: randomUUID(), state: 'state-1', lifetimeMs: 60_000, pending })
   const rows = [
     ...(await run(`select encode(sealed, 'escape') as text from upstream_tokens`)),
     ...(await run(
@@ -166,14 +166,14 @@ test('what a sign-in holds is removed when it expires, and the rest after a whil
   const { registry, run } = await onPostgres(t)
   const sessions = registry.oauthSessions
   const id = randomUUID()
-  await sessions.add({ id, state: 'state-1', lifetimeMs: 60_000, pending })
-  await sessions.sweep(60_000)
-  assert.deepEqual(await sessions.peek(id), pending)
+  await sessions.create({ id, state: 'state-1', lifetimeMs: 60_000, pending })
+  await sessions.deleteExpired(60_000)
+  assert.deepEqual(await sessions.getPending(id), pending)
   await run(`update upstream_oauth_sessions set expires_at = now() - interval '30 s'`)
-  assert.equal(await sessions.take(id), undefined)
-  await sessions.sweep(60_000)
+  assert.equal(await sessions.takePending(id), undefined)
+  await sessions.deleteExpired(60_000)
   assert.deepEqual(await run('select sealed from upstream_oauth_sessions'), [{ sealed: null }])
   assert.equal((await sessions.find(id))!.status, 'expired')
-  await sessions.sweep(20_000)
+  await sessions.deleteExpired(20_000)
   assert.equal(await sessions.find(id), undefined)
 })

@@ -71,11 +71,11 @@ for (const engine of engines) {
       [(tx) => tx.createClient(client('same'), hash('3')), refusal(409, 'client "same" already exists')],
       [(tx) => tx.createUser(user('other'), hash('2')), taken],
       [(tx) => tx.createClient(client('other'), hash('1')), taken],
-      [(tx) => tx.rotateUser('same', hash('2')), taken],
-      [(tx) => tx.changeClient('same', { tokenHash: hash('1'), allowed_servers: ['x'] }), taken],
-      [(tx) => tx.rotateUser('nobody', hash('3')), refusal(404, 'user "nobody" does not exist')],
+      [(tx) => tx.replaceUserToken('same', hash('2')), taken],
+      [(tx) => tx.updateClient('same', { tokenHash: hash('1'), allowed_servers: ['x'] }), taken],
+      [(tx) => tx.replaceUserToken('nobody', hash('3')), refusal(404, 'user "nobody" does not exist')],
       [(tx) => tx.removeUser('nobody'), refusal(404, 'user "nobody" does not exist')],
-      [(tx) => tx.changeClient('nobody', {}), refusal(404, 'client "nobody" does not exist')],
+      [(tx) => tx.updateClient('nobody', {}), refusal(404, 'client "nobody" does not exist')],
       [(tx) => tx.removeClient('nobody'), refusal(404, 'client "nobody" does not exist')]
     ]
     for (const [work, expected] of refused) await assert.rejects(write(registry, work), expected)
@@ -88,17 +88,17 @@ for (const engine of engines) {
     await write(registry, (tx) => tx.createUser(user('ann'), hash('1')))
     await write(registry, (tx) => tx.createClient(client('app', ['a']), hash('2')))
     const before = latest()
-    await write(registry, (tx) => tx.changeClient('app', { allowed_servers: ['a'], tokenHash: hash('2') }))
-    await write(registry, (tx) => tx.changeClient('app', {}))
+    await write(registry, (tx) => tx.updateClient('app', { allowed_servers: ['a'], tokenHash: hash('2') }))
+    await write(registry, (tx) => tx.updateClient('app', {}))
     assert.equal(latest(), before)
 
-    const changed = await write(registry, (tx) => tx.changeClient('app', { description: 'd' }))
+    const changed = await write(registry, (tx) => tx.updateClient('app', { description: 'd' }))
     assert.deepEqual(changed, { name: 'app', description: 'd', allowed_servers: ['a'] })
     const [ann, app] = latest().principals
     assert.equal(ann, before.principals[0])
     assert.notEqual(app, before.principals[1])
     assert.equal(app?.id, before.principals[1]?.id)
-    assert.equal(await write(registry, (tx) => tx.rotateUser('ann', hash('3'))), 'user')
+    assert.equal(await write(registry, (tx) => tx.replaceUserToken('ann', hash('3'))), 'user')
     const [rotated, same] = latest().principals
     assert.deepEqual([rotated?.id, Buffer.from(rotated!.tokenHash)], [ann?.id, hash('3')])
     assert.equal(same, app)

@@ -34,7 +34,7 @@ for (const engine of engines) {
         ['tool', 'zones', true]
       ]
     )
-    assert.deepEqual(second.secrets(server!), { bearer_token: 'b', headers: { 'x-a': '1' } })
+    assert.deepEqual(second.decryptSecrets(server!), { bearer_token: 'b', headers: { 'x-a': '1' } })
   })
 
   test(`a name that is taken is a 409 and changes nothing (${engine})`, async (t) => {
@@ -61,11 +61,11 @@ for (const engine of engines) {
     const { latest } = await follow(registry)
     const id = await create(registry, 'time')
     const { version } = latest()
-    const claims = await Promise.all(Array.from({ length: 5 }, () => registry.claimRefresh(id, 60_000)))
+    const claims = await Promise.all(Array.from({ length: 5 }, () => registry.tryStartRefresh(id, 60_000)))
     assert.equal(claims.filter(Boolean).length, 1)
-    assert.equal(await registry.claimRefresh(id, 0), true)
-    assert.equal(await registry.claimRefresh(id, 60_000.5), false)
-    assert.equal(await registry.claimRefresh('00000000-0000-4000-8000-000000000000', 0), false)
+    assert.equal(await registry.tryStartRefresh(id, 0), true)
+    assert.equal(await registry.tryStartRefresh(id, 60_000.5), false)
+    assert.equal(await registry.tryStartRefresh('00000000-0000-4000-8000-000000000000', 0), false)
     assert.deepEqual([latest().version, (await registry.audit({ limit: 10 })).length], [version, 1])
   })
 
@@ -115,7 +115,7 @@ for (const engine of engines) {
 
     const force = (name: string) =>
       registry.write(change('server.create', name), async (tx) => {
-        const existed = await tx.servers.discard(name)
+        const existed = await tx.servers.removeIfExists(name)
         await tx.servers.create(httpServer(name), offerOf([tool('other')]))
         return existed
       })
@@ -141,7 +141,7 @@ for (const engine of engines) {
     const server = latest().servers[0]!
     assert.deepEqual([server.id, server.enabled, server.session_mode], [id, false, 'stateful'])
     assert.deepEqual(server.settings, { url: 'http://127.0.0.1:9/new' })
-    assert.deepEqual(registry.secrets(server), { env: { A: 'b' } })
+    assert.deepEqual(registry.decryptSecrets(server), { env: { A: 'b' } })
     assert.deepEqual(
       server.items.map(({ name, enabled }) => [name, enabled]),
       [

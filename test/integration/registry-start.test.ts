@@ -98,9 +98,9 @@ for (const engine of engines) {
       await registry.write(change('server.create', name), (tx) => tx.servers.create(config, offerOf([])))
     }
     const [a, b] = latest().servers
-    assert.deepEqual(registry.secrets(b!), { bearer_token: 'b' })
-    assert.deepEqual(registry.secrets({ ...a!, sealed: null }), {})
-    assert.throws(() => registry.secrets({ ...a!, sealed: b!.sealed }), {
+    assert.deepEqual(registry.decryptSecrets(b!), { bearer_token: 'b' })
+    assert.deepEqual(registry.decryptSecrets({ ...a!, sealed: null }), {})
+    assert.throws(() => registry.decryptSecrets({ ...a!, sealed: b!.sealed }), {
       name: 'AppError',
       statusCode: 503,
       code: 'secrets_unreadable',

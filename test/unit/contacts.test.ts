@@ -47,13 +47,13 @@ test('what ended on our side says nothing about a server', () => {
 
 test('a server is being contacted while something reads from it, but for one that is known to answer', async () => {
   const { contacts } = start()
-  const took = { initialize: 4, lists: 2 }
+  const timings = { initialize: 4, lists: 2 }
   const during = (work: () => Promise<void>) =>
-    contacts.track('a', async () => ({ took, done: await work() }), failureOf)
+    contacts.track('a', async () => ({ timings, done: await work() }), failureOf)
   await during(async () => assert.equal(contacts.isConnecting('a'), true))
   assert.equal(contacts.isConnecting('a'), false)
   await during(async () => assert.equal(contacts.isConnecting('a'), false))
-  assert.equal(contacts.readingTimes('a'), took)
+  assert.equal(contacts.readingTimes('a'), timings)
   await assert.rejects(during(() => Promise.reject(new UpstreamFailure('timeout', 'silent'))))
   assert.equal(contacts.get('a')?.reason, 'timeout')
   await assert.rejects(during(() => Promise.reject(new Error('ours'))))

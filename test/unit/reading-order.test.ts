@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createReadingOrder } from '../../src/gateway/reading-order.ts'
-import type { Offer, StoredServer } from '../../src/registry/model.ts'
+import type { UpstreamOffer, StoredServer } from '../../src/registry/model.ts'
 
 test('lists that were read earlier are not stored over later ones of the same server', async () => {
   const stored: string[] = []
@@ -11,11 +11,11 @@ test('lists that were read earlier are not stored over later ones of the same se
       return Promise.resolve({ added: [], removed: [], changed: [], unchanged: false })
     }
   })
-  const offer = (name: string) => ({ items: [{ kind: 'tool', name, definition: '{}' }] }) as unknown as Offer
-  const store = (id: string, given: Offer) =>
+  const offer = (name: string) => ({ items: [{ kind: 'tool', name, definition: '{}' }] }) as unknown as UpstreamOffer
+  const store = (id: string, given: UpstreamOffer) =>
     readings.store({ actor: null, action: 'server.refresh', target: id } as never, { id } as StoredServer, given)
-  let finish: (given: Offer) => void
-  const slow = readings.read(() => new Promise<Offer>((resolve) => (finish = resolve)))
+  let finish: (given: UpstreamOffer) => void
+  const slow = readings.read(() => new Promise<UpstreamOffer>((resolve) => (finish = resolve)))
   const quick = await readings.read(() => Promise.resolve(offer('new')))
   assert.equal((await store('a', quick)).unchanged, false)
   finish!(offer('old'))
@@ -25,7 +25,7 @@ test('lists that were read earlier are not stored over later ones of the same se
   assert.deepEqual(stored, ['a new', 'b old', 'a new'])
 })
 
-const named = (name: string) => ({ items: [{ kind: 'tool', name, definition: '{}' }] }) as unknown as Offer
+const named = (name: string) => ({ items: [{ kind: 'tool', name, definition: '{}' }] }) as unknown as UpstreamOffer
 const change = { actor: null, action: 'server.refresh', target: 'a' } as never
 const server = { id: 'a' } as StoredServer
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Catalog } from '../../src/gateway/catalog.ts'
 import { createRefresher, type RefresherOptions } from '../../src/gateway/refresher.ts'
-import type { Offer } from '../../src/registry/model.ts'
+import type { UpstreamOffer } from '../../src/registry/model.ts'
 import { catalogOf, legacyVerdict, storedServer } from './stored.ts'
 import { until } from '../until.ts'
 
 const unchanged = { unchanged: true }
-const offer: Offer = { verdict: legacyVerdict, items: [] }
+const offer: UpstreamOffer = { verdict: legacyVerdict, items: [] }
 const names = ['a', 'b', 'c', 'd', 'e', 'f']
 const all = catalogOf(names.map((name) => storedServer(name, [])))
 

@@ -3,7 +3,7 @@ import test, { type TestContext } from 'node:test'
 import { unavailable } from '../../src/errors.ts'
 import type { AuditRow } from '../../src/registry/audit.ts'
 import type { Refusal } from '../../src/registry/model.ts'
-import { createRefusals } from '../../src/registry/refusals.ts'
+import { createRefusalLog } from '../../src/registry/refusals.ts'
 import { until } from '../until.ts'
 
 /** The queue with a database that can be taken away. */
@@ -11,7 +11,7 @@ function start(t: TestContext) {
   const batches: AuditRow[][] = []
   const errors: unknown[] = []
   const database = { failure: undefined as unknown, isStuck: false, now: 0, attempts: 0 }
-  const refusals = createRefusals({
+  const refusals = createRefusalLog({
     async write(rows) {
       database.attempts++
       if (database.isStuck) await new Promise(() => {})
@@ -110,7 +110,7 @@ test('an outage of the database is told once, and loses nothing that the queue h
 test('what the queue cannot hold is counted, and the count is a row', async (t) => {
   const { refusals, database, rows, errors } = start(t)
   database.failure = unavailable('not reachable')
-  for (let n = 0; n < 10_500; n++) refusals.fail('secrets.unreadable', `s${n}`, 'does not open')
+  for (let n = 0; n < 10_500; n++) refusals.recordFailure('secrets.unreadable', `s${n}`, 'does not open')
   await until('the failure is told', () => errors.length > 0)
   database.failure = undefined
   await refusals.close()

@@ -82,7 +82,7 @@ test('what can never be written is dropped, counted and told, and does not hold 
 test('a full queue takes no more, but for what says that something is missing', async (t) => {
   const { queue, fill, batches, told } = start(t)
   fill(PLACES + 7)
-  queue.insist(-1)
+  queue.forcePush(-1)
   assert.deepEqual([queue.length, queue.dropped], [PLACES + 1, 7])
   assert.equal(await queue.close(), 0)
   assert.deepEqual(told, [7], 'once')

@@ -1,5 +1,5 @@
 import { notFound } from '../../errors.ts'
-import type { GroupConfig, ItemKind, Offer, ServerConfig, StoredServer } from '../../registry/model.ts'
+import type { GroupConfig, ItemKind, UpstreamOffer, ServerConfig, StoredServer } from '../../registry/model.ts'
 import type { Registry } from '../../registry/registry.ts'
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
@@ -35,9 +35,9 @@ export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> 
   readonly visitors: Visitors
   catalog(): Catalog
   targetOf(stored: StoredServer): Target
-  readOffer(target: Target): Promise<Offer>
+  readOffer(target: Target): Promise<UpstreamOffer>
   /** As `readOffer` for a server that is registered: its status is known afterwards. */
-  readRegistered(target: Target): Promise<Offer>
+  readRegistered(target: Target): Promise<UpstreamOffer>
   /** Rejects with UpstreamFailure where a stdio server's command is not there. */
   findCommand(stored: StoredServer): Promise<unknown>
 }
@@ -179,7 +179,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     complete(name, update) {
       const { stored } = find(name)
       const { transport, session_mode, settings } = stored
-      const config = { name, transport, session_mode, ...settings, ...registry.secrets(stored) }
+      const config = { name, transport, session_mode, ...settings, ...registry.decryptSecrets(stored) }
       return withKeptSecrets(update, config, boundIssuer(stored))
     }
   }

@@ -1,7 +1,7 @@
 import { leftOutTitle } from '../../domain/left-out.ts'
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
-import type { ReadingTimes, StoredServer } from '../../registry/model.ts'
+import type { DiscoveryTimings, StoredServer } from '../../registry/model.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 
 /** How far the clocks may be apart before times in lists and tokens are doubtful. */
@@ -49,13 +49,16 @@ const hints: Partial<Record<ServerView['status'], string>> = {
 const part = (what: string, ms: number | undefined) => (ms === undefined ? [] : [`${what} ${Math.round(ms)} ms`])
 
 /** `Start 3 ms, initialize 140 ms, lists 12 ms` */
-function timesText({ start, initialize, lists }: ReadingTimes): string {
+function timesText({ start, initialize, lists }: DiscoveryTimings): string {
   const text = [...part('start', start), ...part('initialize', initialize), ...part('lists', lists)].join(', ')
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
 /** By its last contact, and by its last reading: nothing is started for this. */
-export function checkServer({ name, status, last_error: error }: ServerView, took: ReadingTimes | undefined): Check {
+export function checkServer(
+  { name, status, last_error: error }: ServerView,
+  took: DiscoveryTimings | undefined
+): Check {
   const [outcome, what] = said[status]
   const hint = hints[status]
   const times = took && status === 'connected' ? took : undefined

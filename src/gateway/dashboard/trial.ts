@@ -1,4 +1,4 @@
-import type { Offer } from '../../registry/model.ts'
+import type { UpstreamOffer } from '../../registry/model.ts'
 import type { ServerTrial } from '../../schemas/dashboard/servers.ts'
 import { hasCredential, type Target } from '../transports.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
@@ -11,7 +11,7 @@ const toTool = (definition: string, name: string) => {
   return { name, ...(typeof description === 'string' ? { description } : {}) }
 }
 
-const counted = ({ items }: Pick<Offer, 'items'>) => {
+const counted = ({ items }: Pick<UpstreamOffer, 'items'>) => {
   const tools = items.filter(({ kind }) => kind === 'tool')
   return {
     tool_count: tools.length,
@@ -23,7 +23,7 @@ const counted = ({ items }: Pick<Offer, 'items'>) => {
 
 export interface TrialOptions {
   /** Rejects with UpstreamFailure. */
-  read(target: Target): Promise<Offer>
+  read(target: Target): Promise<UpstreamOffer>
   /** Lines that its process has written to stderr. */
   stderr(): readonly string[]
 }

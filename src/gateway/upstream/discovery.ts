@@ -1,5 +1,5 @@
 import { isObject } from '../../domain/is-object.ts'
-import type { Offer, ReadingTimes, Transport } from '../../registry/model.ts'
+import type { UpstreamOffer, DiscoveryTimings, Transport } from '../../registry/model.ts'
 import type { Answer } from './call.ts'
 import type { Connection, Era, ServerGreeting, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -30,11 +30,15 @@ interface ProbeResult {
   readonly hasSession: boolean
   /** Null if the lists are read over the other era. */
   readonly lists: Lists | null
-  readonly times: ReadingTimes
+  readonly times: DiscoveryTimings
 }
 
 /** `initialize` is measured from connecting, or from `initializeAt` if the connect phase includes the handshake. */
-function readingTimes({ startedAt, greetedAt, openAt }: Opening, initializedAt: number, endedAt: number): ReadingTimes {
+function readingTimes(
+  { startedAt, greetedAt, openAt }: Opening,
+  initializedAt: number,
+  endedAt: number
+): DiscoveryTimings {
   const initialize = initializedAt - (greetedAt || openAt)
   return { ...(startedAt > 0 ? { start: greetedAt - startedAt } : {}), initialize, lists: endedAt - initializedAt }
 }
@@ -152,7 +156,7 @@ export async function readUpstream(
   client: TransportClient,
   transport: Transport,
   options: ReadOptions
-): Promise<Offer> {
+): Promise<UpstreamOffer> {
   const { modern, legacy } = await probeEras(client, transport, options)
   const { greeting, lists, times } = (modern ?? legacy)!
   const { capabilities, serverInfo, instructions } = greeting
@@ -166,5 +170,5 @@ export async function readUpstream(
     checkedAt: new Date().toISOString(),
     ...(lists?.ttlMs === undefined ? {} : { listTtlMs: lists.ttlMs })
   }
-  return { verdict, items: lists?.items ?? [], leftOut: lists?.leftOut, took: times }
+  return { verdict, items: lists?.items ?? [], leftOut: lists?.leftOut, timings: times }
 }

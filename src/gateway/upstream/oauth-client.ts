@@ -1,4 +1,4 @@
-import type { ClientMethod, OAuthClient } from '../../registry/model.ts'
+import type { ClientAuthMethod, OAuthClient } from '../../registry/model.ts'
 import type { AuthorizationServer } from './oauth-discovery.ts'
 
 type AuthMethodSupport = Pick<AuthorizationServer, 'authMethods'>
@@ -20,7 +20,7 @@ export const chooseMethod = ({ authMethods = ['client_secret_basic'] }: AuthMeth
   methods.find((method) => authMethods.includes(method)) ?? 'client_secret_basic'
 
 /** Returns the method to try after a refusal. If the server itself announced Basic, only its form can be wrong. */
-function otherMethodOf(method: Method, isAnnounced: boolean): ClientMethod {
+function otherMethodOf(method: Method, isAnnounced: boolean): ClientAuthMethod {
   if (method !== 'client_secret_basic') return method === 'none' ? 'client_secret_post' : 'client_secret_basic'
   return isAnnounced ? 'client_secret_basic+client_id' : 'client_secret_post'
 }

@@ -1,6 +1,6 @@
 import { isLoopback } from '../../domain/loopback.ts'
 import { TITLE } from '../../domain/product.ts'
-import type { Grant, Granted, OAuthClient, TokenSource } from '../../registry/model.ts'
+import type { TokenGrant, TokenGrantResult, OAuthClient, TokenSource } from '../../registry/model.ts'
 import { UpstreamFailure } from './failure.ts'
 import { authenticate, chooseMethod, withOtherMethod, registeredClient } from './oauth-client.ts'
 import type { AuthorizationServer } from './oauth-discovery.ts'
@@ -65,7 +65,7 @@ function lifetimeOf(given: unknown): number | null {
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : null
 }
 
-function readGrant(body: OAuthResponse['body']): Grant {
+function readGrant(body: OAuthResponse['body']): TokenGrant {
   const { access_token: access, refresh_token: refresh, token_type: type = 'Bearer', expires_in } = body ?? {}
   if (typeof access !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(access)) {
     throw new UpstreamFailure('bad_response', `${SERVER}: gave no access token that a header can carry`)
@@ -87,8 +87,8 @@ async function requestToken(
   source: TokenSource,
   parameters: Readonly<Record<string, string>>,
   what: string
-): Promise<Granted> {
-  const requestAs = async (client: OAuthClient): Promise<Granted> => {
+): Promise<TokenGrantResult> {
+  const requestAs = async (client: OAuthClient): Promise<TokenGrantResult> => {
     const form = new URLSearchParams({ ...parameters, resource: source.resource })
     const headers = authenticate(client, form)
     const type = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -126,7 +126,7 @@ export const exchangeCode = (http: OAuthHttp, source: TokenSource, { code, verif
   )
 
 /** Refreshes the tokens; if the server does not rotate the refresh token, the old one stays valid. */
-export async function refreshGrant(http: OAuthHttp, source: TokenSource, refresh: string): Promise<Granted> {
+export async function refreshGrant(http: OAuthHttp, source: TokenSource, refresh: string): Promise<TokenGrantResult> {
   const parameters = { grant_type: 'refresh_token', refresh_token: refresh }
   const granted = await requestToken(http, source, parameters, 'the refresh token')
   return { ...granted, grant: { refresh, ...granted.grant } }
