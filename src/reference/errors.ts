@@ -1,6 +1,6 @@
 import { codes } from '../gateway/downstream/jsonrpc.ts'
 import { httpStatuses } from '../gateway/upstream/failure.ts'
-import { meanings } from '../schemas/shared.ts'
+import { statusDescriptions } from '../schemas/shared.ts'
 
 const statusRow = ([status, meaning]: [string, string]) => `| ${status} | ${meaning} |`
 
@@ -48,7 +48,7 @@ This page is generated from the source.
 <!-- prettier-ignore -->
 | Status | Meaning |
 |---|---|
-${Object.entries(meanings).map(statusRow).join('\n')}
+${Object.entries(statusDescriptions).map(statusRow).join('\n')}
 
 Also 417 (an expectation other than \`100-continue\`). 401 carries \`WWW-Authenticate: Bearer\`. The 4xx and 5xx that each
 operation can answer are in the [HTTP interface](http.md).

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { AuditFilter, AuditPage } from '../schemas/audit.ts'
 import { ref } from '../schemas/shared.ts'
 
-/** Security page 7.5. Rows are read and nothing else: no route changes or deletes any. */
+/** Routes of the audit log (security-model.md#audit). Read-only: no route changes or deletes an entry. */
 export const audit: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/audit',

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 
-/** Address of the gateway as this caller reaches it; the Host has passed its check by now. */
-export const baseOf = ({ protocol, host }: FastifyRequest, publicUrl: string | undefined): string =>
+/** Returns the base URL under which the caller reaches the gateway. The Host header was checked before. */
+export const baseUrlOf = ({ protocol, host }: FastifyRequest, publicUrl: string | undefined): string =>
   publicUrl ?? `${protocol}://${host}`

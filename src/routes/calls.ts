@@ -2,16 +2,16 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { notFound } from '../errors.ts'
 import { Call, CallCauses, CallFilter, CallPage, CausesQuery } from '../schemas/call.ts'
-import { failures, ref, Text } from '../schemas/shared.ts'
+import { errorResponses, ref, Text } from '../schemas/shared.ts'
 import { Stats, StatsQuery } from '../schemas/stats.ts'
 
 const tags = ['calls']
 const config = { access: 'admin' } as const
 
-/** What `id` of no row can be is the id of nothing. */
+/** Row ids are decimal numbers; any other id is a 404. */
 const rowId = /^\d{1,18}$/
 
-/** Security page 7.5. Rows are read and nothing else: no route changes or deletes any. */
+/** Routes of the call log (security-model.md#audit). Read-only: no route changes or deletes a call. */
 export const calls: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/calls',
@@ -57,7 +57,7 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getCall',
         summary: 'One call, with arguments and result where they are kept',
         params: Type.Object({ id: Text({ minLength: 1 }) }),
-        response: { 200: ref(Call), ...failures(404) }
+        response: { 200: ref(Call), ...errorResponses(404) }
       }
     },
     async ({ params: { id } }) => {

@@ -3,16 +3,16 @@ import { Type } from '@sinclair/typebox'
 import { invalid } from '../errors.ts'
 import { callerOf } from '../plugins/auth.ts'
 import { Client, ClientInput, ClientPatch, IssuedClient } from '../schemas/principal.ts'
-import { failures, NameParam, ref } from '../schemas/shared.ts'
-import { allowedOf, withAllowList } from './mcpjungle.ts'
+import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
+import { allowedServersOf, withAllowList } from './mcpjungle.ts'
 
 const tags = ['clients']
 const params = NameParam
 const config = { access: 'admin' } as const
 
-const once = (names: readonly string[]): string[] => [...new Set(names)]
+const unique = (names: readonly string[]): string[] => [...new Set(names)]
 
-/** Decisions "Enterprise mode". */
+/** Routes of MCP clients, enterprise mode only (http-contract.md#clients-and-users). */
 export const clients: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
 
@@ -39,7 +39,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getClient',
         summary: 'One MCP client',
         params,
-        response: { 200: ref(Client), ...failures(404) }
+        response: { 200: ref(Client), ...errorResponses(404) }
       }
     },
     (request) => withAllowList(gateway.client(callerOf(request), request.params.name))
@@ -54,12 +54,16 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'createClient',
         summary: 'Create an MCP client',
         body: ref(ClientInput),
-        response: { 201: ref(IssuedClient), ...failures(409) }
+        response: { 201: ref(IssuedClient), ...errorResponses(409) }
       }
     },
     async (request, reply) => {
       const { name, description, access_token } = request.body
-      const client = { name, description: description || null, allowed_servers: once(allowedOf(request.body) ?? []) }
+      const client = {
+        name,
+        description: description || null,
+        allowed_servers: unique(allowedServersOf(request.body) ?? [])
+      }
       return reply.code(201).send(withAllowList(await gateway.createClient(callerOf(request), client, access_token)))
     }
   )
@@ -75,19 +79,19 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Members that are absent stay as they are. Takes effect on open sessions too.',
         params,
         body: ref(ClientPatch),
-        response: { 200: ref(Client), ...failures(404, 409) }
+        response: { 200: ref(Client), ...errorResponses(404, 409) }
       }
     },
     async (request) => {
       const { name } = request.params
       const { name: given = name, description, access_token, is_custom_access_token } = request.body
-      const allowed_servers = allowedOf(request.body)
-      // MCPJungle's client sends all members to change the token alone, the description empty
+      const allowed_servers = allowedServersOf(request.body)
+      // to change only the token, MCPJungle's client sends all members with an empty description
       const isKept = description === undefined || (description === '' && is_custom_access_token !== undefined)
       if (given !== name) throw invalid('"name" must be the name in the path: a client keeps its name')
       const changed = await gateway.changeClient(callerOf(request), name, {
         ...(isKept ? {} : { description: description || null }),
-        ...(allowed_servers === undefined ? {} : { allowed_servers: once(allowed_servers) }),
+        ...(allowed_servers === undefined ? {} : { allowed_servers: unique(allowed_servers) }),
         access_token
       })
       return withAllowList(changed)
@@ -104,7 +108,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Remove an MCP client',
         description: 'Its sessions and streams end.',
         params,
-        response: { 204: Type.Null(), ...failures(404) }
+        response: { 204: Type.Null(), ...errorResponses(404) }
       }
     },
     async (request, reply) => {

@@ -4,26 +4,26 @@ import type { GroupRecord } from '../gateway/gateway.ts'
 import type { GroupConfig } from '../registry/model.ts'
 import type { ToolGroupReplacement } from '../schemas/tool-group.ts'
 
-const once = (names: readonly string[] = []): string[] => [...new Set(names)]
+const unique = (names: readonly string[] = []): string[] => [...new Set(names)]
 
-/** The configuration that an input asks for: lists that are absent are empty, names count once. */
+/** Converts the input to a group configuration: absent lists become empty, duplicate names are removed. */
 export const toGroupConfig = (name: string, input: ToolGroupReplacement): GroupConfig => ({
   name,
   description: input.description || null,
-  included_tools: once(input.included_tools),
-  included_servers: once(input.included_servers),
-  excluded_tools: once(input.excluded_tools),
+  included_tools: unique(input.included_tools),
+  included_servers: unique(input.included_servers),
+  excluded_tools: unique(input.excluded_tools),
   tool_names: input.tool_names ?? 'qualified'
 })
 
-/** The same for the group in the path. Throws AppError 400. */
+/** Converts the input for the group named in the path. Throws AppError 400 if the body names another group. */
 export function toReplacement(name: string, input: ToolGroupReplacement): GroupConfig {
   if ((input.name ?? name) !== name) throw invalid('"name" must be the name in the path: a group keeps its name')
   return toGroupConfig(name, input)
 }
 
-/** A record with the addresses of its endpoints, for callers who reach the gateway at `base`. */
-export const withAddresses = (record: GroupRecord, base: string) => ({
+/** Adds the URLs of the group's endpoints, relative to `base`. */
+export const withEndpointUrls = (record: GroupRecord, base: string) => ({
   ...record,
   ...groupAddresses(base, record.name)
 })

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { AppError } from '../errors.ts'
 import { Initialized } from '../schemas/principal.ts'
-import { failures, ref } from '../schemas/shared.ts'
+import { errorResponses, ref } from '../schemas/shared.ts'
 import { checkSecret } from './secret.ts'
 
 export interface InitOptions {
@@ -9,7 +9,7 @@ export interface InitOptions {
   readonly initSecret: string | undefined
 }
 
-/** Makes the first administrator of an enterprise gateway, once (http-contract.md#authentication). */
+/** Creates the first administrator of an enterprise gateway; works once (http-contract.md#authentication). */
 export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, initSecret }) => {
   app.post(
     '/init',
@@ -22,7 +22,7 @@ export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, 
         security: [{}, { token: [] }],
         description:
           'Makes the first administrator; works once. Needs TOWPATH_INIT_SECRET as the Bearer token where that is set.',
-        response: { 200: ref(Initialized), ...failures(401, 409) }
+        response: { 200: ref(Initialized), ...errorResponses(401, 409) }
       }
     },
     async (request, reply) => {

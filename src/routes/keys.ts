@@ -4,7 +4,7 @@ import { callerOf } from '../plugins/auth.ts'
 import { KeyRotation } from '../schemas/keys.ts'
 import { ref } from '../schemas/shared.ts'
 
-/** Security page 7.1. */
+/** Rotation of the encryption key (security-model.md#secrets-at-rest). */
 export const keys: FastifyPluginAsyncTypebox = async (app) => {
   app.post(
     '/keys/rotate',

@@ -3,8 +3,8 @@ import { notFound } from '../errors.ts'
 import type { HttpContext } from '../gateway/downstream/exchange.ts'
 import { refuseEncoding } from '../plugins/json-body.ts'
 
-/** Bodies stay bytes, and schemas only describe; for plugins of MCP routes, whose own scope this changes. */
-export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
+/** Parses bodies as buffers and turns schema validation off. Applies to the scope of the MCP route plugin. */
+export function parseBodiesAsBuffers(app: FastifyInstance, bodyLimit: number): void {
   app.setValidatorCompiler(() => () => true)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) =>
@@ -12,28 +12,31 @@ export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
   )
 }
 
-/** Name of the group in the path; undefined at a global endpoint. */
-export const groupIn = ({ params }: FastifyRequest) => (params as { name?: string }).name
+/** Returns the group named in the path; undefined at a global endpoint. */
+export const groupNameOf = ({ params }: FastifyRequest) => (params as { name?: string }).name
 
-/** A hook that refuses groups that are not there, and alike those with nothing for the client: names cannot be probed. */
-export const groupCheck =
+/**
+ * Creates a hook that answers 404 for groups that do not exist or contain nothing the client may use. Both look the
+ * same, so that group names cannot be probed.
+ */
+export const createGroupCheck =
   (app: FastifyInstance) => (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
-    const group = groupIn(request)
+    const group = groupNameOf(request)
     if (group !== undefined && !app.gateway.hasGroup(group, request.caller ?? undefined))
       throw notFound('tool group', group)
     done()
   }
 
 /**
- * Other methods at a group's URL are a 405 only where the group is there (mcp-proxy.md#order-of-checks: group, then
- * method).
+ * Answers other methods at a group's URL: 404 if the group does not exist, otherwise 405
+ * (mcp-proxy.md#order-of-checks).
  */
-export function refuseOthers(app: FastifyInstance, url: string, methods: readonly string[]): void {
+export function rejectOtherMethods(app: FastifyInstance, url: string, methods: readonly string[]): void {
   const method = ['HEAD', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name))
   const refuse = (_request: FastifyRequest, reply: FastifyReply, _done: () => void) => {
     reply.callNotFound()
   }
-  const onRequest = [groupCheck(app), refuse]
+  const onRequest = [createGroupCheck(app), refuse]
   const config = { access: 'client', isRefusal: true } as const
   app.route({
     method,
@@ -45,23 +48,23 @@ export function refuseOthers(app: FastifyInstance, url: string, methods: readonl
   })
 }
 
-/** A hook that refuses what asks for something while there is no room; what only finishes calls under way passes. */
-export const refuseNewWork =
+/** Creates a hook that rejects new requests under overload; responses and notifications for active calls pass. */
+export const createOverloadCheck =
   (app: FastifyInstance) =>
   ({ overloadError, body }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
     if (overloadError && !(body instanceof Buffer && app.gateway.mcp.startsNoWork(body))) throw overloadError
     done()
   }
 
-/** The body, which the request then lets go of: it lives as long as its answer, a stream for hours. */
+/** Returns the body and removes it from the request, which lives as long as its response: hours for a stream. */
 export function takeBody(request: { body: Buffer | undefined }): Buffer {
   const { body = Buffer.alloc(0) } = request
   request.body = undefined
   return body
 }
 
-/** Takes the response over: from here on everything is the protocol's own. */
-export function takeOver(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpContext {
+/** Hijacks the reply: from here on the MCP endpoint writes the response. */
+export function hijackReply(request: FastifyRequest, reply: FastifyReply, endpoint: string): HttpContext {
   reply.hijack()
   const { headers, caller, id: requestId, address } = request
   return { headers, response: reply.raw, caller: caller!, endpoint, requestId, address }

@@ -3,27 +3,32 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpContext } from '../gateway/downstream/exchange.ts'
 import { GLOBAL_ENDPOINT, groupEndpoint } from '../gateway/endpoint.ts'
 import { endSession, openStream, sendMessage } from '../schemas/mcp.ts'
-import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
+import {
+  createGroupCheck,
+  groupNameOf,
+  createOverloadCheck,
+  rejectOtherMethods,
+  takeBody,
+  parseBodiesAsBuffers,
+  hijackReply
+} from './mcp-request.ts'
 
 export interface McpOptions {
   readonly bodyLimit: number
 }
 
 function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
-  const group = groupIn(request)
-  return takeOver(request, reply, group === undefined ? GLOBAL_ENDPOINT : groupEndpoint(group))
+  const group = groupNameOf(request)
+  return hijackReply(request, reply, group === undefined ? GLOBAL_ENDPOINT : groupEndpoint(group))
 }
 
-/**
- * The MCP endpoints, global and of each group (http-contract.md#mcp-endpoints): everything from parsing on is the
- * protocol's own.
- */
+/** Streamable HTTP endpoints, one global and one per group (http-contract.md#mcp-endpoints). */
 export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimit }) => {
   const config = { access: 'client' } as const
-  const check = groupCheck(app)
-  takeBytes(app, bodyLimit)
+  const check = createGroupCheck(app)
+  parseBodiesAsBuffers(app, bodyLimit)
 
-  // again behind the body, which may arrive long after the group was removed
+  // checked again after the body arrived: the group may have been removed meanwhile
   const ofGroup = { onRequest: check, preValidation: check }
   for (const [url, hooks] of [
     [GLOBAL_ENDPOINT, {}],
@@ -36,7 +41,7 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
         schema: sendMessage(url),
         bodyLimit,
         ...hooks,
-        preHandler: refuseNewWork(app)
+        preHandler: createOverloadCheck(app)
       },
       (request, reply) => {
         app.gateway.mcp.post(httpContextOf(request, reply), takeBody(request))
@@ -49,5 +54,5 @@ export const mcp: FastifyPluginAsyncTypebox<McpOptions> = async (app, { bodyLimi
       app.gateway.mcp.delete(httpContextOf(request, reply))
     })
   }
-  refuseOthers(app, groupEndpoint(':name'), ['POST', 'GET', 'DELETE'])
+  rejectOtherMethods(app, groupEndpoint(':name'), ['POST', 'GET', 'DELETE'])
 }

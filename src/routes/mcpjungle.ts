@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../errors.ts'
 
 /**
- * Members that MCPJungle's own client sends and reads beside the contract's
- * (http-contract.md#mcpjungles-command-line): it is what scripts of
- * those who move have installed.
+ * Aliases for the members that MCPJungle's command line sends and reads (http-contract.md#mcpjungles-command-line),
+ * because existing scripts use it.
  */
 export const withUsername = <T extends { readonly name: string }>(user: T) => ({ ...user, username: user.name })
 
@@ -15,19 +14,22 @@ export const withAllowList = <T extends { readonly allowed_servers: readonly str
 
 export const withServer = <T extends object>(record: T) => ({ ...record, server: record })
 
-type Given = readonly [member: string, value: unknown]
+type Member = readonly [member: string, value: unknown]
 
-/** The value of what has two spellings, undefined where neither is given. 400 where they differ. */
-function oneOf<T>([member, value]: Given, [alias, other]: Given): T | undefined {
+/**
+ * Returns the value of a member that has an alias; undefined if neither is given. Throws AppError 400 if both are given
+ * and differ.
+ */
+function resolveAlias<T>([member, value]: Member, [alias, other]: Member): T | undefined {
   if (value !== undefined && other !== undefined && !isDeepStrictEqual(value, other)) {
     throw invalid(`"${member}" and "${alias}" are two spellings of one member: they must not differ`)
   }
   return (value ?? other) as T | undefined
 }
 
-/** The name of a user; `fallback` is the one in the path. 400. */
-export function nameOf({ name, username }: { name?: string; username?: string }, fallback?: string): string {
-  const given = oneOf<string>(['name', name], ['username', username]) ?? fallback
+/** Returns the name of a user; `fallback` is the name in the path. Throws AppError 400. */
+export function userNameOf({ name, username }: { name?: string; username?: string }, fallback?: string): string {
+  const given = resolveAlias<string>(['name', name], ['username', username]) ?? fallback
   if (given === undefined) throw invalid('"name" is required')
   if (fallback !== undefined && given !== fallback) {
     throw invalid(`"${name === undefined ? 'username' : 'name'}" must be the name in the path: a user keeps its name`)
@@ -42,11 +44,11 @@ interface ClientAccess {
   readonly is_custom_access_token?: boolean
 }
 
-/** The servers that a client may use, undefined where nothing is said of them. 400. */
-export function allowedOf(client: ClientAccess): readonly string[] | undefined {
+/** Returns the servers that a client may use; undefined if the input has no list. Throws AppError 400. */
+export function allowedServersOf(client: ClientAccess): readonly string[] | undefined {
   const { allowed_servers, allow_list, access_token, is_custom_access_token } = client
   if (is_custom_access_token && access_token === undefined) {
     throw invalid('"is_custom_access_token" says that "access_token" is given, and it is not')
   }
-  return oneOf(['allowed_servers', allowed_servers], ['allow_list', allow_list ?? undefined])
+  return resolveAlias(['allowed_servers', allowed_servers], ['allow_list', allow_list ?? undefined])
 }

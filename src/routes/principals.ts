@@ -3,7 +3,7 @@ import { forbidden } from '../errors.ts'
 import { clients } from './clients.ts'
 import { users } from './users.ts'
 
-/** Development mode has no users and clients (http-contract.md#clients-and-users). */
+/** Routes of users and clients; absent in development mode (http-contract.md#clients-and-users). */
 export const principals: FastifyPluginAsync<{ mode: 'development' | 'enterprise' }> = async (app, { mode }) => {
   if (mode === 'development') {
     app.addHook('onRequest', () => {

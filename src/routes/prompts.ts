@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { Prompt, PromptCall, PromptResult } from '../schemas/prompt.ts'
-import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
+import { errorResponses, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
 import { disconnectSignalOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['prompts']
 const config = { access: 'user' } as const
 
-/** Contract 4.4. */
+/** Routes of prompts (http-contract.md#prompt-record). */
 export const prompts: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
   await app.register(switches, { kind: 'prompt', plural: 'prompts' })
@@ -23,7 +23,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listPrompts',
         summary: 'List the prompts of enabled servers',
         querystring: ServerQuery,
-        response: { 200: Type.Array(ref(Prompt)), ...failures(404) }
+        response: { 200: Type.Array(ref(Prompt)), ...errorResponses(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'prompt', request.query.server))
@@ -38,7 +38,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getPrompt',
         summary: 'One prompt',
         querystring: NameQuery,
-        response: { 200: ref(Prompt), ...failures(404) }
+        response: { 200: ref(Prompt), ...errorResponses(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'prompt', request.query.name))
@@ -53,7 +53,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'renderPrompt',
         summary: 'Render a prompt',
         body: ref(PromptCall),
-        response: { 200: ref(PromptResult), ...failures(404, 409, 502, 504) }
+        response: { 200: ref(PromptResult), ...errorResponses(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {

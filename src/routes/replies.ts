@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
 import type { DisconnectSignal } from '../gateway/caller.ts'
 
-/** Sends JSON text as it is: nothing is parsed and written again, so nothing is lost. */
+/** Sends JSON text unchanged: parsing and serializing again could lose precision. */
 export const sendJson = (reply: FastifyReply, text: Buffer | string): FastifyReply =>
   reply.type('application/json; charset=utf-8').send(text)
 
-/** Tells when the caller leaves before the answer. */
+/** Returns a signal that is set when the client disconnects before the response is sent. */
 export function disconnectSignalOf({ raw }: FastifyReply): DisconnectSignal {
   const signal: { isDisconnected: boolean } & DisconnectSignal = { isDisconnected: false, onDisconnect: null }
   raw.on('close', () => {

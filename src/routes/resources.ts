@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { Resource, ResourceContents, ResourceRead, ResourceTemplate } from '../schemas/resource.ts'
-import { failures, ref, ServerQuery, UriQuery } from '../schemas/shared.ts'
+import { errorResponses, ref, ServerQuery, UriQuery } from '../schemas/shared.ts'
 import { disconnectSignalOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
 
 const tags = ['resources']
 const config = { access: 'user' } as const
 
-/** Decisions "Tools, prompts, resources": the contract names these routes only. */
+/** Routes of resources and resource templates (http-contract.md#resource-record). */
 export const resources: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
   await app.register(switches, { kind: 'resource', plural: 'resources' })
@@ -40,7 +40,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
           operationId,
           summary,
           querystring: ServerQuery,
-          response: { 200: Type.Array(ref(item)), ...failures(404) }
+          response: { 200: Type.Array(ref(item)), ...errorResponses(404) }
         }
       },
       async (request, reply) => sendJson(reply, gateway.list(callerOf(request), kind, request.query.server))
@@ -56,7 +56,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getResource',
         summary: 'One resource',
         querystring: UriQuery,
-        response: { 200: ref(Resource), ...failures(404) }
+        response: { 200: ref(Resource), ...errorResponses(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'resource', request.query.uri))
@@ -71,7 +71,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getResourceByBody',
         summary: 'One resource, as MCPJungle asks for it',
         body: ref(ResourceRead),
-        response: { 200: ref(Resource), ...failures(404) }
+        response: { 200: ref(Resource), ...errorResponses(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'resource', request.body.uri))
@@ -86,7 +86,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'readResource',
         summary: 'Read a resource',
         body: ref(ResourceRead),
-        response: { 200: ref(ResourceContents), ...failures(404, 409, 502, 504) }
+        response: { 200: ref(ResourceContents), ...errorResponses(404, 409, 502, 504) }
       }
     },
     async (request, reply) =>

@@ -4,10 +4,10 @@ import { parseCredentials } from '../domain/credentials.ts'
 import { unauthorized } from '../errors.ts'
 import { hashToken } from '../gateway/principals.ts'
 
-/** Throws a 401 AppError unless a request carries this secret as its bearer token. `name` stands in the message. */
+/** Throws AppError 401 unless the request carries `secret` as its bearer token. `name` appears in the message. */
 export function checkSecret(secret: string, name: string, { raw }: FastifyRequest, reply: FastifyReply): void {
   const credentials = parseCredentials(raw.rawHeaders)
-  // hashes are of one length, whatever was given
+  // compares hashes, because `timingSafeEqual` needs equal lengths
   if (credentials.kind === 'token' && timingSafeEqual(hashToken(credentials.token), hashToken(secret))) return
   void reply.header('www-authenticate', 'Bearer')
   throw unauthorized(`this needs the ${name}: "Authorization: Bearer <secret>"`)

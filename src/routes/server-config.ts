@@ -7,22 +7,22 @@ import type { ServerInput } from '../schemas/server.ts'
 
 type Map = Readonly<Record<string, string>>
 
-/** Messages name members and headers, never a value: it may be a secret. */
-const refuse = (member: string, problem: string) => invalid(`"${member}" ${problem}`)
+/** Returns a 400 error that names the member and never its value, which may be a secret. */
+const invalidMember = (member: string, problem: string) => invalid(`"${member}" ${problem}`)
 
 function checkUrl(url: string | undefined, transport: string): string {
-  if (!url) throw refuse('url', `is required for transport ${transport}`)
+  if (!url) throw invalidMember('url', `is required for transport ${transport}`)
   const problem = upstreamUrlProblem(url)
-  if (problem) throw refuse('url', problem)
-  if (isMaskedUrl(url)) throw refuse('url', MASKED)
+  if (problem) throw invalidMember('url', problem)
+  if (isMaskedUrl(url)) throw invalidMember('url', MASKED)
   return url
 }
 
-/** What a listing shows is no secret, and stored in the place of one it would break the server. */
+/** Rejects masked values copied from a listing: stored as the secret they would break the server. */
 const MASKED = `holds "${MASK}" in the place of a secret, as it is shown: give the secret itself`
 
 function checkArguments(args: readonly string[]): readonly string[] {
-  if (args.some((_arg, index) => isMaskedArgument(args, index))) throw refuse('args', MASKED)
+  if (args.some((_arg, index) => isMaskedArgument(args, index))) throw invalidMember('args', MASKED)
   return args
 }
 
@@ -31,10 +31,10 @@ function checkHeaders(headers: Map): Map {
   for (const [name, value] of Object.entries(headers)) {
     const shown = JSON.stringify(name.slice(0, 64))
     const lower = name.toLowerCase()
-    if (!isHeaderName(name)) throw refuse('headers', `has an entry ${shown}, which is not a valid header name`)
-    if (isReservedHeader(name)) throw refuse('headers', `must not set ${shown}: the gateway sets it`)
-    if (seen.has(lower)) throw refuse('headers', `names ${shown} twice; letter case makes no difference`)
-    if (!isHeaderValue(value)) throw refuse('headers', `has a value of ${shown} that a header cannot carry`)
+    if (!isHeaderName(name)) throw invalidMember('headers', `has an entry ${shown}, which is not a valid header name`)
+    if (isReservedHeader(name)) throw invalidMember('headers', `must not set ${shown}: the gateway sets it`)
+    if (seen.has(lower)) throw invalidMember('headers', `names ${shown} twice; letter case makes no difference`)
+    if (!isHeaderValue(value)) throw invalidMember('headers', `has a value of ${shown} that a header cannot carry`)
     seen.add(lower)
   }
   return headers
@@ -42,27 +42,27 @@ function checkHeaders(headers: Map): Map {
 
 function checkToken(token: string): string {
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw refuse('bearer_token', 'must be visible ASCII characters without white space')
+    throw invalidMember('bearer_token', 'must be visible ASCII characters without white space')
   return token
 }
 
 function checkEnv(env: Map): Map {
   for (const name of Object.keys(env)) {
-    if (name === '' || name.includes('=')) throw refuse('env', 'has a name that is empty or holds "="')
-    if (env[name] === MASK) throw refuse('env', MASKED)
+    if (name === '' || name.includes('=')) throw invalidMember('env', 'has a name that is empty or holds "="')
+    if (env[name] === MASK) throw invalidMember('env', MASKED)
   }
   return env
 }
 
-/** Keeps the members that have something to say; `exactOptionalPropertyTypes` knows no `undefined`. */
-const present = <T extends object>(members: T) =>
+/** Drops `undefined` and empty members, as `exactOptionalPropertyTypes` requires. */
+const definedMembers = <T extends object>(members: T) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== '')) as {
     [K in keyof T]?: Exclude<T[K], undefined>
   }
 
 function httpMembers(input: ServerInput) {
   const headers = checkHeaders(input.headers ?? {})
-  return present({
+  return definedMembers({
     url: checkUrl(input.url, input.transport),
     bearer_token: input.bearer_token && checkToken(input.bearer_token),
     headers: Object.keys(headers).length > 0 ? headers : undefined
@@ -74,9 +74,9 @@ function oauthMembers(input: ServerInput) {
   const oauth_assume_pkce = input.oauth_assume_pkce || undefined
   for (const [member, url] of Object.entries({ oauth_redirect_uri, oauth_issuer })) {
     const problem = url ? secureUrlProblem(url) : undefined
-    if (problem) throw refuse(member, problem)
+    if (problem) throw invalidMember(member, problem)
   }
-  return present({
+  return definedMembers({
     oauth_redirect_uri,
     oauth_client_id,
     oauth_client_secret,
@@ -87,14 +87,13 @@ function oauthMembers(input: ServerInput) {
 }
 
 function stdioMembers({ command, args, env }: ServerInput) {
-  if (!command) throw refuse('command', 'is required for transport stdio')
-  return present({ command, args: args && checkArguments(args), env: env && checkEnv(env) })
+  if (!command) throw invalidMember('command', 'is required for transport stdio')
+  return definedMembers({ command, args: args && checkArguments(args), env: env && checkEnv(env) })
 }
 
 /**
- * The configuration that a registration asks for (http-contract.md#registration-input). Members of another transport
- * are accepted and dropped,
- * so that they are neither checked nor stored. Throws AppError 400.
+ * Validates a registration and converts it to a server configuration (http-contract.md#registration-input). Members of
+ * other transports are accepted but neither checked nor stored. Throws AppError 400.
  */
 export function toServerConfig(input: ServerInput): ServerConfig {
   const { name, transport, description, session_mode = 'stateless' } = input
@@ -102,7 +101,7 @@ export function toServerConfig(input: ServerInput): ServerConfig {
     name,
     transport,
     session_mode,
-    ...present({ description }),
+    ...definedMembers({ description }),
     ...(transport === 'stdio' ? stdioMembers(input) : httpMembers(input)),
     ...(transport === 'streamable_http' ? oauthMembers(input) : {})
   }

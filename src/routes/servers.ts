@@ -14,7 +14,7 @@ import {
   ServerSwitches,
   ServerSwitchesPatch
 } from '../schemas/server.ts'
-import { failures, NameParam, ref } from '../schemas/shared.ts'
+import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
 import { withServer } from './mcpjungle.ts'
 import { toServerConfig } from './server-config.ts'
 
@@ -24,7 +24,7 @@ const admin = { access: 'admin' } as const
 const user = { access: 'user' } as const
 const signIn = { ...ref(AuthorizationRequired), description: 'The upstream asks for OAuth: sign in, then complete it' }
 
-/** Contract 4.2. */
+/** Routes of servers (http-contract.md#server-object). */
 export const servers: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway, registry } = app
 
@@ -46,7 +46,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getServer',
         summary: 'One server',
         params,
-        response: { 200: ref(Server), ...failures(404) }
+        response: { 200: ref(Server), ...errorResponses(404) }
       }
     },
     (request) => gateway.server(callerOf(request), request.params.name)
@@ -63,7 +63,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         description: 'It is stored only after it has answered and its lists have been read.',
         querystring: ForceQuery,
         body: ref(ServerInput),
-        response: { 201: ref(RegisteredServer), 202: signIn, ...failures(409, 502, 504) }
+        response: { 201: ref(RegisteredServer), 202: signIn, ...errorResponses(409, 502, 504) }
       }
     },
     async (request, reply) => {
@@ -84,7 +84,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         description: 'The new configuration must connect first; what was disabled stays disabled.',
         params,
         body: ref(ServerInput),
-        response: { 200: ref(Server), 202: signIn, ...failures(404, 409, 502, 504) }
+        response: { 200: ref(Server), 202: signIn, ...errorResponses(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {
@@ -104,7 +104,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'deleteServer',
         summary: 'Remove a server',
         params,
-        response: { 204: Type.Null(), ...failures(404) }
+        response: { 204: Type.Null(), ...errorResponses(404) }
       }
     },
     async (request, reply) => {
@@ -124,7 +124,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
           summary: enabled ? 'Enable a server' : 'Disable a server',
           description: 'Lists the items whose visibility changed.',
           params,
-          response: { 200: ref(ServerState), ...failures(404) }
+          response: { 200: ref(ServerState), ...errorResponses(404) }
         }
       },
       (request) => gateway.setServerEnabled(callerOf(request), request.params.name, enabled)
@@ -141,7 +141,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'What of a server is enabled',
         description: 'Own switches of the server and of everything that it offers, also while it is disabled.',
         params,
-        response: { 200: ref(ServerSwitches), ...failures(404) }
+        response: { 200: ref(ServerSwitches), ...errorResponses(404) }
       }
     },
     (request) => gateway.switches(callerOf(request), request.params.name)
@@ -158,7 +158,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         description: 'All or nothing. What is not named stays as it is; what the server does not offer is a 400.',
         params,
         body: ref(ServerSwitchesPatch),
-        response: { 200: ref(ServerSwitches), ...failures(404) }
+        response: { 200: ref(ServerSwitches), ...errorResponses(404) }
       }
     },
     (request) => gateway.setSwitches(callerOf(request), request.params.name, request.body)
@@ -173,7 +173,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'refreshServer',
         summary: 'Read the lists of a server again',
         params,
-        response: { 200: ref(Refresh), ...failures(404, 502, 504) }
+        response: { 200: ref(Refresh), ...errorResponses(404, 502, 504) }
       }
     },
     (request) => gateway.refresh(callerOf(request), request.params.name)

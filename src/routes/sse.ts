@@ -3,28 +3,36 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HttpContext } from '../gateway/downstream/exchange.ts'
 import { groupSseEndpoint, messagePath, SSE_ENDPOINT } from '../gateway/endpoint.ts'
 import { openSse, sendToSse } from '../schemas/mcp.ts'
-import { groupCheck, groupIn, refuseNewWork, refuseOthers, takeBody, takeBytes, takeOver } from './mcp-request.ts'
+import {
+  createGroupCheck,
+  groupNameOf,
+  createOverloadCheck,
+  rejectOtherMethods,
+  takeBody,
+  parseBodiesAsBuffers,
+  hijackReply
+} from './mcp-request.ts'
 
 export interface SseOptions {
   readonly bodyLimit: number
   readonly publicUrl: string | undefined
 }
 
-/** Both routes of a pair name the endpoint of the stream: sessions are bound to it. */
+/** Both routes of a pair use the endpoint of the stream, because sessions are bound to it. */
 function httpContextOf(request: FastifyRequest, reply: FastifyReply): HttpContext {
-  const group = groupIn(request)
-  return takeOver(request, reply, group === undefined ? SSE_ENDPOINT : groupSseEndpoint(group))
+  const group = groupNameOf(request)
+  return hijackReply(request, reply, group === undefined ? SSE_ENDPOINT : groupSseEndpoint(group))
 }
 
 /**
- * The HTTP+SSE transport of 2024-11-05, global and of each group (http-contract.md#mcp-endpoints,
+ * HTTP+SSE endpoints of 2024-11-05, one pair global and one per group (http-contract.md#mcp-endpoints,
  * mcp-proxy.md#httpsse-transport).
  */
 export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimit, publicUrl }) => {
   const config = { access: 'client' } as const
-  const onRequest = groupCheck(app)
+  const onRequest = createGroupCheck(app)
   const prefix = publicUrl ? new URL(publicUrl).pathname.replace(/\/$/, '') : ''
-  takeBytes(app, bodyLimit)
+  parseBodiesAsBuffers(app, bodyLimit)
 
   for (const url of [SSE_ENDPOINT, groupSseEndpoint(':name')]) {
     app.get(url, { config, schema: openSse(url), exposeHeadRoute: false, onRequest }, (request, reply) => {
@@ -39,7 +47,7 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
         schema: sendToSse(url),
         bodyLimit,
         onRequest,
-        preHandler: refuseNewWork(app)
+        preHandler: createOverloadCheck(app)
       },
       (request, reply) => {
         const { sessionId } = request.query
@@ -47,6 +55,6 @@ export const sse: FastifyPluginAsyncTypebox<SseOptions> = async (app, { bodyLimi
       }
     )
   }
-  refuseOthers(app, groupSseEndpoint(':name'), ['GET'])
-  refuseOthers(app, messagePath(groupSseEndpoint(':name')), ['POST'])
+  rejectOtherMethods(app, groupSseEndpoint(':name'), ['GET'])
+  rejectOtherMethods(app, messagePath(groupSseEndpoint(':name')), ['POST'])
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { AppError, unavailable } from '../errors.ts'
-import { failures, ref } from '../schemas/shared.ts'
+import { errorResponses, ref } from '../schemas/shared.ts'
 import { Health, Metadata } from '../schemas/system.ts'
 import { checkSecret } from './secret.ts'
 
@@ -11,11 +11,14 @@ const alwaysServed = { access: 'public', alwaysServed: true } as const
 
 export interface SystemOptions {
   readonly version: string
-  /** Token that `GET /metrics` asks for; undefined: none. */
+  /** Bearer token required by `GET /metrics`; undefined: none required. */
   readonly metricsToken: string | undefined
 }
 
-/** Contract 4.1, and readiness. `/health` touches nothing, so that it answers under any load. */
+/**
+ * Health, readiness, version and metrics (http-contract.md#surface). `/health` depends on nothing, so that it responds
+ * under any load.
+ */
 export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { version, metricsToken }) => {
   app.get(
     '/health',
@@ -69,7 +72,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
         summary: 'Metrics of this process',
         security: [{}, { token: [] }],
         description: 'Needs TOWPATH_METRICS_TOKEN as the Bearer token where that is set.',
-        response: { 200: metrics, ...failures(401, 404) }
+        response: { 200: metrics, ...errorResponses(401, 404) }
       }
     },
     async (request, reply) => {

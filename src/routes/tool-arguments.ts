@@ -4,14 +4,14 @@ import { members, type Member } from '../gateway/json.ts'
 const isObject = (text: string, { start }: Member) => text.charAt(start) === '{'
 
 /**
- * The arguments of `POST /tools/invoke` as JSON text, cut out of the body's text so that every byte of a value survives
- * (long numbers among them). They are the members beside `name`; a lone object called `arguments` is the arguments itself,
- * unless the tool has a parameter of that name (http-contract.md#tool-record).
+ * Returns the arguments of `POST /tools/invoke` as JSON text, cut from the body so that every value keeps its exact
+ * text, large numbers included. They are the members beside `name`; a single object named `arguments` is unwrapped,
+ * unless the tool has a parameter of that name (http-contract.md#tool-invocation). Throws AppError 400.
  */
 export function toolArguments(text: string, takesArguments: () => boolean): string {
   const all = members(text)
   const others = all.filter(({ key }) => key !== 'name')
-  // the parser would take the last; what is called must be what was read
+  // a parser would use the last one, which may not be the name that was checked
   if (all.length - others.length > 1) throw invalid('"name" is given more than once')
   const [only] = others
   if (others.length === 1 && only?.key === 'arguments' && isObject(text, only) && !takesArguments()) {
@@ -21,8 +21,8 @@ export function toolArguments(text: string, takesArguments: () => boolean): stri
 }
 
 /**
- * The same where the caller says that they are in the object `arguments`: nothing of the tool's schema is taken into
- * account, so that any tool can be called, also one with parameters called `name` and `arguments`.
+ * Returns the arguments from the `arguments` object, for requests with `arguments=object`. Works for every tool, even
+ * one with parameters named `name` and `arguments`. Throws AppError 400.
  */
 export function wrappedArguments(text: string): string {
   const all = members(text)

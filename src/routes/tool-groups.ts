@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import type { GroupRecord } from '../gateway/gateway.ts'
 import { callerOf } from '../plugins/auth.ts'
-import { failures, NameParam, ref } from '../schemas/shared.ts'
+import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
 import {
   EffectiveTools,
   ReplacedToolGroup,
@@ -12,23 +12,24 @@ import {
   ToolGroupInput,
   ToolGroupReplacement
 } from '../schemas/tool-group.ts'
-import { baseOf } from './base-url.ts'
-import { toGroupConfig, toReplacement, withAddresses } from './group-config.ts'
+import { baseUrlOf } from './base-url.ts'
+import { toGroupConfig, toReplacement, withEndpointUrls } from './group-config.ts'
 
 const tags = ['tool groups']
 const params = NameParam
 const config = { access: 'admin' } as const
 
 export interface ToolGroupOptions {
-  /** Base of the endpoints that are shown; undefined: as the request names the gateway. */
+  /** Base URL of the endpoints in responses; undefined: derived from the request. */
   readonly publicUrl: string | undefined
 }
 
-/** Decisions "Tool groups": the contract names these routes only. */
+/** Routes of tool groups (http-contract.md#tool-groups). */
 export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (app, { publicUrl }) => {
   const { gateway } = app
 
-  const details = (request: FastifyRequest, record: GroupRecord) => withAddresses(record, baseOf(request, publicUrl))
+  const details = (request: FastifyRequest, record: GroupRecord) =>
+    withEndpointUrls(record, baseUrlOf(request, publicUrl))
 
   app.get(
     '/tool-groups',
@@ -55,7 +56,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         description:
           'A group is an MCP endpoint of its own with the tools that it names. Nothing included: it is empty.',
         body: ref(ToolGroupInput),
-        response: { 201: ref(ToolGroupDetails), ...failures(409) }
+        response: { 201: ref(ToolGroupDetails), ...errorResponses(409) }
       }
     },
     async (request, reply) => {
@@ -73,7 +74,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         operationId: 'getToolGroup',
         summary: 'One tool group',
         params,
-        response: { 200: ref(ToolGroupDetails), ...failures(404) }
+        response: { 200: ref(ToolGroupDetails), ...errorResponses(404) }
       }
     },
     (request) => details(request, gateway.group(callerOf(request), request.params.name))
@@ -88,7 +89,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         operationId: 'listEffectiveTools',
         summary: 'Tools that a group serves now',
         params,
-        response: { 200: ref(EffectiveTools), ...failures(404) }
+        response: { 200: ref(EffectiveTools), ...errorResponses(404) }
       }
     },
     (request) => ({ tools: gateway.effectiveTools(callerOf(request), request.params.name) })
@@ -105,7 +106,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         description: 'Open sessions have the new tools at once. Names that the group held before may be missing.',
         params,
         body: ref(ToolGroupReplacement),
-        response: { 200: ref(ReplacedToolGroup), ...failures(404) }
+        response: { 200: ref(ReplacedToolGroup), ...errorResponses(404) }
       }
     },
     async (request) => {
@@ -125,7 +126,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         summary: 'Remove a tool group',
         description: 'Its open sessions end.',
         params,
-        response: { 204: Type.Null(), ...failures(404) }
+        response: { 204: Type.Null(), ...errorResponses(404) }
       }
     },
     async (request, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { bodyTextOf } from '../plugins/json-body.ts'
-import { failures, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
+import { errorResponses, NameQuery, ref, ServerQuery } from '../schemas/shared.ts'
 import { Tool, ToolCall, ToolCallQuery, ToolResult } from '../schemas/tool.ts'
 import { disconnectSignalOf, sendJson } from './replies.ts'
 import { switches } from './switches.ts'
@@ -11,7 +11,7 @@ import { toolArguments, wrappedArguments } from './tool-arguments.ts'
 const tags = ['tools']
 const config = { access: 'user' } as const
 
-/** Contract 4.3. */
+/** Routes of tools (http-contract.md#tool-record, http-contract.md#tool-invocation). */
 export const tools: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
   await app.register(switches, { kind: 'tool', plural: 'tools' })
@@ -25,7 +25,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'listTools',
         summary: 'List the tools of enabled servers',
         querystring: ServerQuery,
-        response: { 200: Type.Array(ref(Tool)), ...failures(404) }
+        response: { 200: Type.Array(ref(Tool)), ...errorResponses(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.list(callerOf(request), 'tool', request.query.server))
@@ -40,7 +40,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getTool',
         summary: 'One tool',
         querystring: NameQuery,
-        response: { 200: ref(Tool), ...failures(404) }
+        response: { 200: ref(Tool), ...errorResponses(404) }
       }
     },
     async (request, reply) => sendJson(reply, gateway.find(callerOf(request), 'tool', request.query.name))
@@ -57,7 +57,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         description: 'A tool that fails by its own logic is 200 with `isError`.',
         querystring: ToolCallQuery,
         body: ref(ToolCall),
-        response: { 200: ref(ToolResult), ...failures(404, 409, 502, 504) }
+        response: { 200: ref(ToolResult), ...errorResponses(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {

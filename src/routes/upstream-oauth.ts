@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { AuthorizationAnswer, AuthorizationSession, RegisteredServer } from '../schemas/server.ts'
-import { failures, ref, Text } from '../schemas/shared.ts'
+import { errorResponses, ref, Text } from '../schemas/shared.ts'
 import { withServer } from './mcpjungle.ts'
 
 const tags = ['servers']
 const config = { access: 'admin' } as const
 const params = Type.Object({ id: Text({ minLength: 1 }) })
 
-/** Sign-ins at the authorization servers of upstreams (http-contract.md#registration-input). */
+/** Routes of sign-ins at upstream authorization servers (http-contract.md#registration-input). */
 export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/upstream_oauth/sessions/:id',
@@ -20,7 +20,7 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getAuthorizationSession',
         summary: 'How a sign-in stands',
         params,
-        response: { 200: ref(AuthorizationSession), ...failures(404) }
+        response: { 200: ref(AuthorizationSession), ...errorResponses(404) }
       }
     },
     (request) => app.gateway.authorizationSession(callerOf(request), request.params.id)
@@ -37,7 +37,7 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Goes on with the registration or replacement that asked for it.',
         params,
         body: ref(AuthorizationAnswer),
-        response: { 201: ref(RegisteredServer), ...failures(404, 409, 502, 504) }
+        response: { 201: ref(RegisteredServer), ...errorResponses(404, 409, 502, 504) }
       }
     },
     async (request, reply) => {

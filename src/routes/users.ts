@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
 import { callerOf } from '../plugins/auth.ts'
 import { IssuedUser, TokenInput, User, UserInput } from '../schemas/principal.ts'
-import { failures, NameParam, ref } from '../schemas/shared.ts'
-import { nameOf, withUsername } from './mcpjungle.ts'
+import { errorResponses, NameParam, ref } from '../schemas/shared.ts'
+import { userNameOf, withUsername } from './mcpjungle.ts'
 
 const tags = ['users']
 const params = NameParam
 const config = { access: 'admin' } as const
 
-/** Decisions "Enterprise mode". */
+/** Routes of users, enterprise mode only (http-contract.md#clients-and-users). */
 export const users: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
 
@@ -53,12 +53,12 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'createUser',
         summary: 'Create a user',
         body: ref(UserInput),
-        response: { 201: ref(IssuedUser), ...failures(409) }
+        response: { 201: ref(IssuedUser), ...errorResponses(409) }
       }
     },
     async (request, reply) => {
       const { role = 'user', access_token } = request.body
-      const user = { name: nameOf(request.body), role }
+      const user = { name: userNameOf(request.body), role }
       return reply.code(201).send(withUsername(await gateway.createUser(callerOf(request), user, access_token)))
     }
   )
@@ -74,11 +74,11 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         description: 'The token before is good for nothing any more.',
         params,
         body: ref(TokenInput),
-        response: { 200: ref(IssuedUser), ...failures(404, 409) }
+        response: { 200: ref(IssuedUser), ...errorResponses(404, 409) }
       }
     },
     async (request) => {
-      const name = nameOf(request.body, request.params.name)
+      const name = userNameOf(request.body, request.params.name)
       return withUsername(await gateway.rotateUser(callerOf(request), name, request.body.access_token))
     }
   )
@@ -93,7 +93,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Remove a user',
         description: 'The last administrator stays.',
         params,
-        response: { 204: Type.Null(), ...failures(404, 409) }
+        response: { 204: Type.Null(), ...errorResponses(404, 409) }
       }
     },
     async (request, reply) => {

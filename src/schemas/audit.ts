@@ -4,7 +4,7 @@ import { OpenObject, ref, StringEnum, Text } from './shared.ts'
 const kinds = ['development', 'admin', 'user', 'client', 'system', 'anonymous'] as const
 const outcomes = ['begun', 'ok', 'refused', 'failed'] as const
 
-/** One row of the audit log. Members that it does not have are absent. */
+/** One entry of the audit log; members that do not apply are absent. */
 export const AuditEntry = Type.Object(
   {
     id: Type.String(),

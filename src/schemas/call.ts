@@ -3,16 +3,16 @@ import { ref, StringEnum, Text } from './shared.ts'
 
 const kinds = ['tool', 'prompt', 'resource', 'completion'] as const
 const callerKinds = ['development', 'admin', 'user', 'client'] as const
-const ways = ['rest', 'legacy', 'modern'] as const
+const protocols = ['rest', 'legacy', 'modern'] as const
 const outcomes = ['ok', 'tool_error', 'failed', 'timeout', 'cancelled', 'refused'] as const
 
 const sessionModes = ['stateless', 'stateful'] as const
 const stages = ['queue', 'start', 'initialize'] as const
 
 const ms = (description: string) => Type.Number({ description })
-const wait = (description: string) => Type.Optional(Type.Integer({ description, minimum: 0 }))
+const optionalMs = (description: string) => Type.Optional(Type.Integer({ description, minimum: 0 }))
 
-/** One row of the call log. Members that it does not have are absent. */
+/** One entry of the call log; members that do not apply are absent. */
 export const Call = Type.Object(
   {
     id: Type.String(),
@@ -22,7 +22,7 @@ export const Call = Type.Object(
     caller: Type.String(),
     client: Type.Optional(Type.String({ description: 'How the client names itself in MCP, where it does: any text' })),
     endpoint: Type.String({ description: 'Path of the MCP endpoint, or `/api/v0`' }),
-    via: StringEnum(ways, { description: 'REST, or the era of MCP that the caller speaks' }),
+    via: StringEnum(protocols, { description: 'REST, or the era of MCP that the caller speaks' }),
     client_protocol: Type.Optional(Type.String({ description: 'Revision of MCP that the caller speaks' })),
     server: Type.Optional(Type.String({ description: 'Absent where the caller has no such item' })),
     server_protocol: Type.Optional(
@@ -37,9 +37,9 @@ export const Call = Type.Object(
     outcome: StringEnum(outcomes, { description: '`tool_error`: the tool itself says so' }),
     total_ms: ms('From the first look at the request to its answer'),
     upstream_ms: ms('The part of it that the server took, with what had to be waited for before'),
-    queue_ms: wait('The part of that in which a place for a process was waited for; absent where nothing was'),
-    start_ms: wait('In which a process was started, or an event stream opened'),
-    initialize_ms: wait('In which the server was greeted, a process that is new begun to run'),
+    queue_ms: optionalMs('The part of that in which a place for a process was waited for; absent where nothing was'),
+    start_ms: optionalMs('In which a process was started, or an event stream opened'),
+    initialize_ms: optionalMs('In which the server was greeted, a process that is new begun to run'),
     ended_in: Type.Optional(
       StringEnum(stages, { description: 'Where it ended before it was with the server; `queue`: before anything' })
     ),
@@ -97,7 +97,7 @@ export const CallFilter = Type.Object({
 })
 export type CallFilter = Static<typeof CallFilter>
 
-/** Calls that failed alike. */
+/** Failed calls with the same cause. */
 const CallCause = Type.Object({
   server: Type.Optional(Type.String()),
   cause: Type.String({ description: 'Their error but for what is quoted, ids and numbers; or their outcome' }),

@@ -15,7 +15,7 @@ const codes = [
   'shape'
 ] as const
 
-/** An item that an upstream lists and the gateway does not serve. */
+/** An item that an upstream lists but the gateway does not serve. */
 export const LeftOutItem = Type.Object(
   {
     kind: StringEnum(['tool', 'prompt', 'resource', 'template']),

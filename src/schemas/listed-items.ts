@@ -1,6 +1,6 @@
 import { FormatRegistry, Type, type TSchema } from '@sinclair/typebox'
 
-/** RFC 3339, with seconds and a zone, of a day that the calendar has. */
+/** Checks an RFC 3339 date-time with seconds and time zone; the date must exist. */
 function isDateTime(text: string): boolean {
   const [, day] =
     /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/.exec(text) ??
@@ -13,8 +13,8 @@ FormatRegistry.Set('mcp-date-time', isDateTime)
 const optional = <T extends Record<string, TSchema>>(members: T) =>
   Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)]))
 const AnyObject = Type.Object({})
-/** Clients take an array for an object here. */
-const Part = Type.Union([AnyObject, Type.Array(Type.Unknown())])
+/** Clients accept an array in place of an object here. */
+const ObjectOrArray = Type.Union([AnyObject, Type.Array(Type.Unknown())])
 const Texts = Type.Array(Type.String())
 
 const Icon = Type.Object({
@@ -46,7 +46,7 @@ const ToolAnnotations = Type.Object(
 
 const ObjectSchema = Type.Object({
   type: Type.Literal('object'),
-  ...optional({ properties: Type.Record(Type.String(), Part), required: Texts })
+  ...optional({ properties: Type.Record(Type.String(), ObjectOrArray), required: Texts })
 })
 
 const PromptArgument = Type.Object({
@@ -57,7 +57,7 @@ const PromptArgument = Type.Object({
 const common = { title: Type.String(), description: Type.String(), icons: Type.Array(Icon), _meta: AnyObject }
 const ofResources = { ...common, mimeType: Type.String(), annotations: Annotations }
 
-/** Members that clients of 2025-11-25 and older check, by kind: one that breaks a rule costs them the whole list. */
+/** Members validated by clients of 2025-11-25 and older, by kind: one invalid item makes them reject the whole list. */
 const required = {
   tool: { name: Type.String(), inputSchema: ObjectSchema },
   prompt: { name: Type.String() },
@@ -71,15 +71,16 @@ export const optionalMembers = {
   template: ofResources
 }
 
-const listed = (kind: keyof typeof required) => Type.Object({ ...required[kind], ...optional(optionalMembers[kind]) })
+const listedItem = (kind: keyof typeof required) =>
+  Type.Object({ ...required[kind], ...optional(optionalMembers[kind]) })
 
-/** Definitions as they have to be for clients to take the list that they stand in. */
+/** Item definitions that clients accept in a list. */
 export const ListedItems = {
-  tool: listed('tool'),
-  prompt: listed('prompt'),
-  resource: listed('resource'),
-  template: listed('template')
+  tool: listedItem('tool'),
+  prompt: listedItem('prompt'),
+  resource: listedItem('resource'),
+  template: listedItem('template')
 }
 
-/** `outputSchema` as clients of 2025-11-25 and older take it; later ones take any schema. */
+/** `outputSchema` accepted by clients of 2025-11-25 and older; later ones accept any schema. */
 export const LegacyOutputSchema = ObjectSchema

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { ErrorBody, meanings, OpenObject, ref, type Failure } from './shared.ts'
+import { ErrorBody, statusDescriptions, OpenObject, ref, type ErrorStatus } from './shared.ts'
 
 const Id = Type.Unsafe<string | number>({ type: ['string', 'integer'] })
 
-/** MCP is specified elsewhere; here is what all its messages have in common. */
+/** Envelope of all MCP messages; their content is defined by the MCP specification. */
 export const JsonRpcMessage = Type.Object(
   {
     jsonrpc: Type.Unsafe<'2.0'>({ type: 'string', enum: ['2.0'] }),
@@ -21,7 +21,7 @@ export const JsonRpcMessage = Type.Object(
   { $id: 'JsonRpcMessage', description: 'A request, notification or answer as JSON-RPC 2.0 has it' }
 )
 
-/** What an MCP endpoint answers where HTTP alone cannot say it. */
+/** JSON-RPC error returned by an MCP endpoint. */
 export const JsonRpcError = Type.Object(
   {
     jsonrpc: Type.Unsafe<'2.0'>({ type: 'string', enum: ['2.0'] }),
@@ -40,27 +40,30 @@ const messages = Type.Unsafe<unknown>({
   anyOf: [message, Type.Array(message, { description: 'A batch (2025-03-26)' })]
 })
 
-/** Failures of HTTP and of the protocol: `{error}`, or a JSON-RPC error. */
-const refusals = (...statuses: readonly Failure[]) =>
+/** Returns error responses whose body is `{error}` or a JSON-RPC error. */
+const mcpErrorResponses = (...statuses: readonly ErrorStatus[]) =>
   Object.fromEntries(
     statuses.map((status) => [
       status,
-      { description: meanings[status], content: json(Type.Unsafe({ anyOf: [ref(ErrorBody), ref(JsonRpcError)] })) }
+      {
+        description: statusDescriptions[status],
+        content: json(Type.Unsafe({ anyOf: [ref(ErrorBody), ref(JsonRpcError)] }))
+      }
     ])
   )
 
-const group = (url: string) => (url.includes(':name') ? 'Group' : '')
-const ofGroup = (url: string) => (url.includes(':name') ? ' of a tool group' : '')
+const groupPrefix = (url: string) => (url.includes(':name') ? 'Group' : '')
+const groupSuffix = (url: string) => (url.includes(':name') ? ' of a tool group' : '')
 const params = (url: string) => (url.includes(':name') ? { params: Type.Object({ name: Type.String() }) } : {})
 
 const sessionHeader = Type.Optional(Type.String({ description: 'Of the answer to `initialize`, up to 2025-11-25' }))
 const versionHeader = Type.Optional(Type.String({ description: 'Revision of the protocol, for example 2025-11-25' }))
 
-/** `POST /mcp`. `url`: of the endpoint, global or of a group; also below. */
+/** `POST /mcp`. `url` is the path of the endpoint, global or of a group, in all functions below. */
 export const sendMessage = (url: string) => ({
   tags,
-  operationId: `send${group(url)}McpMessage`,
-  summary: `Send a message to the MCP endpoint${ofGroup(url)}`,
+  operationId: `send${groupPrefix(url)}McpMessage`,
+  summary: `Send a message to the MCP endpoint${groupSuffix(url)}`,
   description:
     'The streamable HTTP transport, of the revisions with and without sessions. A client accepts both `application/json` and `text/event-stream`.',
   ...params(url),
@@ -69,15 +72,15 @@ export const sendMessage = (url: string) => ({
   response: {
     200: { description: 'The answer, or a stream that ends with it', content: { ...json(messages), ...stream } },
     202: Type.Null({ description: 'A notification or answer was taken' }),
-    ...refusals(400, 404, 406, 429, 500, 503)
+    ...mcpErrorResponses(400, 404, 406, 429, 500, 503)
   }
 })
 
 /** `GET /mcp`. */
 export const openStream = (url: string) => ({
   tags,
-  operationId: `open${group(url)}McpStream`,
-  summary: `Listen to what a session is told at the MCP endpoint${ofGroup(url)}`,
+  operationId: `open${groupPrefix(url)}McpStream`,
+  summary: `Listen to what a session is told at the MCP endpoint${groupSuffix(url)}`,
   ...params(url),
   headers: Type.Object({
     'Mcp-Session-Id': sessionHeader,
@@ -86,41 +89,41 @@ export const openStream = (url: string) => ({
   }),
   response: {
     200: { description: 'Messages, until either side ends it', content: stream },
-    ...refusals(400, 404, 405, 406, 429, 500, 503)
+    ...mcpErrorResponses(400, 404, 405, 406, 429, 500, 503)
   }
 })
 
 /** `DELETE /mcp`. */
 export const endSession = (url: string) => ({
   tags,
-  operationId: `end${group(url)}McpSession`,
-  summary: `End a session of the MCP endpoint${ofGroup(url)}`,
+  operationId: `end${groupPrefix(url)}McpSession`,
+  summary: `End a session of the MCP endpoint${groupSuffix(url)}`,
   ...params(url),
   headers: Type.Object({ 'Mcp-Session-Id': sessionHeader }),
   response: {
     200: Type.Null({ description: 'The session has ended' }),
-    ...refusals(400, 404, 405, 429, 500, 503)
+    ...mcpErrorResponses(400, 404, 405, 429, 500, 503)
   }
 })
 
 /** `GET /sse`. */
 export const openSse = (url: string) => ({
   tags,
-  operationId: `open${group(url)}SseStream`,
-  summary: `Open a session of the HTTP+SSE transport${ofGroup(url)}`,
+  operationId: `open${groupPrefix(url)}SseStream`,
+  summary: `Open a session of the HTTP+SSE transport${groupSuffix(url)}`,
   description: 'The transport of 2024-11-05. The first event names the address to which messages are posted.',
   ...params(url),
   response: {
     200: { description: 'Messages, until either side ends it', content: stream },
-    ...refusals(400, 404, 406, 429, 500, 503)
+    ...mcpErrorResponses(400, 404, 406, 429, 500, 503)
   }
 })
 
 /** `POST /message`. */
 export const sendToSse = (url: string) => ({
   tags,
-  operationId: `send${group(url)}SseMessage`,
-  summary: `Send a message to a session of the HTTP+SSE transport${ofGroup(url)}`,
+  operationId: `send${groupPrefix(url)}SseMessage`,
+  summary: `Send a message to a session of the HTTP+SSE transport${groupSuffix(url)}`,
   ...params(url),
   querystring: Type.Object({
     sessionId: Type.Optional(Type.String({ description: 'As the first event of the stream gives it' }))
@@ -128,6 +131,6 @@ export const sendToSse = (url: string) => ({
   body: messages,
   response: {
     202: { description: 'Taken; the answer comes on the stream', content: { 'text/plain': { schema: Type.String() } } },
-    ...refusals(400, 404, 429, 500, 503)
+    ...mcpErrorResponses(400, 404, 429, 500, 503)
   }
 })

@@ -42,7 +42,7 @@ import {
 } from './tool-group.ts'
 import { Tool, ToolCall, ToolResult } from './tool.ts'
 
-/** Every schema with a name: what the OpenAPI document lists under `components`. */
+/** All named schemas, listed under `components` in the OpenAPI document. */
 export const namedSchemas: readonly TSchema[] = [
   ErrorBody,
   Health,

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { spellingOf, StringEnum, Text, TextList } from './shared.ts'
+import { mcpJungleAlias, StringEnum, Text, TextList } from './shared.ts'
 
 const Name = Type.String({ format: 'name', description: '`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`' })
 
@@ -19,17 +19,20 @@ export const Initialized = Type.Object(
   { $id: 'Initialized' }
 )
 
-const user = { name: Type.String(), username: Type.String(spellingOf('name')), role: StringEnum(roles) }
+const user = { name: Type.String(), username: Type.String(mcpJungleAlias('name')), role: StringEnum(roles) }
 
 export const User = Type.Object(user, { $id: 'User' })
 
-const Spelled = Type.Optional(Type.String({ format: 'name', description: "`name` in MCPJungle's spelling" }))
+const AliasName = Type.Optional(Type.String({ format: 'name', description: "`name` in MCPJungle's spelling" }))
 
-/** Contract 2.9; `access_token_ref` is for the command line, which reads the file or variable itself. */
+/**
+ * Input of a user (http-contract.md#clients-and-users). The command line resolves `access_token_ref` itself and sends
+ * `access_token`.
+ */
 export const UserInput = Type.Object(
   {
     name: Type.Optional(Name),
-    username: Spelled,
+    username: AliasName,
     access_token: OwnToken,
     role: Type.Optional(StringEnum(roles, { default: 'user' }))
   },
@@ -63,7 +66,7 @@ const configuration = {
   )
 }
 
-/** Contract 2.8. */
+/** Input of a client (http-contract.md#clients-and-users). */
 export const ClientInput = Type.Object(
   {
     name: Name,
@@ -96,7 +99,7 @@ const record = {
   name: Type.String(),
   description: Type.Optional(Type.String()),
   allowed_servers: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
-  allow_list: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), spellingOf('allowed_servers')))
+  allow_list: Type.Unsafe<readonly string[]>(Type.Array(Type.String(), mcpJungleAlias('allowed_servers')))
 }
 
 export const Client = Type.Object(record, { $id: 'Client' })

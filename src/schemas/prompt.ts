@@ -37,7 +37,7 @@ const Message = Type.Object(
   { additionalProperties: true }
 )
 
-/** Contract 2.5. */
+/** Result of a prompt (http-contract.md#prompt-record). */
 export const PromptResult = Type.Object(
   {
     description: Type.Optional(Type.String()),

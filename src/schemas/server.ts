@@ -10,8 +10,8 @@ const SessionMode = StringEnum(sessionModes, {
   description: 'stateless: every call has a connection of its own; stateful: connections are kept per caller'
 })
 
-/** Members of a server, and of a refresh, that say what of its lists is not served. */
-const leftOut = {
+/** Members that report unserved items, in servers and refresh results. */
+const unservedMembers = {
   left_out_count: Type.Optional(
     Type.Integer({ description: 'Items that it lists and the gateway does not serve; absent where there are none' })
   ),
@@ -22,7 +22,7 @@ const leftOut = {
   )
 }
 
-/** Contract 2.1 plus `enabled`; lists of servers hold `left_out_count` alone. */
+/** A server (http-contract.md#server-object); lists contain only `left_out_count`. */
 export const Server = Type.Object(
   {
     name: Type.String(),
@@ -39,18 +39,20 @@ export const Server = Type.Object(
         Type.Array(Type.String(), { description: 'Where its configuration does not do what it says; absent mostly' })
       )
     ),
-    ...leftOut
+    ...unservedMembers
   },
   { $id: 'Server' }
 )
 
-/** The answer to a registration. */
+/** Response of a registration. */
 export const RegisteredServer = Type.Object(
   { ...Server.properties, server: { ...ref(Server), description: 'The same, as MCPJungle answers it' } },
   { $id: 'RegisteredServer' }
 )
 
-/** Contract 2.2. Rules that depend on the transport are in `routes/server-config.ts`. */
+/**
+ * Input of a registration (http-contract.md#registration-input). Rules per transport are in `routes/server-config.ts`.
+ */
 export const ServerInput = Type.Object(
   {
     name: Type.String({
@@ -96,7 +98,7 @@ export const ServerInput = Type.Object(
 )
 export type ServerInput = Static<typeof ServerInput>
 
-/** Contract 4.6, http-contract.md#registration-input. */
+/** Response of a registration that requires a sign-in (http-contract.md#registration-input). */
 export const AuthorizationRequired = Type.Object(
   {
     authorization_required: Type.Object({
@@ -138,7 +140,7 @@ export const ForceQuery = Type.Object({
   )
 })
 
-/** Contract 2.6. */
+/** Result of enabling or disabling a server (http-contract.md#enabled-state). */
 export const ServerState = Type.Object(
   {
     name: Type.String(),
@@ -148,7 +150,7 @@ export const ServerState = Type.Object(
   { $id: 'ServerState' }
 )
 
-const Switches = (description: string) =>
+const switchMap = (description: string) =>
   Type.Optional(
     Type.Unsafe<Readonly<Record<string, boolean>>>({
       type: 'object',
@@ -160,13 +162,13 @@ const Switches = (description: string) =>
   )
 
 const itemSwitches = {
-  tools: Switches('Own names of tools, and whether each is enabled'),
-  prompts: Switches('The same of prompts'),
-  resources: Switches('The same of resources, by the URIs that the server itself gives them'),
-  templates: Switches('The same of resource templates')
+  tools: switchMap('Own names of tools, and whether each is enabled'),
+  prompts: switchMap('The same of prompts'),
+  resources: switchMap('The same of resources, by the URIs that the server itself gives them'),
+  templates: switchMap('The same of resource templates')
 }
 
-/** Contract 3: the server's own switch, and the own ones of what it offers, also while the server is disabled. */
+/** Switches of a server and its items, independent of each other (http-contract.md#enabled-state). */
 export const ServerSwitches = Type.Object(
   { name: Type.String(), enabled: Type.Boolean(), ...itemSwitches },
   { $id: 'ServerSwitches' }
@@ -185,7 +187,7 @@ export const Refresh = Type.Object(
     added: Type.Array(Type.String()),
     removed: Type.Array(Type.String()),
     changed: Type.Array(Type.String()),
-    ...leftOut
+    ...unservedMembers
   },
   { $id: 'Refresh', description: 'What re-reading the lists changed: qualified names, URIs for resources' }
 )

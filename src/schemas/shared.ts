@@ -1,19 +1,19 @@
 import { Type, type Static, type TSchema, type TUnsafe } from '@sinclair/typebox'
 
-/** A plain JSON Schema `enum`: one clear message and one clean line in OpenAPI, unlike a union of literals. */
+/** Creates a JSON Schema `enum`: one error message and one line in OpenAPI, unlike a union of literals. */
 export const StringEnum = <const T extends readonly string[]>(
   values: T,
   options: { default?: T[number]; description?: string } = {}
 ) => Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options })
 
-/** A `$ref` to a named schema that keeps its static type; OpenAPI then shows the name instead of a copy. */
+/** Creates a `$ref` to a named schema and keeps its static type. */
 export const ref = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T>>(Type.Ref(schema.$id!))
 
-/** Text that can be stored: no NUL, no lone surrogates. */
+/** A string that PostgreSQL can store: no NUL, no lone surrogates. */
 export const Text = (options: { minLength?: number; maxLength?: number; description?: string } = {}) =>
   Type.String({ format: 'text', maxLength: 4_096, ...options })
 
-/** A map from names to texts; the names are held to `maxLength` 1,024. */
+/** An object with string values; keys have at most 1,024 characters. */
 export const TextMap = (options: { description?: string; maxLength?: number } = {}) => {
   const { maxLength = 65_536, ...rest } = options
   return Type.Unsafe<Readonly<Record<string, string>>>({
@@ -36,7 +36,7 @@ export const TextList = (options: { description?: string; maxLength?: number; ma
   })
 }
 
-/** An object that is passed on as it is. */
+/** An object with any members, forwarded unchanged. */
 export const OpenObject = (description?: string) =>
   Type.Unsafe<Record<string, unknown>>({
     type: 'object',
@@ -49,7 +49,7 @@ export const ErrorBody = Type.Object(
   { $id: 'Error', additionalProperties: false }
 )
 
-export const meanings = {
+export const statusDescriptions = {
   400: 'The input is not valid',
   401: 'No valid access token',
   403: 'The Host or Origin is not allowed, or the gateway is not initialised',
@@ -68,18 +68,20 @@ export const meanings = {
   503: 'Stopping, overloaded, or the registry cannot be reached; see Retry-After',
   504: 'The upstream did not answer in time'
 } as const
-export type Failure = keyof typeof meanings
+export type ErrorStatus = keyof typeof statusDescriptions
 
-/** Responses of a route besides its success, by status. */
-export const failures = <const S extends readonly Failure[]>(...statuses: S) =>
-  Object.fromEntries(statuses.map((status) => [status, { ...ref(ErrorBody), description: meanings[status] }])) as {
+/** Returns the error responses of a route, by status. */
+export const errorResponses = <const S extends readonly ErrorStatus[]>(...statuses: S) =>
+  Object.fromEntries(
+    statuses.map((status) => [status, { ...ref(ErrorBody), description: statusDescriptions[status] }])
+  ) as {
     [K in S[number]]: TUnsafe<Static<typeof ErrorBody>>
   }
 
-/** Beside a member of the contract: the name that MCPJungle's own client has for it. */
-export const spellingOf = (member: string) => ({ description: `\`${member}\` in MCPJungle's spelling` })
+/** Describes the alias that MCPJungle's client uses for a member. */
+export const mcpJungleAlias = (member: string) => ({ description: `\`${member}\` in MCPJungle's spelling` })
 
-/** Path parameter. What is not a valid name is the name of nothing: 404, not 400. */
+/** Path parameter. An invalid name matches nothing, so it is a 404 instead of a 400. */
 export const NameParam = Type.Object({ name: Text({ minLength: 1 }) })
 
 export const ServerQuery = Type.Object({

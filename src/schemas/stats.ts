@@ -13,7 +13,7 @@ const measures = {
   p50_ms: Type.Optional(Type.Number({ description: 'Half of the calls took so long or less; absent without calls' })),
   p95_ms: Type.Optional(Type.Number())
 }
-/** How a server went within a day. */
+/** Calls of a server during the last day. */
 const ServerStrip = Type.Object({
   server: Type.String(),
   ...measures,
@@ -26,8 +26,8 @@ export type ServerStrip = Static<typeof ServerStrip>
 const ToolStats = Type.Object({ server: Type.String(), tool: Type.String(), ...measures })
 
 /**
- * What charts are drawn from. Calls that were refused or cancelled count, and have no part in the percentiles, which are
- * right to 5 %.
+ * Data of the charts. Refused and cancelled calls are counted but excluded from the percentiles, which are accurate to
+ * 5 %.
  */
 export const Stats = Type.Object(
   {
@@ -45,7 +45,7 @@ export const Stats = Type.Object(
   { $id: 'Stats' }
 )
 export type Stats = Static<typeof Stats>
-/** What the call log tells. */
+/** The part of the statistics computed from the call log. */
 export type CallFigures = Omit<Stats, 'in_flight'>
 
 export const StatsQuery = Type.Object({ range: Type.Optional(StringEnum(ranges, { default: '24h' })) })

@@ -1,13 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { ref, StringEnum, Text, TextList } from './shared.ts'
 
-const Names = (description: string, maxItems = 10_000) => Type.Optional(TextList({ maxItems, description }))
+const nameList = (description: string, maxItems = 10_000) => Type.Optional(TextList({ maxItems, description }))
 
 const configuration = {
   description: Type.Optional(Text({ maxLength: 65_536 })),
-  included_tools: Names('Tools in `<server>__<tool>` form'),
-  included_servers: Names('Servers whose whole tool set is included, and their prompts and resources', 1_000),
-  excluded_tools: Names('Tools in `<server>__<tool>` form that are left out, however they came in'),
+  included_tools: nameList('Tools in `<server>__<tool>` form'),
+  included_servers: nameList('Servers whose whole tool set is included, and their prompts and resources', 1_000),
+  excluded_tools: nameList('Tools in `<server>__<tool>` form that are left out, however they came in'),
   tool_names: Type.Optional(
     StringEnum(['qualified', 'bare'], {
       default: 'qualified',
@@ -17,7 +17,7 @@ const configuration = {
   )
 }
 
-/** Contract 2.7, and `tool_names`. */
+/** Input of a tool group (http-contract.md#tool-groups). */
 export const ToolGroupInput = Type.Object(
   {
     name: Type.String({ format: 'name', description: '`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`' }),
@@ -65,7 +65,7 @@ export const ToolGroupDetails = Type.Object(
   { $id: 'ToolGroupDetails' }
 )
 
-/** The answer to a replacement. */
+/** Response of a replacement. */
 export const ReplacedToolGroup = Type.Object(
   {
     ...ToolGroupDetails.properties,

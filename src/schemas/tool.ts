@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OpenObject, StringEnum, Text } from './shared.ts'
 
-/** Contract 2.3; the upstream's definition is complete, so members that are not listed here can be there too. */
+/** A tool (http-contract.md#tool-record). The upstream's definition is kept whole, so unlisted members may appear. */
 export const Tool = Type.Object(
   {
     name: Type.String({ description: '`<server>__<tool>`' }),
@@ -17,7 +17,7 @@ export const Tool = Type.Object(
   { $id: 'Tool', additionalProperties: true }
 )
 
-/** The tool's own arguments lie beside `name` and are passed on untouched (http-contract.md#tool-invocation). */
+/** The tool's arguments stand beside `name` and are forwarded unchanged (http-contract.md#tool-invocation). */
 export const ToolCall = Type.Object(
   { name: Text({ minLength: 1, description: 'Qualified name' }) },
   {
@@ -29,7 +29,10 @@ export const ToolCall = Type.Object(
 )
 export type ToolCall = Static<typeof ToolCall>
 
-/** For tools with parameters called both `name` and `arguments`, and for callers that do not want to look. */
+/**
+ * Selects the place of the arguments, for tools with parameters named `name` and `arguments`, and for callers that do
+ * not want to inspect the tool's schema.
+ */
 export const ToolCallQuery = Type.Object({
   arguments: Type.Optional(
     StringEnum(['beside', 'object'] as const, {
@@ -40,7 +43,7 @@ export const ToolCallQuery = Type.Object({
   )
 })
 
-/** Contract 2.4. */
+/** Result of a tool call (http-contract.md#tool-invocation). */
 export const ToolResult = Type.Object(
   {
     content: Type.Array(OpenObject('Has at least `type`')),

@@ -49,7 +49,7 @@ export interface SessionSubscriptions {
   notifyUpdated(server: string, uri: string, said: ExtraParams): void
   /** Subscribes again in the client's own session with the server, after that session was opened. */
   resubscribe(server: string): void
-  /** It has none any more. */
+  /** Marks the subscriptions of a server as lost, after the client's own session was closed. */
   markSessionClosed(server: string): void
   close(): void
 }

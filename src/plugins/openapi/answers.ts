@@ -1,5 +1,5 @@
 import type { RouteOptions } from 'fastify'
-import { failures, meanings } from '../../schemas/shared.ts'
+import { errorResponses, statusDescriptions } from '../../schemas/shared.ts'
 
 type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
@@ -19,13 +19,13 @@ const tokenRefusals = {
  */
 export function commonAnswers({ method, url, config = {} }: Route): Record<string, object> {
   const { access = 'admin', alwaysServed = false } = config
-  const answers = failures(
+  const answers = errorResponses(
     ...([400, 403, 408, 431, 500] as const),
     ...(access === 'public' ? [] : ([401, 429] as const)),
     ...(url.includes(':') ? ([414] as const) : []),
     ...([method].flat().some((name) => takesBody.has(name)) ? ([413, 415] as const) : []),
     ...(alwaysServed ? [] : ([503] as const))
   )
-  const refused = { ...answers[403], description: `${tokenRefusals[access]}${meanings[403]}` }
+  const refused = { ...answers[403], description: `${tokenRefusals[access]}${statusDescriptions[403]}` }
   return { ...answers, 403: refused }
 }

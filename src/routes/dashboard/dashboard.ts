@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Config } from '../../config.ts'
 import { calls } from '../calls.ts'
 import { diagnostics } from './diagnostics.ts'
-import { tagAnswers } from './etag.ts'
+import { addETags } from './etag.ts'
 import { events } from './events.ts'
 import { imports } from './import.ts'
 import { items } from './items.ts'
@@ -13,17 +13,17 @@ import { servers } from './servers.ts'
 import { toolGroups } from './tool-groups.ts'
 
 export interface DashboardOptions {
-  /** Base of the addresses that are shown; undefined: as the request names the gateway. */
+  /** Base URL shown on the pages; undefined: derived from the request. */
   readonly publicUrl: string | undefined
   /** Folder of the built pages. */
   readonly root: string
-  /** What Diagnostics tells of the settings in force. */
+  /** Settings shown by Diagnostics. */
   readonly config: Config
 }
 
 /**
- * The pages of development mode and what they ask for (http-contract.md#dashboard-routes). Their routes are not part of
- * the OpenAPI document.
+ * The dashboard of development mode and its API (http-contract.md#dashboard-routes), which is not part of the OpenAPI
+ * document.
  */
 export const dashboard: FastifyPluginAsync<DashboardOptions> = async (app, { publicUrl, root, config }) => {
   app.addHook('onRoute', (route) => {
@@ -32,7 +32,7 @@ export const dashboard: FastifyPluginAsync<DashboardOptions> = async (app, { pub
   await app.register(pages, { root })
   await app.register(
     async (api) => {
-      tagAnswers(api)
+      addETags(api)
       for (const routes of [items, events, calls]) await api.register(routes)
       for (const routes of [servers, imports, toolGroups, oauth]) await api.register(routes, { publicUrl })
       await api.register(overview, { publicUrl, config })

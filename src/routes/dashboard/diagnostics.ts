@@ -5,7 +5,7 @@ import { VERSION } from '../../domain/version.ts'
 import { GLOBAL_ENDPOINT } from '../../gateway/endpoint.ts'
 import { settings } from '../../settings.ts'
 import { Diagnostics, type Check } from '../../schemas/dashboard/diagnostics.ts'
-import { baseOf } from '../base-url.ts'
+import { baseUrlOf } from '../base-url.ts'
 
 const access = { access: 'admin' } as const
 
@@ -37,7 +37,7 @@ const checkCallLog = ({ callLog }: Config): Check =>
 
 type Limit = keyof Config['limits'] | keyof Config['timeouts']
 
-/** Numbers by the names that they have in the configuration, and how they are set; without limits that are not set. */
+/** Returns the limits and timeouts in effect, with the environment variables that set them. */
 const limitsOf = ({ limits, timeouts }: Config) =>
   (Object.entries({ ...limits, ...timeouts }) as [Limit, number | undefined][]).flatMap(([name, value]) =>
     value === undefined
@@ -51,12 +51,12 @@ const limitsOf = ({ limits, timeouts }: Config) =>
         }
   )
 
-/** What is wrong, and what is in force. Holds no secret, so that it can be sent to somebody who helps. */
+/** Diagnostics: checks and settings in effect. Contains no secret, so that it can be shared in a bug report. */
 export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async (app, { config }) => {
   const { gateway } = app
   const startedAt = new Date(Date.now() - process.uptime() * 1_000).toISOString()
 
-  /** The way that every client takes, to the protocol's first refusal: nobody is taken for a client by it. */
+  /** Sends an invalid request through the MCP endpoint, which must answer 400; no client activity is recorded. */
   const checkEndpoint = async (): Promise<Check> => {
     const since = performance.now()
     const answer = await app.inject({
@@ -72,7 +72,7 @@ export const diagnostics: FastifyPluginAsyncTypebox<{ config: Config }> = async 
   }
 
   app.get('/diagnostics', { config: access, schema: { response: { 200: Diagnostics } } }, async (request) => {
-    const base = baseOf(request, config.publicUrl)
+    const base = baseUrlOf(request, config.publicUrl)
     const servers = await gateway.dashboard.servers()
     return {
       version: VERSION,

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { etagMatches } from '../../plugins/documents.ts'
 
-/** A page that asks again for what it has gets 304: the answers of GET routes carry a tag of their contents. */
-export function tagAnswers(app: FastifyInstance): void {
+/** Adds ETags to the responses of GET routes, so that polling pages get 304 if nothing changed. */
+export function addETags(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     const isView = request.method === 'GET' && reply.statusCode === 200 && typeof payload === 'string'
     if (!isView) return done(null, payload)

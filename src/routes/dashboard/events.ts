@@ -4,12 +4,15 @@ import { unavailable } from '../../errors.ts'
 import type { ChangeEvent } from '../../schemas/dashboard/events.ts'
 
 const MAX_STREAMS = 100
-/** Proxies close what is silent. */
+/** Proxies close idle connections. */
 const HEARTBEAT_MS = 15_000
-/** A page that does not read is let go: it comes back and asks for everything. */
+/** Streams of pages that do not read are closed; the page reconnects and reloads everything. */
 const MAX_UNREAD_BYTES = 65_536
-/** How many calls are under way is looked at while a page listens: telling each of them would cost every call. */
-const LOOK_MS = 1_000
+/**
+ * Interval for reading the number of active calls while a page is connected: an event per call would slow down every
+ * call.
+ */
+const POLL_MS = 1_000
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -18,7 +21,7 @@ const headers = {
   'x-accel-buffering': 'no'
 }
 
-/** `GET /events`: which kinds have changed, as it happens; never what of them. */
+/** `GET /events`: a stream of the kinds of data that changed, without the data itself. */
 export const events: FastifyPluginAsync = async (app) => {
   const streams = new Set<ServerResponse>()
 
@@ -26,19 +29,19 @@ export const events: FastifyPluginAsync = async (app) => {
     if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy()
     else stream.write(text)
   }
-  const beat = setInterval(() => {
+  const heartbeat = setInterval(() => {
     for (const stream of streams) write(stream, ':\n\n')
   }, HEARTBEAT_MS).unref()
   let before = 0
-  const look = setInterval(() => {
+  const poll = setInterval(() => {
     if (streams.size === 0) return
     const { callsUnderWay } = app.gateway.stats()
     if (callsUnderWay !== before) app.gateway.dashboard.events.publish('in_flight')
     before = callsUnderWay
-  }, LOOK_MS).unref()
+  }, POLL_MS).unref()
   app.addHook('preClose', async () => {
-    clearInterval(beat)
-    clearInterval(look)
+    clearInterval(heartbeat)
+    clearInterval(poll)
     for (const stream of streams) stream.end()
   })
 
@@ -47,7 +50,7 @@ export const events: FastifyPluginAsync = async (app) => {
     { config: { access: 'admin', sameOriginOnly: true }, exposeHeadRoute: false },
     (_request, reply) => {
       if (streams.size >= MAX_STREAMS) throw unavailable('too many pages are listening')
-      // before the response is ours: the registry may not be there yet
+      // read before the reply is hijacked, because it throws if the registry is not available yet
       const { events } = app.gateway.dashboard
       reply.hijack()
       const { raw } = reply

@@ -7,34 +7,37 @@ import { callerOf } from '../../plugins/auth.ts'
 import { ImportInput, ImportView, type ImportedServer } from '../../schemas/dashboard/import.ts'
 import { DryRunQuery } from '../../schemas/dashboard/shared.ts'
 import { ServerInput } from '../../schemas/server.ts'
-import { failures } from '../../schemas/shared.ts'
+import { errorResponses } from '../../schemas/shared.ts'
 import { createBodyCheck } from '../../validation.ts'
-import { baseOf } from '../base-url.ts'
+import { baseUrlOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
 import { inParallel } from './in-parallel.ts'
-import { withSignIn } from './registering.ts'
+import { storeWithSignIn } from './registering.ts'
 import type { Caller } from '../../gateway/caller.ts'
 
-/** Servers that are contacted at a time. */
-const AT_ONCE = 4
+/** Servers contacted concurrently. */
+const MAX_CONCURRENT = 4
 const MAX_TOOLS = 100
-/** More is no configuration that anybody uses, and would keep everybody else waiting. */
+/** Limit of servers per import: no real configuration has more, and a larger one would delay other requests. */
 const MAX_SERVERS = 1_000
 
 type Values = Readonly<Record<string, string>>
 type Check = ReturnType<typeof createBodyCheck>
 type Result = NonNullable<ImportedServer['result']>
 
-/** The input of a registration, with the values that it asks for; what is not given is named. */
-function fill({ registration, variables }: Found, values: Values): { input: ServerInput; unset: readonly string[] } {
+/** Returns the registration with its placeholders replaced, and the names of those without a value. */
+function fillPlaceholders(
+  { registration, variables }: Found,
+  values: Values
+): { input: ServerInput; unset: readonly string[] } {
   const given = (name: string) =>
     Object.hasOwn(values, name) ? values[name] : variables.find((ask) => ask.name === name)?.default
   const { value, unset } = expandPlaceholders(registration, given)
   return { input: value as ServerInput, unset: [...new Set(unset.map(({ name }) => name))] }
 }
 
-/** Why it would be refused before anything is contacted. Texts name members, no values. */
-function refusalOf(input: ServerInput, check: Check): string[] {
+/** Returns the problems found before contacting the server. Messages name members, never values. */
+function validationProblems(input: ServerInput, check: Check): string[] {
   const problem = check(input)
   if (problem !== undefined) return [problem]
   try {
@@ -48,7 +51,7 @@ function refusalOf(input: ServerInput, check: Check): string[] {
 
 function preview(found: Found, values: Values, exists: boolean, check: Check): ImportedServer {
   const { name, registration, problems, notes, ignored, variables } = found
-  const { input, unset } = fill(found, values)
+  const { input, unset } = fillPlaceholders(found, values)
   const isReadable = problems.length === 0
   const { transport, session_mode = 'stateless' } = input
   return {
@@ -56,7 +59,7 @@ function preview(found: Found, values: Values, exists: boolean, check: Check): I
     ...(isReadable ? { transport } : {}),
     ...(isReadable ? { config_summary: summaryOf({ transport, session_mode, settings: registration }, input) } : {}),
     exists,
-    problems: isReadable && unset.length === 0 ? refusalOf(input, check) : [...problems],
+    problems: isReadable && unset.length === 0 ? validationProblems(input, check) : [...problems],
     notes: [...notes],
     ignored: [...ignored],
     needs: variables.map(({ name: asked, description, isSecret, default: fallback }) => ({
@@ -68,7 +71,7 @@ function preview(found: Found, values: Values, exists: boolean, check: Check): I
   }
 }
 
-/** Servers out of a pasted configuration of any client (design of the dashboard, 3.5). */
+/** Imports servers from a pasted configuration of any MCP client. */
 export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
   const { gateway } = app
   const check = createBodyCheck(ServerInput)
@@ -82,7 +85,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
   }
   const register = async (caller: Caller, base: string, input: ServerInput, exists: boolean): Promise<Result> => {
     try {
-      const done = await withSignIn(input, base, (config) => gateway.register(caller, config, { force: exists }))
+      const done = await storeWithSignIn(input, base, (config) => gateway.register(caller, config, { force: exists }))
       if ('authorization_required' in done) return { outcome: 'sign_in_needed', ...done }
       return { outcome: exists ? 'replaced' : 'added', ...toolsOf(caller, done.name) }
     } catch (error) {
@@ -98,12 +101,12 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       schema: {
         querystring: DryRunQuery,
         body: ImportInput,
-        response: { 200: ImportView, ...failures(400, 413, 415, 503) }
+        response: { 200: ImportView, ...errorResponses(400, 413, 415, 503) }
       }
     },
     async (request) => {
       const { configuration, names, values = {}, replace = false } = request.body
-      const base = baseOf(request, publicUrl)
+      const base = baseUrlOf(request, publicUrl)
       const caller = callerOf(request)
       const { servers: all, problem } = importServers(configuration, { ownUrls: [base] })
       if (problem !== undefined) throw invalid(`the configuration cannot be used: ${problem}`)
@@ -111,11 +114,11 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const known = new Set(gateway.servers(caller).map(({ name }) => name))
       const chosen = all.filter(({ name }) => names?.includes(name) ?? true)
 
-      const take = async (found: Found): Promise<ImportedServer> => {
+      const importServer = async (found: Found): Promise<ImportedServer> => {
         const exists = known.has(found.name)
         const row = preview(found, values, exists, check)
         if (request.query.dry_run) return row
-        const { input, unset } = fill(found, values)
+        const { input, unset } = fillPlaceholders(found, values)
         const [first] = row.problems
         if (first !== undefined) return { ...row, result: { outcome: 'failed', error: first } }
         if (unset.length > 0)
@@ -123,7 +126,7 @@ export const imports: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
         if (exists && !replace) return { ...row, result: { outcome: 'skipped' } }
         return { ...row, result: await register(caller, base, input, exists) }
       }
-      return { servers: await inParallel(chosen, AT_ONCE, take) }
+      return { servers: await inParallel(chosen, MAX_CONCURRENT, importServer) }
     }
   )
 }

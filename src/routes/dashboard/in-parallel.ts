@@ -1,14 +1,14 @@
-/** Does `work` for each, so many at a time; the answers in the order of the items. */
+/** Runs `work` for each item, at most `width` concurrently, and returns the results in the order of the items. */
 export async function inParallel<T, R>(
   items: readonly T[],
   width: number,
   work: (item: T) => Promise<R>
 ): Promise<R[]> {
-  const answers: R[] = []
+  const results: R[] = []
   const queue = items.entries()
   const run = async () => {
-    for (const [index, item] of queue) answers[index] = await work(item)
+    for (const [index, item] of queue) results[index] = await work(item)
   }
   await Promise.all(Array.from({ length: width }, run))
-  return answers
+  return results
 }

@@ -4,22 +4,22 @@ import { callerOf } from '../../plugins/auth.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import { PromptsView } from '../../schemas/dashboard/prompts.ts'
 import { ResourcesView } from '../../schemas/dashboard/resources.ts'
-import { Accepted, EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
+import { AcceptedItem, EnabledInput, EnabledState, ItemParam } from '../../schemas/dashboard/shared.ts'
 import { ToolsView } from '../../schemas/dashboard/tools.ts'
-import { failures } from '../../schemas/shared.ts'
+import { errorResponses } from '../../schemas/shared.ts'
 import { sendJson } from '../replies.ts'
 import type { Caller } from '../../gateway/caller.ts'
 
 const config = { access: 'admin' } as const
 
-/** Which kinds of items a path stands for; the first that has the name is meant. */
-const places: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] = [
+/** Item kinds by path; the first kind that has an item of the given name is used. */
+const itemPaths: readonly (readonly [path: string, kinds: readonly ItemKind[]])[] = [
   ['tools', ['tool']],
   ['prompts', ['prompt']],
   ['resources', ['resource', 'template']]
 ]
 
-/** Tools, prompts and resources of all servers, and their switches. */
+/** Routes of tools, prompts and resources of all servers: list, enable and accept. */
 export const items: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
 
@@ -29,7 +29,10 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/prompts', { config, schema: { response: { 200: PromptsView } } }, () => gateway.dashboard.prompts())
   app.get('/resources', { config, schema: { response: { 200: ResourcesView } } }, () => gateway.dashboard.resources())
 
-  /** Throws where there is no such item: a server's name would switch all that it has. */
+  /**
+   * Returns the kind of the item. Throws AppError 404 if there is none: a server's name would otherwise switch all its
+   * items.
+   */
   const kindOf = (caller: Caller, kinds: readonly ItemKind[], name: string): ItemKind => {
     for (const kind of kinds.slice(0, -1)) {
       try {
@@ -43,7 +46,7 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
     gateway.find(caller, last, name)
     return last
   }
-  for (const [path, kinds] of places) {
+  for (const [path, kinds] of itemPaths) {
     app.patch(
       `/${path}/:name/enabled`,
       {
@@ -51,7 +54,7 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
         schema: {
           params: ItemParam,
           body: EnabledInput,
-          response: { 200: EnabledState, ...failures(400, 404, 413, 414, 415, 503) }
+          response: { 200: EnabledState, ...errorResponses(400, 404, 413, 414, 415, 503) }
         }
       },
       async (request) => {
@@ -64,7 +67,10 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
     )
     app.post(
       `/${path}/:name/accept`,
-      { config, schema: { params: ItemParam, response: { 200: Accepted, ...failures(400, 404, 414, 415, 503) } } },
+      {
+        config,
+        schema: { params: ItemParam, response: { 200: AcceptedItem, ...errorResponses(400, 404, 414, 415, 503) } }
+      },
       async (request) => {
         const { name } = request.params
         const caller = callerOf(request)

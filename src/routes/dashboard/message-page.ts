@@ -6,8 +6,8 @@ const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-a
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => entities[character]!)
 
-/** A page of two sentences: no script, no style, no link. The texts may come from outside. */
-export const message = (reply: FastifyReply, heading: string, text: string): FastifyReply =>
+/** Sends a page with a heading and a sentence, without script, style or link: the texts may come from outside. */
+export const sendMessagePage = (reply: FastifyReply, heading: string, text: string): FastifyReply =>
   reply
     .header('content-security-policy', policy)
     .header('cache-control', 'no-store')

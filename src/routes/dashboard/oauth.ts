@@ -4,12 +4,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, invalid } from '../../errors.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { SignInSession } from '../../schemas/dashboard/oauth.ts'
-import { failures, Text } from '../../schemas/shared.ts'
-import { message } from './message-page.ts'
+import { errorResponses, Text } from '../../schemas/shared.ts'
+import { sendMessagePage } from './message-page.ts'
 
 const config = { access: 'admin' } as const
 
-/** RFC 6749 4.1.2 and RFC 9207; what else an authorization server sends is not looked at. */
+/** Query of the redirect (RFC 6749 4.1.2, RFC 9207); other parameters are ignored. */
 const Callback = Type.Object({
   code: Type.Optional(Text()),
   state: Type.Optional(Text()),
@@ -18,16 +18,20 @@ const Callback = Type.Object({
   error_description: Type.Optional(Text())
 })
 
-const back = 'You can close this page and go back to the dashboard.'
+const closePageText = 'You can close this page and go back to the dashboard.'
 
-/** Where a sign-in ends, and how it stands. The callback is one answer without script, which leads nowhere. */
+/** OAuth callback and status of sign-ins. The callback page contains no script and no link. */
 export const oauth: FastifyPluginAsyncTypebox = async (app) => {
   const { gateway } = app
 
   const fail = ({ headers }: FastifyRequest, reply: FastifyReply, error: unknown) => {
-    // only the browser of the person who signs in asks for a page
+    // only a browser navigation accepts HTML
     if (!(error instanceof AppError) || !headers.accept?.includes('text/html')) throw error
-    return message(reply.code(error.statusCode), 'The sign-in was not completed', `${error.message}. ${back}`)
+    return sendMessagePage(
+      reply.code(error.statusCode),
+      'The sign-in was not completed',
+      `${error.message}. ${closePageText}`
+    )
   }
 
   app.get('/oauth/callback', { config, schema: { querystring: Callback } }, async (request, reply) => {
@@ -41,10 +45,10 @@ export const oauth: FastifyPluginAsyncTypebox = async (app) => {
       if (error !== undefined) {
         const description = error_description === undefined ? {} : { description: error_description }
         await gateway.refuseAuthorization(caller, { state, error, ...description, ...named })
-        return await message(reply, 'The sign-in was refused', `Nothing was registered. ${back}`)
+        return await sendMessagePage(reply, 'The sign-in was refused', `Nothing was registered. ${closePageText}`)
       }
       const { name } = await gateway.completeAuthorization(caller, { code: code!, state, ...named })
-      return await message(reply, 'Signed in', `The server ${name} is connected. ${back}`)
+      return await sendMessagePage(reply, 'Signed in', `The server ${name} is connected. ${closePageText}`)
     } catch (failure) {
       return fail(request, reply, failure)
     }
@@ -56,7 +60,7 @@ export const oauth: FastifyPluginAsyncTypebox = async (app) => {
       config,
       schema: {
         params: Type.Object({ id: Text({ minLength: 1 }) }),
-        response: { 200: SignInSession, ...failures(400, 404, 414, 503) }
+        response: { 200: SignInSession, ...errorResponses(400, 404, 414, 503) }
       }
     },
     (request) => gateway.authorizationSession(callerOf(request), request.params.id)

@@ -4,7 +4,7 @@ import { isLoopback } from '../../domain/loopback.ts'
 import { VERSION } from '../../domain/version.ts'
 import { GLOBAL_ENDPOINT, SSE_ENDPOINT } from '../../gateway/endpoint.ts'
 import { Overview } from '../../schemas/dashboard/overview.ts'
-import { baseOf } from '../base-url.ts'
+import { baseUrlOf } from '../base-url.ts'
 import { seenClient } from './seen-client.ts'
 
 const access = { access: 'admin' } as const
@@ -18,7 +18,7 @@ export interface OverviewOptions {
 
 const graveKinds = new Set(['server_failing', 'sign_in_needed'])
 
-/** What the first page shows, and the counts of the navigation. */
+/** Data of the overview page and counts for the navigation. */
 export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, { publicUrl, config }) => {
   const { gateway } = app
   const { host, callLog } = config
@@ -36,7 +36,7 @@ export const overview: FastifyPluginAsyncTypebox<OverviewOptions> = async (app, 
   app.get('/overview', { config: access, schema: { response: { 200: Overview } } }, async (request) => {
     const servers = await gateway.dashboard.servers()
     const attention = gateway.dashboard.attention(servers)
-    const base = baseOf(request, publicUrl)
+    const base = baseUrlOf(request, publicUrl)
     const counts = gateway.dashboard.counts()
     const seen = gateway.dashboard.lastSeen()
     return {

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import staticFiles from '@fastify/static'
 import Fastify, { type FastifyPluginAsync, type FastifyReply, type FastifyRequest } from 'fastify'
 import { createDocument, sendDocument, type StaticDocument } from '../../plugins/documents.ts'
-import { message } from './message-page.ts'
+import { sendMessagePage } from './message-page.ts'
 
 const config = { access: 'public' } as const
 
-/** A policy without inline scripts, with media for audio results and Trusted Types (dashboard.md#untrusted-text). */
+/** Content security policy: no inline scripts, media for audio results, Trusted Types (dashboard.md#untrusted-text). */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' data: blob:; " +
   "font-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; " +
@@ -15,12 +15,14 @@ const policy =
 
 const YEAR_S = 31_536_000
 
-/** Plain names alone: whatever could lead elsewhere is no file of ours. */
-const isPlain = (path: string) => /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/.test(path)
+/** Accepts plain relative paths only, so that no request can leave the folder. */
+const isPlainPath = (path: string) => /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/.test(path)
 
-/** Size and time of a regular file; undefined where there is none. Links are not followed. */
-function stampOf(root: string, path: string): string | undefined {
-  if (!isPlain(path)) return undefined
+/**
+ * Returns size and modification time of a regular file; undefined if there is none. Symbolic links are not followed.
+ */
+function fileVersionOf(root: string, path: string): string | undefined {
+  if (!isPlainPath(path)) return undefined
   const file = join(root, path)
   try {
     const stats = statSync(file)
@@ -34,8 +36,8 @@ function stampOf(root: string, path: string): string | undefined {
 type FindFile = (path: string, cacheControl: string) => Promise<StaticDocument> | undefined
 
 /**
- * The files of a folder, each read once and again after a new build. `@fastify/static` reads them on an instance of its
- * own that listens nowhere: on the public one it would hold a file open for each answer that a client does not read.
+ * Creates a lookup of files in a folder, each read once and again after it changed. `@fastify/static` serves them from
+ * an internal instance that does not listen: on the public one, a client that reads slowly would keep a file open.
  */
 async function createFiles(root: string): Promise<FindFile & { close(): Promise<void> }> {
   const reader = Fastify()
@@ -50,13 +52,13 @@ async function createFiles(root: string): Promise<FindFile & { close(): Promise<
   }
   const files = new Map<string, { readonly stamp: string; readonly document: Promise<StaticDocument> }>()
   const find: FindFile = (path, cacheControl) => {
-    const stamp = stampOf(root, path)
+    const stamp = fileVersionOf(root, path)
     const known = files.get(path)
     if (known && known.stamp === stamp) return known.document
     files.delete(path)
     if (stamp === undefined) return undefined
     const document = read(path, cacheControl)
-    // a file that cannot be read is tried again at the next request
+    // retried on the next request after a read error
     document.catch(() => files.delete(path))
     files.set(path, { stamp, document })
     return document
@@ -65,13 +67,13 @@ async function createFiles(root: string): Promise<FindFile & { close(): Promise<
 }
 
 const notBuilt = (reply: FastifyReply) =>
-  message(
+  sendMessagePage(
     reply,
     'The dashboard is not built',
     'The gateway works without it. Run "npm run build" in the folder of the sources, then load this page again.'
   )
 
-/** `/`, `/index.html` and `/assets/*`: the built pages, as they lie in `root`. */
+/** Routes `/`, `/index.html` and `/assets/*`: the built pages in `root`. */
 export const pages: FastifyPluginAsync<{ root: string }> = async (app, { root }) => {
   const find = await createFiles(root)
   app.addHook('onClose', () => find.close())

@@ -6,13 +6,13 @@ import { toServerConfig } from '../server-config.ts'
 
 const CALLBACK = '/api/dashboard/oauth/callback'
 
-const wantsSignIn = (error: unknown) => error instanceof AppError && error.code === 'upstream_oauth_required'
+const requiresSignIn = (error: unknown) => error instanceof AppError && error.code === 'upstream_oauth_required'
 
 /**
- * Registers or replaces a server; where it asks for OAuth, once more with our own callback as redirect URI, so that
- * somebody can sign in (http-contract.md#dashboard-routes). Throws AppError.
+ * Registers or replaces a server. If it requires OAuth, tries again with the dashboard's callback as redirect URI, so
+ * that the user can sign in (http-contract.md#dashboard-routes). Throws AppError.
  */
-export async function withSignIn(
+export async function storeWithSignIn(
   input: ServerInput,
   base: string,
   store: (config: ServerConfig) => Promise<ServerRecord | AuthorizationRequired>
@@ -20,8 +20,8 @@ export async function withSignIn(
   try {
     return await store(toServerConfig(input))
   } catch (error) {
-    const isOurs = input.transport === 'streamable_http' && !input.oauth_redirect_uri
-    if (!isOurs || !wantsSignIn(error)) throw error
+    const usesDefaultCallback = input.transport === 'streamable_http' && !input.oauth_redirect_uri
+    if (!usesDefaultCallback || !requiresSignIn(error)) throw error
     return store(toServerConfig({ ...input, oauth_redirect_uri: `${base}${CALLBACK}` }))
   }
 }

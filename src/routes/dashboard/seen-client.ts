@@ -1,7 +1,7 @@
 import type { Visitor } from '../../gateway/visitors.ts'
 import type { SeenClient } from '../../schemas/dashboard/shared.ts'
 
-/** A client as the pages show it. */
+/** Converts an activity record for the dashboard. */
 export const seenClient = ({ name, version, endpoint, seenAt }: Visitor): SeenClient => ({
   name,
   ...(version === undefined ? {} : { version }),

@@ -5,17 +5,17 @@ import { callerOf } from '../../plugins/auth.ts'
 import { ServerDetails, ServersView, ServerTrial, ServerUpdate, ServerView } from '../../schemas/dashboard/servers.ts'
 import { DryRunQuery, EnabledInput, EnabledState } from '../../schemas/dashboard/shared.ts'
 import { AuthorizationRequired, ForceQuery, ServerInput } from '../../schemas/server.ts'
-import { failures, NameParam, ref } from '../../schemas/shared.ts'
-import { baseOf } from '../base-url.ts'
+import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
+import { baseUrlOf } from '../base-url.ts'
 import { toServerConfig } from '../server-config.ts'
-import { withSignIn } from './registering.ts'
+import { storeWithSignIn } from './registering.ts'
 
 const config = { access: 'admin' } as const
 const params = NameParam
 const signIn = ref(AuthorizationRequired)
-const upstreamFailures = failures(400, 404, 409, 413, 414, 415, 502, 503, 504)
+const upstreamFailures = errorResponses(400, 404, 409, 413, 414, 415, 502, 503, 504)
 
-/** Servers as the pages show and change them: every answer is put together from an allow list of members. */
+/** Routes of servers for the dashboard. Responses contain only members of an allow list, never secrets. */
 export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
   const { gateway } = app
 
@@ -25,7 +25,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
 
   app.get(
     '/servers/:name',
-    { config, schema: { params, response: { 200: ServerDetails, ...failures(400, 404, 414) } } },
+    { config, schema: { params, response: { 200: ServerDetails, ...errorResponses(400, 404, 414) } } },
     (request) => gateway.dashboard.details(request.params.name)
   )
 
@@ -45,7 +45,9 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
         return reply.code(200).send(await gateway.dashboard.trial(callerOf(request), toServerConfig(body)))
       const { force = false } = query
       const caller = callerOf(request)
-      const done = await withSignIn(body, baseOf(request, publicUrl), (to) => gateway.register(caller, to, { force }))
+      const done = await storeWithSignIn(body, baseUrlOf(request, publicUrl), (to) =>
+        gateway.register(caller, to, { force })
+      )
       if ('authorization_required' in done) return reply.code(202).send(done)
       return reply.code(201).send(await gateway.dashboard.server(done.name))
     }
@@ -53,7 +55,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
 
   app.post(
     '/servers/demo',
-    { config, schema: { response: { 201: ServerView, ...failures(400, 409, 414, 415, 502, 503, 504) } } },
+    { config, schema: { response: { 201: ServerView, ...errorResponses(400, 409, 414, 415, 502, 503, 504) } } },
     async (request, reply) => {
       const { name } = demoRegistration()
       await gateway.register(callerOf(request), demoRegistration(), { force: false })
@@ -68,7 +70,9 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       const { name } = request.params
       const caller = callerOf(request)
       const input = gateway.dashboard.complete(name, request.body)
-      const done = await withSignIn(input, baseOf(request, publicUrl), (to) => gateway.replace(caller, name, to))
+      const done = await storeWithSignIn(input, baseUrlOf(request, publicUrl), (to) =>
+        gateway.replace(caller, name, to)
+      )
       if ('authorization_required' in done) return reply.code(202).send(done)
       return reply.code(200).send(await gateway.dashboard.server(name))
     }
@@ -76,7 +80,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
 
   app.post(
     '/servers/:name/test',
-    { config, schema: { params, response: { 200: ServerTrial, ...failures(400, 404, 414, 415, 503) } } },
+    { config, schema: { params, response: { 200: ServerTrial, ...errorResponses(400, 404, 414, 415, 503) } } },
     (request) => gateway.dashboard.test(callerOf(request), request.params.name)
   )
 
@@ -87,7 +91,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
       schema: {
         params,
         body: EnabledInput,
-        response: { 200: EnabledState, ...failures(400, 404, 413, 414, 415, 503) }
+        response: { 200: EnabledState, ...errorResponses(400, 404, 413, 414, 415, 503) }
       }
     },
     async (request) => {
@@ -100,7 +104,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
 
   app.delete(
     '/servers/:name',
-    { config, schema: { params, response: { 204: Type.Null(), ...failures(400, 404, 414, 503) } } },
+    { config, schema: { params, response: { 204: Type.Null(), ...errorResponses(400, 404, 414, 503) } } },
     async (request, reply) => {
       await gateway.remove(callerOf(request), request.params.name)
       return reply.code(204).send(null)

@@ -4,23 +4,23 @@ import type { FastifyRequest } from 'fastify'
 import type { GroupRecord } from '../../gateway/gateway.ts'
 import { callerOf } from '../../plugins/auth.ts'
 import { ToolGroupPreview, ToolGroupsView, ToolGroupView } from '../../schemas/dashboard/tool-groups.ts'
-import { failures, NameParam, ref } from '../../schemas/shared.ts'
+import { errorResponses, NameParam, ref } from '../../schemas/shared.ts'
 import { ToolGroupInput, ToolGroupReplacement } from '../../schemas/tool-group.ts'
-import { baseOf } from '../base-url.ts'
+import { baseUrlOf } from '../base-url.ts'
 import { seenClient } from './seen-client.ts'
-import { toGroupConfig, toReplacement, withAddresses } from '../group-config.ts'
+import { toGroupConfig, toReplacement, withEndpointUrls } from '../group-config.ts'
 
 const config = { access: 'admin' } as const
 const params = NameParam
 
-/** Tool groups with what they serve, and what one would serve. */
+/** Routes of tool groups with their effective tools, and the preview of a group. */
 export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined }> = async (app, { publicUrl }) => {
   const { gateway } = app
 
   const view = (request: FastifyRequest, record: GroupRecord) => {
     const { seen, clients, ...effective } = gateway.dashboard.group(record.name)
     return {
-      ...withAddresses(record, baseOf(request, publicUrl)),
+      ...withEndpointUrls(record, baseUrlOf(request, publicUrl)),
       ...effective,
       clients: clients.map(seenClient),
       ...(seen === undefined ? {} : { seen: new Date(seen).toISOString() })
@@ -33,7 +33,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
 
   app.get(
     '/tool-groups/:name',
-    { config, schema: { params, response: { 200: ToolGroupView, ...failures(400, 404, 414) } } },
+    { config, schema: { params, response: { 200: ToolGroupView, ...errorResponses(400, 404, 414) } } },
     (request) => view(request, gateway.group(callerOf(request), request.params.name))
   )
 
@@ -43,7 +43,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
       config,
       schema: {
         body: ref(ToolGroupInput),
-        response: { 201: ToolGroupView, ...failures(400, 409, 413, 415, 503) }
+        response: { 201: ToolGroupView, ...errorResponses(400, 409, 413, 415, 503) }
       }
     },
     async (request, reply) => {
@@ -56,7 +56,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
     '/tool-groups/preview',
     {
       config,
-      schema: { body: ref(ToolGroupReplacement), response: { 200: ToolGroupPreview, ...failures(400, 413, 415) } }
+      schema: { body: ref(ToolGroupReplacement), response: { 200: ToolGroupPreview, ...errorResponses(400, 413, 415) } }
     },
     ({ body }) => gateway.dashboard.preview(toGroupConfig(body.name ?? '', body))
   )
@@ -68,7 +68,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
       schema: {
         params,
         body: ref(ToolGroupReplacement),
-        response: { 200: ToolGroupView, ...failures(400, 404, 413, 414, 415, 503) }
+        response: { 200: ToolGroupView, ...errorResponses(400, 404, 413, 414, 415, 503) }
       }
     },
     async (request) => {
@@ -79,7 +79,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
 
   app.delete(
     '/tool-groups/:name',
-    { config, schema: { params, response: { 204: Type.Null(), ...failures(400, 404, 414, 503) } } },
+    { config, schema: { params, response: { 204: Type.Null(), ...errorResponses(400, 404, 414, 503) } } },
     async (request, reply) => {
       await gateway.removeGroup(callerOf(request), request.params.name)
       return reply.code(204).send(null)

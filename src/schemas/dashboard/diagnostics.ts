@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
 
-/** One thing that was looked at. */
+/** Result of one check. */
 export const Check = Type.Object({
   id: Type.String({ description: 'Stable, for example `database` or `server:github`' }),
   status: StringEnum(['pass', 'warn', 'fail']),
@@ -12,7 +12,7 @@ export const Check = Type.Object({
 })
 export type Check = Static<typeof Check>
 
-/** `GET /diagnostics`. Holds no secret, so that it can be copied into a report. */
+/** `GET /diagnostics`. Contains no secret, so that it can be copied into a report. */
 export const Diagnostics = Type.Object({
   version: Type.String(),
   node_version: Type.String(),

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
 
-/** What can change under a page. */
+/** Kinds of data that can change while a page is open. */
 export const ChangeKind = StringEnum([
   'servers',
   'tools',
@@ -15,8 +15,8 @@ export const ChangeKind = StringEnum([
 export type ChangeKind = Static<typeof ChangeKind>
 
 /**
- * `data` of each event of `GET /events` (SSE, type `change`): these kinds are not what they were. Several changes in quick
- * succession are one event. After an (re)connect everything may have changed.
+ * `data` of each `change` event of `GET /events` (SSE): the kinds that changed. Changes in quick succession are merged.
+ * After a reconnect, everything may have changed.
  */
 export const ChangeEvent = Type.Object({ kinds: Type.Array(ChangeKind) })
 export type ChangeEvent = Static<typeof ChangeEvent>

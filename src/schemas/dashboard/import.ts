@@ -3,7 +3,7 @@ import { AuthorizationRequired } from '../server.ts'
 import { StringEnum, Text, TextList, TextMap } from '../shared.ts'
 import { ConfigSummary } from './servers.ts'
 
-/** Body of `POST /servers/import`, with `?dry_run=true` for the preview. */
+/** Body of `POST /servers/import`, with `?dry_run=true` for a preview. */
 export const ImportInput = Type.Object(
   {
     configuration: Text({ minLength: 2, maxLength: 1_048_576, description: 'The pasted text, in any format of 3.5' }),
@@ -15,7 +15,7 @@ export const ImportInput = Type.Object(
 )
 export type ImportInput = Static<typeof ImportInput>
 
-/** A server of the pasted text, and what became of it. */
+/** A server of the pasted text and its import result. */
 export const ImportedServer = Type.Object({
   name: Type.String({ description: 'Cleaned to the rule of names' }),
   transport: Type.Optional(StringEnum(['stdio', 'streamable_http', 'sse'])),
@@ -48,6 +48,6 @@ export const ImportedServer = Type.Object({
 })
 export type ImportedServer = Static<typeof ImportedServer>
 
-/** Answer of `POST /servers/import`. One that fails does not keep the others out. */
+/** Response of `POST /servers/import`. One failed server does not stop the others. */
 export const ImportView = Type.Object({ servers: Type.Array(ImportedServer) })
 export type ImportView = Static<typeof ImportView>

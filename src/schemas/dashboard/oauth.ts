@@ -1,7 +1,9 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
 
-/** `GET /oauth/session/:id`, polled until `status` is not `pending`. 404 some time after it is over. */
+/**
+ * `GET /oauth/session/:id`, polled until `status` is not `pending`. A finished session becomes a 404 after some time.
+ */
 export const SignInSession = Type.Object({
   session_id: Type.String(),
   status: StringEnum(['pending', 'completed', 'failed', 'expired']),

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../shared.ts'
 import { SeenClient } from './shared.ts'
 
-/** Something that a person should look at. */
+/** An item on the list of things that need attention. */
 export const Attention = Type.Object({
   kind: StringEnum([
     'server_failing',

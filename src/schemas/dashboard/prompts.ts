@@ -8,7 +8,7 @@ const PromptArgument = Type.Object({
   required: Type.Optional(Type.Boolean())
 })
 
-/** A prompt as the pages show it. */
+/** A prompt of the dashboard. */
 export const PromptView = Type.Object({
   name: Type.String({ description: 'The upstream’s own name' }),
   canonical_name: Type.String({ description: '`<server>__<prompt>`: what routes and callers use' }),
@@ -27,6 +27,6 @@ export const PromptView = Type.Object({
 })
 export type PromptView = Static<typeof PromptView>
 
-/** `GET /prompts`: of all servers, disabled ones included. */
+/** `GET /prompts`: prompts of all servers, including disabled ones. */
 export const PromptsView = Type.Object({ prompts: Type.Array(PromptView) })
 export type PromptsView = Static<typeof PromptsView>

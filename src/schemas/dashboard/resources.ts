@@ -22,7 +22,7 @@ const members = {
   )
 }
 
-/** A resource as the pages show it. */
+/** A resource of the dashboard. */
 export const ResourceView = Type.Object({
   uri: Type.String({ description: 'As routes and callers use it' }),
   ...members,
@@ -30,14 +30,14 @@ export const ResourceView = Type.Object({
 })
 export type ResourceView = Static<typeof ResourceView>
 
-/** A template of URIs as the pages show it. */
+/** A resource template of the dashboard. */
 export const TemplateView = Type.Object({
   uri_template: Type.String({ description: 'As callers use it' }),
   ...members
 })
 export type TemplateView = Static<typeof TemplateView>
 
-/** `GET /resources`: of all servers, disabled ones included. */
+/** `GET /resources`: resources of all servers, including disabled ones. */
 export const ResourcesView = Type.Object({
   resources: Type.Array(ResourceView),
   templates: Type.Array(TemplateView)

@@ -4,7 +4,7 @@ import { OpenObject, ref, StringEnum, Text, TextList } from '../shared.ts'
 import { AuthorizationRequired, ServerInput } from '../server.ts'
 import { ServerStatus } from './shared.ts'
 
-/** The configuration as anybody may see it: no value of a header or variable, no argument, no query value. */
+/** A configuration without secrets: no header or variable values, arguments or query values. */
 export const ConfigSummary = Type.Object({
   kind: StringEnum(['http', 'stdio']),
   target: Type.Optional(Type.String({ description: 'URL without user information; query values are `***`' })),
@@ -24,7 +24,7 @@ export type ConfigSummary = Static<typeof ConfigSummary>
 
 const counts = { calls: Type.Integer(), failed: Type.Integer({ description: '`tool_error`, `failed`, `timeout`' }) }
 
-/** The last 24 hours of calls. `half_hours`: 48, the oldest first, the last one not over. */
+/** Calls of the last 24 hours. `half_hours` has 48 entries, oldest first; the last one is still running. */
 export const ServerStats = Type.Object({
   ...counts,
   p50_ms: Type.Optional(Type.Number()),
@@ -54,15 +54,15 @@ const view = {
   stats_24h: Type.Optional(ServerStats)
 }
 
-/** A row of the page Servers; the answer of writes too. */
+/** A row of the Servers page, also returned by writes. */
 export const ServerView = Type.Object(view)
 export type ServerView = Static<typeof ServerView>
 
-/** `GET /servers`, by name. */
+/** `GET /servers`, sorted by name. */
 export const ServersView = Type.Object({ servers: Type.Array(ServerView) })
 export type ServersView = Static<typeof ServersView>
 
-/** `GET /servers/:name`: what its own page shows besides. */
+/** `GET /servers/:name`: the row and the details of the server's page. */
 export const ServerDetails = Type.Object({
   ...view,
   protocol: Type.Optional(
@@ -101,9 +101,9 @@ const {
   oauth_issuer,
   oauth_assume_pkce
 } = ServerInput.properties
-const Kept = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
+const keepable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
-const KeptMap = (description: string) =>
+const keepableMap = (description: string) =>
   Type.Optional(
     Type.Unsafe<Readonly<Record<string, string | null>>>({
       type: 'object',
@@ -115,24 +115,24 @@ const KeptMap = (description: string) =>
   )
 
 /**
- * Body of `PUT /servers/:name`: the whole configuration. What the views do not show may be `null`, which keeps what is
- * stored; absent means none. Nothing is kept where the origin of `url`, `command` or the kind of transport changes: 400
- * with `code: "secrets_not_kept"` names what has to be given again.
+ * Body of `PUT /servers/:name`: the whole configuration. `null` keeps a stored value that the views do not show; an
+ * absent member removes it. If the origin of `url`, `command` or the kind of transport changes, nothing can be kept:
+ * the response is a 400 with `code: "secrets_not_kept"` that lists the values to enter again.
  */
 export const ServerUpdate = Type.Object(
   {
     transport,
     description,
     session_mode,
-    url: Kept(Text(), 'null: as it is stored, query values included'),
-    bearer_token: Kept(Text({ maxLength: 16_384 }), 'null: as it is stored'),
-    headers: KeptMap('A value that is null: as it is stored'),
+    url: keepable(Text(), 'null: as it is stored, query values included'),
+    bearer_token: keepable(Text({ maxLength: 16_384 }), 'null: as it is stored'),
+    headers: keepableMap('A value that is null: as it is stored'),
     command: Type.Optional(Text()),
-    args: Kept(TextList({ maxLength: 131_072 }), 'null: as they are stored'),
-    env: KeptMap('A value that is null: as it is stored'),
+    args: keepable(TextList({ maxLength: 131_072 }), 'null: as they are stored'),
+    env: keepableMap('A value that is null: as it is stored'),
     oauth_redirect_uri,
-    oauth_client_id: Kept(Text(), 'null: as it is stored'),
-    oauth_client_secret: Kept(Text(), 'null: as it is stored'),
+    oauth_client_id: keepable(Text(), 'null: as it is stored'),
+    oauth_client_secret: keepable(Text(), 'null: as it is stored'),
     oauth_scopes: Type.Optional(TextList({ maxItems: 100 })),
     oauth_issuer,
     oauth_assume_pkce
@@ -141,11 +141,11 @@ export const ServerUpdate = Type.Object(
 )
 export type ServerUpdate = Static<typeof ServerUpdate>
 
-const TriedTool = Type.Object({ name: Type.String(), description: Type.Optional(Type.String()) })
+const TrialTool = Type.Object({ name: Type.String(), description: Type.Optional(Type.String()) })
 
 /**
- * Answer of `POST /servers/:name/test` and of `POST /servers?dry_run=true`: always 200 where the input is valid; whether
- * the contact worked stands in it. Nothing is stored.
+ * Response of `POST /servers/:name/test` and of `POST /servers?dry_run=true`: 200 if the input is valid, even if the
+ * connection failed. Nothing is stored.
  */
 export const ServerTrial = Type.Object({
   name: Type.String(),
@@ -156,10 +156,10 @@ export const ServerTrial = Type.Object({
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),
   resource_count: Type.Integer(),
-  tools: Type.Array(TriedTool, { description: 'The first 100' })
+  tools: Type.Array(TrialTool, { description: 'The first 100' })
 })
 export type ServerTrial = Static<typeof ServerTrial>
 
-/** 202 of `POST /servers`, `PUT /servers/:name` and of a row of an import. */
+/** 202 response of `POST /servers` and `PUT /servers/:name`, and of a server in an import. */
 export type SignInRequired = Static<typeof AuthorizationRequired>
 export const SignInRequired = AuthorizationRequired

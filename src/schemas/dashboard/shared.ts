@@ -1,14 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum, Text } from '../shared.ts'
 
-/** What a page asks about a server first; from real contacts, never from the configuration. */
+/** Status of a server, from its actual connections. */
 export const ServerStatus = StringEnum(
   ['connected', 'connecting', 'sign_in_needed', 'failing', 'disabled', 'unknown'],
   { description: 'connected: the last contact worked; unknown: not contacted yet by this process' }
 )
 export type ServerStatus = Static<typeof ServerStatus>
 
-/** What a person should know of an item before an agent uses it. */
+/** Warnings about an item, shown before agents use it. */
 export const Flag = StringEnum(['hidden_characters', 'changed', 'unusable'], {
   description:
     'hidden_characters: its texts hold characters that nobody sees; changed: its definition is not the accepted one; ' +
@@ -16,7 +16,7 @@ export const Flag = StringEnum(['hidden_characters', 'changed', 'unusable'], {
 })
 export type Flag = Static<typeof Flag>
 
-/** What tools, prompts and resources have in common. Texts are to be shown as text only. */
+/** Members common to tools, prompts and resources. Texts must be rendered as plain text. */
 export const itemMembers = {
   server: Type.String(),
   title: Type.Optional(Type.String()),
@@ -32,7 +32,7 @@ export const itemMembers = {
   problem: Type.Optional(Type.String({ description: 'Why it is unusable' }))
 }
 
-/** A client on an endpoint, as it names itself. Texts are to be shown as text only. */
+/** A client seen at an endpoint, with the name it declares. Texts must be rendered as plain text. */
 export const SeenClient = Type.Object({
   name: Type.String(),
   version: Type.Optional(Type.String()),
@@ -45,15 +45,15 @@ export type SeenClient = Static<typeof SeenClient>
 export const EnabledInput = Type.Object({ enabled: Type.Boolean() }, { additionalProperties: false })
 export type EnabledInput = Static<typeof EnabledInput>
 
-/** Answer of each `PATCH …/enabled`. `name`: as it stood in the path. */
+/** Response of each `PATCH …/enabled`; `name` is the name in the path. */
 export const EnabledState = Type.Object({ name: Type.String(), enabled: Type.Boolean() })
 export type EnabledState = Static<typeof EnabledState>
 
-/** Answer of `POST /tools/:name/accept`, and of prompts and resources: the present definition is the accepted one now. */
-export const Accepted = Type.Object({ name: Type.String() })
-export type Accepted = Static<typeof Accepted>
+/** Response of `POST /tools/:name/accept` and its equivalents: the current definition is now the accepted one. */
+export const AcceptedItem = Type.Object({ name: Type.String() })
+export type AcceptedItem = Static<typeof AcceptedItem>
 
-/** Path parameter of an item: qualified name, or URI; `/` is written `%2F`. */
+/** Path parameter of an item: qualified name or URI, with `/` encoded as `%2F`. */
 export const ItemParam = Type.Object({ name: Text({ minLength: 1 }) })
 
 export const DryRunQuery = Type.Object({

@@ -3,7 +3,7 @@ import { StringEnum } from '../shared.ts'
 import { SeenClient } from './shared.ts'
 import { ToolGroupDetails, ToolGroupInput, ToolGroupReplacement } from '../tool-group.ts'
 
-/** A tool that the group serves, and why. */
+/** A tool that the group serves, with the reason. */
 export const GroupTool = Type.Object({
   name: Type.String({ description: '`<server>__<tool>`' }),
   server: Type.String(),
@@ -12,7 +12,7 @@ export const GroupTool = Type.Object({
 })
 export type GroupTool = Static<typeof GroupTool>
 
-/** A tool that the lists name, or that belongs to an included server, and that the group does not serve. */
+/** A tool that the lists name, or that belongs to an included server, but that the group does not serve. */
 export const LeftOutTool = Type.Object({
   name: Type.String(),
   reason: StringEnum(['excluded', 'disabled', 'server_disabled', 'unusable', 'missing'])
@@ -26,7 +26,7 @@ const effective = {
   left_out: Type.Array(LeftOutTool)
 }
 
-/** A tool group as the pages show it: its record (2.7) with endpoints, and what it serves now. */
+/** A tool group with its endpoints and effective tools. */
 export const ToolGroupView = Type.Object({
   ...ToolGroupDetails.properties,
   ...effective,
@@ -35,7 +35,7 @@ export const ToolGroupView = Type.Object({
 })
 export type ToolGroupView = Static<typeof ToolGroupView>
 
-/** `GET /tool-groups`, by name. */
+/** `GET /tool-groups`, sorted by name. */
 export const ToolGroupsView = Type.Object({ tool_groups: Type.Array(ToolGroupView) })
 export type ToolGroupsView = Static<typeof ToolGroupsView>
 
@@ -47,7 +47,10 @@ export const ToolGroupCreation = ToolGroupInput
 export type ToolGroupUpdate = ToolGroupReplacement
 export const ToolGroupUpdate = ToolGroupReplacement
 
-/** Answer of `POST /tool-groups/preview`: what such a group would serve. Nothing is stored; unknown names are `missing`. */
+/**
+ * Response of `POST /tool-groups/preview`: the effective tools of such a group. Nothing is stored; unknown names are in
+ * `missing`.
+ */
 export const ToolGroupPreview = Type.Object({
   ...effective,
   missing: Type.Array(Type.String()),

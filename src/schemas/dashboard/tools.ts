@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { OpenObject } from '../shared.ts'
 import { itemMembers } from './shared.ts'
 
-/** A tool as the pages show it. */
+/** A tool of the dashboard. */
 export const ToolView = Type.Object({
   name: Type.String({ description: 'The upstream’s own name' }),
   canonical_name: Type.String({ description: '`<server>__<tool>`: what routes and callers use' }),
@@ -25,6 +25,6 @@ export const ToolView = Type.Object({
 })
 export type ToolView = Static<typeof ToolView>
 
-/** `GET /tools`: of all servers, disabled ones included; by server, then in the upstream's order. */
+/** `GET /tools`: tools of all servers, including disabled ones, by server and then in the upstream's order. */
 export const ToolsView = Type.Object({ tools: Type.Array(ToolView) })
 export type ToolsView = Static<typeof ToolsView>
