@@ -1,34 +1,34 @@
 import { isObject } from '../domain/is-object.ts'
 import type { Connection } from './connection.ts'
 import { answerFailure, EXIT, Failure } from './failure.ts'
-import type { Waiting } from './spinner.ts'
+import type { Spinner } from './spinner.ts'
 
-/** A success. */
-export interface Answer<T> {
+/** A successful response. */
+export interface ApiResponse<T> {
   readonly status: number
   readonly headers: Headers
-  /** The body as it came; empty where there is none. */
+  /** Raw body; empty if there is none. */
   readonly text: string
   readonly body: T
 }
 
 export interface SendOptions {
-  /** In place of the token of the connection; null for none. */
+  /** Replaces the connection's token; null sends none. */
   readonly token?: string | null
   readonly timeoutMs?: number | undefined
 }
 
-/** Requests to the gateway. Whatever is no success is thrown as a Failure. */
+/** HTTP client of the gateway. Throws a Failure on any error status. */
 export interface Api {
   readonly registry: string
-  send<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<Answer<T>>
-  get<T>(path: string): Promise<Answer<T>>
-  post<T>(path: string, body?: unknown): Promise<Answer<T>>
-  put<T>(path: string, body: unknown): Promise<Answer<T>>
-  remove(path: string): Promise<Answer<undefined>>
+  send<T>(method: string, path: string, body?: unknown, options?: SendOptions): Promise<ApiResponse<T>>
+  get<T>(path: string): Promise<ApiResponse<T>>
+  post<T>(path: string, body?: unknown): Promise<ApiResponse<T>>
+  put<T>(path: string, body: unknown): Promise<ApiResponse<T>>
+  remove(path: string): Promise<ApiResponse<undefined>>
 }
 
-/** `path` with a query; members that are undefined are left out. */
+/** Appends a query to `path`, without undefined members. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]]
@@ -44,7 +44,7 @@ function parse(text: string): unknown {
   }
 }
 
-function refusal(status: number, text: string, registry: string): Failure {
+function errorOf(status: number, text: string, registry: string): Failure {
   const body = parse(text)
   if (isObject(body) && typeof body.error === 'string')
     return answerFailure(status, body.error, typeof body.code === 'string' ? body.code : undefined)
@@ -59,7 +59,7 @@ function refusal(status: number, text: string, registry: string): Failure {
   )
 }
 
-const causes: Readonly<Record<string, string>> = {
+const networkErrors: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the host name is not known',
   EAI_AGAIN: 'the host name cannot be looked up',
@@ -73,7 +73,7 @@ function unreachable(cause: unknown, registry: string): Failure {
   if (cause instanceof DOMException && cause.name === 'TimeoutError')
     return new Failure(EXIT.failed, 'no answer within --timeout', { cause, code: 'timeout' })
   const inner = cause instanceof Error ? (cause.cause as { code?: string } | undefined)?.code : undefined
-  const why = inner === undefined ? 'the request failed' : (causes[inner] ?? inner)
+  const why = inner === undefined ? 'the request failed' : (networkErrors[inner] ?? inner)
   return new Failure(EXIT.unreachable, `cannot reach ${registry}: ${why}`, {
     cause,
     hint: 'start a gateway with `towpath start`, or name one with --registry',
@@ -81,17 +81,22 @@ function unreachable(cause: unknown, registry: string): Failure {
   })
 }
 
-/** `trace` gets one line for each request, without anything secret. */
-export function createApi({ registry, token }: Connection, trace: (line: string) => void, waiting: Waiting): Api {
-  async function send<T>(method: string, path: string, body?: unknown, options: SendOptions = {}): Promise<Answer<T>> {
+/** `trace` receives one line per request, without secrets. */
+export function createApi({ registry, token }: Connection, trace: (line: string) => void, waiting: Spinner): Api {
+  async function send<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options: SendOptions = {}
+  ): Promise<ApiResponse<T>> {
     const bearer = options.token === undefined ? token : options.token
     const began = performance.now()
-    const told = (what: string | number) =>
-      trace(`${method} ${path.split('?', 1)[0]!} ${what} ${Math.round(performance.now() - began)} ms`)
+    const traceResult = (result: string | number) =>
+      trace(`${method} ${path.split('?', 1)[0]!} ${result} ${Math.round(performance.now() - began)} ms`)
     let response: Pick<Response, 'status' | 'ok' | 'headers'>
     let text: string
     try {
-      const asked = fetch(registry + path, {
+      const request = fetch(registry + path, {
         method,
         redirect: 'manual',
         headers: {
@@ -102,15 +107,15 @@ export function createApi({ registry, token }: Connection, trace: (line: string)
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(options.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(options.timeoutMs) })
       })
-      ;[response, text] = await waiting(asked.then(async (answer) => [answer, await answer.text()] as const))
+      ;[response, text] = await waiting(request.then(async (answer) => [answer, await answer.text()] as const))
     } catch (cause) {
-      told('failed')
+      traceResult('failed')
       throw unreachable(cause, registry)
     }
-    told(response.status)
-    if (!response.ok) throw refusal(response.status, text, registry)
+    traceResult(response.status)
+    if (!response.ok) throw errorOf(response.status, text, registry)
     const parsed = text === '' ? undefined : parse(text)
-    if (text !== '' && parsed === undefined) throw refusal(response.status, text, registry)
+    if (text !== '' && parsed === undefined) throw errorOf(response.status, text, registry)
     return { status: response.status, headers: response.headers, text, body: parsed as T }
   }
   return {

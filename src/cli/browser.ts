@@ -1,12 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { World } from './world.ts'
+import type { CliIo } from './world.ts'
 
 /**
- * The command that opens a URL: BROWSER, `%s` in it standing for the URL, or what the system has. On Windows not
- * `start`, which is of cmd.exe: that would take a `&` in the URL for the begin of another command.
+ * Returns the command that opens a URL: BROWSER, with `%s` replaced by the URL, or the platform's. On Windows not
+ * `start`, a built-in of cmd.exe, which would read `&` in the URL as the start of another command.
  */
-export function openerOf({ env }: Pick<World, 'env'>, url: string, platform = process.platform): readonly string[] {
+export function browserCommand(
+  { env }: Pick<CliIo, 'env'>,
+  url: string,
+  platform = process.platform
+): readonly string[] {
   const given = env.BROWSER?.trim()
   if (given) {
     const words = given.split(/\s+/)
@@ -17,18 +21,21 @@ export function openerOf({ env }: Pick<World, 'env'>, url: string, platform = pr
   return ['xdg-open', url]
 }
 
-/** A browser has no use for our token. */
-const withoutOurs = (env: World['env']) =>
+/** Removes `TOWPATH_*` variables, such as the token, from the browser's environment. */
+const withoutTowpathVariables = (env: CliIo['env']) =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !/^TOWPATH_/i.test(name)))
 
-/** Whether a browser was started: what becomes of it is not known. No shell reads the URL. */
-export async function openBrowser(world: World, url: string): Promise<boolean> {
-  const [command = '', ...args] = openerOf(world, url)
+/**
+ * Starts a browser without a shell. Returns false if the command could not be started; the page itself may still fail
+ * to load.
+ */
+export async function openBrowser(io: CliIo, url: string): Promise<boolean> {
+  const [command = '', ...args] = browserCommand(io, url)
   try {
     const child = spawn(command, args, {
       stdio: 'ignore',
       detached: true,
-      env: withoutOurs(world.env),
+      env: withoutTowpathVariables(io.env),
       windowsHide: true
     })
     child.unref()

@@ -8,8 +8,8 @@ import { EXIT, Failure } from './failure.ts'
 const PATH = '/oauth/callback'
 const BASE = 'http://127.0.0.1'
 
-/** What an authorization server sent a browser back with. */
-export interface Returned {
+/** Parameters of the authorization response. */
+export interface AuthorizationResponse {
   readonly code: string
   readonly state: string
   readonly iss?: string
@@ -17,14 +17,16 @@ export interface Returned {
 
 export interface Callback {
   readonly redirectUri: string
-  /** The answer that carries `state`; rejects with a Failure where that is a no, or `signal` ends the waiting. */
-  returned(state: string, signal: AbortSignal): Promise<Returned>
+  /**
+   * Resolves with the response that carries `state`; rejects with a Failure on an OAuth error or when `signal` aborts.
+   */
+  waitForResponse(state: string, signal: AbortSignal): Promise<AuthorizationResponse>
   close(): void
 }
 
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** A page of fixed sentences: nothing of what came stands in it. */
+/** Sends a page of fixed text, which contains nothing from the request. */
 function page(response: ServerResponse, status: number, heading: string, text: string): void {
   const headers = {
     'content-type': 'text/html; charset=utf-8',
@@ -41,8 +43,11 @@ function page(response: ServerResponse, status: number, heading: string, text: s
     )
 }
 
-/** RFC 6749 4.1.2: the code, or why there is none. Undefined for what is neither, or of another sign-in. */
-function read(query: URLSearchParams, state: string): Returned | Failure | undefined {
+/**
+ * Parses an authorization response (RFC 6749 4.1.2): the code, or a Failure for its error. Undefined if it is neither,
+ * or belongs to another sign-in.
+ */
+function parseResponse(query: URLSearchParams, state: string): AuthorizationResponse | Failure | undefined {
   if (query.get('state') !== state) return undefined
   const [code, error, iss] = [query.get('code'), query.get('error'), query.get('iss')]
   if (error !== null) {
@@ -54,15 +59,15 @@ function read(query: URLSearchParams, state: string): Returned | Failure | undef
   return { code, state, ...(iss === null ? {} : { iss }) }
 }
 
-/** Listens on this machine alone, on a port of its own, for the end of one sign-in (RFC 8252 7.3). */
+/** Listens on a loopback port for the redirect of one sign-in (RFC 8252 7.3). */
 export async function listenForCallback(): Promise<Callback> {
-  let take: ((query: URLSearchParams) => Returned | Failure | undefined) | undefined
+  let handleQuery: ((query: URLSearchParams) => AuthorizationResponse | Failure | undefined) | undefined
   const server = createServer((request, response) => {
-    // any process and web page of this machine can connect: `//` for example is no URL
+    // any local process or web page can connect, with paths such as `//` that are no URL
     const url = URL.canParse(request.url ?? '/', BASE) ? new URL(request.url ?? '/', BASE) : undefined
     if (request.method !== 'GET' || url?.pathname !== PATH)
       return page(response, 404, 'Not found', 'There is nothing here.')
-    const returned = take?.(url.searchParams)
+    const returned = handleQuery?.(url.searchParams)
     if (returned === undefined)
       return page(response, 400, 'Not the answer', 'This is not the answer of the sign-in that is waited for.')
     if (returned instanceof Failure)
@@ -75,14 +80,14 @@ export async function listenForCallback(): Promise<Callback> {
   return {
     redirectUri: `http://127.0.0.1:${port}${PATH}`,
     close: () => void server.close(),
-    returned: (state, signal) =>
+    waitForResponse: (state, signal) =>
       new Promise((resolve, reject) => {
-        const late = () =>
+        const onTimeout = () =>
           reject(new Failure(EXIT.failed, 'nobody signed in in time', { code: 'sign_in_expired', hint: 'try again' }))
-        if (signal.aborted) return late()
-        signal.addEventListener('abort', late, { once: true })
-        take = (query) => {
-          const answer = read(query, state)
+        if (signal.aborted) return onTimeout()
+        signal.addEventListener('abort', onTimeout, { once: true })
+        handleQuery = (query) => {
+          const answer = parseResponse(query, state)
           if (answer instanceof Failure) reject(answer)
           else if (answer) resolve(answer)
           return answer

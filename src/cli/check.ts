@@ -4,21 +4,21 @@ import { ServerInput } from '../schemas/server.ts'
 import { ToolGroupInput } from '../schemas/tool-group.ts'
 import { createBodyCheck } from '../validation.ts'
 import { usage } from './failure.ts'
-import type { Given } from './input.ts'
+import type { InputObject } from './input.ts'
 
-/** The kinds of things that stand in files. */
-export const FILED = ['server', 'group', 'client', 'user'] as const
-export type Filed = (typeof FILED)[number]
+/** Kinds of resources that files declare. */
+export const FILE_KINDS = ['server', 'group', 'client', 'user'] as const
+export type FileKind = (typeof FILE_KINDS)[number]
 
-const checks: Readonly<Record<Filed, ReturnType<typeof createBodyCheck>>> = {
+const checks: Readonly<Record<FileKind, ReturnType<typeof createBodyCheck>>> = {
   server: createBodyCheck(ServerInput),
   group: createBodyCheck(ToolGroupInput),
   client: createBodyCheck(ClientInput),
   user: createBodyCheck(UserInput)
 }
 
-/** What an object looks like, by the members that only one kind has. */
-export function kindOf({ value, from }: Given, hint: string): Filed {
+/** Returns the kind of an object by members that only one kind has. */
+export function kindOf({ value, from }: InputObject, hint: string): FileKind {
   if ('transport' in value || 'url' in value || 'command' in value) return 'server'
   if ('included_tools' in value || 'included_servers' in value || 'excluded_tools' in value) return 'group'
   if ('allowed_servers' in value) return 'client'
@@ -33,8 +33,8 @@ function serverProblem({ transport, url, command }: Readonly<Record<string, unkn
   return problem && `"url" ${problem}`
 }
 
-/** Refuses what the gateway would refuse of what it is sent. */
-export function checkBody(kind: Filed, { value, from }: Given): void {
+/** Throws for a body that the gateway would refuse. */
+export function checkBody(kind: FileKind, { value, from }: InputObject): void {
   const problem = checks[kind](value) ?? (kind === 'server' ? serverProblem(value) : undefined)
   if (problem !== undefined) throw usage(`${from}: ${problem}`)
 }

@@ -1,15 +1,15 @@
-import { createApi, type Answer, type Api } from './api.ts'
+import { createApi, type ApiResponse, type Api } from './api.ts'
 import { configPath, isReadableByOthers, readConfigFile } from './config-file.ts'
-import { connection, type Connection } from './connection.ts'
+import { resolveConnection, type Connection } from './connection.ts'
 import { createMessages, type Messages } from './messages.ts'
 import { usage } from './failure.ts'
-import { createWaiting } from './spinner.ts'
-import type { World } from './world.ts'
+import { createSpinner } from './spinner.ts'
+import type { CliIo } from './world.ts'
 
 const FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** Options that every command takes. */
+/** Options of every command. */
 export interface GlobalFlags {
   readonly registry?: string
   readonly output?: string
@@ -20,29 +20,29 @@ export interface GlobalFlags {
   readonly yes?: boolean
 }
 
-/** How an answer is shown to people. */
+/** Human-readable forms of an answer. */
 export interface Views {
   readonly table: (width: number | undefined) => string
-  /** Default: the table. */
+  /** Default: `table`. */
   readonly wide?: (width: number | undefined) => string
-  /** For `-o name`: one for each line. */
+  /** For `-o name`: one per line. */
   readonly names: () => readonly string[]
 }
 
-/** What a command works with. */
+/** Context of a command. */
 export interface Cli extends Messages {
-  readonly world: World
+  readonly io: CliIo
   readonly format: Format
   readonly connection: Connection
   readonly configPath: string
   readonly api: Api
-  /** A terminal is there to be asked, and `--yes` was not given. */
-  readonly canAsk: boolean
-  readonly isYes: boolean
-  /** Data: a line, or several, on stdout. */
+  /** True if stdin and stderr are terminals and `--yes` was not given. */
+  readonly canPrompt: boolean
+  readonly assumesYes: boolean
+  /** Writes data to stdout. */
   out(text: string): void
-  /** An answer of the gateway, or what was put together from several, in the format asked for. */
-  show(answer: Pick<Answer<unknown>, 'body'> & { readonly text?: string }, views: Views): Promise<void>
+  /** Shows a response of the gateway, or a combination of several, in the requested format. */
+  show(answer: Pick<ApiResponse<unknown>, 'body'> & { readonly text?: string }, views: Views): Promise<void>
 }
 
 function formatOf({ json, output }: GlobalFlags): Format {
@@ -52,39 +52,39 @@ function formatOf({ json, output }: GlobalFlags): Format {
   return format as Format
 }
 
-async function inFormat(format: Format, isTerminal: boolean, body: unknown, text?: string): Promise<string> {
+async function serialize(format: Format, isTerminal: boolean, body: unknown, text?: string): Promise<string> {
   if (format === 'yaml') return (await import('yaml')).stringify(body).trimEnd()
   return isTerminal || text === undefined ? JSON.stringify(body, null, 2) : text
 }
 
-export async function createCli(world: World, flags: GlobalFlags): Promise<Cli> {
+export async function createCli(io: CliIo, flags: GlobalFlags): Promise<Cli> {
   const format = formatOf(flags)
-  const messages = createMessages(world, flags)
-  const path = configPath(world.home)
+  const messages = createMessages(io, flags)
+  const path = configPath(io.home)
   const file = await readConfigFile(path)
   if (file.access_token && (await isReadableByOthers(path)))
     messages.warn(`${path} holds a token and others can read it`, `chmod 600 ${path}`)
-  const at = connection(flags.registry, world.env, file, path)
+  const target = resolveConnection(flags.registry, io.env, file, path)
   const out = (text: string) => {
-    if (text !== '') world.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+    if (text !== '') io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
   }
   return {
     ...messages,
-    world,
+    io,
     format,
-    connection: at,
+    connection: target,
     configPath: path,
-    api: createApi(at, messages.trace, createWaiting(world, flags)),
-    canAsk: !flags.yes && Boolean(world.stdin.isTTY && world.stderr.isTTY),
-    isYes: Boolean(flags.yes),
+    api: createApi(target, messages.trace, createSpinner(io, flags)),
+    canPrompt: !flags.yes && Boolean(io.stdin.isTTY && io.stderr.isTTY),
+    assumesYes: Boolean(flags.yes),
     out,
     async show({ body, text }, { table, wide = table, names }) {
-      // a terminal that does not know its width says 0
-      const width = (world.stdout.isTTY && world.stdout.columns) || undefined
+      // a terminal of unknown width reports 0
+      const width = (io.stdout.isTTY && io.stdout.columns) || undefined
       if (format === 'name') return out(names().join('\n'))
       if (format === 'table') return out(table(width))
       if (format === 'wide') return out(wide(width))
-      out(await inFormat(format, Boolean(world.stdout.isTTY), body, text))
+      out(await serialize(format, Boolean(io.stdout.isTTY), body, text))
     }
   }
 }

@@ -2,49 +2,49 @@ import type { Command, Option } from 'commander'
 import { CLIENTS } from '../domain/client-snippets.ts'
 import { KINDS, type KindName } from './kinds.ts'
 
-/** Names that only the gateway knows. */
-export interface Live {
-  readonly live: readonly KindName[]
+/** Completion by names from the gateway. */
+export interface GatewayNames {
+  readonly kinds: readonly KindName[]
 }
 
-/** What can stand at a place of a command line. */
-export type Wanted = Live | { readonly words: readonly Word[] } | { readonly files: true }
+/** Candidates for one position of a command line. */
+export type Candidates = GatewayNames | { readonly words: readonly Candidate[] } | { readonly files: true }
 
-export interface Word {
+export interface Candidate {
   readonly text: string
   readonly about: string
 }
 
-/** Where the cursor is. */
-export interface Place {
-  readonly wanted: Wanted
-  /** Of the options of every command, `--registry`, where the line has it: the names are that gateway's. */
+/** Completion context at the cursor. */
+export interface CompletionContext {
+  readonly candidates: Candidates
+  /** Value of `--registry`, if the line has it: names come from that gateway. */
   readonly registry?: string
 }
 
-const words = (texts: readonly string[]): Wanted => ({ words: texts.map((text) => ({ text, about: '' })) })
-const live = (...kinds: readonly KindName[]): Wanted => ({ live: kinds })
-const files: Wanted = { files: true }
-const nothing = words([])
+const words = (texts: readonly string[]): Candidates => ({ words: texts.map((text) => ({ text, about: '' })) })
+const gatewayNames = (...kinds: readonly KindName[]): Candidates => ({ kinds })
+const files: Candidates = { files: true }
+const none = words([])
 
 const kindOf = (name: string) =>
   (Object.keys(KINDS) as KindName[]).find((kind) => KINDS[kind].singular === name || KINDS[kind].plural === name)
 
-/** Values of options, by their long names. */
-export const OPTION_VALUES: Readonly<Record<string, Wanted>> = {
+/** Candidates for option values, by long option name. */
+export const OPTION_VALUES: Readonly<Record<string, Candidates>> = {
   '--output': words(['table', 'wide', 'json', 'yaml', 'name']),
   '--conf': files,
   '--file': files,
   '--dir': files,
   '--save': files,
   '--data-dir': files,
-  '--server': live('server'),
-  '--include-server': live('server'),
-  '--allow': live('server'),
-  '--group': live('group'),
-  '--tool': live('tool'),
-  '--include-tool': live('tool'),
-  '--exclude-tool': live('tool'),
+  '--server': gatewayNames('server'),
+  '--include-server': gatewayNames('server'),
+  '--allow': gatewayNames('server'),
+  '--group': gatewayNames('group'),
+  '--tool': gatewayNames('tool'),
+  '--include-tool': gatewayNames('tool'),
+  '--exclude-tool': gatewayNames('tool'),
   '--transport': words(['stdio', 'streamable_http', 'sse']),
   '--session-mode': words(['stateless', 'stateful']),
   '--tool-names': words(['qualified', 'bare']),
@@ -54,29 +54,30 @@ export const OPTION_VALUES: Readonly<Record<string, Wanted>> = {
   '--log-level': words(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
 }
 
-/** Operands of commands, by their paths. The kinds below `get`, `update`, `delete`, `enable` and `disable` say their own. */
-export const OPERANDS: Readonly<Record<string, Wanted>> = {
-  deregister: live('server'),
-  refresh: live('server'),
-  test: live('server'),
-  usage: live('tool'),
-  invoke: live('tool'),
-  render: live('prompt'),
-  read: live('resource'),
+/** Candidates for operands, by command path. For `get`, `update`, `delete`, `enable` and `disable` the kind decides. */
+export const OPERANDS: Readonly<Record<string, Candidates>> = {
+  deregister: gatewayNames('server'),
+  refresh: gatewayNames('server'),
+  test: gatewayNames('server'),
+  usage: gatewayNames('tool'),
+  invoke: gatewayNames('tool'),
+  render: gatewayNames('prompt'),
+  read: gatewayNames('resource'),
   connect: words(CLIENTS),
   completion: words(['bash', 'zsh', 'fish']),
   import: files,
   validate: files
 }
 
-function operandOf(path: readonly string[], position: number): Wanted {
-  if (position > 0) return nothing
+function operandOf(path: readonly string[], position: number): Candidates {
+  if (position > 0) return none
   const [verb = '', name = ''] = path
   const kind = kindOf(name)
-  if (kind === undefined) return OPERANDS[path.join(' ')] ?? nothing
-  if (verb === 'get' || verb === 'update' || verb === 'delete') return live(kind)
-  if (verb === 'enable' || verb === 'disable') return kind === 'server' ? live(kind) : live(kind, 'server')
-  return nothing
+  if (kind === undefined) return OPERANDS[path.join(' ')] ?? none
+  if (verb === 'get' || verb === 'update' || verb === 'delete') return gatewayNames(kind)
+  if (verb === 'enable' || verb === 'disable')
+    return kind === 'server' ? gatewayNames(kind) : gatewayNames(kind, 'server')
+  return none
 }
 
 const findOption = (command: Command, name: string): Option | undefined =>
@@ -88,38 +89,38 @@ const allOptions = (command: Command): Option[] => [
   ...(command.parent ? allOptions(command.parent) : [])
 ]
 
-const optionsOf = (command: Command): Word[] => [
+const optionsOf = (command: Command): Candidate[] => [
   ...allOptions(command).flatMap(({ long, description }) => (long ? [{ text: long, about: description }] : [])),
   { text: '--help', about: 'how it is used' }
 ]
 
-const valueOf = (option: Option): Wanted => OPTION_VALUES[option.long ?? ''] ?? nothing
+const valueOf = (option: Option): Candidates => OPTION_VALUES[option.long ?? ''] ?? none
 
-/** What the words before the cursor said. */
-interface Read {
+/** Command line before the cursor, parsed. */
+interface ParsedLine {
   command: Command
   readonly path: string[]
   operands: number
-  /** An option whose value is the next word. */
+  /** Option whose value is the next word. */
   pending: Option | undefined
   registry: string | undefined
-  /** After `--`: what follows is another program's. */
+  /** True after `--`: the rest belongs to another program. */
   isForeign: boolean
 }
 
-function take(read: Read, option: Option, value: string): void {
+function setOption(read: ParsedLine, option: Option, value: string): void {
   if (option.long === '--registry') read.registry = value
 }
 
-function readOption(read: Read, word: string): void {
+function readOption(read: ParsedLine, word: string): void {
   const [name = '', value] = word.split(/=(.*)/s)
   const option = findOption(read.command, name)
   if (!option || !(option.required || option.optional)) return
   if (value === undefined) read.pending = option
-  else take(read, option, value)
+  else setOption(read, option, value)
 }
 
-function readWord(read: Read, word: string): void {
+function readWord(read: ParsedLine, word: string): void {
   const below = read.command.commands.find((each) => each.name() === word || each.aliases().includes(word))
   if (below && read.operands === 0) {
     read.command = below
@@ -129,8 +130,8 @@ function readWord(read: Read, word: string): void {
   }
 }
 
-function readLine(program: Command, line: readonly string[]): Read {
-  const read: Read = {
+function readLine(program: Command, line: readonly string[]): ParsedLine {
+  const read: ParsedLine = {
     command: program,
     path: [],
     operands: 0,
@@ -140,7 +141,7 @@ function readLine(program: Command, line: readonly string[]): Read {
   }
   for (const word of line) {
     if (read.pending) {
-      take(read, read.pending, word)
+      setOption(read, read.pending, word)
       read.pending = undefined
     } else if (word === '--') {
       read.isForeign = true
@@ -154,10 +155,10 @@ function readLine(program: Command, line: readonly string[]): Read {
   return read
 }
 
-function wantedAt({ command, path, operands, pending, isForeign }: Read, last: string): Wanted {
+function candidatesFor({ command, path, operands, pending, isForeign }: ParsedLine, last: string): Candidates {
   if (isForeign) return files
   if (pending) return valueOf(pending)
-  if (last.startsWith('--') && last.includes('=')) return withOption(command, last)
+  if (last.startsWith('--') && last.includes('=')) return valueCandidates(command, last)
   if (last.startsWith('-')) return { words: optionsOf(command) }
   if (command.commands.length > 0 && operands === 0) {
     const shown = command.createHelp().visibleCommands(command)
@@ -166,18 +167,18 @@ function wantedAt({ command, path, operands, pending, isForeign }: Read, last: s
   return operandOf(path, operands)
 }
 
-/** What the last of `line` can be, which is being typed; the name of the program is not in it. */
-export function placeOf(program: Command, line: readonly string[]): Place {
+/** Returns the candidates for the last word of `line`, which is being typed. `line` excludes the program's name. */
+export function completionAt(program: Command, line: readonly string[]): CompletionContext {
   const read = readLine(program, line.slice(0, -1))
-  const wanted = wantedAt(read, line.at(-1) ?? '')
-  return { wanted, ...(read.registry === undefined ? {} : { registry: read.registry }) }
+  const candidates = candidatesFor(read, line.at(-1) ?? '')
+  return { candidates, ...(read.registry === undefined ? {} : { registry: read.registry }) }
 }
 
-/** `--option=value`: the candidates hold the option too. */
-function withOption(command: Command, last: string): Wanted {
+/** Candidates for `--option=value`, with the option included. */
+function valueCandidates(command: Command, last: string): Candidates {
   const [name = ''] = last.split('=', 1)
   const option = findOption(command, name)
-  const wanted = option ? valueOf(option) : nothing
-  if (!('words' in wanted)) return nothing
-  return { words: wanted.words.map(({ text, about }) => ({ text: `${name}=${text}`, about })) }
+  const candidates = option ? valueOf(option) : none
+  if (!('words' in candidates)) return none
+  return { words: candidates.words.map(({ text, about }) => ({ text: `${name}=${text}`, about })) }
 }

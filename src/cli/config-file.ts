@@ -24,7 +24,7 @@ async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-/** The document and its comments; what the file holds is never part of a message, since that may be the token. */
+/** Parses the file, keeping comments. Error messages never quote the content, which may be the token. */
 async function parse(path: string, text: string) {
   const { parseDocument } = await import('yaml')
   const document = parseDocument(text)
@@ -48,15 +48,15 @@ export async function readConfigFile(path: string): Promise<ConfigFile> {
   return { ...(registry_url ? { registry_url } : {}), ...(access_token ? { access_token } : {}) }
 }
 
-/** Whose a file is, and who can reach it. */
-export interface Access {
+/** Ownership and permissions of a file. */
+export interface FileAccess {
   readonly isOwn: boolean
-  /** Undefined on Windows, which has no such bits. */
+  /** Permission bits; undefined on Windows. */
   readonly mode: number | undefined
 }
 
-/** Undefined where there is no such file. */
-export async function accessOf(path: string): Promise<Access | undefined> {
+/** Reads the ownership and permissions; undefined if the file does not exist. */
+export async function readFileAccess(path: string): Promise<FileAccess | undefined> {
   try {
     const { mode, uid } = await lstat(await realpath(path))
     const isWindows = process.platform === 'win32'
@@ -66,14 +66,14 @@ export async function accessOf(path: string): Promise<Access | undefined> {
   }
 }
 
-/** Whether others than its owner can read it. */
+/** True if group or others have any permission. */
 export async function isReadableByOthers(path: string): Promise<boolean> {
-  return (((await accessOf(path))?.mode ?? 0) & 0o077) !== 0
+  return (((await readFileAccess(path))?.mode ?? 0) & 0o077) !== 0
 }
 
-/** A file that is there whole or not at all. */
-export async function writeWhole(path: string, text: string, mode: number): Promise<void> {
-  // through a link, so that a file that is kept elsewhere stays there
+/** Writes a file atomically: on failure the old content stays. */
+export async function writeAtomically(path: string, text: string, mode: number): Promise<void> {
+  // follows a symbolic link, which stays in place
   const target = await realpath(path).catch(() => path)
   const temporary = `${target}.${randomBytes(6).toString('hex')}`
   try {
@@ -91,20 +91,20 @@ export async function writeWhole(path: string, text: string, mode: number): Prom
   }
 }
 
-/** As above, and only its owner can read it. */
-export const writePrivately = (path: string, text: string): Promise<void> => writeWhole(path, text, 0o600)
+/** Writes a file atomically with mode 0600. */
+export const writePrivateFile = (path: string, text: string): Promise<void> => writeAtomically(path, text, 0o600)
 
-/** Sets members, or removes those that are undefined; everything else in the file stays, comments too. */
+/** Sets members, or removes those that are undefined; other members and comments are kept. */
 export async function updateConfigFile(
   path: string,
   changes: { readonly [K in keyof ConfigFile]?: string | undefined }
 ): Promise<void> {
   const { document, content } = await parse(path, (await readText(path)) ?? '')
-  // an empty document has no map to set a member in
+  // an empty document has no mapping to add members to
   if (Object.keys(content).length === 0) document.contents = document.createNode({}) as typeof document.contents
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined) document.delete(name)
     else document.set(name, value)
   }
-  await writePrivately(path, document.toString())
+  await writePrivateFile(path, document.toString())
 }

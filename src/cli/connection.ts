@@ -3,17 +3,17 @@ import { usage } from './failure.ts'
 
 const DEFAULT_REGISTRY = 'http://127.0.0.1:8080'
 
-/** Which gateway is talked to, and as whom. */
+/** Gateway URL and credentials of the command. */
 export interface Connection {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly registry: string
-  /** Where the URL comes from. */
+  /** Source of the URL. */
   readonly source: '--registry' | 'TOWPATH_REGISTRY' | 'file' | 'default'
   readonly token: string | undefined
   readonly tokenSource: 'TOWPATH_TOKEN' | 'file' | undefined
 }
 
-/** The URL as it is used; `from` tells the reader where it stands. */
+/** Validates and normalises a registry URL; `from` names its source in errors. */
 export function registryUrl(text: string, from: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !['http:', 'https:'].includes(url.protocol))
@@ -24,17 +24,17 @@ export function registryUrl(text: string, from: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/** A header can carry nothing else; the message does not show it. */
+/** Checks that the token fits into a header; the error does not show it. */
 export function checkToken(token: string, from: string): string {
   if (!/^[\x21-\x7e]+$/.test(token)) throw usage(`the access token in ${from} holds white space or other characters`)
   return token
 }
 
 /**
- * `--registry`, then the environment, then the file, then the default (http-contract.md#command-line-configuration; the
- * environment is our addition).
+ * Determines URL and token: `--registry`, then the environment, then the file, then the default
+ * (http-contract.md#command-line-configuration; the environment is an addition).
  */
-export function connection(
+export function resolveConnection(
   flag: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
   file: ConfigFile,
@@ -47,14 +47,14 @@ export function connection(
       ? 'file'
       : undefined
   if (token !== undefined) checkToken(token, tokenSource === 'file' ? path : 'TOWPATH_TOKEN')
-  const found = (url: string, source: Connection['source'], from: string = source) => ({
+  const createConnection = (url: string, source: Connection['source'], from: string = source) => ({
     registry: registryUrl(url, from),
     source,
     token,
     tokenSource
   })
-  if (flag !== undefined) return found(flag, '--registry')
-  if (env.TOWPATH_REGISTRY) return found(env.TOWPATH_REGISTRY, 'TOWPATH_REGISTRY')
-  if (file.registry_url) return found(file.registry_url, 'file', path)
-  return found(DEFAULT_REGISTRY, 'default')
+  if (flag !== undefined) return createConnection(flag, '--registry')
+  if (env.TOWPATH_REGISTRY) return createConnection(env.TOWPATH_REGISTRY, 'TOWPATH_REGISTRY')
+  if (file.registry_url) return createConnection(file.registry_url, 'file', path)
+  return createConnection(DEFAULT_REGISTRY, 'default')
 }

@@ -6,14 +6,14 @@ import { isObject } from '../domain/is-object.ts'
 
 type Block = Readonly<Record<string, unknown>>
 
-/** On a terminal text from upstream must not move the cursor; a pipe gets what was sent. */
-export function shownText(cli: Cli, text: string): string {
-  if (!cli.world.stdout.isTTY) return text
+/** Removes control characters from upstream text on a terminal; piped output stays unchanged. */
+export function stripControls(cli: Cli, text: string): string {
+  if (!cli.io.stdout.isTTY) return text
   // oxlint-disable-next-line no-control-regex -- they are what is taken out
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
 }
 
-const endings: Readonly<Record<string, string>> = {
+const extensions: Readonly<Record<string, string>> = {
   'image/png': 'png',
   'image/jpeg': 'jpg',
   'image/gif': 'gif',
@@ -25,20 +25,20 @@ const endings: Readonly<Record<string, string>> = {
   'application/json': 'json'
 }
 
-/** Bytes of a block, and of what type; undefined for text. */
+/** Decodes the bytes of a block with their media type; undefined for text. */
 function bytesOf(block: Block): { data: Buffer; type: string } | undefined {
   const inner = isObject(block.resource) ? block.resource : block
-  const coded = inner.blob ?? block.data
-  if (typeof coded !== 'string') return undefined
+  const base64 = inner.blob ?? block.data
+  if (typeof base64 !== 'string') return undefined
   const type = inner.mimeType ?? block.mimeType
-  return { data: Buffer.from(coded, 'base64'), type: typeof type === 'string' ? type : 'application/octet-stream' }
+  return { data: Buffer.from(base64, 'base64'), type: typeof type === 'string' ? type : 'application/octet-stream' }
 }
 
-/** Named by what it holds: nothing that an upstream says becomes a path. */
+/** Saves bytes under their hash, so that no upstream text becomes a path. */
 async function save(folder: string, { data, type }: { data: Buffer; type: string }): Promise<string> {
   await mkdir(folder, { recursive: true })
   const name = createHash('sha256').update(data).digest('hex').slice(0, 16)
-  const path = join(folder, `${name}.${endings[type] ?? 'bin'}`)
+  const path = join(folder, `${name}.${extensions[type] ?? 'bin'}`)
   await writeFile(path, data)
   return path
 }
@@ -48,13 +48,20 @@ function textOf(block: Block): string | undefined {
   return typeof inner.text === 'string' ? inner.text : undefined
 }
 
-/** Content blocks or resource contents as text; what is not text is saved where a folder is given, and named. */
-export async function asText(cli: Cli, blocks: readonly unknown[], folder: string | undefined): Promise<string> {
+/**
+ * Formats content blocks or resource contents as text. Binary parts are saved to `folder` and shown as paths; without a
+ * folder only a note is printed.
+ */
+export async function formatContents(
+  cli: Cli,
+  blocks: readonly unknown[],
+  folder: string | undefined
+): Promise<string> {
   const parts: string[] = []
   for (const block of blocks.filter(isObject)) {
     const bytes = bytesOf(block)
     if (!bytes) {
-      parts.push(shownText(cli, textOf(block) ?? JSON.stringify(block)))
+      parts.push(stripControls(cli, textOf(block) ?? JSON.stringify(block)))
     } else if (folder === undefined) {
       cli.note(`${bytes.type}, ${bytes.data.length} bytes: --save FOLDER keeps it`)
     } else {

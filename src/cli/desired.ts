@@ -1,23 +1,23 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FILED, kindOf, type Filed } from './check.ts'
+import { FILE_KINDS, kindOf, type FileKind } from './check.ts'
 import type { Cli } from './cli.ts'
 import { usage } from './failure.ts'
-import { documentsIn, readFiles, type Given } from './input.ts'
+import { documentsIn, readInputFiles, type InputObject } from './input.ts'
 import { KINDS } from './kinds.ts'
-import { takeSwitches, type WantedSwitches } from './switches.ts'
+import { splitSwitches, type DesiredSwitches } from './switches.ts'
 
-/** One thing as files want it. */
-export interface Wanted {
-  readonly kind: Filed
+/** A server, group, client or user as declared in a file. */
+export interface DesiredResource {
+  readonly kind: FileKind
   readonly name: string
-  /** Without its switches. */
-  readonly given: Given
-  readonly switches?: WantedSwitches
+  /** Declaration without switches. */
+  readonly input: InputObject
+  readonly switches?: DesiredSwitches
 }
 
-/** Folders that say of what kind their files are; `export` writes the first of each. */
-export const FOLDERS: Readonly<Record<Filed, readonly string[]>> = {
+/** Folder names by the kind of their files; `export` writes the first. */
+export const FOLDERS: Readonly<Record<FileKind, readonly string[]>> = {
   server: ['servers'],
   group: ['groups', 'tool-groups'],
   client: ['clients', 'mcp-clients'],
@@ -26,18 +26,18 @@ export const FOLDERS: Readonly<Record<Filed, readonly string[]>> = {
 
 const hint = 'put it into a folder servers, groups, clients or users'
 
-/** Files and the kind that their folder gives them. */
-interface Source {
+/** A file, with the kind given by its folder. */
+interface SourceFile {
   readonly file: string
-  readonly kind?: Filed
+  readonly kind?: FileKind
 }
 
-async function sourcesIn(path: string): Promise<Source[]> {
+async function sourcesIn(path: string): Promise<SourceFile[]> {
   const own = await documentsIn(path)
   if (own === undefined) return [{ file: path }]
-  const sources: Source[] = own.map((file) => ({ file }))
+  const sources: SourceFile[] = own.map((file) => ({ file }))
   for (const name of (await readdir(path)).toSorted()) {
-    const kind = FILED.find((each) => FOLDERS[each].includes(name))
+    const kind = FILE_KINDS.find((each) => FOLDERS[each].includes(name))
     if (kind === undefined || !(await stat(join(path, name))).isDirectory()) continue
     sources.push(...((await documentsIn(join(path, name))) ?? []).map((file) => ({ file, kind })))
   }
@@ -45,35 +45,35 @@ async function sourcesIn(path: string): Promise<Source[]> {
   return sources
 }
 
-/** An empty text, list or map says as little as what is not there; MCPJungle's files have `null`, too. */
+/** True for values that count as absent; MCPJungle's files also contain `null`. */
 const isEmpty = (value: unknown): boolean => value === null || value === ''
 
-function wantedOf(given: Given, kind: Filed): Wanted {
-  const { name } = given.value
-  if (typeof name !== 'string' || name === '') throw usage(`${given.from} gives no "name"`)
-  const value = Object.fromEntries(Object.entries(given.value).filter(([, member]) => !isEmpty(member)))
-  const cleaned = { ...given, value }
-  return kind === 'server' ? { kind, name, ...takeSwitches(cleaned) } : { kind, name, given: cleaned }
+function toDesired(input: InputObject, kind: FileKind): DesiredResource {
+  const { name } = input.value
+  if (typeof name !== 'string' || name === '') throw usage(`${input.from} gives no "name"`)
+  const value = Object.fromEntries(Object.entries(input.value).filter(([, member]) => !isEmpty(member)))
+  const cleaned = { ...input, value }
+  return kind === 'server' ? { kind, name, ...splitSwitches(cleaned) } : { kind, name, input: cleaned }
 }
 
-/** Everything that a folder or file wants, with the environment's values in it; nothing is wanted twice. */
-export async function readWanted(cli: Cli, path: string): Promise<Wanted[]> {
+/** Reads the declarations of a file or folder and expands variables. Throws if a resource is declared twice. */
+export async function readDesired(cli: Cli, path: string): Promise<DesiredResource[]> {
   const sources = await sourcesIn(path)
-  const given = await readFiles(
-    cli.world,
+  const input = await readInputFiles(
+    cli.io,
     sources.map(({ file }) => file)
   )
   const kinds = new Map(sources.map(({ file, kind }) => [file, kind]))
-  const wanted = given.map((each) => {
+  const desired = input.map((each) => {
     const file = each.from.replace(/\[\d+\]$/, '')
-    return wantedOf(each, kinds.get(file) ?? kindOf(each, hint))
+    return toDesired(each, kinds.get(file) ?? kindOf(each, hint))
   })
   const seen = new Map<string, string>()
-  for (const { kind, name, given: each } of wanted) {
+  for (const { kind, name, input: each } of desired) {
     const key = `${kind} ${name}`
     const other = seen.get(key)
     if (other !== undefined) throw usage(`${KINDS[kind].singular} "${name}" is in ${other} and in ${each.from}`)
     seen.set(key, each.from)
   }
-  return wanted
+  return desired
 }

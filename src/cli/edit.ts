@@ -5,14 +5,14 @@ import { usage } from './failure.ts'
 
 type Path = (string | number)[]
 
-/** As the file has it; two spaces where it has nothing. */
+/** Detects the file's indentation; two spaces by default. */
 function formatting(text: string) {
   const indent = /^([ \t]+)\S/m.exec(text)?.[1] ?? '  '
   return { insertSpaces: !indent.includes('\t'), tabSize: indent.length, eol: text.includes('\r\n') ? '\r\n' : '\n' }
 }
 
-/** Where a value goes; in a list it takes the place of the one with its `id`, or comes last. */
-function placesOf(text: string, path: readonly string[], value: unknown): [path: Path, value: unknown][] {
+/** Returns the paths to set. An item of a list replaces the item with its `id`, or is appended. */
+function targetPaths(text: string, path: readonly string[], value: unknown): [path: Path, value: unknown][] {
   if (!Array.isArray(value)) return [[[...path], value]]
   const tree = parseTree(text, [], { allowTrailingComma: true })
   const node = tree && findNodeAtLocation(tree, [...path])
@@ -24,40 +24,42 @@ function placesOf(text: string, path: readonly string[], value: unknown): [path:
   })
 }
 
-/** Sets members in JSON with comments; everything else stays as it is. */
+/** Sets members in JSON with comments and keeps everything else. */
 function editJson(text: string, { members }: FileChange, from: string): string {
   const errors: ParseError[] = []
   const tree = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true })
   if (errors.length > 0 || (tree && tree.type !== 'object'))
     throw usage(`${from} is not a JSON object: it is left alone`, 'mend it, or see what --print gives')
-  let edited = text
+  let applyChange = text
   for (const { path, value } of members) {
-    for (const [place, item] of placesOf(edited, path, value)) {
-      const edits = modify(edited, place, item, {
-        formattingOptions: formatting(edited),
+    for (const [place, item] of targetPaths(applyChange, path, value)) {
+      const edits = modify(applyChange, place, item, {
+        formattingOptions: formatting(applyChange),
         isArrayInsertion: place.at(-1) === -1
       })
-      edited = applyEdits(edited, edits)
+      applyChange = applyEdits(applyChange, edits)
     }
   }
-  return edited.endsWith('\n') ? edited : `${edited}\n`
+  return applyChange.endsWith('\n') ? applyChange : `${applyChange}\n`
 }
 
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 const simpleLine = /^\s*(#.*|[\w-]+\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|true|false|[\d.]+)\s*(#.*)?)?$/
 
-/** Sets a table in TOML: appended, or in the place of one that is written in the plainest form; any other is left alone. */
+/** Sets a table in TOML: appends it, or replaces one in the simplest form; throws for any other form. */
 function editToml(text: string, { members }: FileChange, from: string): string {
   const [{ path, value }] = members as [FileChange['members'][number]]
   const [parent = '', name = ''] = path
   const table = `${tomlTable(path, value as Record<string, unknown>)}\n`
   const lines = text.split('\n')
-  const header = new RegExp(String.raw`^\s*\[\s*${escaped(parent)}\s*\.\s*"?${escaped(name)}"?\s*\]\s*(#.*)?$`)
-  const at = lines.findIndex((line) => header.test(line))
-  const odd = new RegExp(
-    String.raw`^\s*"?${escaped(parent)}"?\s*[.=]|^\s*\[\s*("${escaped(parent)}"|${escaped(parent)}\s*\])`
+  const header = new RegExp(
+    String.raw`^\s*\[\s*${escapeRegExp(parent)}\s*\.\s*"?${escapeRegExp(name)}"?\s*\]\s*(#.*)?$`
   )
-  if (lines.some((line) => odd.test(line)))
+  const at = lines.findIndex((line) => header.test(line))
+  const unsupportedForm = new RegExp(
+    String.raw`^\s*"?${escapeRegExp(parent)}"?\s*[.=]|^\s*\[\s*("${escapeRegExp(parent)}"|${escapeRegExp(parent)}\s*\])`
+  )
+  if (lines.some((line) => unsupportedForm.test(line)))
     throw usage(`${from} holds ${parent} in a form that is left alone`, 'edit it by hand: see what --print gives')
   if (at < 0) return text.trim() === '' ? table : `${text.trimEnd()}\n\n${table}`
   const length = lines.slice(at + 1).findIndex((line) => /^\s*\[/.test(line))
@@ -69,11 +71,11 @@ function editToml(text: string, { members }: FileChange, from: string): string {
   return `${before === '' ? '' : `${before}\n`}${table}${rest === '' ? '' : `\n${rest}`}`
 }
 
-/** The text of a client's file with a change made in it. Refuses what it cannot read. */
+/** Applies a change to the text of a client's file. Throws if it cannot parse the file. */
 export const edited = (text: string, change: FileChange, from: string): string =>
   change.language === 'toml' ? editToml(text, change, from) : editJson(text, change, from)
 
-/** The lines that differ, from the first to the last, with `-` and `+` before them. */
+/** Returns the differing lines, with `-` and `+` before them. */
 export function changedLines(before: string, after: string): string[] {
   const [old, now] = [before, after].map((text) => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))) as [
     string[],

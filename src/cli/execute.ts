@@ -4,47 +4,47 @@ import { EXIT, usage } from './failure.ts'
 import { report } from './messages.ts'
 import { createProgram } from './program.ts'
 import { createRunner } from './runner.ts'
-import type { World } from './world.ts'
+import type { CliIo } from './world.ts'
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
 
-/** Commander's own sentence in our form: `error: …`, and a line of its own for what was probably meant. */
-function tellRefusal(text: string, args: readonly string[], world: World): void {
+/** Reports commander's error in the CLI's form: `error: …`, with a hint for the command that was probably meant. */
+function reportUsageError(text: string, args: readonly string[], io: CliIo): void {
   const [, what = text, meant] = /^(?:error: )?(.*?)\s*(?:\(Did you mean (.*)\?\)\s*)?$/s.exec(text)!
   const line = args.join(' ')
   const json = args.includes('--json') || /(^| )(-o|--output)[ =]?json( |$)/.test(line)
-  report(usage(what.trim(), meant === undefined ? 'see `towpath --help`' : `did you mean ${meant}?`), world, {
+  report(usage(what.trim(), meant === undefined ? 'see `towpath --help`' : `did you mean ${meant}?`), io, {
     json,
     color: !args.includes('--no-color')
   })
 }
 
-/** Runs one command line; its exit code. `towpath start` goes on serving after that. */
-export async function execute(args: readonly string[], world: World): Promise<number> {
+/** Runs a command line and returns its exit code. `towpath start` keeps serving afterwards. */
+export async function execute(args: readonly string[], io: CliIo): Promise<number> {
   let code: number = EXIT.done
-  const run = createRunner(world, (ended) => {
-    code = ended
+  const run = createRunner(io, (exitCode) => {
+    code = exitCode
   })
   const program = createProgram(run, {
-    env: world.env,
+    env: io.env,
     readFile: (path) => readFileSync(path, 'utf8'),
-    out: (line) => world.stdout.write(`${line}\n`),
-    error: (line) => world.stderr.write(`${line}\n`),
-    ended: (ended) => {
-      code = ended
+    out: (line) => io.stdout.write(`${line}\n`),
+    error: (line) => io.stderr.write(`${line}\n`),
+    onExit: (exitCode) => {
+      code = exitCode
     }
   })
   for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({
-      writeOut: (text) => world.stdout.write(text),
-      writeErr: (text) => world.stderr.write(text),
-      outputError: (text) => tellRefusal(text, args, world)
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      outputError: (text) => reportUsageError(text, args, io)
     })
   }
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    // help and the version are ends too
+    // commander throws for `--help` and `--version` too
     if (!(error instanceof CommanderError)) throw error
     return error.exitCode === 0 ? EXIT.done : EXIT.usage
   }

@@ -1,4 +1,4 @@
-/** What the process ends with; docs/reference/cli.md lists them. */
+/** Exit codes, listed in docs/reference/cli.md. */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -12,13 +12,13 @@ export const EXIT = {
 } as const
 
 export interface FailureOptions extends ErrorOptions {
-  /** What to do about it, as a command where there is one. */
+  /** Remedy, as a command if possible. */
   readonly hint?: string | undefined
-  /** For programs. */
+  /** Machine-readable code. */
   readonly code?: string | undefined
 }
 
-/** Why a command ends without having done its work; written for the one who typed it. */
+/** Expected failure of a command; the message is written for the person who ran it. */
 export class Failure extends Error {
   readonly exitCode: number
   readonly hint: string | undefined
@@ -38,7 +38,7 @@ export const usage = (message: string, hint?: string) => new Failure(EXIT.usage,
 export const notFound = (message: string, hint?: string) =>
   new Failure(EXIT.notFound, message, { hint, code: 'not_found' })
 
-const exits: Readonly<Record<number, number>> = {
+const exitCodes: Readonly<Record<number, number>> = {
   400: EXIT.usage,
   401: EXIT.refused,
   403: EXIT.refused,
@@ -51,9 +51,9 @@ const hints: Readonly<Record<number, string>> = {
   503: 'try again in a moment; `towpath status` shows whether the gateway is ready'
 }
 
-/** The failure that an answer of the gateway stands for. */
+/** Creates the Failure for an error response of the gateway. */
 export function answerFailure(status: number, message: string, code?: string): Failure {
   const isEmpty = status === 403 && /not initialized/.test(message)
   const hint = isEmpty ? 'make its first administrator with `towpath init-server`' : hints[status]
-  return new Failure(exits[status] ?? EXIT.failed, message, { hint, code: code ?? `http_${status}` })
+  return new Failure(exitCodes[status] ?? EXIT.failed, message, { hint, code: code ?? `http_${status}` })
 }

@@ -4,23 +4,23 @@ import { text } from 'node:stream/consumers'
 import { isObject } from '../domain/is-object.ts'
 import { expandPlaceholders, type UnsetVariable } from '../domain/placeholders.ts'
 import { usage } from './failure.ts'
-import type { World } from './world.ts'
+import type { CliIo } from './world.ts'
 
-/** A JSON object that was given, and where it stands: a file's name, and the place in it if it holds several. */
-export interface Given {
+/** JSON object from a file, stdin or the command line; `from` names its source, with the index in an array. */
+export interface InputObject {
   readonly value: Readonly<Record<string, unknown>>
   readonly from: string
 }
 
-/** What a file holds, parsed. */
-export interface Document {
+/** Parsed content of a file. */
+export interface ParsedDocument {
   readonly value: unknown
   readonly from: string
 }
 
-export const readStdin = (world: World): Promise<string> => text(world.stdin)
+export const readStdin = (io: CliIo): Promise<string> => text(io.stdin)
 
-/** The parser's own message may hold what stands in the file, secrets too: only the place is told. */
+/** Parses JSON. The error names only the line: the parser's own message may quote secrets. */
 function parseJson(source: string, from: string): unknown {
   try {
     return JSON.parse(source.replace(/^\ufeff/, '')) as unknown
@@ -39,9 +39,9 @@ async function parseYaml(source: string, from: string): Promise<unknown> {
   return document.toJS() as unknown
 }
 
-/** The text of a file, or of stdin for `-`. */
-export async function readText(world: World, path: string): Promise<string> {
-  if (path === '-') return readStdin(world)
+/** Reads a file, or stdin for `-`. */
+export async function readText(io: CliIo, path: string): Promise<string> {
+  if (path === '-') return readStdin(io)
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
@@ -51,17 +51,16 @@ export async function readText(world: World, path: string): Promise<string> {
 }
 
 /**
- * Puts the environment in the place of `${VAR}`; every name that is not set is told at once
- * (http-contract.md#placeholders).
+ * Expands `${VAR}` from the environment. The error lists all unset variables at once (http-contract.md#placeholders).
  */
-export const expand = (world: World, value: unknown, from: string): unknown =>
-  expandAll(world, [{ value, from }])[0]!.value
+export const expandVariables = (io: CliIo, value: unknown, from: string): unknown =>
+  expandDocuments(io, [{ value, from }])[0]!.value
 
-/** As above for what stands in several files. */
-function expandAll(world: World, documents: readonly Document[]): Document[] {
+/** Expands the variables of several files. */
+function expandDocuments(io: CliIo, documents: readonly ParsedDocument[]): ParsedDocument[] {
   const missing: (UnsetVariable & { readonly from: string })[] = []
   const expanded = documents.map(({ value, from }) => {
-    const { value: written, unset } = expandPlaceholders(value, (name) => world.env[name])
+    const { value: written, unset } = expandPlaceholders(value, (name) => io.env[name])
     missing.push(...unset.map((each) => ({ ...each, from })))
     return { value: written, from }
   })
@@ -75,15 +74,15 @@ function expandAll(world: World, documents: readonly Document[]): Document[] {
   )
 }
 
-/** What a file holds, parsed; YAML by its name. */
-async function parseFile(world: World, path: string): Promise<unknown> {
-  const source = await readText(world, path)
+/** Parses a file: YAML or JSON, by extension. */
+async function parseFile(io: CliIo, path: string): Promise<unknown> {
+  const source = await readText(io, path)
   return /\.ya?ml$/i.test(path) ? parseYaml(source, path) : parseJson(source, path === '-' ? 'stdin' : path)
 }
 
 const isDocument = (name: string) => /\.(json|ya?ml)$/i.test(name) && !name.startsWith('.')
 
-/** The documents in a folder, by name; undefined where the path is no folder. */
+/** Returns the documents in a folder, sorted by name; undefined if the path is not a folder. */
 export async function documentsIn(path: string): Promise<string[] | undefined> {
   if (path === '-' || !(await stat(path).catch(() => undefined))?.isDirectory()) return undefined
   return (await readdir(path))
@@ -98,7 +97,7 @@ async function filesOf(path: string): Promise<string[]> {
   return files ?? [path]
 }
 
-function objectsIn({ value, from }: Document): Given[] {
+function objectsIn({ value, from }: ParsedDocument): InputObject[] {
   const items = Array.isArray(value) ? value.map((item, index) => ({ item, from: `${from}[${index}]` })) : undefined
   return (items ?? [{ item: value, from }]).map((each) => {
     if (!isObject(each.item)) throw usage(`${each.from} must be a JSON object`)
@@ -106,24 +105,25 @@ function objectsIn({ value, from }: Document): Given[] {
   })
 }
 
-/** Every object that files and their arrays hold, with the environment's values in it. */
-export async function readFiles(world: World, files: readonly string[]): Promise<Given[]> {
-  const documents: Document[] = []
-  for (const file of files) documents.push({ value: await parseFile(world, file), from: file === '-' ? 'stdin' : file })
-  return expandAll(world, documents).flatMap(objectsIn)
+/** Reads all objects of the files and their arrays, with variables expanded. */
+export async function readInputFiles(io: CliIo, files: readonly string[]): Promise<InputObject[]> {
+  const documents: ParsedDocument[] = []
+  for (const file of files) documents.push({ value: await parseFile(io, file), from: file === '-' ? 'stdin' : file })
+  return expandDocuments(io, documents).flatMap(objectsIn)
 }
 
-/** As above of one file, or of all in a folder. */
-export const readObjects = async (world: World, path: string): Promise<Given[]> => readFiles(world, await filesOf(path))
+/** Reads all objects of a file, or of all files in a folder. */
+export const readObjects = async (io: CliIo, path: string): Promise<InputObject[]> =>
+  readInputFiles(io, await filesOf(path))
 
-export async function readObject(world: World, path: string): Promise<Given> {
-  const [first, second] = await readObjects(world, path)
+export async function readObject(io: CliIo, path: string): Promise<InputObject> {
+  const [first, second] = await readObjects(io, path)
   if (!first || second) throw usage(`${path} must hold exactly one object`)
   return first
 }
 
-/** `key=value` of a repeatable flag. */
-export function pairs(texts: readonly string[] = [], flag: string): [string, string][] {
+/** Parses the `key=value` pairs of a repeatable flag. */
+export function parsePairs(texts: readonly string[] = [], flag: string): [string, string][] {
   return texts.map((given) => {
     const at = given.indexOf('=')
     if (at <= 0) throw usage(`${flag} takes key=value`)

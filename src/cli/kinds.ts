@@ -1,9 +1,9 @@
-/** The kinds of things that commands name; singular and plural are both understood. */
+/** Kind of resource in commands; singular and plural are both accepted. */
 export interface Kind {
   readonly singular: string
   readonly plural: string
   readonly aliases: readonly string[]
-  /** Of the list. */
+  /** REST path of the list. */
   readonly path: string
 }
 
@@ -26,5 +26,5 @@ export const KINDS = {
 
 export type KindName = keyof typeof KINDS
 
-/** Path of one thing of a kind that is named in the path. */
+/** Returns the REST path of one resource. */
 export const itemPath = (name: KindName, item: string): string => `${KINDS[name].path}/${encodeURIComponent(item)}`

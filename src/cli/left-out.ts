@@ -5,7 +5,7 @@ import type { Cli } from './cli.ts'
 
 type LeftOut = Pick<Static<typeof Server>, 'left_out' | 'left_out_count'>
 
-/** Lines on stderr for items that the server lists and the gateway does not serve. */
+/** Notes on stderr the items that the server lists and the gateway does not serve. */
 export function noteLeftOut(cli: Cli, { left_out: items = [], left_out_count: count = 0 }: LeftOut): void {
   for (const { kind, name, reason } of items) {
     const label = name === undefined ? '' : ` "${escapeText(name, 200)}"`
@@ -14,5 +14,5 @@ export function noteLeftOut(cli: Cli, { left_out: items = [], left_out_count: co
   if (count > items.length) cli.note(`left out: ${count - items.length} more items`)
 }
 
-/** The record without the items, which are lines of their own. */
+/** Removes the left-out items, which are printed separately. */
 export const withoutLeftOut = <T extends LeftOut>({ left_out: _items, ...record }: T): Omit<T, 'left_out'> => record

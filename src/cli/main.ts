@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { execute } from './execute.ts'
 import { EXIT } from './failure.ts'
 
-// A reader that went away or a full disk must not stop what is being served: the line is lost, nothing else.
+// A closed pipe or a full disk must not stop the gateway: the line is lost, nothing else.
 const { env, stdin, stdout, stderr } = process
 const reader = new AbortController()
 stdout.on('error', () => reader.abort())
@@ -16,11 +16,11 @@ process.exitCode = await execute(process.argv.slice(2), {
   stdin,
   stdout,
   stderr,
-  readerGone: reader.signal,
-  // a command line that waits is left at once, and the gateway sees that nobody waits any more
-  interruptible: () =>
+  stdoutClosed: reader.signal,
+  // an interrupt exits a waiting command at once; its closed connection tells the gateway
+  exitOnInterrupt: () =>
     process.once('SIGINT', () => {
-      // the shell's prompt is not to stand behind `^C`
+      // starts a new line, so that the shell's prompt does not follow `^C`
       if (stderr.isTTY) stderr.write('\n')
       process.exit(EXIT.interrupted)
     })

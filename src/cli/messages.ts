@@ -1,34 +1,34 @@
 import { styleText } from 'node:util'
 import type { GlobalFlags } from './cli.ts'
 import { EXIT, Failure } from './failure.ts'
-import type { World } from './world.ts'
+import type { CliIo } from './world.ts'
 
-/** What goes to stderr: never data. */
+/** Messages on stderr; data goes to stdout. */
 export interface Messages {
-  /** What was done; `-q` silences it. */
+  /** Reports progress; silenced by `-q`. */
   note(text: string): void
-  /** What a person must know to go on. */
-  tell(text: string): void
+  /** Reports what a person needs in order to continue, even with `-q`. */
+  announce(text: string): void
   warn(text: string, hint?: string): void
-  /** `-v` alone. */
+  /** Shown with `-v` only. */
   trace(text: string): void
 }
 
 type Colour = Parameters<typeof styleText>[0]
 
-function painter({ env, stderr }: World, { color = true }: GlobalFlags) {
+function painter({ env, stderr }: CliIo, { color = true }: GlobalFlags) {
   const isOn = color && Boolean(stderr.isTTY) && !env.NO_COLOR && env.TERM !== 'dumb'
   return (colour: Colour, text: string) => (isOn ? styleText(colour, text, { validateStream: false }) : text)
 }
 
-export function createMessages(world: World, flags: GlobalFlags): Messages {
-  const paint = painter(world, flags)
-  const line = (text: string) => world.stderr.write(`${text}\n`)
+export function createMessages(io: CliIo, flags: GlobalFlags): Messages {
+  const paint = painter(io, flags)
+  const line = (text: string) => io.stderr.write(`${text}\n`)
   return {
     note(text) {
       if (!flags.quiet) line(text)
     },
-    tell: (text) => void line(text),
+    announce: (text) => void line(text),
     warn(text, hint) {
       line(`${paint('yellow', 'warning:')} ${text}`)
       if (hint !== undefined && !flags.quiet) line(`${paint('cyan', 'hint:')} ${hint}`)
@@ -41,8 +41,8 @@ export function createMessages(world: World, flags: GlobalFlags): Messages {
 
 const wantsJson = ({ json, output }: GlobalFlags) => Boolean(json) || output === 'json'
 
-/** Says why a command failed; the exit code. */
-export function report(error: unknown, world: World, flags: GlobalFlags): number {
+/** Reports the failure of a command and returns the exit code. */
+export function report(error: unknown, io: CliIo, flags: GlobalFlags): number {
   const failure =
     error instanceof Failure
       ? error
@@ -52,13 +52,12 @@ export function report(error: unknown, world: World, flags: GlobalFlags): number
         })
   const { message, code = 'failed', hint, exitCode } = failure
   if (wantsJson(flags)) {
-    world.stderr.write(`${JSON.stringify({ error: message, code, ...(hint === undefined ? {} : { hint }) })}\n`)
+    io.stderr.write(`${JSON.stringify({ error: message, code, ...(hint === undefined ? {} : { hint }) })}\n`)
     return exitCode
   }
-  const paint = painter(world, flags)
-  world.stderr.write(`${paint('red', 'error:')} ${message}\n`)
-  if (hint !== undefined && !flags.quiet) world.stderr.write(`${paint('cyan', 'hint:')} ${hint}\n`)
-  if (!(error instanceof Failure) && flags.verbose && error instanceof Error)
-    world.stderr.write(`${error.stack ?? ''}\n`)
+  const paint = painter(io, flags)
+  io.stderr.write(`${paint('red', 'error:')} ${message}\n`)
+  if (hint !== undefined && !flags.quiet) io.stderr.write(`${paint('cyan', 'hint:')} ${hint}\n`)
+  if (!(error instanceof Failure) && flags.verbose && error instanceof Error) io.stderr.write(`${error.stack ?? ''}\n`)
   return exitCode
 }

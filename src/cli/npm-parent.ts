@@ -3,7 +3,7 @@ import { PRODUCT } from '../domain/product.ts'
 
 const POLL_MS = 500
 
-/** The script that npm runs is this program alone: `npm start`, `npx towpath start`, or a script of a project of its own. */
+/** npm scripts that run only this program: `npm start`, `npx towpath start`, or a script of a user's project. */
 const ownScript = new RegExp(String.raw`^(exec )?(node scripts/start\.mjs|(["']?)${PRODUCT}\3)( [^&]*)?$`)
 
 const read = (pid: number, file: 'stat' | 'cmdline') => {
@@ -18,20 +18,20 @@ const parentOf = (pid: number) => {
   const stat = read(pid, 'stat')
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
 }
-/** npm gives itself its command line as its title. */
+/** True for npm, which sets its command line as its process title. */
 const isNpm = (pid: number) => /^npm\b/.test(read(pid, 'cmdline'))
 
 /**
- * Ends this process as SIGTERM does, once the npm that runs it is gone, or the shell between the two: npm passes on
- * SIGTERM and SIGINT to that shell alone, and no other signal to anybody.
+ * Sends this process SIGTERM once the npm that runs it, or the shell between them, has exited: npm forwards SIGTERM and
+ * SIGINT to that shell only, and no other signals.
  */
-export function endWithNpm(env: Readonly<Record<string, string | undefined>>): void {
+export function exitWithNpm(env: Readonly<Record<string, string | undefined>>): void {
   if (!ownScript.test(env.npm_lifecycle_script ?? '')) return
   const parent = process.ppid
-  const above = isNpm(parent) ? 0 : parentOf(parent)
-  const isWatched = above > 0 && isNpm(above)
+  const grandparent = isNpm(parent) ? 0 : parentOf(parent)
+  const isWatched = grandparent > 0 && isNpm(grandparent)
   const timer = setInterval(() => {
-    if (process.ppid === parent && (!isWatched || parentOf(parent) === above)) return
+    if (process.ppid === parent && (!isWatched || parentOf(parent) === grandparent)) return
     clearInterval(timer)
     process.kill(process.pid, 'SIGTERM')
   }, POLL_MS).unref()

@@ -5,9 +5,10 @@ import type { Result } from './plan.ts'
 
 const marks = { create: '+', update: '~', delete: '-' } as const
 
-const shown = (value: unknown): string => (value === undefined ? 'nothing' : escapeText(JSON.stringify(value), 2_000))
+const formatValue = (value: unknown): string =>
+  value === undefined ? 'nothing' : escapeText(JSON.stringify(value), 2_000)
 
-/** One line for each thing, and for what changes of it one for each member. */
+/** Lines of one change: a heading, and for updates one line per member. */
 function linesOf({ action, kind, name, difference, outcome, error }: Result): string[] {
   const state =
     outcome === 'failed' || outcome === 'skipped'
@@ -16,10 +17,13 @@ function linesOf({ action, kind, name, difference, outcome, error }: Result): st
   const head = `${marks[action]} ${KINDS[kind].singular} ${name}${state}`
   if (action !== 'update') return [head]
   const { changed, before, after } = difference
-  return [head, ...changed.map((member) => `    ${member}: ${shown(before[member])} -> ${shown(after[member])}`)]
+  return [
+    head,
+    ...changed.map((member) => `    ${member}: ${formatValue(before[member])} -> ${formatValue(after[member])}`)
+  ]
 }
 
-/** What `apply` prints: as JSON the changes with their members, for people a line for each. */
+/** Output of `apply`: as JSON the changes with their members, as text one line each. */
 export function planView(results: readonly Result[], unchanged: number, isDry: boolean): [{ body: unknown }, Views] {
   const changes = results.map(({ kind, difference: { changed, before, after }, ...rest }) => ({
     ...rest,

@@ -1,22 +1,22 @@
 import { difference, type Difference, type Members } from '../domain/difference.ts'
-import type { Filed } from './check.ts'
+import type { FileKind } from './check.ts'
 
-/** One step from what is to what is wanted. */
+/** One change towards the declared state. */
 export interface Change {
   readonly action: 'create' | 'update' | 'delete'
-  readonly kind: Filed
+  readonly kind: FileKind
   readonly name: string
-  /** Secrets in it are masked. */
+  /** Secrets are masked. */
   readonly difference: Difference
 }
 
-/** A change, and what became of it. */
+/** A change and its outcome. */
 export interface Result extends Change {
   readonly outcome: 'planned' | 'done' | 'failed' | 'skipped'
   readonly error?: string
 }
 
-const isNothing = (value: unknown): boolean =>
+const isEmptyValue = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   value === '' ||
@@ -24,9 +24,9 @@ const isNothing = (value: unknown): boolean =>
   (typeof value === 'object' && Object.keys(value).length === 0)
 
 const pick = (value: Members, names: readonly string[]): Record<string, unknown> =>
-  Object.fromEntries(names.flatMap((name) => (isNothing(value[name]) ? [] : [[name, value[name]]])))
+  Object.fromEntries(names.flatMap((name) => (isEmptyValue(value[name]) ? [] : [[name, value[name]]])))
 
-const once = (value: unknown): unknown => (Array.isArray(value) ? [...new Set(value)] : value)
+const unique = (value: unknown): unknown => (Array.isArray(value) ? [...new Set(value)] : value)
 
 const byTransport: Readonly<Record<string, readonly string[]>> = {
   stdio: ['command', 'args', 'env'],
@@ -45,10 +45,10 @@ const byTransport: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * What of a thing is configuration, in one form: what says nothing is left out, and so is what the gateway would not
- * keep. Two of the same form are the same thing.
+ * Returns the configuration members in canonical form, without empty members and members that the gateway would not
+ * store. Equal forms mean equal configurations.
  */
-export function normalised(kind: Filed, value: Members): Record<string, unknown> {
+export function normalise(kind: FileKind, value: Members): Record<string, unknown> {
   if (kind === 'server') {
     const own = byTransport[String(value.transport)] ?? []
     const all = pick(value, ['name', 'transport', 'description', 'session_mode', ...own])
@@ -59,13 +59,16 @@ export function normalised(kind: Filed, value: Members): Record<string, unknown>
   const bare = value.tool_names === 'bare' ? { tool_names: 'bare' } : {}
   return {
     ...pick(value, ['name', 'description']),
-    ...Object.fromEntries(lists.map((name) => [name, once(value[name] ?? [])])),
+    ...Object.fromEntries(lists.map((name) => [name, unique(value[name] ?? [])])),
     ...bare
   }
 }
 
-/** The change that makes `after` of `before`; undefined for none. Absent: there is none of that name. */
-export function changeOf(kind: Filed, name: string, before?: Members, after?: Members): Change | undefined {
+/**
+ * Returns the change from `before` to `after`; undefined if equal. An absent side means that the resource does not
+ * exist there.
+ */
+export function diffResource(kind: FileKind, name: string, before?: Members, after?: Members): Change | undefined {
   const found = difference(before, after)
   if (found.changed.length === 0) return undefined
   const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update'

@@ -5,15 +5,15 @@ import { addAdministration } from './commands/administration.ts'
 import { addItems } from './commands/items.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addServers } from './commands/servers.ts'
-import { addStart, type StartWorld } from './commands/start.ts'
+import { addStart, type StartIo } from './commands/start.ts'
 import type { Runner } from './runner.ts'
 
-/** Sections of the root's help. */
+/** Sections of the top-level help. */
 const BASIC = 'Basic commands:'
 const ADVANCED = 'Advanced commands:'
 
-/** The whole command tree. Nothing that a command does is loaded before it runs. */
-export function createProgram(run: Runner, start: StartWorld): Command {
+/** Creates the command tree. The code of an action is loaded only when its command runs. */
+export function createProgram(run: Runner, start: StartIo): Command {
   const program = new Command(PRODUCT)
     .description('A gateway for MCP servers: their tools, prompts and resources at one place')
     .version(VERSION, '-V, --version')

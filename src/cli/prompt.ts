@@ -1,17 +1,17 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { EXIT, Failure } from './failure.ts'
-import type { World } from './world.ts'
+import type { CliIo } from './world.ts'
 
-/** Asks on the terminal; `isHidden` shows nothing of what is typed. */
-async function ask({ stdin, stderr }: World, question: string, isHidden: boolean): Promise<string> {
+/** Asks on the terminal; with `isHidden` the input is not echoed. */
+async function ask({ stdin, stderr }: CliIo, question: string, isHidden: boolean): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: stdin, output: nowhere, terminal: isHidden })
   lines.once('SIGINT', () => {
     stderr.write('\n')
     process.exit(EXIT.interrupted)
   })
-  // once nothing is echoed any more
+  // echo is off by now
   stderr.write(question)
   try {
     const ended = new Promise<never>((_resolve, reject) => {
@@ -24,8 +24,8 @@ async function ask({ stdin, stderr }: World, question: string, isHidden: boolean
   }
 }
 
-export const askSecret = (world: World, question: string) => ask(world, question, true)
+export const askSecret = (io: CliIo, question: string) => ask(io, question, true)
 
-/** Yes only by `y` or `yes`. */
-export const confirm = async (world: World, question: string): Promise<boolean> =>
-  /^y(es)?$/i.test((await ask(world, `${question} [y/N] `, false)).trim())
+/** Asks for confirmation; only `y` and `yes` confirm. */
+export const confirm = async (io: CliIo, question: string): Promise<boolean> =>
+  /^y(es)?$/i.test((await ask(io, `${question} [y/N] `, false)).trim())

@@ -10,7 +10,7 @@ const levels: Readonly<Record<number, string>> = {
 }
 const MAX_TEXT = 4_000
 
-/** What every line has, and what nobody reads on a terminal. */
+/** Members of a log line; process id and host name are not shown on a terminal. */
 interface Line {
   readonly level: number
   readonly time: number
@@ -20,17 +20,17 @@ interface Line {
   readonly err?: { readonly message?: string; readonly stack?: string }
 }
 
-const shown = (value: unknown) => escapeText(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT)
+const formatFact = (value: unknown) => escapeText(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT)
 
-/** Takes lines of the log: as they are for collectors, readable where a person looks on. */
+/** Writes log lines: unchanged to a pipe, formatted to a terminal. */
 export const createLogOutput = (stream: { readonly isTTY?: boolean; write(text: string): unknown }) => ({
   write(line: string): void {
-    stream.write(stream.isTTY ? readable(line) : line)
+    stream.write(stream.isTTY ? formatLine(line) : line)
   }
 })
 
-/** A line of the log for a person at a terminal; nothing that it holds can steer the terminal. */
-export function readable(json: string): string {
+/** Formats a log line for a terminal; control characters are escaped. */
+export function formatLine(json: string): string {
   let line: Line
   try {
     line = JSON.parse(json) as Line
@@ -38,8 +38,8 @@ export function readable(json: string): string {
     return json
   }
   const { level, time, msg = '', pid: _pid, hostname: _hostname, err, ...rest } = line
-  const facts = Object.entries(rest).map(([name, value]) => ` ${name}=${shown(value)}`)
+  const facts = Object.entries(rest).map(([name, value]) => ` ${name}=${formatFact(value)}`)
   const cause = (err?.stack ?? err?.message ?? '').split('\n').filter((text) => text.trim() !== '')
-  const head = `${new Date(time).toISOString().slice(11, 23)} ${(levels[level] ?? String(level)).padEnd(5)} ${shown(msg)}`
-  return [`${head}${facts.join('')}`, ...cause.map((text) => `    ${shown(text.trim())}`), ''].join('\n')
+  const head = `${new Date(time).toISOString().slice(11, 23)} ${(levels[level] ?? String(level)).padEnd(5)} ${formatFact(msg)}`
+  return [`${head}${facts.join('')}`, ...cause.map((text) => `    ${formatFact(text.trim())}`), ''].join('\n')
 }

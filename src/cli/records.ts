@@ -7,7 +7,7 @@ import type { ToolGroup } from '../schemas/tool-group.ts'
 import type { Tool } from '../schemas/tool.ts'
 import type { KindName } from './kinds.ts'
 
-/** What the gateway lists of each kind. */
+/** List items of the gateway by kind. */
 export interface Records {
   server: Static<typeof Server>
   tool: Static<typeof Tool>
@@ -21,7 +21,7 @@ export interface Records {
 export interface Column<T> {
   readonly head: string
   readonly value: (row: T) => string | undefined
-  /** Shown with `-o wide` alone. */
+  /** Shown with `-o wide` only. */
   readonly isWide?: boolean
 }
 
@@ -30,12 +30,12 @@ const list = (names: readonly string[]) => names.join(', ')
 
 const target = ({ url, command, args = [] }: Records['server']) => url ?? [command, ...args].join(' ')
 
-const described = {
+const descriptionColumn = {
   head: 'description',
   value: ({ description }: { description?: string }) => description
 }
 
-/** Columns of the tables; the last one may be clipped on a terminal. */
+/** Table columns by kind; a terminal may clip the last one. */
 export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] } = {
   server: [
     { head: 'name', value: ({ name }) => name },
@@ -48,26 +48,26 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
       isWide: true
     },
     { head: 'target', value: target },
-    { ...described, isWide: true }
+    { ...descriptionColumn, isWide: true }
   ],
   tool: [
     { head: 'name', value: ({ name }) => name },
     { head: 'state', value: state },
     { head: 'title', value: ({ title }) => title as string | undefined, isWide: true },
-    described
+    descriptionColumn
   ],
   prompt: [
     { head: 'name', value: ({ name }) => name },
     { head: 'state', value: state },
     { head: 'arguments', value: (prompt) => list((prompt.arguments ?? []).map(({ name }) => name)) },
-    described
+    descriptionColumn
   ],
   resource: [
     { head: 'uri', value: ({ uri }) => uri },
     { head: 'state', value: state },
     { head: 'name', value: ({ name }) => name },
     { head: 'type', value: ({ mime_type }) => mime_type, isWide: true },
-    described
+    descriptionColumn
   ],
   group: [
     { head: 'name', value: ({ name }) => name },
@@ -75,12 +75,12 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
     { head: 'tools', value: ({ included_tools }) => list(included_tools) },
     { head: 'left out', value: ({ excluded_tools }) => list(excluded_tools) },
     { head: 'missing', value: ({ missing }) => list(missing), isWide: true },
-    { ...described, isWide: true }
+    { ...descriptionColumn, isWide: true }
   ],
   client: [
     { head: 'name', value: ({ name }) => name },
     { head: 'allowed servers', value: ({ allowed_servers }) => list(allowed_servers) || 'none' },
-    described
+    descriptionColumn
   ],
   user: [
     { head: 'name', value: ({ name }) => name },
@@ -88,6 +88,6 @@ export const COLUMNS: { readonly [K in KindName]: readonly Column<Records[K]>[] 
   ]
 }
 
-/** What a record is called by. */
+/** Returns the identifier of a record: URI or name. */
 export const labelOf = (record: { readonly name: string; readonly uri?: unknown }): string =>
   typeof record.uri === 'string' ? record.uri : record.name

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import { createProgram } from './program.ts'
 import type { Runner } from './runner.ts'
 
-const nothing: Runner = () => async () => {}
-const silent = { env: {}, readFile: () => '', out: () => {}, error: () => {}, ended: () => {} }
+const noopRunner: Runner = () => async () => {}
+const noopIo = { env: {}, readFile: () => '', out: () => {}, error: () => {}, onExit: () => {} }
 
-/** The tree for readers: nothing in it can be run. */
-export const describedProgram = (): Command => createProgram(nothing, silent)
+/** Returns the command tree for documentation and completion; its commands do nothing. */
+export const createInertProgram = (): Command => createProgram(noopRunner, noopIo)
 
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
 const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``
@@ -23,7 +23,7 @@ function pathOf(command: Command): string {
   return parent ? `${pathOf(parent)} ${command.name()}` : command.name()
 }
 
-/** A command that has subcommands is described by them. */
+/** Describes a command, or its subcommands if it has any. */
 function section(command: Command): string {
   if (command.commands.length > 0) return sections(command)
   const path = pathOf(command)
@@ -37,7 +37,7 @@ function section(command: Command): string {
   return `## ${path}\n\n\`${line}\`\n\n${cell(command.description())}.${also}\n${optionsOf(command)}`
 }
 
-/** Those that help shows, but itself. */
+/** Sections of the commands that help shows, except `help`. */
 const sections = (command: Command): string =>
   command
     .createHelp()
@@ -46,9 +46,9 @@ const sections = (command: Command): string =>
     .map(section)
     .join('\n')
 
-/** The text of docs/reference/cli.md. */
+/** Returns the text of docs/reference/cli.md. */
 export function commandReference(): string {
-  const program = describedProgram()
+  const program = createInertProgram()
   return `# Command line
 
 Every command but \`start\` and \`migrate\` talks to a gateway over HTTP. This page is generated from the command tree.

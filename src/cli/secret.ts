@@ -2,18 +2,18 @@ import { readFile } from 'node:fs/promises'
 import { isObject } from '../domain/is-object.ts'
 import type { Cli } from './cli.ts'
 import { EXIT, Failure, usage } from './failure.ts'
-import { readStdin, type Given } from './input.ts'
+import { readStdin, type InputObject } from './input.ts'
 
 const withoutNewline = (text: string) => text.replace(/\r?\n$/, '')
 
-/** A secret from stdin. */
+/** Reads a secret from stdin. */
 export async function secretFromStdin(cli: Cli, flag: string): Promise<string> {
-  const secret = withoutNewline(await readStdin(cli.world))
+  const secret = withoutNewline(await readStdin(cli.io))
   if (secret === '') throw usage(`${flag} found nothing on stdin`)
   return secret
 }
 
-/** A secret from the command line: MCPJungle's way, which works, and which everyone on the machine can see. */
+/** Accepts a secret from the command line, as MCPJungle does, with a warning: other local users can see it. */
 export function secretFromArgument(cli: Cli, secret: string, instead: string): string {
   cli.warn('a secret on the command line can be seen by others and is kept in the history of the shell', instead)
   return secret
@@ -24,7 +24,7 @@ interface TokenFlags {
   readonly accessTokenStdin?: boolean
 }
 
-/** The access token that flags give, if they do. */
+/** Returns the access token given by flags; undefined if none. */
 export async function tokenFromFlags(cli: Cli, flags: TokenFlags): Promise<string | undefined> {
   if (flags.accessToken !== undefined && flags.accessTokenStdin)
     throw usage('--access-token and --access-token-stdin: give one of them')
@@ -41,17 +41,21 @@ async function tokenFromFile(path: string, from: string): Promise<string> {
   }
 }
 
-function tokenFromEnv({ world }: Cli, name: string, from: string): string {
-  const value = world.env[name]
+function tokenFromEnv({ io }: Cli, name: string, from: string): string {
+  const value = io.env[name]
   if (!value) throw usage(`${from}: the variable of "access_token_ref" is not set: ${name}`, `export ${name}=…`)
   return value
 }
 
 /**
- * Puts `access_token` in the place of `access_token_ref`, which names a file or variable here
+ * Replaces `access_token_ref`, which names a local file or variable, with `access_token`
  * (http-contract.md#clients-and-users).
  */
-export async function withToken(cli: Cli, { value, from }: Given, isNeeded: boolean): Promise<Record<string, unknown>> {
+export async function resolveToken(
+  cli: Cli,
+  { value, from }: InputObject,
+  isNeeded: boolean
+): Promise<Record<string, unknown>> {
   const { access_token_ref: reference, ...rest } = value
   if (reference === undefined) {
     if (isNeeded && rest.access_token === undefined)

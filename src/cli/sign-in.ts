@@ -1,20 +1,20 @@
 import type { Static } from '@sinclair/typebox'
 import type { AuthorizationRequired, Server } from '../schemas/server.ts'
-import type { Answer } from './api.ts'
+import type { ApiResponse } from './api.ts'
 import { openBrowser } from './browser.ts'
 import { listenForCallback } from './callback.ts'
 import type { Cli } from './cli.ts'
 import { EXIT, Failure } from './failure.ts'
 
-type Registered = Static<typeof Server>
-type Pending = Static<typeof AuthorizationRequired>
+type ServerRecord = Static<typeof Server>
+type PendingSignIn = Static<typeof AuthorizationRequired>
 
-/** What a registration is answered with. */
-export type Registration = Answer<Registered | Pending>
+/** Response to a registration. */
+export type RegistrationResponse = ApiResponse<ServerRecord | PendingSignIn>
 
-export const isPending = (body: Registered | Pending): body is Pending => 'authorization_required' in body
+export const isPending = (body: ServerRecord | PendingSignIn): body is PendingSignIn => 'authorization_required' in body
 
-/** It goes to a browser, or to a person who opens it: it must be a page, whatever an upstream says. */
+/** Validates the authorization URL before a browser opens it: only http and https. */
 function pageUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && ['https:', 'http:'].includes(url.protocol)) return url
@@ -25,25 +25,25 @@ export const needsSignIn = (error: unknown): boolean =>
   error instanceof Failure && error.code === 'upstream_oauth_required'
 
 /**
- * Registers what needs a sign-in at the upstream: `send` is given the redirect URI that the request is to name, the
- * browser goes to the upstream and back to this process, and the gateway completes what it began (ux.md 5.3).
+ * Registers a server that requires a sign-in: `send` receives the redirect URI for the request, the browser goes to the
+ * upstream's authorization server and back to this process, and the gateway completes the sign-in.
  */
-export async function registerBySigningIn(
+export async function registerWithSignIn(
   cli: Cli,
   isOpened: boolean,
-  send: (redirectUri: string) => Promise<Registration>
-): Promise<Registration> {
+  send: (redirectUri: string) => Promise<RegistrationResponse>
+): Promise<RegistrationResponse> {
   const callback = await listenForCallback()
   try {
     const answer = await send(callback.redirectUri)
     if (!isPending(answer.body)) return answer
     const { session_id: id, authorization_url, expires_at } = answer.body.authorization_required
     const url = pageUrl(authorization_url)
-    const returned = callback.returned(stateOf(url), AbortSignal.timeout(timeLeft(expires_at)))
-    // it can fail while the browser is being started
+    const returned = callback.waitForResponse(stateOf(url), AbortSignal.timeout(timeLeft(expires_at)))
+    // it may reject while the browser starts
     returned.catch(() => {})
-    await invite(cli, url.href, isOpened)
-    return await cli.api.post<Registered>(
+    await showSignInUrl(cli, url.href, isOpened)
+    return await cli.api.post<ServerRecord>(
       `/api/v0/upstream_oauth/sessions/${encodeURIComponent(id)}/complete`,
       await returned
     )
@@ -58,11 +58,11 @@ function stateOf(url: URL): string {
   return state
 }
 
-/** The gateway's clock may be ahead of ours: it says itself when it is too late. */
+/** At least a minute, as the gateway's clock may be ahead; the gateway enforces the expiry. */
 const timeLeft = (expiresAt: string) => Math.max(60_000, Date.parse(expiresAt) - Date.now())
 
-/** The URL is told in any case: `-q` must not leave one waiting for nothing. */
-async function invite(cli: Cli, url: string, isOpened: boolean): Promise<void> {
-  const hasBrowser = isOpened && (await openBrowser(cli.world, url))
-  cli.tell(`${hasBrowser ? 'a browser was opened to sign in; if it was not:' : 'sign in here:'}\n  ${url}`)
+/** Shows the URL even with `-q`, without which the command would wait for nothing. */
+async function showSignInUrl(cli: Cli, url: string, isOpened: boolean): Promise<void> {
+  const hasBrowser = isOpened && (await openBrowser(cli.io, url))
+  cli.announce(`${hasBrowser ? 'a browser was opened to sign in; if it was not:' : 'sign in here:'}\n  ${url}`)
 }

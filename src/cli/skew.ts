@@ -6,8 +6,8 @@ import { Failure } from './failure.ts'
 
 const minor = (version: string) => version.split('.').slice(0, 2).join('.')
 
-/** Whether a gateway of this version and this command may understand each other wrongly: what to say then. */
-export const skewWith = (gateway: string): { readonly message: string; readonly hint: string } | undefined =>
+/** Returns a warning if the minor versions of gateway and command differ, and they may be incompatible. */
+export const versionMismatch = (gateway: string): { readonly message: string; readonly hint: string } | undefined =>
   minor(gateway) === minor(VERSION)
     ? undefined
     : {
@@ -15,15 +15,18 @@ export const skewWith = (gateway: string): { readonly message: string; readonly 
         hint: 'use the command of the gateway’s version'
       }
 
-/** What a gateway of another version answers to a request that it does not know. */
-const isDoubtful = (error: unknown): boolean =>
+/** True for errors by which a gateway of another version answers an unknown request. */
+const mayBeVersionMismatch = (error: unknown): boolean =>
   error instanceof Failure && (error.code === 'http_400' || error.code === 'http_404')
 
-/** Where a request was not understood, the versions may be why: asked only then, so that no command asks twice. */
-export async function warnOfSkew(cli: Cli, error: unknown): Promise<void> {
-  if (!isDoubtful(error)) return
+/**
+ * Warns of a version mismatch after a request that was not understood. Checked only then, to save a request per
+ * command.
+ */
+export async function warnOfVersionMismatch(cli: Cli, error: unknown): Promise<void> {
+  if (!mayBeVersionMismatch(error)) return
   const metadata = cli.api.send<Static<typeof Metadata>>('GET', '/metadata', undefined, { timeoutMs: 2_000 })
   const version = await metadata.then(({ body }) => body.version).catch(() => undefined)
-  const skew = typeof version === 'string' ? skewWith(version) : undefined
+  const skew = typeof version === 'string' ? versionMismatch(version) : undefined
   if (skew) cli.warn(skew.message, skew.hint)
 }

@@ -1,9 +1,9 @@
-const repeated = new Set(['username', 'allow_list', 'old', 'new'])
+const aliases = new Set(['username', 'allow_list', 'old', 'new'])
 
-/** A record without what the gateway says a second time for MCPJungle's client: it is shown and filed once. */
-export const withoutSpellings = <T extends object>(record: T): T =>
+/** Removes the aliases of members that the gateway repeats for MCPJungle's client. */
+export const withoutAliases = <T extends object>(record: T): T =>
   Object.fromEntries(
     Object.entries(record).filter(
-      ([member, value]) => !repeated.has(member) && !(member === 'server' && typeof value === 'object')
+      ([member, value]) => !aliases.has(member) && !(member === 'server' && typeof value === 'object')
     )
   ) as T

@@ -1,17 +1,20 @@
 import type { GlobalFlags } from './cli.ts'
-import type { World } from './world.ts'
+import type { CliIo } from './world.ts'
 
-/** What is waited for is told after so long: most answers are there sooner. */
+/** Delay before the spinner appears; most responses arrive sooner. */
 const AFTER_MS = 300
 const STEP_MS = 100
 const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const text = ' waiting for the gateway'
 
-/** Waits, and says so while it takes. */
-export type Waiting = <T>(work: Promise<T>) => Promise<T>
+/** Awaits a promise and shows a spinner meanwhile. */
+export type Spinner = <T>(work: Promise<T>) => Promise<T>
 
-/** On a terminal alone, and without escape sequences: the line is written over. `-q` and `-v` do without. */
-export function createWaiting({ env, stderr }: World, { quiet, verbose }: GlobalFlags): Waiting {
+/**
+ * Creates the spinner. It appears on terminals only, without escape sequences (it overwrites its line), and not with
+ * `-q` or `-v`.
+ */
+export function createSpinner({ env, stderr }: CliIo, { quiet, verbose }: GlobalFlags): Spinner {
   if (!stderr.isTTY || quiet || verbose || env.TERM === 'dumb') return (work) => work
   let pending = 0
   let timer: NodeJS.Timeout | undefined

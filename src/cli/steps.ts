@@ -1,44 +1,44 @@
 import type { Members } from '../domain/difference.ts'
-import { checkBody, FILED, type Filed } from './check.ts'
+import { checkBody, FILE_KINDS, type FileKind } from './check.ts'
 import type { Cli } from './cli.ts'
-import { readWanted, type Wanted } from './desired.ts'
+import { readDesired, type DesiredResource } from './desired.ts'
 import { EXIT, Failure, usage } from './failure.ts'
 import { itemPath, KINDS } from './kinds.ts'
-import { changeOf, normalised, type Change } from './plan.ts'
-import { withToken } from './secret.ts'
-import { currentOf } from './state.ts'
-import { readSwitches, setSwitches, switchesBefore } from './switches.ts'
-import { newToken } from './tokens.ts'
+import { diffResource, normalise, type Change } from './plan.ts'
+import { resolveToken } from './secret.ts'
+import { readCurrent } from './state.ts'
+import { readSwitches, setSwitches, currentSwitches } from './switches.ts'
+import { replacementToken } from './tokens.ts'
 
-/** A change and how it is made. */
+/** A change and the function that makes it. */
 export interface Step extends Change {
   run(): Promise<void>
 }
 
-/** Everything that is wanted, by kind, against everything that is. */
-export interface Situation {
+/** Declarations, and current configurations by kind and name. */
+export interface PlanContext {
   readonly cli: Cli
-  readonly wanted: readonly Wanted[]
-  readonly current: ReadonlyMap<Filed, ReadonlyMap<string, Members> | undefined>
+  readonly desired: readonly DesiredResource[]
+  readonly current: ReadonlyMap<FileKind, ReadonlyMap<string, Members> | undefined>
 }
 
 const masked = '***'
 
-async function planServer({ cli, current }: Situation, wanted: Wanted): Promise<Step | undefined> {
-  const { kind, name, given, switches } = wanted
-  checkBody(kind, given)
+async function planServer({ cli, current }: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
+  const { kind, name, input, switches } = desired
+  checkBody(kind, input)
   const before = current.get(kind)!.get(name)
-  const [old, body] = [before && normalised(kind, before), normalised(kind, given.value)]
-  const isSame = old !== undefined && changeOf(kind, name, old, body) === undefined
-  const on = old && switches ? switchesBefore(switches, await readSwitches(cli, name)) : {}
+  const [old, body] = [before && normalise(kind, before), normalise(kind, input.value)]
+  const isSame = old !== undefined && diffResource(kind, name, old, body) === undefined
+  const on = old && switches ? currentSwitches(switches, await readSwitches(cli, name)) : {}
   const was = old && { ...old, ...on }
-  const change = changeOf(kind, name, was, { ...body, ...switches })
+  const change = diffResource(kind, name, was, { ...body, ...switches })
   if (!change) return undefined
   const path = old ? itemPath('server', name) : KINDS.server.path
   return {
     ...change,
     async run() {
-      if (!isSame) await sendServer(cli, old ? 'PUT' : 'POST', path, given.value)
+      if (!isSame) await sendServer(cli, old ? 'PUT' : 'POST', path, input.value)
       await setSwitches(cli, name, switches)
     }
   }
@@ -50,31 +50,31 @@ async function sendServer(cli: Cli, method: string, path: string, body: object):
   if (pending) throw new Failure(EXIT.failed, `it waits for a sign-in at ${pending.authorization_url}`)
 }
 
-function planGroup({ cli, current }: Situation, { kind, name, given }: Wanted): Step | undefined {
-  checkBody(kind, given)
+function planGroup({ cli, current }: PlanContext, { kind, name, input }: DesiredResource): Step | undefined {
+  checkBody(kind, input)
   const before = current.get(kind)!.get(name)
-  const body = normalised(kind, given.value)
-  const change = changeOf(kind, name, before && normalised(kind, before), body)
+  const body = normalise(kind, input.value)
+  const change = diffResource(kind, name, before && normalise(kind, before), body)
   if (!change) return undefined
   const { group } = KINDS
   const run = () => (before ? cli.api.put(itemPath('group', name), body) : cli.api.post(group.path, body))
   return { ...change, run: async () => void (await run()) }
 }
 
-async function planPrincipal({ cli, current }: Situation, wanted: Wanted): Promise<Step | undefined> {
-  const { kind, name, given } = wanted
+async function planPrincipal({ cli, current }: PlanContext, desired: DesiredResource): Promise<Step | undefined> {
+  const { kind, name, input } = desired
   const before = current.get(kind)?.get(name)
-  const token = before ? await newToken(cli, wanted) : (await withToken(cli, given, true)).access_token
-  const { access_token_ref: _reference, access_token: _token, ...value } = given.value
-  checkBody(kind, { ...given, value: { ...value, ...(token === undefined ? {} : { access_token: token }) } })
+  const token = before ? await replacementToken(cli, desired) : (await resolveToken(cli, input, true)).access_token
+  const { access_token_ref: _reference, access_token: _token, ...value } = input.value
+  checkBody(kind, { ...input, value: { ...value, ...(token === undefined ? {} : { access_token: token }) } })
   const role = before && kind === 'user' && value.role === undefined ? { role: before.role } : {}
-  const body = normalised(kind, { ...value, ...role })
-  const old = before && normalised(kind, before)
+  const body = normalise(kind, { ...value, ...role })
+  const old = before && normalise(kind, before)
   const secret = token === undefined ? {} : { access_token: masked }
-  const change = changeOf(kind, name, old, { ...body, ...secret })
+  const change = diffResource(kind, name, old, { ...body, ...secret })
   if (!change) return undefined
   if (old && old.role !== body.role)
-    throw usage(`${given.from}: the role of user "${name}" cannot be changed`, 'delete the user first')
+    throw usage(`${input.from}: the role of user "${name}" cannot be changed`, 'delete the user first')
   const sent = { ...body, ...(token === undefined ? {} : { access_token: token }) }
   const replacement = kind === 'user' ? { access_token: token } : { description: '', ...sent }
   const run = () => (before ? cli.api.put(itemPath(kind, name), replacement) : cli.api.post(KINDS[kind].path, sent))
@@ -82,7 +82,10 @@ async function planPrincipal({ cli, current }: Situation, wanted: Wanted): Promi
 }
 
 const planners: {
-  readonly [kind in Filed]: (situation: Situation, wanted: Wanted) => Promise<Step | undefined> | Step | undefined
+  readonly [kind in FileKind]: (
+    context: PlanContext,
+    desired: DesiredResource
+  ) => Promise<Step | undefined> | Step | undefined
 } = {
   server: planServer,
   group: planGroup,
@@ -90,47 +93,50 @@ const planners: {
   user: planPrincipal
 }
 
-/** Who this command line is: it does not delete itself. */
+/** Returns the caller's own user name, which `--prune` never deletes. */
 async function ownName(cli: Cli): Promise<string | undefined> {
   const { body } = await cli.api.get<{ name?: string }>('/api/v0/users/whoami')
   return body.name
 }
 
-/** What is there and not wanted, of the kinds that the files hold anything of; what others name goes last. */
-async function planPrune({ cli, wanted, current }: Situation): Promise<Step[]> {
+/**
+ * Plans the deletion of undeclared resources, for each kind with at least one declaration. Servers go last, because the
+ * others refer to them.
+ */
+async function planPrune({ cli, desired, current }: PlanContext): Promise<Step[]> {
   const steps: Step[] = []
   for (const kind of ['group', 'client', 'user', 'server'] as const) {
-    const names = new Set(wanted.flatMap((each) => (each.kind === kind ? [each.name] : [])))
+    const names = new Set(desired.flatMap((each) => (each.kind === kind ? [each.name] : [])))
     if (names.size === 0) continue
     const own = kind === 'user' && current.get(kind) ? await ownName(cli) : undefined
     for (const [name, before] of current.get(kind) ?? []) {
       if (names.has(name)) continue
       if (name === own) cli.warn(`user "${name}" is not in the files, but it is who asks: it stays`)
-      const change = name === own ? undefined : changeOf(kind, name, normalised(kind, before))
+      const change = name === own ? undefined : diffResource(kind, name, normalise(kind, before))
       if (change) steps.push({ ...change, run: async () => void (await cli.api.remove(itemPath(kind, name))) })
     }
   }
   return steps
 }
 
-export async function readSituation(cli: Cli, path: string): Promise<Situation> {
-  const all = await readWanted(cli, path)
-  const current = new Map<Filed, ReadonlyMap<string, Members> | undefined>()
-  for (const kind of FILED.filter((each) => all.some((wanted) => wanted.kind === each)))
-    current.set(kind, await currentOf(cli, kind))
-  const wanted = all.filter(({ kind }) => current.get(kind))
-  if (wanted.length < all.length) cli.warn('the gateway is in development mode: clients and users are left out')
-  return { cli, wanted, current }
+export async function readPlanContext(cli: Cli, path: string): Promise<PlanContext> {
+  const all = await readDesired(cli, path)
+  const current = new Map<FileKind, ReadonlyMap<string, Members> | undefined>()
+  for (const kind of FILE_KINDS.filter((each) => all.some((desired) => desired.kind === each)))
+    current.set(kind, await readCurrent(cli, kind))
+  const desired = all.filter(({ kind }) => current.get(kind))
+  if (desired.length < all.length) cli.warn('the gateway is in development mode: clients and users are left out')
+  return { cli, desired, current }
 }
 
-/** Nothing is sent before every step is known. */
-export async function planSteps(situation: Situation, isPruned: boolean): Promise<Step[]> {
+/** Plans all steps before any request changes the gateway. */
+export async function planSteps(context: PlanContext, prunes: boolean): Promise<Step[]> {
   const steps: Step[] = []
-  for (const kind of FILED) {
-    for (const wanted of situation.wanted.filter((each) => each.kind === kind)) {
-      const step = await planners[kind](situation, wanted)
+  for (const kind of FILE_KINDS) {
+    for (const desired of context.desired.filter((each) => each.kind === kind)) {
+      const step = await planners[kind](context, desired)
       if (step) steps.push(step)
     }
   }
-  return isPruned ? [...steps, ...(await planPrune(situation))] : steps
+  return prunes ? [...steps, ...(await planPrune(context))] : steps
 }

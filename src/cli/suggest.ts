@@ -1,4 +1,4 @@
-/** Edits between two names: letters added, left out, replaced, or two that changed places. */
+/** Edit distance of two names: insertions, deletions, replacements and transpositions. */
 function distance(a: string, b: string): number {
   let older: number[] = []
   let before = Array.from({ length: b.length + 1 }, (_, index) => index)
@@ -17,7 +17,7 @@ function distance(a: string, b: string): number {
 
 const normal = (name: string) => name.toLowerCase().replaceAll('-', '_')
 
-/** The name that was probably meant: the nearest one, or one that ends in what was typed. Undefined where none is near. */
+/** Returns the most similar name, or one whose tool part equals the input; undefined if none is similar. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   const wanted = normal(typed).slice(0, 200)
   const most = Math.max(1, Math.floor(wanted.length / 3))

@@ -1,11 +1,11 @@
 import type { ServerSwitches, ServerSwitchesPatch } from '../schemas/server.ts'
 import type { Cli } from './cli.ts'
 import { usage } from './failure.ts'
-import type { Given } from './input.ts'
+import type { InputObject } from './input.ts'
 import { itemPath } from './kinds.ts'
 
-/** What a file says of what is enabled: all that is not named is. */
-export type WantedSwitches = {
+/** Switches of a file; every item that is not named is enabled. */
+export type DesiredSwitches = {
   readonly enabled: boolean
   readonly disabled_tools: readonly string[]
   readonly disabled_prompts: readonly string[]
@@ -21,56 +21,64 @@ const lists = [
 ] as const
 const members = ['enabled', ...lists.map(([list]) => list)]
 
-const isTexts = (value: unknown): value is string[] =>
+const isStringArray = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 /**
- * Takes the switches out of a registration file, since they are no part of a registration. A file that has none of their
- * members leaves them as they are; one that has one of them says all about them.
+ * Splits the switches off a registration file, since they are not part of a registration. A file without any of their
+ * members leaves the switches unchanged; a file with one of them defines all.
  */
-export function takeSwitches({ value, from }: Given): { given: Given; switches?: WantedSwitches } {
-  if (!members.some((member) => member in value)) return { given: { value, from } }
+export function splitSwitches({ value, from }: InputObject): { input: InputObject; switches?: DesiredSwitches } {
+  if (!members.some((member) => member in value)) return { input: { value, from } }
   const rest = Object.fromEntries(Object.entries(value).filter(([member]) => !members.includes(member)))
   const { enabled = true } = value
   if (typeof enabled !== 'boolean') throw usage(`${from}: "enabled" must be true or false`)
   const listed = lists.map(([list]) => {
     const names = value[list] ?? []
-    if (!isTexts(names)) throw usage(`${from}: "${list}" must be a list of names`)
+    if (!isStringArray(names)) throw usage(`${from}: "${list}" must be a list of names`)
     return [list, [...new Set(names)]] as const
   })
-  return { given: { value: rest, from }, switches: { enabled, ...Object.fromEntries(listed) } as WantedSwitches }
+  return { input: { value: rest, from }, switches: { enabled, ...Object.fromEntries(listed) } as DesiredSwitches }
 }
 
-/** What the gateway says, in the words of a file. */
-function wordsOf(record: ServerSwitches): WantedSwitches {
+/** Converts the gateway's record to the form of a file. */
+function toFileForm(record: ServerSwitches): DesiredSwitches {
   const named = lists.map(([list, kind]) => [
     list,
     Object.entries(record[kind] ?? {}).flatMap(([name, enabled]) => (enabled ? [] : [name]))
   ])
-  return { enabled: record.enabled, ...Object.fromEntries(named) } as WantedSwitches
+  return { enabled: record.enabled, ...Object.fromEntries(named) } as DesiredSwitches
 }
 
-/** The members of a file that say the same as the gateway; lists that would be empty are left out. */
-export const switchMembers = (record: ServerSwitches): Partial<WantedSwitches> =>
-  Object.fromEntries(Object.entries(wordsOf(record)).filter(([, value]) => !Array.isArray(value) || value.length > 0))
+/** Returns the record in the form of a file, without empty lists. */
+export const switchMembers = (record: ServerSwitches): Partial<DesiredSwitches> =>
+  Object.fromEntries(
+    Object.entries(toFileForm(record)).filter(([, value]) => !Array.isArray(value) || value.length > 0)
+  )
 
-/** As above, to be held against what is wanted: a list that says the same in another way is the wanted one. */
-export function switchesBefore(wanted: WantedSwitches, record: ServerSwitches): WantedSwitches {
-  const { patch = {} } = switchPatch(wanted, record)
-  const same = lists.flatMap(([list, kind]) => (patch[kind] === undefined ? [[list, wanted[list]] as const] : []))
-  return { ...wordsOf(record), ...Object.fromEntries(same) }
+/**
+ * Returns the record in the form of a file, for comparison. A list that is equivalent to the desired one is returned as
+ * the desired list, so that only real differences show.
+ */
+export function currentSwitches(desired: DesiredSwitches, record: ServerSwitches): DesiredSwitches {
+  const { patch = {} } = switchPatch(desired, record)
+  const same = lists.flatMap(([list, kind]) => (patch[kind] === undefined ? [[list, desired[list]] as const] : []))
+  return { ...toFileForm(record), ...Object.fromEntries(same) }
 }
 
-/** What differs from what is wanted; undefined for nothing. `unknown`: what the server does not offer at present. */
-export function switchPatch(wanted: WantedSwitches, record: ServerSwitches) {
+/**
+ * Returns the patch that makes the record as desired (undefined if equal), and the `unknown` items, which the server
+ * does not currently offer.
+ */
+export function switchPatch(desired: DesiredSwitches, record: ServerSwitches) {
   const unknown: string[] = []
   const patch: Record<string, unknown> = {}
-  if (wanted.enabled !== record.enabled) patch.enabled = wanted.enabled
+  if (desired.enabled !== record.enabled) patch.enabled = desired.enabled
   for (const [list, kind] of lists) {
     const known = record[kind] ?? {}
-    const disabled = new Set(wanted[list])
+    const disabled = new Set(desired[list])
     unknown.push(
-      ...wanted[list].filter((name) => !Object.hasOwn(known, name)).map((name) => `${kind.slice(0, -1)} ${name}`)
+      ...desired[list].filter((name) => !Object.hasOwn(known, name)).map((name) => `${kind.slice(0, -1)} ${name}`)
     )
     const differing = Object.entries(known).filter(([name, enabled]) => enabled === disabled.has(name))
     if (differing.length > 0) patch[kind] = Object.fromEntries(differing.map(([name, enabled]) => [name, !enabled]))
@@ -86,10 +94,10 @@ const path = (name: string) => `${itemPath('server', name)}/switches`
 export const readSwitches = async (cli: Cli, name: string): Promise<ServerSwitches> =>
   (await cli.api.get<ServerSwitches>(path(name))).body
 
-/** Sets what differs; says what cannot be set. Undefined: nothing is wanted. */
-export async function setSwitches(cli: Cli, name: string, wanted: WantedSwitches | undefined): Promise<void> {
-  if (!wanted) return
-  const { patch, unknown } = switchPatch(wanted, await readSwitches(cli, name))
+/** Sets the switches that differ and warns of items that the server does not offer. Does nothing without `desired`. */
+export async function setSwitches(cli: Cli, name: string, desired: DesiredSwitches | undefined): Promise<void> {
+  if (!desired) return
+  const { patch, unknown } = switchPatch(desired, await readSwitches(cli, name))
   if (unknown.length > 0) cli.warn(`server "${name}" does not offer at present: ${unknown.join(', ')}`)
   if (patch) await cli.api.send('PATCH', path(name), patch)
 }

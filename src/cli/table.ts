@@ -1,6 +1,6 @@
 import { escapeText } from '../domain/text.ts'
 
-/** The lines of a text as one, without the white space at their ends. */
+/** Joins the lines of a text and trims them. */
 const joined = (text: string) =>
   text
     .split(/[\r\n\t]/)
@@ -8,13 +8,16 @@ const joined = (text: string) =>
     .filter((line) => line !== '')
     .join(' ')
 
-/** What upstreams say must not move the cursor of a terminal, or forge a line. */
+/** Escapes upstream text, which must not move the cursor or forge a line. */
 const cell = (text: string) => escapeText(joined(text), 100_000)
 
 const clip = (text: string, width: number) =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`
 
-/** Columns with two spaces between them; `width` of a terminal clips the last one, without it nothing is cut. */
+/**
+ * Formats a table with two spaces between columns. The last column is clipped to the terminal's `width`; without it
+ * nothing is cut.
+ */
 export function table(heads: readonly string[], rows: readonly (readonly string[])[], width?: number): string {
   const lines = [heads.map((head) => head.toUpperCase()), ...rows.map((row) => row.map(cell))]
   const widths = heads.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
@@ -29,14 +32,14 @@ export function table(heads: readonly string[], rows: readonly (readonly string[
     .join('\n')
 }
 
-/** A line of a table whose other lines are not known: as wide as `widths` where the texts are not wider. */
+/** Formats one row of a streamed table: pads to `widths`, which longer texts exceed. */
 export const row = (texts: readonly string[], widths: readonly number[]): string =>
   texts
     .map((text, column) => cell(text).padEnd(widths[column] ?? 0))
     .join('  ')
     .trimEnd()
 
-/** One record: a line for each member that has something to say. */
+/** Formats one record: a line for each member with a value. */
 export function details(members: readonly (readonly [name: string, value: string | undefined])[]): string {
   const shown = members.flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[name, value] as const]

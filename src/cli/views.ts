@@ -1,15 +1,15 @@
 import type { Views } from './cli.ts'
 import type { KindName } from './kinds.ts'
 import { COLUMNS, labelOf, type Column, type Records } from './records.ts'
-import { withoutSpellings } from './spellings.ts'
+import { withoutAliases } from './spellings.ts'
 import { details, table } from './table.ts'
 
 function tableOf<T>(columns: readonly Column<T>[], rows: readonly T[], isWide: boolean, width: number | undefined) {
   if (rows.length === 0) return ''
-  const shown = columns.filter((column) => isWide || !column.isWide)
+  const formatMember = columns.filter((column) => isWide || !column.isWide)
   return table(
-    shown.map(({ head }) => head),
-    rows.map((row) => shown.map(({ value }) => value(row) ?? '')),
+    formatMember.map(({ head }) => head),
+    rows.map((row) => formatMember.map(({ value }) => value(row) ?? '')),
     width
   )
 }
@@ -29,12 +29,12 @@ const shown = (value: unknown): string | undefined => {
   return JSON.stringify(value)
 }
 
-/** One record, all its members. */
+/** View of one record with all members. */
 export const recordView = (record: object, name = (record as { name?: string }).name ?? ''): Views => ({
   table: () =>
-    details(Object.entries(withoutSpellings(record)).map(([key, value]) => [key.replaceAll('_', ' '), shown(value)])),
+    details(Object.entries(withoutAliases(record)).map(([key, value]) => [key.replaceAll('_', ' '), shown(value)])),
   names: () => [name]
 })
 
-/** A list of names: the answer of a switch. */
+/** View of a list of names. */
 export const namesView = (names: readonly string[]): Views => ({ table: () => names.join('\n'), names: () => names })

@@ -1,24 +1,24 @@
 import type { Readable } from 'node:stream'
 
-/** Where output goes. */
-export interface Sink {
+/** Output stream. */
+export interface OutputStream {
   write(text: string): unknown
   readonly isTTY?: boolean
-  /** Of a terminal. */
+  /** Width of a terminal. */
   readonly columns?: number
 }
 
-/** The outside world of a command. */
-export interface World {
+/** Environment of a command: variables, folders and streams. */
+export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
-  /** Where paths begin that a client looks for in a project. */
+  /** Base of a client's project-relative paths. */
   readonly cwd: string
   readonly stdin: Readable & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown }
-  readonly stdout: Sink
-  readonly stderr: Sink
-  /** Aborted once nobody reads stdout any more. */
-  readonly readerGone?: AbortSignal
-  /** Called before a command that has nothing to tidy up: from then on an interrupt ends it. */
-  readonly interruptible?: () => void
+  readonly stdout: OutputStream
+  readonly stderr: OutputStream
+  /** Aborted when stdout is closed by its reader. */
+  readonly stdoutClosed?: AbortSignal
+  /** Called before a command without clean-up, which an interrupt may then exit directly. */
+  readonly exitOnInterrupt?: () => void
 }

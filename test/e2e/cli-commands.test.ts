@@ -115,7 +115,7 @@ async function logsFollow({ gateway, cli }: Setup): Promise<void> {
   const reader = new AbortController()
   let seen = ''
   const following = cli(['logs', '-f', '--limit', '1', '--tool', 'alpha__echo', '-o', 'json'], {
-    readerGone: reader.signal,
+    stdoutClosed: reader.signal,
     onOut: (text) => (seen += text)
   })
   const lines = () => seen.split('\n').filter((line) => line !== '')

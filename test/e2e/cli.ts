@@ -17,8 +17,8 @@ export interface CliOptions {
   readonly env?: NodeJS.ProcessEnv
   /** What stdin holds. */
   readonly input?: string
-  /** See World. */
-  readonly readerGone?: AbortSignal
+  /** See CliIo. */
+  readonly stdoutClosed?: AbortSignal
   /** Gets what goes to stdout or stderr as it comes. */
   readonly onOut?: (text: string) => void
   readonly onErr?: (text: string) => void
@@ -53,7 +53,7 @@ export async function commandLine(t: TestContext, env: NodeJS.ProcessEnv = {}): 
           options.onErr?.(text)
         }
       },
-      ...(options.readerGone && { readerGone: options.readerGone })
+      ...(options.stdoutClosed && { stdoutClosed: options.stdoutClosed })
     })
     return {
       code,

@@ -32,7 +32,7 @@ test('SR-L11 no request line ends the wait for a sign-in', async (t) => {
   const callback = await listenForCallback()
   t.after(callback.close)
   const port = Number(new URL(callback.redirectUri).port)
-  const returned = callback.returned('s', new AbortController().signal)
+  const returned = callback.waitForResponse('s', new AbortController().signal)
   for (const target of targets) {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const status = await sendRaw(port, `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)

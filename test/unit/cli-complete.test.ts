@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Command } from 'commander'
-import { openerOf } from '../../src/cli/browser.ts'
-import { OPERANDS, OPTION_VALUES, placeOf } from '../../src/cli/complete.ts'
-import { describedProgram } from '../../src/cli/reference.ts'
-import { createWaiting } from '../../src/cli/spinner.ts'
+import { browserCommand } from '../../src/cli/browser.ts'
+import { OPERANDS, OPTION_VALUES, completionAt } from '../../src/cli/complete.ts'
+import { createInertProgram } from '../../src/cli/reference.ts'
+import { createSpinner } from '../../src/cli/spinner.ts'
 import { until } from '../until.ts'
 
-const program = describedProgram()
-const at = (...line: string[]) => placeOf(program, line)
+const program = createInertProgram()
+const at = (...line: string[]) => completionAt(program, line)
 const texts = (...line: string[]): readonly string[] => {
-  const { wanted } = at(...line)
-  assert.ok('words' in wanted, JSON.stringify(wanted))
-  return wanted.words.map(({ text }) => text)
+  const { candidates } = at(...line)
+  assert.ok('words' in candidates, JSON.stringify(candidates))
+  return candidates.words.map(({ text }) => text)
 }
 const live = (...line: string[]) => {
-  const { wanted } = at(...line)
-  return 'live' in wanted ? wanted.live : undefined
+  const { candidates } = at(...line)
+  return 'kinds' in candidates ? candidates.kinds : undefined
 }
 
 test('a line is completed with commands, options, their values, names or files', () => {
@@ -33,9 +33,9 @@ test('a line is completed with commands, options, their values, names or files',
   assert.deepEqual(live('rm', ''), ['server'])
   assert.deepEqual(live('list', 'tools', '--group', ''), ['group'])
   assert.deepEqual(live('delete', 'client', '-q', ''), ['client'])
-  assert.deepEqual(at('validate', '').wanted, { files: true })
-  assert.deepEqual(at('register', '-c', '').wanted, { files: true })
-  assert.deepEqual(at('register', 'x', '--', 'npx', '').wanted, { files: true })
+  assert.deepEqual(at('validate', '').candidates, { files: true })
+  assert.deepEqual(at('register', '-c', '').candidates, { files: true })
+  assert.deepEqual(at('register', 'x', '--', 'npx', '').candidates, { files: true })
   assert.deepEqual(texts('usage', 'a__b', ''), [])
   assert.deepEqual(texts('create', 'group', ''), [])
 })
@@ -59,7 +59,7 @@ test('what is completed is an option or operand of the tree', () => {
 test('a URL goes to the browser as one argument, whatever is in it', () => {
   const url = 'https://x/?a=1&b=$(c)'
   const opener = (BROWSER: string | undefined, platform: NodeJS.Platform) =>
-    openerOf({ env: { BROWSER } }, url, platform)
+    browserCommand({ env: { BROWSER } }, url, platform)
   assert.deepEqual(opener(undefined, 'linux'), ['xdg-open', url])
   assert.deepEqual(opener(undefined, 'darwin'), ['open', url])
   assert.deepEqual(opener(undefined, 'win32'), ['rundll32', 'url.dll,FileProtocolHandler', url])
@@ -71,7 +71,7 @@ test('waiting is told on a terminal alone, once it takes long, and leaves nothin
   let written = ''
   const stderr = { isTTY: true, write: (text: string) => (written += text) }
   const waitingOn = (sink: object, flags: object = {}, env: object = {}) =>
-    createWaiting({ env, stderr: sink } as Parameters<typeof createWaiting>[0], flags)
+    createSpinner({ env, stderr: sink } as Parameters<typeof createSpinner>[0], flags)
   await waitingOn(stderr)(until('the spinner to turn', () => written.split('\r').length > 3))
   assert.match(written, /^(\r[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] waiting for the gateway)+\r +\r$/)
   written = ''

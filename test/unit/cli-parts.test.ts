@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { cpuMs } from '../cpu.ts'
 import { withQuery } from '../../src/cli/api.ts'
-import { connection, registryUrl } from '../../src/cli/connection.ts'
+import { resolveConnection, registryUrl } from '../../src/cli/connection.ts'
 import { answerFailure, Failure } from '../../src/cli/failure.ts'
 import { nearest } from '../../src/cli/suggest.ts'
 import { details, table } from '../../src/cli/table.ts'
 
-const at = (flag?: string, env: Record<string, string> = {}, file = {}) => connection(flag, env, file, '/home/x/.conf')
+const at = (flag?: string, env: Record<string, string> = {}, file = {}) =>
+  resolveConnection(flag, env, file, '/home/x/.conf')
 
 test('the registry is the flag’s, then the environment’s, then the file’s, then the default', () => {
   const env = { TOWPATH_REGISTRY: 'http://env:1' }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { changeOf, normalised } from '../../src/cli/plan.ts'
-import { switchesBefore, switchMembers, switchPatch, takeSwitches } from '../../src/cli/switches.ts'
+import { diffResource, normalise } from '../../src/cli/plan.ts'
+import { currentSwitches, switchMembers, switchPatch, splitSwitches } from '../../src/cli/switches.ts'
 import type { Failure } from '../../src/cli/failure.ts'
-import { exitOf } from '../../src/cli/outcome.ts'
+import { combineExitCodes } from '../../src/cli/outcome.ts'
 
 test('what the gateway would not keep, and what says nothing, makes no difference', () => {
   const stored = { name: 's', transport: 'sse', session_mode: 'stateless', url: 'http://x/sse' }
@@ -16,9 +16,9 @@ test('what the gateway would not keep, and what says nothing, makes no differenc
     args: ['x'],
     env: null
   }
-  assert.deepEqual(normalised('server', given), stored)
+  assert.deepEqual(normalise('server', given), stored)
   assert.deepEqual(
-    normalised('group', { name: 'g', included_tools: ['a', 'a'], tool_names: 'qualified', missing: ['a'] }),
+    normalise('group', { name: 'g', included_tools: ['a', 'a'], tool_names: 'qualified', missing: ['a'] }),
     {
       name: 'g',
       included_tools: ['a'],
@@ -26,25 +26,25 @@ test('what the gateway would not keep, and what says nothing, makes no differenc
       excluded_tools: []
     }
   )
-  assert.deepEqual(normalised('client', { name: 'c', access_token_ref: {} }), { name: 'c', allowed_servers: [] })
+  assert.deepEqual(normalise('client', { name: 'c', access_token_ref: {} }), { name: 'c', allowed_servers: [] })
 })
 
 test('CR-F5: the switch for unannounced PKCE is configuration, and false is the same as absent', () => {
   const server = { name: 's', transport: 'streamable_http', url: 'http://u/' }
-  const strict = normalised('server', server)
-  assert.deepEqual(normalised('server', { ...server, oauth_assume_pkce: false }), strict, 'false')
+  const strict = normalise('server', server)
+  assert.deepEqual(normalise('server', { ...server, oauth_assume_pkce: false }), strict, 'false')
   assert.deepEqual(
-    normalised('server', { ...server, oauth_assume_pkce: true }),
+    normalise('server', { ...server, oauth_assume_pkce: true }),
     { ...strict, oauth_assume_pkce: true },
     'true'
   )
 })
 
 test('a change says what it does, and masks secrets', () => {
-  assert.equal(changeOf('user', 'u', { name: 'u' }, { name: 'u' }), undefined)
-  assert.equal(changeOf('user', 'u', undefined, { name: 'u' })!.action, 'create')
-  assert.equal(changeOf('user', 'u', { name: 'u' })!.action, 'delete')
-  const { action, difference } = changeOf('server', 's', { bearer_token: 'a' }, { bearer_token: 'b' })!
+  assert.equal(diffResource('user', 'u', { name: 'u' }, { name: 'u' }), undefined)
+  assert.equal(diffResource('user', 'u', undefined, { name: 'u' })!.action, 'create')
+  assert.equal(diffResource('user', 'u', { name: 'u' })!.action, 'delete')
+  const { action, difference } = diffResource('server', 's', { bearer_token: 'a' }, { bearer_token: 'b' })!
   assert.deepEqual(
     [action, difference.changed, difference.before],
     ['update', ['bearer_token'], { bearer_token: '***' }]
@@ -62,9 +62,9 @@ const record = {
 
 test('switches are no part of a registration, and a file that has none says nothing about them', () => {
   const plain = { value: { name: 's' }, from: 'f' }
-  assert.deepEqual(takeSwitches(plain), { given: plain })
-  const { given, switches } = takeSwitches({ value: { name: 's', disabled_tools: ['b', 'b'] }, from: 'f' })
-  assert.deepEqual(given.value, { name: 's' })
+  assert.deepEqual(splitSwitches(plain), { input: plain })
+  const { input, switches } = splitSwitches({ value: { name: 's', disabled_tools: ['b', 'b'] }, from: 'f' })
+  assert.deepEqual(input.value, { name: 's' })
   assert.deepEqual(switches, {
     enabled: true,
     disabled_tools: ['b'],
@@ -74,13 +74,13 @@ test('switches are no part of a registration, and a file that has none says noth
   })
   for (const value of [{ enabled: 1 }, { disabled_tools: 'b' }, { disabled_prompts: [1] }])
     assert.throws(
-      () => takeSwitches({ value, from: 'f' }),
+      () => splitSwitches({ value, from: 'f' }),
       (error: Failure) => error.exitCode === 2
     )
 })
 
 test('only switches that differ are set; what is not offered is told, and is no difference', () => {
-  const wanted = takeSwitches({ value: switchMembers(record), from: 'f' }).switches!
+  const wanted = splitSwitches({ value: switchMembers(record), from: 'f' }).switches!
   assert.deepEqual(switchMembers(record), { enabled: true, disabled_tools: ['b'], disabled_resources: ['x://y'] })
   assert.deepEqual(switchPatch(wanted, record), { patch: undefined, unknown: [] })
   const other = { ...wanted, enabled: false, disabled_tools: ['gone', 'a'] }
@@ -89,14 +89,14 @@ test('only switches that differ are set; what is not offered is told, and is no 
     unknown: ['tool gone']
   })
   const reordered = { ...wanted, disabled_tools: ['gone', 'b'] }
-  assert.deepEqual(switchesBefore(reordered, record), reordered)
-  assert.deepEqual(switchesBefore(other, record).disabled_tools, ['b'])
+  assert.deepEqual(currentSwitches(reordered, record), reordered)
+  assert.deepEqual(currentSwitches(other, record).disabled_tools, ['b'])
 })
 
 test('a name like any other may be a switch', () => {
   const odd = { ...record, tools: JSON.parse('{"__proto__": true, "constructor": false}') as Record<string, boolean> }
   assert.deepEqual(switchMembers(odd).disabled_tools, ['constructor'])
-  const wanted = takeSwitches({ value: { disabled_tools: ['__proto__'], disabled_resources: ['x://y'] }, from: 'f' })
+  const wanted = splitSwitches({ value: { disabled_tools: ['__proto__'], disabled_resources: ['x://y'] }, from: 'f' })
   const { patch, unknown } = switchPatch(wanted.switches!, odd)
   assert.deepEqual(unknown, [])
   assert.equal(JSON.stringify(patch), '{"tools":{"__proto__":false,"constructor":true}}')
@@ -104,7 +104,11 @@ test('a name like any other may be a switch', () => {
 
 test('several failures end with the code that they share, else with the general one', () => {
   assert.deepEqual(
-    [exitOf([]), exitOf([{ exitCode: 5 }, { exitCode: 5 }]), exitOf([{ exitCode: 5 }, { exitCode: 2 }])],
+    [
+      combineExitCodes([]),
+      combineExitCodes([{ exitCode: 5 }, { exitCode: 5 }]),
+      combineExitCodes([{ exitCode: 5 }, { exitCode: 2 }])
+    ],
     [0, 5, 1]
   )
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import type { Command } from 'commander'
-import { commandReference, describedProgram } from '../../src/cli/reference.ts'
+import { commandReference, createInertProgram } from '../../src/cli/reference.ts'
 import { LINES, PROCESSES } from '../e2e/every-command.ts'
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
@@ -13,7 +13,7 @@ test('docs/reference/cli.md is what `npm run openapi` writes', () => {
 })
 
 test('every command and every option says what it is for', () => {
-  for (const command of everyCommand(describedProgram())) {
+  for (const command of everyCommand(createInertProgram())) {
     assert.notEqual(command.description(), '', command.name())
     for (const { flags, description } of command.options) assert.notEqual(description, '', `${command.name()} ${flags}`)
   }
@@ -21,7 +21,7 @@ test('every command and every option says what it is for', () => {
 
 test('the spellings of MCPJungle are understood', () => {
   const names = (path: readonly string[]): string[] => {
-    let command = describedProgram()
+    let command = createInertProgram()
     for (const name of path) command = command.commands.find((each) => each.name() === name)!
     return command.commands.flatMap((each) => [each.name(), ...each.aliases()])
   }
@@ -40,7 +40,7 @@ test('the spellings of MCPJungle are understood', () => {
 test('every command is run against a gateway in both modes', () => {
   const pathOf = (command: Command): string =>
     command.parent?.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
-  const commands = everyCommand(describedProgram()).filter(({ commands: below }) => below.length === 0)
+  const commands = everyCommand(createInertProgram()).filter(({ commands: below }) => below.length === 0)
   const run = new Set(LINES.map(({ command }) => command))
   for (const command of commands.map(pathOf)) {
     const file = PROCESSES[command]

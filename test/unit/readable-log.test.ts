@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLogOutput, readable } from '../../src/cli/readable-log.ts'
+import { createLogOutput, formatLine } from '../../src/cli/readable-log.ts'
 
 const time = Date.parse('2026-11-21T12:00:01.234Z')
-const line = (more: object) => readable(`${JSON.stringify({ level: 40, time, pid: 1, hostname: 'h', ...more })}\n`)
+const line = (more: object) => formatLine(`${JSON.stringify({ level: 40, time, pid: 1, hostname: 'h', ...more })}\n`)
 
 test('a line has its time, its level, its text and its facts, and no more', () => {
   assert.equal(
@@ -30,7 +30,7 @@ test('nothing in a line can steer the terminal or forge another line', () => {
 })
 
 test('what is no JSON is passed on as it is', () => {
-  assert.equal(readable('plain\n'), 'plain\n')
+  assert.equal(formatLine('plain\n'), 'plain\n')
 })
 
 test('a terminal gets lines for people, everything else the lines as they are', () => {

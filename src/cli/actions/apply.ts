@@ -1,12 +1,12 @@
 import type { Cli } from '../cli.ts'
 import { Failure, usage } from '../failure.ts'
 import { KINDS } from '../kinds.ts'
-import { exitOf, isFinal } from '../outcome.ts'
+import { combineExitCodes, isFatal } from '../outcome.ts'
 import type { Change, Result } from '../plan.ts'
 import { planView } from '../plan-view.ts'
 import { confirm } from '../prompt.ts'
 import type { Action } from '../runner.ts'
-import { planSteps, readSituation, type Step } from '../steps.ts'
+import { planSteps, readPlanContext, type Step } from '../steps.ts'
 
 interface Flags {
   readonly file: string
@@ -16,13 +16,13 @@ interface Flags {
 
 const verbs = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
-/** One that fails keeps the others from nothing, unless they would fail the same way. */
+/** Runs the steps in order. After a failure the others still run, unless they would fail in the same way. */
 async function execute(cli: Cli, steps: readonly Step[]): Promise<{ results: Result[]; failures: Failure[] }> {
   const results: Result[] = []
   const failures: Failure[] = []
   for (const { run, ...change } of steps) {
     const label = `${KINDS[change.kind].singular} "${change.name}"`
-    if (failures.some(isFinal)) {
+    if (failures.some(isFatal)) {
       results.push({ ...change, outcome: 'skipped' })
       continue
     }
@@ -40,25 +40,25 @@ async function execute(cli: Cli, steps: readonly Step[]): Promise<{ results: Res
   return { results, failures }
 }
 
-async function mayDelete(cli: Cli, steps: readonly Step[]): Promise<boolean> {
+async function confirmDeletions(cli: Cli, steps: readonly Step[]): Promise<boolean> {
   const gone = steps.filter(({ action }) => action === 'delete')
-  if (gone.length === 0 || cli.isYes) return true
+  if (gone.length === 0 || cli.assumesYes) return true
   const names = gone.map(({ kind, name }) => `  ${KINDS[kind].singular} "${name}"`).join('\n')
-  if (!cli.canAsk) throw usage(`--prune would delete:\n${names}`, 'give --yes, or look at --dry-run first')
-  return confirm(cli.world, `This deletes:\n${names}\nGo on?`)
+  if (!cli.canPrompt) throw usage(`--prune would delete:\n${names}`, 'give --yes, or look at --dry-run first')
+  return confirm(cli.io, `This deletes:\n${names}\nGo on?`)
 }
 
-/** The files are the desired state: what differs is changed, and nothing else is touched (design: ux.md 5.5). */
+/** Changes the gateway to the state that the files declare; undeclared resources stay, except with `--prune`. */
 export const apply: Action<Flags> = async (cli, _args, { file, prune = false, dryRun = false }) => {
-  const situation = await readSituation(cli, file)
-  const steps = await planSteps(situation, prune)
-  const unchanged = situation.wanted.length - steps.filter(({ action }) => action !== 'delete').length
+  const context = await readPlanContext(cli, file)
+  const steps = await planSteps(context, prune)
+  const unchanged = context.desired.length - steps.filter(({ action }) => action !== 'delete').length
   const show = (results: readonly Result[]) => cli.show(...planView(results, unchanged, dryRun))
   if (dryRun) {
     await show(steps.map(({ run: _run, ...change }) => ({ ...change, outcome: 'planned' })))
     return
   }
-  if (!(await mayDelete(cli, steps))) {
+  if (!(await confirmDeletions(cli, steps))) {
     cli.note('nothing was changed')
     return
   }
@@ -67,7 +67,7 @@ export const apply: Action<Flags> = async (cli, _args, { file, prune = false, dr
   cli.note(
     steps.length === 0 ? `nothing to change: all ${unchanged} are as the files say` : summary(results, unchanged)
   )
-  return exitOf(failures)
+  return combineExitCodes(failures)
 }
 
 function summary(results: readonly Result[], unchanged: number): string {

@@ -4,9 +4,9 @@ import type { Cli } from '../cli.ts'
 import { usage } from '../failure.ts'
 import { readObject } from '../input.ts'
 import { itemPath, KINDS } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
-import { tokenFromFlags, withToken } from '../secret.ts'
+import { tokenFromFlags, resolveToken } from '../secret.ts'
 import { recordView } from '../views.ts'
 
 interface Flags {
@@ -30,19 +30,19 @@ async function fromFlags(cli: Cli, flags: Flags): Promise<Record<string, unknown
   }
 }
 
-async function read(cli: Cli, given: string | undefined, flags: Flags, isNew: boolean) {
+async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew: boolean) {
   const own = await fromFlags(cli, flags)
   if (flags.conf !== undefined && Object.keys(own).length > 0)
     throw usage('-c takes everything from the file: give nothing else but the name')
   const value: Record<string, unknown> =
-    flags.conf === undefined ? own : await withToken(cli, await readObject(cli.world, flags.conf), isNew)
-  const name = given ?? value.name
+    flags.conf === undefined ? own : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
+  const name = givenName ?? value.name
   if (typeof name !== 'string') throw usage('which MCP client?', 'give its name, or a file with "name"')
   return { name, value: { ...value, name } }
 }
 
-/** A token that was given is not shown again; one that was made is, this once. */
-export function withoutGiven<T extends { readonly access_token?: string }>(
+/** Removes a token that the caller supplied; a generated token is shown once. */
+export function withoutGivenToken<T extends { readonly access_token?: string }>(
   body: T,
   given: object
 ): Omit<T, 'access_token'> | T {
@@ -51,19 +51,19 @@ export function withoutGiven<T extends { readonly access_token?: string }>(
   return rest
 }
 
-export const createClient: Action<Flags> = async (cli, [given], flags) => {
-  const { name, value } = await read(cli, given, flags, true)
+export const createClient: Action<Flags> = async (cli, [givenName], flags) => {
+  const { name, value } = await read(cli, givenName, flags, true)
   const { body } = await cli.api.post<Static<typeof IssuedClient>>(KINDS.client.path, value)
   cli.note(`created MCP client "${name}"`)
   if (!('access_token' in value)) cli.note('its access token is shown this once: keep it')
-  const told = withoutGiven(body, value)
-  await cli.show({ body: told }, recordView(told))
+  const shown = withoutGivenToken(body, value)
+  await cli.show({ body: shown }, recordView(shown))
 }
 
-export const updateClient: Action<Flags> = async (cli, [given], flags) => {
-  const { name, value } = await read(cli, given, flags, false)
+export const updateClient: Action<Flags> = async (cli, [givenName], flags) => {
+  const { name, value } = await read(cli, givenName, flags, false)
   const sent = cli.api.put<Static<typeof Client>>(itemPath('client', name), value)
-  const answer = await suggesting(cli, 'client', name, sent)
+  const answer = await withSuggestion(cli, 'client', name, sent)
   cli.note(`updated MCP client "${name}"`)
   await cli.show(answer, recordView(answer.body))
 }

@@ -2,7 +2,9 @@ import { PRODUCT } from '../../domain/product.ts'
 import { usage } from '../failure.ts'
 import type { Action } from '../runner.ts'
 
-/** bash breaks words at `:` and `=`, and takes only what comes after them; 3.2 (macOS) has neither mapfile nor compopt. */
+/**
+ * bash splits words at `:` and `=` and replaces only the part after them; bash 3.2 (macOS) lacks mapfile and compopt.
+ */
 const bash = `# bash completion for ${PRODUCT}: eval "$(${PRODUCT} completion bash)", or a file in bash-completion's folder
 _${PRODUCT}() {
   local line="\${COMP_LINE:0:COMP_POINT}" current="\${COMP_WORDS[COMP_CWORD]}" candidate words
@@ -61,7 +63,7 @@ complete -c ${PRODUCT} -f -a '(__${PRODUCT}_complete)'
 
 const scripts: Readonly<Record<string, string>> = { bash, zsh, fish }
 
-/** The shell asks the hidden command `__complete`, so that a script never gets old. */
+/** Prints the script, which runs the hidden command `__complete`, so that it never becomes outdated. */
 export const completion: Action = async (cli, [shell = '']) => {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
   if (script === undefined)

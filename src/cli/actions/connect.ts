@@ -16,16 +16,16 @@ import { PRODUCT } from '../../domain/product.ts'
 import { maskSecrets } from '../../domain/redaction.ts'
 import { escapeText } from '../../domain/text.ts'
 import type { Cli } from '../cli.ts'
-import { writeWhole } from '../config-file.ts'
+import { writeAtomically } from '../config-file.ts'
 import { checkToken } from '../connection.ts'
 import { changedLines, edited } from '../edit.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { itemPath } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
 import { secretFromStdin } from '../secret.ts'
 import { nearest } from '../suggest.ts'
-import type { World } from '../world.ts'
+import type { CliIo } from '../world.ts'
 
 interface Flags {
   readonly group?: string
@@ -43,7 +43,7 @@ function clientOf(given: string): ClientName {
   throw usage(`the client "${given}" is not known`, near ? `did you mean "${near}"?` : `one of ${CLIENTS.join(', ')}`)
 }
 
-/** Development mode has no tokens. Whoever has one may ask; what the answer is does not matter. */
+/** True in enterprise mode, which needs tokens. Only the kind of refusal of this request matters. */
 async function needsToken(cli: Cli): Promise<boolean> {
   try {
     await cli.api.get('/api/v0/users/whoami')
@@ -54,10 +54,12 @@ async function needsToken(cli: Cli): Promise<boolean> {
   return true
 }
 
-/** Who may not read groups gets the address that a group of this name would have. */
+/**
+ * Fails for an unknown group. Callers who may not read groups get the endpoint that a group of this name would have.
+ */
 async function checkGroup(cli: Cli, name: string): Promise<void> {
   try {
-    await suggesting(cli, 'group', name, cli.api.get(itemPath('group', name)))
+    await withSuggestion(cli, 'group', name, cli.api.get(itemPath('group', name)))
   } catch (error) {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.refused) throw error
   }
@@ -72,26 +74,30 @@ async function targetOf(cli: Cli, { group, name, tokenVariable }: Flags): Promis
   return { name, url: cli.api.registry + path, ...(isClosed ? { tokenVariable } : {}) }
 }
 
-/** The folder of the system for what programs keep. */
-function configFolder({ env, home }: World): string {
+/** Returns the system's folder for application data. */
+function configFolder({ env, home }: CliIo): string {
   if (process.platform === 'darwin') return join(home, 'Library/Application Support')
   if (process.platform === 'win32') return env.APPDATA ?? join(home, 'AppData/Roaming')
   return env.XDG_CONFIG_HOME ?? join(home, '.config')
 }
 
-const pathOf = (world: World, file: string): string =>
-  resolve(world.cwd, file.replace(/^~(?=\/)/, world.home).replace(/^\{config\}/, configFolder(world)))
+const pathOf = (io: CliIo, file: string): string =>
+  resolve(io.cwd, file.replace(/^~(?=\/)/, io.home).replace(/^\{config\}/, configFolder(io)))
 
-const holdsPlaceholder = (change: FileChange) => JSON.stringify(change.members).includes(TOKEN_PLACEHOLDER)
+const containsPlaceholder = (change: FileChange) => JSON.stringify(change.members).includes(TOKEN_PLACEHOLDER)
 
-/** The one client that cannot read a variable gets the token itself. */
-async function withToken(cli: Cli, change: FileChange, flags: Flags): Promise<{ change: FileChange; token?: string }> {
-  if (!holdsPlaceholder(change)) {
+/** Puts the token itself into the file of a client that cannot read environment variables. */
+async function insertToken(
+  cli: Cli,
+  change: FileChange,
+  flags: Flags
+): Promise<{ change: FileChange; token?: string }> {
+  if (!containsPlaceholder(change)) {
     if (flags.tokenStdin) throw usage('this client takes the token from a variable: --token-stdin is of no use')
     return { change }
   }
   const { tokenVariable } = flags
-  const given = flags.tokenStdin ? await secretFromStdin(cli, '--token-stdin') : cli.world.env[tokenVariable]
+  const given = flags.tokenStdin ? await secretFromStdin(cli, '--token-stdin') : cli.io.env[tokenVariable]
   if (!given)
     throw usage(
       'this client cannot read variables: the token goes into its file',
@@ -106,7 +112,7 @@ async function withToken(cli: Cli, change: FileChange, flags: Flags): Promise<{ 
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-async function present(path: string): Promise<{ text: string; mode: number } | undefined> {
+async function readExisting(path: string): Promise<{ text: string; mode: number } | undefined> {
   try {
     return { text: await readFile(path, 'utf8'), mode: (await stat(path)).mode & 0o777 }
   } catch (cause) {
@@ -115,7 +121,7 @@ async function present(path: string): Promise<{ text: string; mode: number } | u
   }
 }
 
-/** The first of `.bak`, `.bak2`, … that is free. */
+/** Copies the file to the first free name of `.bak`, `.bak2`, …. */
 async function backUp(path: string): Promise<string> {
   for (let count = 1; ; count++) {
     const copy = `${path}.bak${count === 1 ? '' : count}`
@@ -131,8 +137,8 @@ async function backUp(path: string): Promise<string> {
 
 const secretMember = /("?[\w-]*(?:auth|token|secret|key|passw|cookie)[\w-]*"?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*')/gi
 
-/** What was there before may be any secret; of what is written only the token is one. */
-function shownLine(line: string, token: string | undefined): string {
+/** Masks secrets in a changed line: in the old file any value may be one, in the new lines only the token. */
+function maskLine(line: string, token: string | undefined): string {
   const masked = line.startsWith('-')
     ? String(maskSecrets(line.replace(secretMember, '$1"***"')))
     : line.replaceAll(token ?? TOKEN_PLACEHOLDER, '***')
@@ -140,11 +146,11 @@ function shownLine(line: string, token: string | undefined): string {
 }
 
 async function write(cli: Cli, client: ClientName, target: Target, flags: Flags): Promise<void> {
-  const wanted = fileChange(client, target)
-  if (!wanted) throw usage(`${CLIENT_TITLES[client]} has no file to write`, `see \`${PRODUCT} connect ${client}\``)
-  const path = pathOf(cli.world, wanted.file)
-  const { change, token } = await withToken(cli, wanted, flags)
-  const before = await present(path)
+  const fileEdit = fileChange(client, target)
+  if (!fileEdit) throw usage(`${CLIENT_TITLES[client]} has no file to write`, `see \`${PRODUCT} connect ${client}\``)
+  const path = pathOf(cli.io, fileEdit.file)
+  const { change, token } = await insertToken(cli, fileEdit, flags)
+  const before = await readExisting(path)
   const text = edited(before?.text ?? '', change, path)
   const isSame = text === before?.text
   const backup = before && !isSame ? await backUp(path) : undefined
@@ -152,9 +158,9 @@ async function write(cli: Cli, client: ClientName, target: Target, flags: Flags)
     await mkdir(dirname(path), { recursive: true }).catch((cause: unknown) => {
       throw new Failure(EXIT.failed, `cannot make the folder of ${path}`, { cause })
     })
-    await writeWhole(path, text, token ? 0o600 : (before?.mode ?? 0o644))
+    await writeAtomically(path, text, token ? 0o600 : (before?.mode ?? 0o644))
   }
-  const lines = changedLines(before?.text ?? '', text).map((line) => shownLine(line, token))
+  const lines = changedLines(before?.text ?? '', text).map((line) => maskLine(line, token))
   cli.note(isSame ? `${path} has it already` : `wrote ${path}${backup ? `; before it was ${backup}` : ''}`)
   const body = { client, endpoint: target.url, file: path, changed: !isSame, ...(backup ? { backup } : {}) }
   await cli.show({ body }, { table: () => lines.join('\n'), names: () => [path] })
@@ -176,7 +182,7 @@ async function print(cli: Cli, client: ClientName, target: Target): Promise<void
     cli.note(`\n# the token is one of an MCP client: ${PRODUCT} create mcp-client NAME --allow SERVERS`)
 }
 
-/** Points a client at the gateway (design: ux.md 3.6). */
+/** Points a client at the gateway. */
 export const connect: Action<Flags> = async (cli, [given = ''], flags) => {
   const client = clientOf(given)
   if (flags.print && flags.write) throw usage('--print and --write: give one of them')

@@ -13,7 +13,7 @@ const columns: readonly Column<Check>[] = [
   { head: 'finding', value: ({ title, detail }) => (detail === undefined ? title : `${title}: ${detail}`) }
 ]
 
-/** Ends with 0 where nothing fails; a gateway that is not reached and a token that is not taken have codes of their own. */
+/** Returns 0 if no check fails; an unreachable gateway and a rejected token have their own codes. */
 export const doctor: Action = async (cli) => {
   const client = await checkClient(cli)
   const gateway = client.isReached ? await checkGateway(cli) : { checks: [], isRefused: false }

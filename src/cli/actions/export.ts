@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isName } from '../../domain/names.ts'
 import { createReferences, replaceByReferences, type References } from '../../domain/references.ts'
-import type { Filed } from '../check.ts'
+import type { FileKind } from '../check.ts'
 import type { Cli } from '../cli.ts'
 import { FOLDERS } from '../desired.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
@@ -29,7 +29,7 @@ async function checkEmpty(folder: string): Promise<void> {
   if (names.length > 0) throw usage(`${folder} is not empty`, 'name another folder with -d')
 }
 
-/** Configurations and what is enabled of them. */
+/** Reads the configurations of servers with their switches. */
 async function readServers(cli: Cli): Promise<Config[]> {
   const servers: Config[] = []
   for (const config of (await cli.api.get<readonly Config[]>('/api/v0/server_configs')).body)
@@ -42,13 +42,15 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   const groups = (await cli.api.get<readonly Records['group'][]>(KINDS.group.path)).body
   const clients = (await listPrincipals(cli, 'client')) ?? []
   const users = (await listPrincipals(cli, 'user')) ?? []
-  const file = (kind: Filed, config: Config, more: object = {}): File => {
-    // it becomes a path, and a gateway need not be honest
+  const file = (kind: FileKind, config: Config, more: object = {}): File => {
+    // the name becomes a path, and the gateway is not trusted
     if (!isName(config.name)) throw new Failure(EXIT.failed, `the gateway has a ${kind} with a name that cannot be`)
     const value = { ...replaceByReferences(kind, config, references, keepSecrets), ...more }
     return [`${FOLDERS[kind][0]}/${config.name}.json`, `${JSON.stringify(value, null, 2)}\n`]
   }
-  const token = (kind: Filed, { name }: Config) => ({ access_token_ref: { env: references.name(kind, name, 'token') } })
+  const token = (kind: FileKind, { name }: Config) => ({
+    access_token_ref: { env: references.name(kind, name, 'token') }
+  })
   return [
     ...servers.map((config) => file('server', config)),
     ...groups.map(({ missing: _missing, ...group }) => file('group', group)),
@@ -57,7 +59,7 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   ]
 }
 
-/** Whatever is written can be read by its owner alone: with or without secrets it says how the gateway is built. */
+/** Writes a file readable by its owner only: even without secrets it describes the gateway's setup. */
 async function write(folder: string, [path, text]: File): Promise<string> {
   const target = join(folder, path)
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })

@@ -1,10 +1,10 @@
-import type { Answer } from '../api.ts'
+import type { ApiResponse } from '../api.ts'
 import type { Cli } from '../cli.ts'
 import { notFound } from '../failure.ts'
 import { withQuery } from '../api.ts'
 import { itemPath, KINDS, type KindName } from '../kinds.ts'
 import { noteLeftOut, withoutLeftOut } from '../left-out.ts'
-import { hintFor, suggesting } from '../lookup.ts'
+import { suggestName, withSuggestion } from '../lookup.ts'
 import { labelOf, type Records } from '../records.ts'
 import type { Action } from '../runner.ts'
 import { recordView } from '../views.ts'
@@ -16,29 +16,29 @@ interface Flags {
   readonly read?: boolean
 }
 
-type Found = Pick<Answer<Records[KindName]>, 'body'> & { readonly text?: string }
+type RecordResponse = Pick<ApiResponse<Records[KindName]>, 'body'> & { readonly text?: string }
 
-/** There is no route for one user: it is found in the list. */
-async function findUser(cli: Cli, name: string): Promise<Found> {
+/** Finds a user in the list, as no route returns a single user. */
+async function findUser(cli: Cli, name: string): Promise<RecordResponse> {
   const { body } = await cli.api.get<readonly Records['user'][]>(KINDS.user.path)
   const user = body.find((each) => each.name === name)
-  if (!user) throw notFound(`user "${name}" does not exist`, await hintFor(cli, 'user', name))
+  if (!user) throw notFound(`user "${name}" does not exist`, await suggestName(cli, 'user', name))
   return { body: user }
 }
 
-function find(cli: Cli, kind: KindName, name: string): Promise<Found> {
+function find(cli: Cli, kind: KindName, name: string): Promise<RecordResponse> {
   if (kind === 'user') return findUser(cli, name)
   const byQuery = kind === 'tool' || kind === 'prompt' || kind === 'resource'
   const path = byQuery
     ? withQuery(`/api/v0/${kind}`, kind === 'resource' ? { uri: name } : { name })
     : itemPath(kind, name)
-  return suggesting(cli, kind, name, cli.api.get<Records[typeof kind]>(path))
+  return withSuggestion(cli, kind, name, cli.api.get<Records[typeof kind]>(path))
 }
 
 export const getOf =
   (kind: KindName): Action<Flags> =>
   async (cli, args, flags) => {
-    // MCPJungle's spellings of `render` and `read`
+    // MCPJungle's forms of `render` and `read`
     if (flags.arg) return render(cli, args, flags)
     if (flags.read) return read(cli, args, {})
     const found = await find(cli, kind, args[0]!)

@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts'
 import { usage } from '../failure.ts'
 import { readObject } from '../input.ts'
 import { itemPath, KINDS } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
 import { recordView } from '../views.ts'
 
@@ -27,11 +27,11 @@ const members = (flags: Flags) => ({
   ...(flags.toolNames === undefined ? {} : { tool_names: flags.toolNames })
 })
 
-/** The configuration of a file or of flags, and its name. */
+/** Reads the configuration from a file or flags. */
 async function read(cli: Cli, given: string | undefined, flags: Flags) {
   const fromFlags = members(flags)
   const { value } =
-    flags.conf === undefined ? { value: { ...fromFlags, name: given } } : await readObject(cli.world, flags.conf)
+    flags.conf === undefined ? { value: { ...fromFlags, name: given } } : await readObject(cli.io, flags.conf)
   if (flags.conf !== undefined && Object.keys(fromFlags).length > 0)
     throw usage('-c takes everything from the file: give nothing else but the name')
   const name = given ?? value.name
@@ -46,18 +46,18 @@ export const createGroup: Action<Flags> = async (cli, [given], flags) => {
   await cli.show(answer, recordView(answer.body))
 }
 
-/** A file replaces the whole configuration; flags change what they name. */
+/** Updates a group: a file replaces the whole configuration, flags only their members. */
 export const updateGroup: Action<Flags> = async (cli, [given], flags) => {
   const { name, value, isFromFile } = await read(cli, given, flags)
   const path = itemPath('group', name)
   const body = isFromFile ? value : { ...(await current(cli, name, path)), ...value }
-  const answer = await suggesting(cli, 'group', name, cli.api.put<Details>(path, body))
+  const answer = await withSuggestion(cli, 'group', name, cli.api.put<Details>(path, body))
   cli.note(`updated group "${name}"`)
   await cli.show(answer, recordView(answer.body))
 }
 
 async function current(cli: Cli, name: string, path: string) {
-  const { body } = await suggesting(cli, 'group', name, cli.api.get<Details>(path))
+  const { body } = await withSuggestion(cli, 'group', name, cli.api.get<Details>(path))
   const { description, included_tools, included_servers, excluded_tools, tool_names } = body
   return {
     ...(description === undefined ? {} : { description }),

@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { readText } from '../input.ts'
 import { KINDS } from '../kinds.ts'
-import { exitOf, isFinal } from '../outcome.ts'
+import { combineExitCodes, isFatal } from '../outcome.ts'
 import type { Column, Records } from '../records.ts'
 import type { Action } from '../runner.ts'
 import { rowsView } from '../views.ts'
@@ -14,18 +14,18 @@ interface Flags {
   readonly dryRun?: boolean
 }
 
-/** A server of the file, and what became of it. */
+/** A server of the file and its outcome. */
 interface Row {
   readonly name: string
   readonly outcome:
     'new' | 'replaces' | 'added' | 'replaced' | 'sign_in_needed' | 'exists' | 'refused' | 'failed' | 'skipped'
   readonly transport: string
-  /** Without arguments and values of the query: they may be secrets. */
+  /** Without arguments and query values, which may be secrets. */
   readonly target: string
   readonly problems: readonly string[]
   readonly notes: readonly string[]
   readonly ignored: readonly string[]
-  /** Variables whose values it takes from the environment. */
+  /** Variables read from the environment. */
   readonly variables: readonly string[]
 }
 
@@ -53,24 +53,27 @@ function rowOf(server: ImportedServer, outcome: Row['outcome'], problem?: string
   }
 }
 
-function chosen(servers: readonly ImportedServer[], names: readonly string[]): readonly ImportedServer[] {
+function selectServers(servers: readonly ImportedServer[], names: readonly string[]): readonly ImportedServer[] {
   const unknown = names.filter((name) => !servers.some((server) => server.name === name))
   if (unknown.length > 0)
     throw usage(`the file has no server ${unknown.join(', ')}`, `it has ${servers.map(({ name }) => name).join(', ')}`)
   return names.length === 0 ? servers : servers.filter(({ name }) => names.includes(name))
 }
 
-/** The environment's value, else the one that the file gives for where there is none. */
+/** Looks up a variable in the environment, then in the file's defaults. */
 function valueFor({ variables }: ImportedServer, env: Readonly<Record<string, string | undefined>>) {
   const defaults = new Map(variables.map((ask) => [ask.name, ask.default]))
   return (name: string) => env[name] ?? defaults.get(name)
 }
 
-/** All that is not set is told at once, and nothing is sent (http-contract.md#placeholders). */
-function filled(cli: Cli, servers: readonly ImportedServer[]): ReadonlyMap<ImportedServer, unknown> {
+/**
+ * Expands the variables of all servers. The error lists all unset variables at once, before any request
+ * (http-contract.md#placeholders).
+ */
+function expandBodies(cli: Cli, servers: readonly ImportedServer[]): ReadonlyMap<ImportedServer, unknown> {
   const missing: string[] = []
   const bodies = servers.map((server) => {
-    const { value, unset } = expandPlaceholders(server.registration, valueFor(server, cli.world.env))
+    const { value, unset } = expandPlaceholders(server.registration, valueFor(server, cli.io.env))
     missing.push(...unset.map(({ name, path }) => `  ${name} at ${path} of "${server.name}"`))
     return [server, value] as const
   })
@@ -80,13 +83,13 @@ function filled(cli: Cli, servers: readonly ImportedServer[]): ReadonlyMap<Impor
   return new Map(bodies)
 }
 
-interface Pending {
+interface PendingSignIn {
   readonly authorization_required?: { readonly authorization_url: string }
 }
 
 async function add(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean): Promise<Row> {
   const query = isForced ? '?force=true' : ''
-  const answer = await cli.api.post<Pending>(`${KINDS.server.path}${query}`, body)
+  const answer = await cli.api.post<PendingSignIn>(`${KINDS.server.path}${query}`, body)
   const url = answer.body.authorization_required?.authorization_url
   if (url === undefined) {
     cli.note(`${isForced ? 'replaced' : 'added'} server "${server.name}"`)
@@ -96,11 +99,11 @@ async function add(cli: Cli, server: ImportedServer, body: unknown, isForced: bo
   return rowOf(server, 'sign_in_needed')
 }
 
-/** Registers the servers of another client's configuration (design: ux.md 3.5); one that fails keeps no other out. */
+/** Registers the servers of another client's configuration; a failure does not stop the others. */
 export const importFile: Action<Flags> = async (cli, [file = '', ...names], { force = false, dryRun = false }) => {
-  const { servers: found, problem } = importServers(await readText(cli.world, file), { ownUrls: [cli.api.registry] })
+  const { servers: found, problem } = importServers(await readText(cli.io, file), { ownUrls: [cli.api.registry] })
   if (problem !== undefined) throw usage(`${file === '-' ? 'stdin' : file}: ${problem}`)
-  const servers = chosen(found, names)
+  const servers = selectServers(found, names)
   const { body } = await cli.api.get<readonly Records['server'][]>(KINDS.server.path)
   const existing = new Set(body.map(({ name }) => name))
   const outcomeOf = (server: ImportedServer): Row['outcome'] => {
@@ -117,7 +120,7 @@ export const importFile: Action<Flags> = async (cli, [file = '', ...names], { fo
   if (dryRun) return show(planned.map(([server, outcome]) => rowOf(server, outcome)))
 
   const isTried = (outcome: Row['outcome']) => outcome === 'new' || outcome === 'replaces'
-  const bodies = filled(
+  const bodies = expandBodies(
     cli,
     planned.flatMap(([server, outcome]) => (isTried(outcome) ? [server] : []))
   )
@@ -128,14 +131,14 @@ export const importFile: Action<Flags> = async (cli, [file = '', ...names], { fo
       failures.push(refusal(server, outcome))
       cli.warn(`server "${server.name}": ${failures.at(-1)!.message}`, failures.at(-1)!.hint)
       rows.push(rowOf(server, outcome))
-    } else if (failures.some(isFinal)) {
+    } else if (failures.some(isFatal)) {
       rows.push(rowOf(server, 'skipped'))
     } else {
-      rows.push(await tried(cli, server, bodies.get(server), outcome === 'replaces', failures))
+      rows.push(await tryAdd(cli, server, bodies.get(server), outcome === 'replaces', failures))
     }
   }
   await show(rows)
-  return exitOf(failures)
+  return combineExitCodes(failures)
 }
 
 const refusal = ({ problems }: ImportedServer, outcome: Row['outcome']): Failure =>
@@ -143,7 +146,7 @@ const refusal = ({ problems }: ImportedServer, outcome: Row['outcome']): Failure
     ? new Failure(EXIT.conflict, 'it exists', { hint: 'replace it with --force' })
     : usage(problems.join('; '))
 
-async function tried(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean, failures: Failure[]) {
+async function tryAdd(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean, failures: Failure[]) {
   try {
     return await add(cli, server, body, isForced)
   } catch (error) {

@@ -4,11 +4,11 @@ import type { ToolResult } from '../../schemas/tool.ts'
 import type { EffectiveTools } from '../../schemas/tool-group.ts'
 import { withQuery } from '../api.ts'
 import type { Cli } from '../cli.ts'
-import { asText } from '../contents.ts'
+import { formatContents } from '../contents.ts'
 import { EXIT, notFound, usage } from '../failure.ts'
-import { pairs, readText } from '../input.ts'
+import { parsePairs, readText } from '../input.ts'
 import { itemPath } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Records } from '../records.ts'
 import type { Action } from '../runner.ts'
 
@@ -21,7 +21,7 @@ interface Flags {
 }
 
 async function fromInput(cli: Cli, input: string): Promise<Record<string, unknown>> {
-  const text = input === '-' || input.startsWith('@') ? await readText(cli.world, input.replace(/^@/, '')) : input
+  const text = input === '-' || input.startsWith('@') ? await readText(cli.io, input.replace(/^@/, '')) : input
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -32,8 +32,8 @@ async function fromInput(cli: Cli, input: string): Promise<Record<string, unknow
   return value
 }
 
-/** Text stays text where the schema says so; anything else is JSON where it is that, else text. */
-function typed(text: string, schema: unknown): unknown {
+/** Parses an argument: text if the schema says string, else JSON if valid, else text. */
+function parseArgument(text: string, schema: unknown): unknown {
   const type = isObject(schema) ? schema.type : undefined
   if (type === 'string') return text
   try {
@@ -45,15 +45,17 @@ function typed(text: string, schema: unknown): unknown {
 
 async function fromArgs(cli: Cli, name: string, given: readonly string[]): Promise<Record<string, unknown>> {
   const found = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
-  const { input_schema } = (await suggesting(cli, 'tool', name, found)).body
+  const { input_schema } = (await withSuggestion(cli, 'tool', name, found)).body
   const schema: unknown = input_schema
   const properties = isObject(schema) && isObject(schema.properties) ? schema.properties : {}
-  return Object.fromEntries(pairs(given, '--arg').map(([key, value]) => [key, typed(value, properties[key])]))
+  return Object.fromEntries(
+    parsePairs(given, '--arg').map(([key, value]) => [key, parseArgument(value, properties[key])])
+  )
 }
 
 async function checkGroup(cli: Cli, group: string, name: string): Promise<void> {
   const asked = cli.api.get<Static<typeof EffectiveTools>>(`${itemPath('group', group)}/effective-tools`)
-  const { tools } = (await suggesting(cli, 'group', group, asked)).body
+  const { tools } = (await withSuggestion(cli, 'group', group, asked)).body
   if (!tools.includes(name))
     throw notFound(`group "${group}" does not serve "${name}"`, `see \`towpath list tools --group ${group}\``)
 }
@@ -76,8 +78,8 @@ export const invoke: Action<Flags> = async (cli, [name = ''], flags) => {
   }
   const path = withQuery('/api/v0/tools/invoke', { arguments: 'object' })
   const sent = cli.api.send<Static<typeof ToolResult>>('POST', path, { name, arguments: args }, { timeoutMs })
-  const answer = await suggesting(cli, 'tool', name, sent)
-  const text = await asText(cli, answer.body.content, flags.save)
+  const answer = await withSuggestion(cli, 'tool', name, sent)
+  const text = await formatContents(cli, answer.body.content, flags.save)
   await cli.show(answer, { table: () => text, names: () => [name] })
   return answer.body.isError ? EXIT.toolError : EXIT.done
 }

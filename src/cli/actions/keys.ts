@@ -4,7 +4,7 @@ import { EXIT } from '../failure.ts'
 import type { Action } from '../runner.ts'
 import { recordView } from '../views.ts'
 
-/** The gateway moves a number of secrets with each request; this repeats it while that gets further. */
+/** Rotates all secrets: repeats the request, which re-encrypts a limited number, while it makes progress. */
 export const rotate: Action = async (cli) => {
   const send = () => cli.api.post<Static<typeof KeyRotation>>('/api/v0/keys/rotate')
   let rewrapped = 0

@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox'
 import type { EffectiveTools } from '../../schemas/tool-group.ts'
 import { withQuery } from '../api.ts'
 import { itemPath, KINDS, type KindName } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Records } from '../records.ts'
 import type { Action } from '../runner.ts'
 import { listView } from '../views.ts'
@@ -17,14 +17,14 @@ export const listOf =
   async (cli, _args, { server, group }) => {
     const { path, plural } = KINDS[kind]
     const listed = cli.api.get<readonly Records[typeof kind][]>(withQuery(path, { server }))
-    const answer = server === undefined ? await listed : await suggesting(cli, 'server', server, listed)
+    const answer = server === undefined ? await listed : await withSuggestion(cli, 'server', server, listed)
     const chosen = group === undefined ? answer : { body: await servedBy(group, answer.body) }
     if (chosen.body.length === 0) cli.note(`no ${plural.replace('mcp-', 'MCP ')}`)
     await cli.show(chosen, listView(kind, chosen.body))
 
     async function servedBy<T extends { readonly name: string }>(name: string, records: readonly T[]) {
       const effective = cli.api.get<Static<typeof EffectiveTools>>(`${itemPath('group', name)}/effective-tools`)
-      const served = new Set((await suggesting(cli, 'group', name, effective)).body.tools)
+      const served = new Set((await withSuggestion(cli, 'group', name, effective)).body.tools)
       return records.filter((record) => served.has(record.name))
     }
   }

@@ -19,10 +19,10 @@ interface Flags {
 }
 
 const POLL_MS = 1_000
-/** The longest page that the gateway gives. */
+/** Maximum page size of the gateway. */
 const PAGE = 500
-/** Rows that replicas write late can stand before those that were seen: so many are known again. */
-const KNOWN = 2_000
+/** Ids kept for deduplication: replicas may write rows late, before those already shown. */
+const MAX_KNOWN = 2_000
 
 const columns: readonly Column<CallEntry>[] = [
   { head: 'at', value: ({ at }) => at },
@@ -35,7 +35,7 @@ const columns: readonly Column<CallEntry>[] = [
   { head: 'request', value: ({ request_id }) => request_id, isWide: true },
   { head: 'error', value: ({ error }) => error }
 ]
-/** What a column has at least while the rows that will come are not known. */
+/** Minimum column widths while following, when later rows are unknown. */
 const WIDTHS: Readonly<Record<string, number>> = { at: 24, outcome: 10, ms: 6, caller: 12, endpoint: 12, item: 28 }
 
 type Page = Static<typeof CallPage>
@@ -57,8 +57,11 @@ export const logs: Action<Flags> = async (cli, _args, { follow, failed, limit, .
   if (next_before !== undefined) cli.note('there are older ones: --limit shows more, at most 500')
 }
 
-/** A line for each call, in the format asked for; JSON lines rather than a list, which would never end. */
-function printer(cli: Cli): (calls: readonly CallEntry[]) => void {
+/**
+ * Creates a printer of one line per call in the requested format. JSON is printed as JSON lines, since the list never
+ * ends.
+ */
+function createPrinter(cli: Cli): (calls: readonly CallEntry[]) => void {
   if (cli.format === 'yaml')
     throw usage('logs --follow has no end, which YAML needs', 'use -o json: a line for each call')
   const shown = columns.filter(({ isWide }) => !isWide || cli.format === 'wide')
@@ -74,8 +77,8 @@ function printer(cli: Cli): (calls: readonly CallEntry[]) => void {
   }
 }
 
-/** What came after `floor` and is not known yet, the oldest first: pages are read until one holds what is known. */
-async function unseen(cli: Cli, query: Query, known: ReadonlySet<string>, floor: bigint): Promise<CallEntry[]> {
+/** Reads the new calls with an id above `floor`, oldest first. Reads pages until one contains a known call. */
+async function fetchNewCalls(cli: Cli, query: Query, known: ReadonlySet<string>, floor: bigint): Promise<CallEntry[]> {
   const fresh: CallEntry[] = []
   for (let before: string | undefined; ;) {
     const { calls, next_before } = (await pageOf(cli, { ...query, before, limit: String(PAGE) })).body
@@ -86,20 +89,20 @@ async function unseen(cli: Cli, query: Query, known: ReadonlySet<string>, floor:
   }
 }
 
-/** Until it is interrupted, or nobody reads any more. */
+/** Follows the call log until interrupted or stdout is closed. */
 async function followCalls(cli: Cli, query: Query, limit: string): Promise<void> {
-  const { readerGone } = cli.world
-  const print = printer(cli)
+  const { stdoutClosed } = cli.io
+  const print = createPrinter(cli)
   const first = (await pageOf(cli, { ...query, limit })).body.calls.toReversed()
-  // what is older than the first page was not asked for
+  // calls older than the first page were not requested
   const floor = BigInt(first[0]?.id ?? 0)
   let known = new Set(first.map(({ id }) => id))
   print(first)
-  while (!readerGone?.aborted) {
-    await delay(POLL_MS, undefined, readerGone ? { signal: readerGone } : {}).catch(() => {})
-    if (readerGone?.aborted) return
-    const fresh = await unseen(cli, query, known, floor)
+  while (!stdoutClosed?.aborted) {
+    await delay(POLL_MS, undefined, stdoutClosed ? { signal: stdoutClosed } : {}).catch(() => {})
+    if (stdoutClosed?.aborted) return
+    const fresh = await fetchNewCalls(cli, query, known, floor)
     print(fresh)
-    known = new Set([...known, ...fresh.map(({ id }) => id)].slice(-KNOWN))
+    known = new Set([...known, ...fresh.map(({ id }) => id)].slice(-MAX_KNOWN))
   }
 }

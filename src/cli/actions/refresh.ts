@@ -3,12 +3,12 @@ import type { Refresh } from '../../schemas/server.ts'
 import type { Cli } from '../cli.ts'
 import { itemPath } from '../kinds.ts'
 import { noteLeftOut, withoutLeftOut } from '../left-out.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
 import { recordView } from '../views.ts'
 
 const read = (cli: Cli, name: string) =>
-  suggesting(cli, 'server', name, cli.api.post<Static<typeof Refresh>>(`${itemPath('server', name)}/refresh`))
+  withSuggestion(cli, 'server', name, cli.api.post<Static<typeof Refresh>>(`${itemPath('server', name)}/refresh`))
 
 export const refresh: Action = async (cli, [name = '']) => {
   const answer = await read(cli, name)
@@ -18,7 +18,7 @@ export const refresh: Action = async (cli, [name = '']) => {
   await cli.show(answer, recordView(withoutLeftOut(answer.body)))
 }
 
-/** The gateway connects and lists: what a call would need. */
+/** Makes the gateway connect and read the lists, as a call would require. */
 export const testServer: Action = async (cli, [name = '']) => {
   const began = performance.now()
   const answer = await read(cli, name)

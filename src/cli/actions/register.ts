@@ -2,12 +2,12 @@ import type { Static } from '@sinclair/typebox'
 import type { Server } from '../../schemas/server.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
-import { expand, pairs, readObjects, type Given } from '../input.ts'
+import { expandVariables, parsePairs, readObjects, type InputObject } from '../input.ts'
 import { itemPath } from '../kinds.ts'
 import type { Action } from '../runner.ts'
 import { secretFromArgument, secretFromStdin } from '../secret.ts'
-import { isPending, needsSignIn, registerBySigningIn, type Registration } from '../sign-in.ts'
-import { setSwitches, takeSwitches } from '../switches.ts'
+import { isPending, needsSignIn, registerWithSignIn, type RegistrationResponse } from '../sign-in.ts'
+import { setSwitches, splitSwitches } from '../switches.ts'
 import { listView, recordView } from '../views.ts'
 
 interface Flags {
@@ -26,9 +26,9 @@ interface Flags {
   readonly browser: boolean
 }
 
-type Registered = Static<typeof Server>
+type ServerRecord = Static<typeof Server>
 
-const own = [
+const fileExclusive = [
   'url',
   'transport',
   'description',
@@ -40,18 +40,18 @@ const own = [
   'oauthAssumePkce'
 ] as const
 
-function headersOf(given: readonly string[]): [string, string][] {
-  return given.map((header) => {
+function headersOf(input: readonly string[]): [string, string][] {
+  return input.map((header) => {
     const [, name, value] = /^([^:]+):\s*(.*)$/s.exec(header) ?? []
     if (name === undefined || value === undefined) throw usage('--header takes "name: value"')
     return [name.trim(), value]
   })
 }
 
-/** `NAME` alone takes the value from the environment, so that it is in no argument. */
-const envOf = (given: readonly string[]) =>
-  pairs(
-    given.map((each) => (each.includes('=') ? each : `${each}=\${${each}}`)),
+/** `NAME` without a value reads it from the environment, which keeps it off the command line. */
+const envOf = (input: readonly string[]) =>
+  parsePairs(
+    input.map((each) => (each.includes('=') ? each : `${each}=\${${each}}`)),
     '--env'
   )
 
@@ -69,8 +69,8 @@ function transportFor(flags: Flags, command: readonly string[]): string {
   return /\/sse\/?$/.test(flags.url ?? '') ? 'sse' : 'streamable_http'
 }
 
-/** The registration that flags and operands spell. */
-async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promise<Given> {
+/** Builds the registration from flags and operands. */
+async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promise<InputObject> {
   const [name, ...command] = flags.name === undefined ? args : [flags.name, ...args]
   const isUrl = flags.url !== undefined
   if (name === undefined) throw usage('which server?', 'towpath register NAME --url URL, or NAME -- COMMAND ARGS…')
@@ -88,8 +88,8 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
     ...(flags.header ? { headers: Object.fromEntries(headersOf(flags.header)) } : {}),
     ...(flags.env ? { env: Object.fromEntries(envOf(flags.env)) } : {})
   }
-  // the command and its arguments are the shell's business, and a token is never read twice
-  const { headers, env } = expand(cli.world, { headers: value.headers, env: value.env }, 'the command line') as {
+  // the shell already expanded the command and its arguments, and a token is never expanded
+  const { headers, env } = expandVariables(cli.io, { headers: value.headers, env: value.env }, 'the command line') as {
     headers?: object
     env?: object
   }
@@ -99,28 +99,28 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
   }
 }
 
-function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<Given[]> {
-  const also = own.filter((name) => flags[name] !== undefined)
+function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<InputObject[]> {
+  const also = fileExclusive.filter((name) => flags[name] !== undefined)
   if (also.length > 0 || args.length > 0 || flags.name !== undefined)
     throw usage('-c takes everything from the file: give nothing else but --force')
-  return readObjects(cli.world, flags.conf!)
+  return readObjects(cli.io, flags.conf!)
 }
 
-/** What a file says of switches is set once the server is there; the answer is the record after that. */
-async function send(cli: Cli, each: Given, flags: Flags): Promise<Registration> {
-  const { given, switches } = takeSwitches(each)
-  const answer = await post(cli, given, flags).catch((error: unknown) => {
+/** Registers a server, then sets the switches of its file. Returns the record after both. */
+async function send(cli: Cli, each: InputObject, flags: Flags): Promise<RegistrationResponse> {
+  const { input, switches } = splitSwitches(each)
+  const answer = await post(cli, input, flags).catch((error: unknown) => {
     if (!needsSignIn(error)) throw error
-    const value = (redirectUri: string) => ({ ...given.value, oauth_redirect_uri: redirectUri })
-    return registerBySigningIn(cli, flags.browser, (uri) => post(cli, { ...given, value: value(uri) }, flags))
+    const value = (redirectUri: string) => ({ ...input.value, oauth_redirect_uri: redirectUri })
+    return registerWithSignIn(cli, flags.browser, (uri) => post(cli, { ...input, value: value(uri) }, flags))
   })
   if (isPending(answer.body) || !switches) return answer
   const { name } = answer.body
   await setSwitches(cli, name, switches)
-  return cli.api.get<Registered>(itemPath('server', name))
+  return cli.api.get<ServerRecord>(itemPath('server', name))
 }
 
-async function post(cli: Cli, { value }: Given, { force }: Flags): Promise<Registration> {
+async function post(cli: Cli, { value }: InputObject, { force }: Flags): Promise<RegistrationResponse> {
   try {
     return await cli.api.post(`/api/v0/servers${force ? '?force=true' : ''}`, value)
   } catch (error) {
@@ -130,12 +130,12 @@ async function post(cli: Cli, { value }: Given, { force }: Flags): Promise<Regis
 }
 
 export const register: Action<Flags> = async (cli, args, flags) => {
-  const given = flags.conf === undefined ? [await fromFlags(cli, args, flags)] : await fromFile(cli, args, flags)
-  const answers: Registration[] = []
-  for (const each of given) {
+  const input = flags.conf === undefined ? [await fromFlags(cli, args, flags)] : await fromFile(cli, args, flags)
+  const answers: RegistrationResponse[] = []
+  for (const each of input) {
     const answer = await send(cli, each, flags).catch((error: unknown) => {
       if (answers.length > 0)
-        cli.warn(`${answers.length} of ${given.length} servers were registered before this failed`)
+        cli.warn(`${answers.length} of ${input.length} servers were registered before this failed`)
       throw error
     })
     if (isPending(answer.body)) cli.note(`"${String(each.value.name)}" waits for a sign-in in the browser`)
@@ -145,7 +145,7 @@ export const register: Action<Flags> = async (cli, args, flags) => {
   await showAll(cli, answers)
 }
 
-async function showAll(cli: Cli, answers: readonly Registration[]): Promise<void> {
+async function showAll(cli: Cli, answers: readonly RegistrationResponse[]): Promise<void> {
   const [first] = answers
   if (answers.length === 1 && first) {
     const { body } = first
@@ -156,7 +156,7 @@ async function showAll(cli: Cli, answers: readonly Registration[]): Promise<void
     { body: bodies },
     listView(
       'server',
-      bodies.filter((body): body is Registered => !isPending(body))
+      bodies.filter((body): body is ServerRecord => !isPending(body))
     )
   )
 }

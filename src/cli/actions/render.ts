@@ -1,14 +1,14 @@
 import type { Static } from '@sinclair/typebox'
 import type { PromptResult } from '../../schemas/prompt.ts'
 import { isObject } from '../../domain/is-object.ts'
-import { asText } from '../contents.ts'
-import { pairs } from '../input.ts'
-import { suggesting } from '../lookup.ts'
+import { formatContents } from '../contents.ts'
+import { parsePairs } from '../input.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
 
 export const render: Action<{ readonly arg?: readonly string[] }> = async (cli, [name = ''], { arg }) => {
-  const body = { name, arguments: Object.fromEntries(pairs(arg, '--arg')) }
-  const answer = await suggesting(
+  const body = { name, arguments: Object.fromEntries(parsePairs(arg, '--arg')) }
+  const answer = await withSuggestion(
     cli,
     'prompt',
     name,
@@ -16,6 +16,6 @@ export const render: Action<{ readonly arg?: readonly string[] }> = async (cli, 
   )
   const lines: string[] = []
   for (const message of answer.body.messages.filter(isObject))
-    lines.push(`${String(message.role)}: ${await asText(cli, [message.content], undefined)}`)
+    lines.push(`${String(message.role)}: ${await formatContents(cli, [message.content], undefined)}`)
   await cli.show(answer, { table: () => lines.join('\n\n'), names: () => [name] })
 }

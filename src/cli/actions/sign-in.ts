@@ -9,8 +9,8 @@ import type { Action } from '../runner.ts'
 import { secretFromArgument, secretFromStdin } from '../secret.ts'
 import { recordView } from '../views.ts'
 
-/** Keeps the token; the registry too where the command line named it, for the token is that gateway's. */
-async function keep(cli: Cli, token: string): Promise<void> {
+/** Saves the token, with the registry URL if given on the command line, since the token belongs to that gateway. */
+async function saveToken(cli: Cli, token: string): Promise<void> {
   const { connection, configPath } = cli
   const registry = connection.source === '--registry' ? { registry_url: connection.registry } : {}
   await updateConfigFile(configPath, { access_token: token, ...registry })
@@ -26,16 +26,16 @@ interface InitFlags {
 export const initServer: Action<InitFlags> = async (cli, _args, { initSecretStdin }) => {
   const secret = initSecretStdin
     ? await secretFromStdin(cli, '--init-secret-stdin')
-    : (cli.world.env.TOWPATH_INIT_SECRET ?? null)
+    : (cli.io.env.TOWPATH_INIT_SECRET ?? null)
   const sent = cli.api.send<Static<typeof Initialized>>('POST', '/init', undefined, { token: secret })
   const { body } = await sent.catch((error: unknown) => {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.refused) throw error
     throw new Failure(error.exitCode, error.message, { hint: 'set TOWPATH_INIT_SECRET, or use --init-secret-stdin' })
   })
-  await keep(cli, body.admin_access_token)
-  // the token itself is in the file alone
-  const told = { status: body.status, config: cli.configPath }
-  await cli.show({ body: told }, recordView(told, cli.api.registry))
+  await saveToken(cli, body.admin_access_token)
+  // the token is written to the file only
+  const shown = { status: body.status, config: cli.configPath }
+  await cli.show({ body: shown }, recordView(shown, cli.api.registry))
 }
 
 interface LoginFlags {
@@ -46,14 +46,14 @@ async function tokenFor(cli: Cli, given: string | undefined, { tokenStdin }: Log
   if (given !== undefined && tokenStdin) throw usage('a token and --token-stdin: give one of them')
   if (tokenStdin) return secretFromStdin(cli, '--token-stdin')
   if (given !== undefined) return secretFromArgument(cli, given, 'use `towpath login --token-stdin`')
-  if (!cli.canAsk) throw usage('there is no terminal to ask for the token', 'use --token-stdin')
-  return askSecret(cli.world, 'Access token: ')
+  if (!cli.canPrompt) throw usage('there is no terminal to ask for the token', 'use --token-stdin')
+  return askSecret(cli.io, 'Access token: ')
 }
 
 export const login: Action<LoginFlags> = async (cli, [given], flags) => {
   const token = checkToken((await tokenFor(cli, given, flags)).trim(), 'the input')
   const answer = await cli.api.send<Static<typeof User>>('GET', '/api/v0/users/whoami', undefined, { token })
-  await keep(cli, token)
+  await saveToken(cli, token)
   cli.note(`signed in as ${answer.body.name} (${answer.body.role})`)
   await cli.show(answer, recordView(answer.body))
 }

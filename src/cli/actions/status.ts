@@ -6,18 +6,18 @@ import type { Cli } from '../cli.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { KINDS, type KindName } from '../kinds.ts'
 import type { Action } from '../runner.ts'
-import { skewWith } from '../skew.ts'
+import { versionMismatch } from '../skew.ts'
 import { recordView } from '../views.ts'
 
 async function gatewayVersion(cli: Cli): Promise<string> {
   const { version } = (await cli.api.get<Static<typeof Metadata>>('/metadata')).body
-  const skew = skewWith(version)
+  const skew = versionMismatch(version)
   if (skew) cli.warn(skew.message, skew.hint)
   return version
 }
 
-/** Undefined where the gateway says that this is not for us: another mode, or not our rights. */
-async function allowed<T>(work: Promise<T>): Promise<T | Failure> {
+/** Returns the Failure instead of throwing if the gateway refuses: other mode, or missing rights. */
+async function unlessRefused<T>(work: Promise<T>): Promise<T | Failure> {
   try {
     return await work
   } catch (error) {
@@ -26,9 +26,9 @@ async function allowed<T>(work: Promise<T>): Promise<T | Failure> {
   }
 }
 
-/** Development mode has no users. */
-async function whoIs(cli: Cli) {
-  const answer = await allowed(cli.api.get<Static<typeof User>>('/api/v0/users/whoami'))
+/** Reads mode and identity; development mode has no users. */
+async function readIdentity(cli: Cli) {
+  const answer = await unlessRefused(cli.api.get<Static<typeof User>>('/api/v0/users/whoami'))
   if (!(answer instanceof Failure)) {
     const { name, role } = answer.body
     return { mode: 'enterprise', initialized: true, name, role }
@@ -39,7 +39,7 @@ async function whoIs(cli: Cli) {
 }
 
 async function count(cli: Cli, kind: KindName): Promise<number | undefined> {
-  const answer = await allowed(cli.api.get<readonly unknown[]>(KINDS[kind].path))
+  const answer = await unlessRefused(cli.api.get<readonly unknown[]>(KINDS[kind].path))
   return answer instanceof Failure ? undefined : answer.body.length
 }
 
@@ -56,7 +56,7 @@ async function isReady(cli: Cli): Promise<boolean> {
 export const status: Action = async (cli) => {
   const version = await gatewayVersion(cli)
   const ready = await isReady(cli)
-  const { refusal, ...who } = { refusal: undefined, ...(await whoIs(cli)) }
+  const { refusal, ...who } = { refusal: undefined, ...(await readIdentity(cli)) }
   const body: Record<string, unknown> = { registry: cli.api.registry, version, ready, ...who }
   const kinds = refusal ? [] : (['server', 'tool', 'prompt', 'resource', 'group', 'client', 'user'] as const)
   const counts = await Promise.all(
@@ -64,7 +64,7 @@ export const status: Action = async (cli) => {
   )
   for (const [name, number] of counts) if (number !== undefined) body[name.replaceAll('-', '_')] = number
   await cli.show({ body }, recordView(body, cli.api.registry))
-  // an empty gateway is no failure of this question; a token that is not taken is
+  // `status` succeeds on an uninitialised gateway, but fails for a rejected token
   if (refusal && who.initialized) throw refusal
   if (refusal) cli.note(`hint: ${refusal.hint ?? ''}`)
   return ready ? EXIT.done : EXIT.failed
@@ -75,7 +75,7 @@ export const version: Action = async (cli) => {
   try {
     body.gateway = await gatewayVersion(cli)
   } catch (error) {
-    // its own version is told without a gateway too
+    // shows the command's own version without a gateway too
     if (!(error instanceof Failure)) throw error
     cli.note(`no gateway: ${error.message}`)
   }

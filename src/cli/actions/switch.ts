@@ -4,7 +4,7 @@ import { PRODUCT } from '../../domain/product.ts'
 import { withQuery } from '../api.ts'
 import { usage } from '../failure.ts'
 import { itemPath, KINDS } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
 import { nearest } from '../suggest.ts'
 import { namesView } from '../views.ts'
@@ -17,20 +17,20 @@ export const switchOf =
     const done = `${verb}d`
     if (kind === 'server') {
       const sent = cli.api.post<Static<typeof ServerState>>(`${itemPath('server', name)}/${verb}`)
-      const answer = await suggesting(cli, kind, name, sent)
+      const answer = await withSuggestion(cli, kind, name, sent)
       const { tools_affected, prompts_affected } = answer.body
       cli.note(`${done} server "${name}": ${tools_affected.length} tools, ${prompts_affected.length} prompts`)
       return cli.show(answer, namesView([...tools_affected, ...prompts_affected]))
     }
     const sent = cli.api.post<readonly string[]>(withQuery(`${KINDS[kind].path}/${verb}`, { entity: name }))
-    const answer = await suggesting(cli, kind, name, sent)
+    const answer = await withSuggestion(cli, kind, name, sent)
     cli.note(`${done} ${answer.body.length} ${answer.body.length === 1 ? kind : KINDS[kind].plural}`)
     await cli.show(answer, namesView(answer.body))
   }
 
 const kinds = ['server', 'tool', 'prompt', 'resource'] as const
 
-/** `enable NAME` of MCPJungle's users: a tool, or all tools of a server. */
+/** `enable NAME` as in MCPJungle: a tool, or all tools of a server. */
 export const switchBare =
   (verb: Verb): Action =>
   async (cli, args) => {

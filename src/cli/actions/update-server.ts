@@ -3,18 +3,18 @@ import type { Server } from '../../schemas/server.ts'
 import { usage } from '../failure.ts'
 import { readObject } from '../input.ts'
 import { itemPath } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
-import { setSwitches, takeSwitches } from '../switches.ts'
+import { setSwitches, splitSwitches } from '../switches.ts'
 import { recordView } from '../views.ts'
 
-export const updateServer: Action<{ readonly conf: string }> = async (cli, [given], { conf }) => {
-  const { given: file, switches } = takeSwitches(await readObject(cli.world, conf))
-  const { value, from } = file
-  const name = given ?? value.name
+export const updateServer: Action<{ readonly conf: string }> = async (cli, [givenName], { conf }) => {
+  const { input, switches } = splitSwitches(await readObject(cli.io, conf))
+  const { value, from } = input
+  const name = givenName ?? value.name
   if (typeof name !== 'string') throw usage(`${from} gives no "name"`)
   const sent = cli.api.put<Static<typeof Server>>(itemPath('server', name), { name, ...value })
-  const replaced = await suggesting(cli, 'server', name, sent)
+  const replaced = await withSuggestion(cli, 'server', name, sent)
   await setSwitches(cli, name, switches)
   const answer = switches ? await cli.api.get<Static<typeof Server>>(itemPath('server', name)) : replaced
   cli.note(`updated server "${name}"`)

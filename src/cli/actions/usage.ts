@@ -1,10 +1,10 @@
 import { isObject } from '../../domain/is-object.ts'
 import { withQuery } from '../api.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Records } from '../records.ts'
 import type { Action } from '../runner.ts'
 import { table } from '../table.ts'
-import { shownText } from '../contents.ts'
+import { stripControls } from '../contents.ts'
 
 const typeOf = (schema: unknown): string => {
   if (!isObject(schema)) return 'any'
@@ -13,7 +13,7 @@ const typeOf = (schema: unknown): string => {
   return typeof schema.type === 'string' ? schema.type : Array.isArray(schema.type) ? schema.type.join(' | ') : 'any'
 }
 
-/** One line for each parameter; undefined where the schema is of another form. */
+/** Rows of the parameters; undefined if the schema is not an object with properties. */
 function parameters(schema: unknown): string[][] | undefined {
   if (!isObject(schema) || !isObject(schema.properties)) return undefined
   const required = Array.isArray(schema.required) ? schema.required : []
@@ -27,13 +27,13 @@ function parameters(schema: unknown): string[][] | undefined {
 
 export const showUsage: Action = async (cli, [name = '']) => {
   const found = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
-  const answer = await suggesting(cli, 'tool', name, found)
+  const answer = await withSuggestion(cli, 'tool', name, found)
   const { description = '', input_schema, enabled } = answer.body
   const rows = parameters(input_schema)
   const shown = (width: number | undefined) =>
     [
       `${name}${enabled ? '' : ' (disabled)'}`,
-      shownText(cli, description),
+      stripControls(cli, description),
       rows === undefined
         ? JSON.stringify(input_schema, null, 2)
         : rows.length === 0

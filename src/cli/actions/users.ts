@@ -4,11 +4,11 @@ import type { Cli } from '../cli.ts'
 import { usage } from '../failure.ts'
 import { readObject } from '../input.ts'
 import { itemPath, KINDS } from '../kinds.ts'
-import { suggesting } from '../lookup.ts'
+import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
-import { tokenFromFlags, withToken } from '../secret.ts'
+import { tokenFromFlags, resolveToken } from '../secret.ts'
 import { recordView } from '../views.ts'
-import { withoutGiven } from './clients.ts'
+import { withoutGivenToken } from './clients.ts'
 
 interface Flags {
   readonly conf?: string
@@ -17,9 +17,9 @@ interface Flags {
   readonly accessTokenStdin?: boolean
 }
 
-type Issued = Static<typeof IssuedUser>
+type IssuedUserRecord = Static<typeof IssuedUser>
 
-async function read(cli: Cli, given: string | undefined, flags: Flags, isNew: boolean) {
+async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew: boolean) {
   const token = await tokenFromFlags(cli, flags)
   if (flags.conf !== undefined && (token !== undefined || flags.role !== undefined))
     throw usage('-c takes everything from the file: give nothing else but the name')
@@ -28,30 +28,30 @@ async function read(cli: Cli, given: string | undefined, flags: Flags, isNew: bo
     ...(token === undefined ? {} : { access_token: token })
   }
   const value: Record<string, unknown> =
-    flags.conf === undefined ? own : await withToken(cli, await readObject(cli.world, flags.conf), isNew)
-  const name = given ?? value.name
+    flags.conf === undefined ? own : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
+  const name = givenName ?? value.name
   if (typeof name !== 'string') throw usage('which user?', 'give the name, or a file with "name"')
   return { name, value: { ...value, name } as Record<string, unknown> }
 }
 
-async function tell(cli: Cli, body: Issued, given: object): Promise<void> {
+async function showUser(cli: Cli, body: IssuedUserRecord, given: object): Promise<void> {
   if (!('access_token' in given)) cli.note('the access token is shown this once: keep it')
-  const told = withoutGiven(body, given)
-  await cli.show({ body: told }, recordView(told))
+  const shown = withoutGivenToken(body, given)
+  await cli.show({ body: shown }, recordView(shown))
 }
 
-export const createUser: Action<Flags> = async (cli, [given], flags) => {
-  const { name, value } = await read(cli, given, flags, true)
-  const { body } = await cli.api.post<Issued>(KINDS.user.path, value)
+export const createUser: Action<Flags> = async (cli, [givenName], flags) => {
+  const { name, value } = await read(cli, givenName, flags, true)
+  const { body } = await cli.api.post<IssuedUserRecord>(KINDS.user.path, value)
   cli.note(`created user "${name}"`)
-  await tell(cli, body, value)
+  await showUser(cli, body, value)
 }
 
-export const updateUser: Action<Flags> = async (cli, [given], flags) => {
-  const { name, value } = await read(cli, given, flags, false)
+export const updateUser: Action<Flags> = async (cli, [givenName], flags) => {
+  const { name, value } = await read(cli, givenName, flags, false)
   const { access_token } = value
   const token = access_token === undefined ? {} : { access_token }
-  const { body } = await suggesting(cli, 'user', name, cli.api.put<Issued>(itemPath('user', name), token))
+  const { body } = await withSuggestion(cli, 'user', name, cli.api.put<IssuedUserRecord>(itemPath('user', name), token))
   cli.note(`the token of user "${name}" is a new one`)
-  await tell(cli, body, token)
+  await showUser(cli, body, token)
 }

@@ -1,29 +1,29 @@
-import { checkBody, FILED, kindOf, type Filed } from '../check.ts'
+import { checkBody, FILE_KINDS, kindOf, type FileKind } from '../check.ts'
 import type { Cli } from '../cli.ts'
 import { usage } from '../failure.ts'
-import { readObjects, type Given } from '../input.ts'
+import { readObjects, type InputObject } from '../input.ts'
 import { KINDS } from '../kinds.ts'
 import type { Action } from '../runner.ts'
-import { withToken } from '../secret.ts'
-import { takeSwitches } from '../switches.ts'
+import { resolveToken } from '../secret.ts'
+import { splitSwitches } from '../switches.ts'
 import { rowsView } from '../views.ts'
 
-async function check(cli: Cli, given: Given, kind: Filed): Promise<void> {
-  if (kind === 'server') return checkBody(kind, takeSwitches(given).given)
-  if (kind === 'group') return checkBody(kind, given)
-  checkBody(kind, { ...given, value: await withToken(cli, given, true) })
+async function check(cli: Cli, input: InputObject, kind: FileKind): Promise<void> {
+  if (kind === 'server') return checkBody(kind, splitSwitches(input).input)
+  if (kind === 'group') return checkBody(kind, input)
+  checkBody(kind, { ...input, value: await resolveToken(cli, input, true) })
 }
 
-const typeOf = (kind: Filed) => KINDS[kind].singular
+const typeOf = (kind: FileKind) => KINDS[kind].singular
 
 export const validate: Action<{ readonly type?: string }> = async (cli, [path = ''], flags) => {
-  const wanted = FILED.find((kind) => typeOf(kind) === flags.type)
+  const wanted = FILE_KINDS.find((kind) => typeOf(kind) === flags.type)
   if (flags.type !== undefined && wanted === undefined) throw usage('--type takes server, group, mcp-client or user')
   const found: { file: string; type: string; name: string }[] = []
-  for (const given of await readObjects(cli.world, path)) {
-    const kind = wanted ?? kindOf(given, 'give --type server, group, mcp-client or user')
-    await check(cli, given, kind)
-    found.push({ file: given.from, type: typeOf(kind), name: String(given.value.name) })
+  for (const input of await readObjects(cli.io, path)) {
+    const kind = wanted ?? kindOf(input, 'give --type server, group, mcp-client or user')
+    await check(cli, input, kind)
+    found.push({ file: input.from, type: typeOf(kind), name: String(input.value.name) })
   }
   cli.note(`${found.length === 1 ? 'it is' : 'they are'} valid`)
   const columns = [

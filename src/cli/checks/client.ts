@@ -2,16 +2,16 @@ import type { Static } from '@sinclair/typebox'
 import { isLoopback } from '../../domain/loopback.ts'
 import type { Check } from '../../schemas/dashboard/diagnostics.ts'
 import type { Metadata } from '../../schemas/system.ts'
-import type { Answer } from '../api.ts'
+import type { ApiResponse } from '../api.ts'
 import type { Cli } from '../cli.ts'
-import { accessOf } from '../config-file.ts'
+import { readFileAccess } from '../config-file.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { skewWith } from '../skew.ts'
+import { versionMismatch } from '../skew.ts'
 
-/** A `Date` header counts whole seconds, and says when the answer began. */
+/** Tolerance: a `Date` header has whole seconds and is set when the response starts. */
 const CLOCK_MS = 5_000
 
-/** What the side of the command line can see by itself, and whether the gateway answers. */
+/** Runs the checks on the client side, and whether the gateway answers. */
 export async function checkClient(cli: Cli): Promise<{ checks: Check[]; isReached: boolean }> {
   const own = [await checkFile(cli), checkToken(cli)]
   const since = performance.now()
@@ -36,10 +36,10 @@ const sources: Readonly<Record<Cli['connection']['source'], string>> = {
   default: 'default'
 }
 
-/** The file holds a token or may come to hold one: nobody else is to read it, or put another gateway's URL into it. */
+/** Checks the owner and mode of the configuration file: others must not read its token or replace the gateway's URL. */
 async function checkFile({ configPath: path }: Cli): Promise<Check> {
   const id = 'config_file'
-  const access = await accessOf(path)
+  const access = await readFileAccess(path)
   if (access === undefined) return { id, status: 'pass', title: `There is no ${path}` }
   if (!access.isOwn)
     return { id, status: 'warn', title: `${path} belongs to another user`, hint: 'chown it, or remove it' }
@@ -62,12 +62,12 @@ function checkToken({ connection: { tokenSource, registry } }: Cli): Check {
 
 function checkVersion(version: string): Check {
   const id = 'version'
-  const skew = skewWith(version)
+  const skew = versionMismatch(version)
   if (!skew) return { id, status: 'pass', title: `Command and gateway are version ${version}` }
   return { id, status: 'warn', title: skew.message, hint: skew.hint }
 }
 
-function checkClock({ headers }: Answer<unknown>): Check[] {
+function checkClock({ headers }: ApiResponse<unknown>): Check[] {
   const date = Date.parse(headers.get('date') ?? '')
   if (Number.isNaN(date)) return []
   const apart = Math.abs(Date.now() - date)

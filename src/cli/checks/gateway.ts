@@ -7,15 +7,15 @@ import type { Stats } from '../../schemas/stats.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, Failure } from '../failure.ts'
 
-/** What the gateway tells this caller of itself. */
+/** Results of the checks that need the gateway. */
 export interface GatewayChecks {
   readonly checks: readonly Check[]
-  /** The token is missing or not taken. */
+  /** True if the token is missing or rejected. */
   readonly isRefused: boolean
 }
 
-/** The answer, or why there is none. What is no answer of a gateway at all is thrown. */
-async function asked<T>(cli: Cli, path: string): Promise<T | Failure> {
+/** Returns the body or the Failure; rethrows any other error. */
+async function request<T>(cli: Cli, path: string): Promise<T | Failure> {
   try {
     return (await cli.api.get<T>(path)).body
   } catch (error) {
@@ -31,32 +31,35 @@ const failed = (id: string, { message: title, hint }: Failure): Check => ({
   ...(hint === undefined ? {} : { hint })
 })
 
-/** In development mode the dashboard's Diagnostics; in enterprise mode what this caller may see. */
+/**
+ * Runs the gateway checks: in development mode the dashboard's Diagnostics, in enterprise mode those that the caller
+ * may see.
+ */
 export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
-  const ready = await asked(cli, '/ready')
+  const ready = await request(cli, '/ready')
   const readiness: Check =
     ready instanceof Failure ? failed('ready', ready) : { id: 'ready', status: 'pass', title: 'The gateway is ready' }
-  const who = await asked<Static<typeof User>>(cli, '/api/v0/users/whoami')
+  const who = await request<Static<typeof User>>(cli, '/api/v0/users/whoami')
   if (!(who instanceof Failure)) {
     return {
-      checks: [readiness, taken(who), await checkEndpoint(cli), ...(await checkCalls(cli, who))],
+      checks: [readiness, tokenCheck(who), await checkEndpoint(cli), ...(await checkCalls(cli, who))],
       isRefused: false
     }
   }
   if (!/only in enterprise mode/.test(who.message))
     return { checks: [readiness, failed('token', who)], isRefused: who.exitCode === EXIT.refused }
-  const told = await asked<Diagnostics>(cli, '/api/dashboard/diagnostics')
-  const own = told instanceof Failure ? [failed('diagnostics', told)] : told.checks
+  const diagnostics = await request<Diagnostics>(cli, '/api/dashboard/diagnostics')
+  const own = diagnostics instanceof Failure ? [failed('diagnostics', diagnostics)] : diagnostics.checks
   return { checks: [readiness, ...own], isRefused: false }
 }
 
-const taken = ({ name, role }: Static<typeof User>): Check => ({
+const tokenCheck = ({ name, role }: Static<typeof User>): Check => ({
   id: 'token',
   status: 'pass',
   title: `The gateway knows this token: ${name} (${role})`
 })
 
-/** Nobody's request is refused at the door: so the endpoint is there, and asks for a client's token. */
+/** Checks the MCP endpoint with a request without a token, which must be refused. */
 async function checkEndpoint(cli: Cli): Promise<Check> {
   const since = performance.now()
   const about = () => ({ id: 'mcp', ms: Math.round(performance.now() - since) })
@@ -78,11 +81,11 @@ const leftOutCheck = (name: string, count: number): Check => ({
   hint: `towpath get server ${name} says why`
 })
 
-/** Without a call of its own: how the servers did in the last day, which administrators may see. */
+/** Checks the servers by their calls of the last day, which administrators may see; makes no calls. */
 async function checkCalls(cli: Cli, { role }: Static<typeof User>): Promise<Check[]> {
-  const servers = await asked<readonly Static<typeof Server>[]>(cli, '/api/v0/servers')
+  const servers = await request<readonly Static<typeof Server>[]>(cli, '/api/v0/servers')
   if (servers instanceof Failure) return [failed('servers', servers)]
-  const stats = role === 'admin' ? await asked<Stats>(cli, '/api/v0/stats?range=24h') : undefined
+  const stats = role === 'admin' ? await request<Stats>(cli, '/api/v0/stats?range=24h') : undefined
   if (stats instanceof Failure) return [failed('calls', stats)]
   const strips = new Map(stats?.servers.map((strip) => [strip.server, strip]))
   const leftOut = servers.flatMap(({ name, left_out_count: count }): Check[] =>

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Runner } from '../runner.ts'
 import { addPrincipals } from './principals.ts'
 
-/** The gateway itself, who may use it, and what has been done. */
+/** Adds the commands for administration: the gateway, principals, logs, files and completion. */
 export function addAdministration(program: Command, run: Runner): void {
   program
     .command('status')

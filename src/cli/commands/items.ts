@@ -15,7 +15,7 @@ const about: Readonly<Record<KindName, string>> = {
 
 const kinds = Object.keys(KINDS) as KindName[]
 
-/** Reading what is registered, and using it. */
+/** Adds the commands that list, show, switch and use registered items. */
 export function addItems(program: Command, run: Runner): void {
   addList(program, run)
   addGet(program, run)
@@ -55,7 +55,7 @@ function addSwitches(program: Command, run: Runner): void {
   for (const verb of ['enable', 'disable'] as const) {
     const title = verb === 'enable' ? 'Enable' : 'Disable'
     const parent = program.command(verb).description(`${title} a server, tool, prompt or resource`)
-    // MCPJungle's older spelling names no kind and means tools
+    // MCPJungle's older form names no kind and means tools
     parent
       .argument('[words...]')
       .usage('<kind> <name>')

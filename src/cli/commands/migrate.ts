@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import type { StartFlags } from '../../config.ts'
-import { configure, type StartWorld } from './start.ts'
+import { configure, type StartIo } from './start.ts'
 
-export function addMigrate(program: Command, world: StartWorld): void {
+export function addMigrate(program: Command, io: StartIo): void {
   program
     .command('migrate')
     .description('Bring the database to this version, as `start` does first, and end')
     .option('--database-url <url>', 'PostgreSQL instead of the embedded store (DATABASE_URL)')
     .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
     .action(async (flags: StartFlags) => {
-      const configured = configure(flags, world)
+      const configured = configure(flags, io)
       const { migrate } = await import('../../migrate.ts')
-      world.ended(configured ? await migrate(configured.config, world.out, world.error) : 2)
+      io.onExit(configured ? await migrate(configured.config, io.out, io.error) : 2)
     })
 }

@@ -28,7 +28,7 @@ const withClient = (command: Command): Command =>
       .option('--description <text>', 'who it is')
   )
 
-/** Groups, clients and users: made, changed and removed. */
+/** Adds the commands that create, update and delete groups, clients and users. */
 export function addPrincipals(program: Command, run: Runner): void {
   const create = program.command('create').description('Create a group, MCP client or user')
   const update = program.command('update').description('Change a server, group, MCP client or user')

@@ -5,7 +5,7 @@ import type { Runner } from '../runner.ts'
 
 export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
-/** Registering, removing and reading servers again. */
+/** Adds the commands for servers. */
 export function addServers(program: Command, run: Runner): void {
   program
     .command('register [name] [command...]')

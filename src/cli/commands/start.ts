@@ -1,20 +1,20 @@
 import { Option, type Command } from 'commander'
 import { ConfigError, readConfig, type Config, type Environment, type StartFlags } from '../../config.ts'
 import { PRODUCT } from '../../domain/product.ts'
-import { endWithNpm } from '../npm-parent.ts'
+import { exitWithNpm } from '../npm-parent.ts'
 import { createLogOutput } from '../readable-log.ts'
 
-/** The outside world, handed in so that a test needs no process. */
-export interface StartWorld {
+/** Environment of the command, passed in so that tests need no process. */
+export interface StartIo {
   readonly env: Environment
   readonly readFile: (path: string) => string
   readonly out: (line: string) => void
   readonly error: (line: string) => void
-  readonly ended: (code: number) => void
+  readonly onExit: (code: number) => void
 }
 
-/** What flags, variables and files say; where it cannot be used, says so and returns nothing. */
-export function configure(flags: StartFlags, { env, readFile, error }: StartWorld) {
+/** Reads the configuration. Prints the error and returns undefined if it is invalid. */
+export function configure(flags: StartFlags, { env, readFile, error }: StartIo) {
   try {
     return readConfig(env, flags, readFile)
   } catch (cause) {
@@ -24,14 +24,14 @@ export function configure(flags: StartFlags, { env, readFile, error }: StartWorl
   }
 }
 
-export function addStart(program: Command, world: StartWorld): void {
+export function addStart(program: Command, io: StartIo): void {
   program
     .command('start')
     .description('Start the gateway')
     .option('-p, --port <port>', 'port to listen on (PORT, 8080)')
     .option('--host <address>', 'address to listen on (HOST, 127.0.0.1)')
     .option('--enterprise', 'enterprise mode: users, clients and tokens (SERVER_MODE)')
-    // as MCPJungle once spelled it
+    // MCPJungle's older name of `--enterprise`
     .addOption(new Option('--prod', 'enterprise mode').hideHelp())
     .option('--database-url <url>', 'PostgreSQL instead of the embedded store (DATABASE_URL)')
     .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
@@ -39,18 +39,18 @@ export function addStart(program: Command, world: StartWorld): void {
     .option('--demo', 'register the bundled demo server (TOWPATH_DEMO)')
     .option('--log-level <level>', 'fatal, error, warn, info, debug, trace or silent (TOWPATH_LOG_LEVEL, info)')
     .action(async ({ prod, ...flags }: StartFlags & { readonly prod?: true }) => {
-      const configured = configure(prod ? { ...flags, enterprise: true } : flags, world)
+      const configured = configure(prod ? { ...flags, enterprise: true } : flags, io)
       if (!configured) {
-        world.ended(2)
+        io.onExit(2)
         return
       }
-      await serve(configured.config, configured.warnings, world)
+      await serve(configured.config, configured.warnings, io)
     })
 }
 
-async function serve(config: Config, warnings: readonly string[], { env, out }: StartWorld): Promise<void> {
-  endWithNpm(env)
-  // nothing of the server is loaded for `--help`, or for a command that talks to one
+async function serve(config: Config, warnings: readonly string[], { env, out }: StartIo): Promise<void> {
+  exitWithNpm(env)
+  // `--help` and client commands do not load the server
   const { startServer } = await import('../../server.ts')
   await startServer(config, warnings, { out, log: createLogOutput(process.stderr) })
 }
