@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { gather } from '../src/gateway/pieces.ts'
+import { copyToScratch } from '../src/gateway/pieces.ts'
 import { checkMessage, quickResult } from '../src/gateway/upstream/http-message.ts'
 import { createScreen } from '../src/gateway/upstream/result-secrets.ts'
 import { interleaved, percentile } from './statistics.ts'
@@ -49,7 +49,7 @@ function costs(works: readonly (() => void)[]): number[] {
 export type Reader = (chunks: Buffer[]) => unknown
 
 const readOwn: Reader = (chunks) => {
-  const bytes = gather(chunks)
+  const bytes = copyToScratch(chunks)
   const { limits } = checkMessage(bytes)
   return quickResult(bytes, ID, limits, chunks)
 }
@@ -100,7 +100,7 @@ export function readingCosts(
     // a buffer of its own each, as they come from a socket
     Buffer.from(whole.subarray(i * CHUNK, (i + 1) * CHUNK))
   )
-  const bytes = gather(chunks)
+  const bytes = copyToScratch(chunks)
   const screens = secrets.map((all) => createScreen({ mode: 'redact', secrets: () => all, onFound() {} }))
   const [now, checked, utf8, before, ...searches] = costs([
     () => void readOwn(chunks),

@@ -1,7 +1,7 @@
 import { PRODUCT } from '../domain/product.ts'
 import { INPUT_REQUIRED, META } from '../domain/protocol.ts'
 import { JsonError, members, valueOf, withMembers } from './json.ts'
-import type { Changes, Payload } from './payload.ts'
+import type { MemberChanges, Payload } from './payload.ts'
 import type { Answer } from './upstream/call.ts'
 import type { Era } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
@@ -67,25 +67,25 @@ const ttlOf = (ttl: string | undefined, { from }: Adaptation) =>
   from === 'modern' && ttl !== undefined && /^\d{1,15}$/.test(ttl) ? ttl : '0'
 
 const cacheHints = { ttlMs: null, cacheScope: null } as const
-const metaOnly: Changes = { _meta: null }
-const metaAndType: Changes = { resultType: null, _meta: null }
-const metaTypeAndCache: Changes = { ...metaAndType, ...cacheHints }
+const metaOnly: MemberChanges = { _meta: null }
+const metaAndType: MemberChanges = { resultType: null, _meta: null }
+const metaTypeAndCache: MemberChanges = { ...metaAndType, ...cacheHints }
 
 function toModern(result: Payload, resultType: string | undefined, adaptation: Adaptation): Payload {
   const meta = metaWithServerInfo(result.valueOf('_meta'), adaptation)
   if (!isCacheable(adaptation.method)) {
     // most results of modern upstreams already carry `resultType`
-    if (resultType !== undefined) return result.changed(metaOnly, meta)
-    return result.changed(metaAndType, `"resultType":"complete",${meta}`)
+    if (resultType !== undefined) return result.withChanges(metaOnly, meta)
+    return result.withChanges(metaAndType, `"resultType":"complete",${meta}`)
   }
   const cache = `"ttlMs":${ttlOf(result.valueOf('ttlMs'), adaptation)},"cacheScope":"private"`
-  return result.changed(metaTypeAndCache, `"resultType":"complete",${cache},${meta}`)
+  return result.withChanges(metaTypeAndCache, `"resultType":"complete",${cache},${meta}`)
 }
 
 function toLegacy(result: Payload, { method }: Adaptation): Payload {
   const meta = result.valueOf('_meta')
   const own = meta?.startsWith('{') ? withMembers(meta, { [SERVER_INFO]: null }) : meta
-  return result.changed(
+  return result.withChanges(
     {
       resultType: null,
       ...(isCacheable(method) ? cacheHints : {}),
@@ -102,7 +102,7 @@ export function adaptResult(result: Payload, adaptation: Adaptation): Payload {
   return readAnswer(() => {
     const resultType = from === 'modern' ? result.valueOf('resultType') : undefined
     if (isInputRequired(resultType, adaptation)) {
-      return result.changed(metaOnly, metaWithServerInfo(result.valueOf('_meta'), adaptation))
+      return result.withChanges(metaOnly, metaWithServerInfo(result.valueOf('_meta'), adaptation))
     }
     checkResult(result, resultType, adaptation)
     if (to === 'modern') return toModern(result, resultType, adaptation)
@@ -157,7 +157,7 @@ export function adaptError(body: Payload, to: Era): AdaptedError {
   }
   const code = translate(error.code, to)
   const status = to === 'modern' && code === -32021 ? 400 : 200
-  return code === error.code ? { body, status } : { body: body.changed({ code: String(code) }, ''), status }
+  return code === error.code ? { body, status } : { body: body.withChanges({ code: String(code) }, ''), status }
 }
 
 const memberOfError = ({ body }: Answer, name: 'code' | 'message'): unknown => {

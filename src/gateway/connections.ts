@@ -12,9 +12,9 @@ import { createDeadlines, type Deadlines } from './deadlines.ts'
 import { createEgress, type ListenAddress } from './egress.ts'
 import type { BatchScheduler } from './later.ts'
 import type { Observer } from './observation.ts'
-import { createShares, type Shares } from './shares.ts'
+import { createQuota, type Quota } from './shares.ts'
 import { createTransports, type Target } from './transports.ts'
-import { createTurns } from './turns.ts'
+import { createSemaphore } from './turns.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
@@ -38,9 +38,9 @@ export interface ConnectionsOptions {
   readonly listenAddresses: () => readonly ListenAddress[]
   readonly observer: Observer
   /** Quota of concurrent calls per principal. */
-  readonly shares: Shares
+  readonly shares: Quota
   /** Quota of request bytes of concurrent calls per principal. */
-  readonly callBytes: Shares
+  readonly callBytes: Quota
   readonly schedule: BatchScheduler
   /** Called for a notification that belongs to no call. `isOpening`: received while its session was being opened. */
   readonly onNotification: (server: StoredServer, method: string, params: string, isOpening?: boolean) => void
@@ -121,7 +121,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     version,
     connector: egress.connector,
     maxResponseBytes: limits.upstreamResponseBytes,
-    pending: createShares(limits.pendingBytes / 4, limits.pendingBytes),
+    pending: createQuota(limits.pendingBytes / 4, limits.pendingBytes),
     resultSecrets: config.resultSecrets,
     stdio,
     children,
@@ -140,7 +140,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return { ...stored, secrets: {}, problem: unreadable() }
     }
   }
-  const processTurns = createTurns(WARM_STARTS.processes)
+  const processTurns = createSemaphore(WARM_STARTS.processes)
   const createFor = (stored: StoredServer): Upstream => {
     const target = targetOf(stored)
     const redact = redactorFor(target)
@@ -153,7 +153,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       spares: {
         most: config.spareSessions,
         idleMs: WARM_IDLE_MS,
-        inTurn: stored.transport === 'stdio' ? processTurns : createTurns(WARM_STARTS.sessions),
+        inTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(WARM_STARTS.sessions),
         onChange: options.onWarmSessionsChange
       },
       deadlines,

@@ -25,7 +25,7 @@ import { createListChanges, isListChange } from './list-changes.ts'
 import { createManagement } from './management.ts'
 import { createMcpRefusals } from './mcp-refusals.ts'
 import { parseUpdate } from './notifications.ts'
-import { changedPrincipals, createPrincipals } from './principals.ts'
+import { comparePrincipals, createPrincipals } from './principals.ts'
 import { joinObservers, type Observer } from './observation.ts'
 import { createReadingOrder } from './reading-order.ts'
 import { createRefresher } from './refresher.ts'
@@ -37,7 +37,7 @@ import { createStateApplier } from './state-applier.ts'
 import type { GatewayStats } from './stats.ts'
 import { createSubscriptions } from './subscriptions.ts'
 import type { Target } from './transports.ts'
-import { createTurns } from './turns.ts'
+import { createSemaphore } from './turns.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createWatchSession } from './upstream/watch-session.ts'
 import { createVisitors } from './visitors.ts'
@@ -120,7 +120,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     ...(hasDashboard ? [health.observer] : [])
   ])
   const quotas = createQuotas(config.mode)
-  const calls = quotas.shareOf(limits.callsPerPrincipal)
+  const calls = quotas.forUnits(limits.callsPerPrincipal)
   const schedule = createBatchScheduler()
 
   const listChanges = createListChanges()
@@ -137,7 +137,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     listenAddresses,
     observer,
     shares: calls,
-    callBytes: quotas.bytesOf(limits.callBytes),
+    callBytes: quotas.forBytes(limits.callBytes),
     schedule,
     onNotification: handleNotification,
     onWarmSessionsChange: () => events.publish('servers'),
@@ -181,7 +181,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     log
   })
   const watch = createListChangeNotifier(() => watching.reviewSoon())
-  const inTurn = createTurns(MAX_OPENING_WATCHES)
+  const inTurn = createSemaphore(MAX_OPENING_WATCHES)
   const watching = createWatching({
     catalog: () => catalog,
     create: (stored, delayMs) =>
@@ -250,7 +250,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     const removed = previous.groups.filter(
       ({ stored }) => next.group(stored.name)?.stored.createdAt !== stored.createdAt
     )
-    const { revoked, narrowed } = changedPrincipals(previous, next)
+    const { revoked, hasNewAllowLists } = comparePrincipals(previous, next)
     catalog = next
     ready = true
     return [
@@ -264,7 +264,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
         ),
       () => connections.keep(next),
       () => health.keep(next),
-      () => narrowed && subscriptions.review(),
+      () => hasNewAllowLists && subscriptions.review(),
       () => endGroups(removed),
       () => mcp.scheduleListChanges(),
       () => watching.review(),

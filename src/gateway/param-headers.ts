@@ -13,14 +13,14 @@ export function headerValue(value: string): string {
 
 /** An argument that a modern request repeats in a header (`x-mcp-header`, mcp-proxy.md#parameter-headers). */
 export interface ParamHeader {
-  /** Whole name of the header in lower case. */
+  /** Full name of the header in lower case. */
   readonly header: string
-  /** Where the value stands in the arguments. */
+  /** Property names that lead from the arguments to the value. */
   readonly path: readonly string[]
   readonly type: 'string' | 'integer' | 'boolean'
 }
 
-/** What a tool's schema says about headers: all of them, or what is wrong with one. */
+/** Headers declared in a tool's schema, or the problem of the first invalid declaration. */
 export interface ParamHeaders {
   readonly headers: readonly ParamHeader[]
   readonly problem: string | undefined
@@ -35,7 +35,7 @@ export const noParamHeaders: ParamHeaders = { headers: [], problem: undefined }
 
 /** Keywords whose members hold data, not schemas. */
 const dataKeywords = new Set(['default', 'const', 'enum', 'examples'])
-/** Keywords whose members are schemas under names of the author's. */
+/** Keywords whose members are schemas under names that the author chose. */
 const namedSchemas = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
 class Invalid extends Error {}
@@ -49,7 +49,7 @@ function readAnnotation(schema: Record<string, unknown>, path: readonly string[]
   return { header: PREFIX + name.toLowerCase(), path, type: known }
 }
 
-/** `path` is null below anything but `properties`. */
+/** Yields the annotations in a schema. `path`: null if the schema is nested in a keyword other than `properties`. */
 function* annotations(schema: unknown, path: readonly string[] | null): Generator<ParamHeader> {
   if (Array.isArray(schema)) for (const part of schema) yield* annotations(part, null)
   if (!isObject(schema)) return
@@ -66,7 +66,7 @@ function* annotations(schema: unknown, path: readonly string[] | null): Generato
   }
 }
 
-/** Reads the annotations of a tool's definition, which is valid JSON. */
+/** Parses the annotations in a tool's definition, which must be valid JSON. */
 export function readParamHeaders(definition: string): ParamHeaders {
   if (!definition.includes(KEY)) return noParamHeaders
   try {
@@ -80,7 +80,7 @@ export function readParamHeaders(definition: string): ParamHeaders {
   }
 }
 
-/** A value as JSON text with every annotation taken out; for transports that have no headers. */
+/** Removes every annotation from a JSON text, for clients on transports without headers. */
 export function withoutParamHeaders(text: string): string {
   if (!text.includes(KEY)) return text
   if (text.startsWith('[')) {
@@ -89,8 +89,8 @@ export function withoutParamHeaders(text: string): string {
       .join(',')}]`
   }
   if (!text.startsWith('{')) return text
-  const kept = members(text).filter(({ key }) => key !== KEY)
-  const parts = kept.map(
+  const rest = members(text).filter(({ key }) => key !== KEY)
+  const parts = rest.map(
     ({ keyStart, start, end }) => text.slice(keyStart, start) + withoutParamHeaders(text.slice(start, end))
   )
   return `{${parts.join(',')}}`
@@ -102,23 +102,23 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
   return value ?? undefined
 }
 
-/** Header pairs for a modern upstream; arguments of another type than declared have none. */
+/** Returns header names and values for a modern upstream; arguments of another type than declared are skipped. */
 export function paramHeaderPairs({ headers }: ParamHeaders, args: unknown): string[] {
   return headers.flatMap(({ header, path, type }) => {
     const value = valueAt(args, path)
-    const isRight = type === 'integer' ? Number.isInteger(value) : typeof value === type
-    return isRight ? [header, headerValue(String(value))] : []
+    const isDeclaredType = type === 'integer' ? Number.isInteger(value) : typeof value === type
+    return isDeclaredType ? [header, headerValue(String(value))] : []
   })
 }
 
-/** Decodes the header of a modern request, see `downstream/era.ts`. */
+/** Decodes a header value of a modern request; see `downstream/era.ts`. */
 type Decode = (value: string) => string | undefined
 
 const isEqual = (value: unknown, given: string, { type }: ParamHeader) =>
   type === 'integer' ? given.trim() !== '' && Number(given) === value : String(value) === given
 
 /**
- * The first header of a modern request that does not repeat its argument; undefined where all do
+ * Returns the first header of a modern request that differs from its argument; undefined if all match
  * (mcp-proxy.md#parameter-headers).
  */
 export function mismatchedHeader(
@@ -142,7 +142,7 @@ export function mismatchedHeader(
   return undefined
 }
 
-/** `Mcp-Param-*` headers of a caller that no annotation names: passed on as they came. */
+/** Returns the caller's `Mcp-Param-*` headers that no annotation declares; they are forwarded unchanged. */
 export function otherParamHeaders({ headers }: ParamHeaders, given: IncomingHttpHeaders): string[] {
   const others: string[] = []
   for (const name in given) {

@@ -1,62 +1,62 @@
 import { membersOfBytes } from './json-bytes.ts'
 import { members, type Member } from './json.ts'
-import { cutPieces, includesText, joined, lengthOf, type Pieces } from './pieces.ts'
+import { concatBuffers, includesText, sliceBuffers, totalLength, type BufferList } from './pieces.ts'
 
-/** From this size on no string is made of the whole: at 1 MB that alone costs 0.7 ms. */
-export const LARGE = 65_536
+/** Bytes above which a payload is never converted to one string: at 1 MB the conversion alone costs 0.7 ms. */
+export const LARGE_BYTES = 65_536
 
-/** What becomes of members: another value (a string of one character a byte), or null: taken out. */
-export type Changes = Readonly<Record<string, string | null>>
+/** New values of members by key, as latin1 strings; null removes the member. */
+export type MemberChanges = Readonly<Record<string, string | null>>
 
-/** Where the members of an object stand: offsets are from `base` on. */
-export interface Found {
+/** Offsets of an object's members, which are larger by `base` than those in the payload. */
+export interface MemberOffsets {
   readonly members: readonly Member[]
   readonly base: number
 }
 
 /**
- * A JSON value on its way through the gateway, its bytes as they came: as bytes, or as a string of one character a byte
- * (`latin1`), so that no character set is decoded on the way. What is not at hand is made when it is asked for. A class,
- * since there is one for each call.
+ * A JSON value passing through the gateway, byte for byte: held as buffers, or as a string with one character per byte
+ * (`latin1`), so that UTF-8 is never decoded. The other form is created on first use. A class, because every call creates
+ * one.
  */
 export class Payload {
-  /** In bytes. */
+  /** Length in bytes. */
   readonly length: number
   #latin1: string | null
-  #pieces: Pieces | null
-  #found: Found | null
+  #buffers: BufferList | null
+  #offsets: MemberOffsets | null
 
-  private constructor(latin1: string | null, pieces: Pieces | null, found: Found | null) {
+  private constructor(latin1: string | null, buffers: BufferList | null, found: MemberOffsets | null) {
     this.#latin1 = latin1
-    this.#pieces = pieces
-    this.#found = found
-    this.length = latin1 === null ? lengthOf(pieces!) : latin1.length
+    this.#buffers = buffers
+    this.#offsets = found
+    this.length = latin1 === null ? totalLength(buffers!) : latin1.length
   }
 
-  static ofBytes(bytes: Buffer, found: Found | null = null): Payload {
+  static ofBytes(bytes: Buffer, found: MemberOffsets | null = null): Payload {
     return new Payload(null, [bytes], found)
   }
 
-  static ofPieces(pieces: Pieces, found: Found | null = null): Payload {
-    return new Payload(null, pieces, found)
+  static ofBuffers(buffers: BufferList, found: MemberOffsets | null = null): Payload {
+    return new Payload(null, buffers, found)
   }
 
-  /** One character a byte. */
-  static ofLatin1(text: string, found: Found | null = null): Payload {
+  /** `text` holds one character per byte. */
+  static ofLatin1(text: string, found: MemberOffsets | null = null): Payload {
     return new Payload(text, null, found)
   }
 
-  /** Any text. */
+  /** Encodes any text as UTF-8. */
   static of(text: string): Payload {
     return Payload.ofBytes(Buffer.from(text))
   }
 
   get isLarge(): boolean {
-    return this.length > LARGE
+    return this.length > LARGE_BYTES
   }
 
-  /** Whether it is at hand as a string. */
-  get isText(): boolean {
+  /** True if the latin1 string exists already. */
+  get hasLatin1(): boolean {
     return this.#latin1 !== null
   }
 
@@ -64,13 +64,13 @@ export class Payload {
     return (this.#latin1 ??= this.bytes.toString('latin1'))
   }
 
-  get pieces(): Pieces {
-    return (this.#pieces ??= [Buffer.from(this.#latin1!, 'latin1')])
+  get buffers(): BufferList {
+    return (this.#buffers ??= [Buffer.from(this.#latin1!, 'latin1')])
   }
 
   get bytes(): Buffer {
-    const whole = joined(this.pieces)
-    this.#pieces = [whole]
+    const whole = concatBuffers(this.buffers)
+    this.#buffers = [whole]
     return whole
   }
 
@@ -78,57 +78,57 @@ export class Payload {
     return this.bytes.toString()
   }
 
-  /** `text` is ASCII. */
+  /** `text` must be ASCII. */
   includes(text: string): boolean {
-    return this.#latin1 === null ? includesText(this.pieces, text) : this.#latin1.includes(text)
+    return this.#latin1 === null ? includesText(this.buffers, text) : this.#latin1.includes(text)
   }
 
-  /** Where the members stand, if it is an object. Throws JsonError. */
+  /** Offsets of the members. Throws JsonError if the value is not an object. */
   get members(): readonly Member[] {
-    return this.#read().members
+    return this.#readMembers().members
   }
 
-  /** The value of a member, one character a byte; undefined where there is none. */
+  /** Returns the last value of a member as a latin1 string; undefined if there is none. */
   valueOf(key: string): string | undefined {
-    const { members: all, base } = this.#read()
+    const { members: all, base } = this.#readMembers()
     const found = all.findLast((member) => member.key === key)
     if (!found) return undefined
     const [start, end] = [found.start - base, found.end - base]
     if (this.#latin1 !== null) return this.#latin1.slice(start, end)
-    return joined(cutPieces(this.pieces, start, end)).toString('latin1')
+    return concatBuffers(sliceBuffers(this.buffers, start, end)).toString('latin1')
   }
 
   /**
-   * An object with members changed where it has them, and more of them behind (`more` without braces, may be empty); all
-   * else stays byte for byte. Throws JsonError.
+   * Returns a copy of the object with the existing members in `changes` replaced or removed, and with the members in
+   * `more` (JSON text without braces, may be empty) appended; the rest is unchanged byte for byte. Throws JsonError.
    */
-  changed(changes: Changes, more: string): Payload {
-    const { members: all } = this.#read()
+  withChanges(changes: MemberChanges, more: string): Payload {
+    const { members: all } = this.#readMembers()
     const isTouched = Object.keys(changes).some((changed) => all.some(({ key }) => key === changed))
-    // most results: only something behind them is said
+    // fast path of most results: members are only appended
     if (!isTouched && all.length > 0 && more !== '') {
       if (this.#latin1 !== null) return Payload.ofLatin1(`${this.#latin1.slice(0, -1)},${more}}`)
-      return this.#joined([this.#cut(0, this.length - 1), `,${more}}`])
+      return this.#join([this.#slice(0, this.length - 1), `,${more}}`])
     }
-    const parts = this.#kept(changes)
+    const parts = this.#applyChanges(changes)
     if (more !== '') parts.push(parts.length > 0 ? `,${more}` : more)
-    return this.#joined(['{', ...parts, '}'])
+    return this.#join(['{', ...parts, '}'])
   }
 
-  #read(): Found {
-    if (this.#found) return this.#found
+  #readMembers(): MemberOffsets {
+    if (this.#offsets) return this.#offsets
     const all = this.#latin1 === null && this.isLarge ? membersOfBytes(this.bytes) : members(this.latin1)
-    return (this.#found = { members: all, base: 0 })
+    return (this.#offsets = { members: all, base: 0 })
   }
 
-  /** What is left of the members, those that stand side by side in one piece. */
-  #kept(changes: Changes): (string | Pieces)[] {
-    const { members: all, base } = this.#read()
-    const parts: (string | Pieces)[] = []
+  /** Returns the members after `changes`, with adjacent unchanged members in one slice. */
+  #applyChanges(changes: MemberChanges): (string | BufferList)[] {
+    const { members: all, base } = this.#readMembers()
+    const parts: (string | BufferList)[] = []
     let from = -1
     let to = -1
     const flush = () => {
-      if (from >= 0) parts.push(this.#cut(from - base, to - base))
+      if (from >= 0) parts.push(this.#slice(from - base, to - base))
       from = -1
     }
     for (const { key, keyStart, start, end } of all) {
@@ -144,18 +144,18 @@ export class Payload {
       flush()
       if (change === null) continue
       if (parts.length > 0) parts.push(',')
-      parts.push(this.#cut(keyStart - base, start - base), change)
+      parts.push(this.#slice(keyStart - base, start - base), change)
     }
     flush()
     return parts
   }
 
-  #cut(start: number, end: number): string | Pieces {
-    return this.#latin1 === null ? cutPieces(this.pieces, start, end) : this.#latin1.slice(start, end)
+  #slice(start: number, end: number): string | BufferList {
+    return this.#latin1 === null ? sliceBuffers(this.buffers, start, end) : this.#latin1.slice(start, end)
   }
 
-  #joined(parts: readonly (string | Pieces)[]): Payload {
+  #join(parts: readonly (string | BufferList)[]): Payload {
     if (this.#latin1 !== null) return Payload.ofLatin1(parts.join(''))
-    return Payload.ofPieces(parts.flatMap((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
+    return Payload.ofBuffers(parts.flatMap((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)))
   }
 }

@@ -1,96 +1,97 @@
 import { scanRoom } from './json-scan.ts'
 
-/** Bytes that came in several buffers and stay there: put together, a large answer costs more than to relay it. */
-export type Pieces = readonly Buffer[]
+/** Bytes in several buffers, as received: concatenating a large answer costs more than relaying it. */
+export type BufferList = readonly Buffer[]
 
-export const lengthOf = (pieces: Pieces): number => pieces.reduce((sum, { length }) => sum + length, 0)
+export const totalLength = (buffers: BufferList): number => buffers.reduce((sum, { length }) => sum + length, 0)
 
-/** The bytes from `start` up to `end`, uncopied. */
-export function cutPieces(pieces: Pieces, start: number, end: number): Buffer[] {
+/** Returns the bytes from `start` up to `end` without copying them. */
+export function sliceBuffers(buffers: BufferList, start: number, end: number): Buffer[] {
   const cut: Buffer[] = []
   let at = 0
-  for (const piece of pieces) {
-    const [from, to] = [Math.max(start - at, 0), Math.min(end - at, piece.length)]
-    if (from < to) cut.push(from === 0 && to === piece.length ? piece : piece.subarray(from, to))
-    at += piece.length
+  for (const buffer of buffers) {
+    const [from, to] = [Math.max(start - at, 0), Math.min(end - at, buffer.length)]
+    if (from < to) cut.push(from === 0 && to === buffer.length ? buffer : buffer.subarray(from, to))
+    at += buffer.length
     if (at >= end) break
   }
   return cut
 }
 
-export const joined = (pieces: Pieces): Buffer => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
+export const concatBuffers = (buffers: BufferList): Buffer =>
+  buffers.length === 1 ? buffers[0]! : Buffer.concat(buffers)
 
-/** `text` is ASCII, and may stand where two buffers meet. */
-export function includesText(pieces: Pieces, text: string): boolean {
+/** Searches for `text`, which must be ASCII, also across the boundaries of buffers. */
+export function includesText(buffers: BufferList, text: string): boolean {
   const longest = text.length - 1
   let end: Buffer = Buffer.alloc(0)
-  for (const piece of pieces) {
-    if (piece.includes(text, 0, 'latin1')) return true
-    const seam = Buffer.concat([end, piece.subarray(0, longest)])
+  for (const buffer of buffers) {
+    if (buffer.includes(text, 0, 'latin1')) return true
+    const seam = Buffer.concat([end, buffer.subarray(0, longest)])
     if (seam.includes(text, 0, 'latin1')) return true
-    const last = piece.length < longest ? seam : piece
+    const last = buffer.length < longest ? seam : buffer
     end = last.subarray(Math.max(last.length - longest, 0))
   }
   return false
 }
 
-/** Less than this is copied: an upstream that sends its answer in crumbs shall cost no more memory than the answer. */
-const CRUMB_BYTES = 16_384
-/** Most answers that come in two chunks are small. */
-const SMALLEST_BYTES = 4_096
-const GATHERED_BYTES = 65_536
+/** Smaller chunks are copied into a shared buffer, so that an answer in tiny chunks takes no more memory than its bytes. */
+const MIN_CHUNK_BYTES = 16_384
+/** Small, because most answers in two chunks are. */
+const MIN_BUFFER_BYTES = 4_096
+const MAX_BUFFER_BYTES = 65_536
 
-/** Gathers what arrives. */
-export class Arrivals {
+/** Collects the chunks of a stream. */
+export class BufferCollector {
   length = 0
-  #pieces: Buffer[] = []
-  /** The last piece, where it has room for more. */
+  #buffers: Buffer[] = []
+  /** Buffer that small chunks are copied into; `#filled` bytes of it are used. */
   #open: Buffer | null = null
   #filled = 0
 
   add(chunk: Buffer): void {
     this.length += chunk.length
-    if (chunk.length >= CRUMB_BYTES || (this.#pieces.length === 0 && !this.#open)) {
+    if (chunk.length >= MIN_CHUNK_BYTES || (this.#buffers.length === 0 && !this.#open)) {
       this.#close()
-      this.#pieces.push(chunk)
+      this.#buffers.push(chunk)
       return
     }
     if (!this.#open || this.#open.length - this.#filled < chunk.length) {
       this.#close()
-      this.#open = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * this.length, SMALLEST_BYTES), GATHERED_BYTES))
+      this.#open = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * this.length, MIN_BUFFER_BYTES), MAX_BUFFER_BYTES))
     }
     this.#open.set(chunk, this.#filled)
     this.#filled += chunk.length
   }
 
-  /** Everything so far; begins anew. */
+  /** Returns the collected buffers and resets the collector. */
   take(): Buffer[] {
     this.#close()
-    const all = this.#pieces
-    this.#pieces = []
+    const all = this.#buffers
+    this.#buffers = []
     this.length = 0
     return all
   }
 
   #close(): void {
-    if (this.#open) this.#pieces.push(this.#open.subarray(0, this.#filled))
+    if (this.#open) this.#buffers.push(this.#open.subarray(0, this.#filled))
     this.#open = null
     this.#filled = 0
   }
 }
 
 /**
- * The bytes side by side for as long as it takes to read them: what it gave before is overwritten. New buffers of this size
- * would cost a page fault for each 4 kB, and the garbage collector its time.
+ * Returns the bytes in one buffer that is valid until the next call: up to 4 MiB are copied into shared scratch memory.
+ * Allocating buffers of this size would cost a page fault for each 4 KiB, and garbage collection.
  */
-export function gather(pieces: Pieces): Buffer {
-  if (pieces.length === 1) return pieces[0]!
-  const length = lengthOf(pieces)
-  if (length > scanRoom.length) return Buffer.concat(pieces)
+export function copyToScratch(buffers: BufferList): Buffer {
+  if (buffers.length === 1) return buffers[0]!
+  const length = totalLength(buffers)
+  if (length > scanRoom.length) return Buffer.concat(buffers)
   let at = 0
-  for (const piece of pieces) {
-    scanRoom.set(piece, at)
-    at += piece.length
+  for (const buffer of buffers) {
+    scanRoom.set(buffer, at)
+    at += buffer.length
   }
   return scanRoom.subarray(0, length)
 }

@@ -4,7 +4,7 @@ import type { StoredPrincipal } from '../registry/model.ts'
 import type { Catalog, Principal } from './catalog.ts'
 import type { Caller } from './caller.ts'
 
-/** Administrators and users may use every server, though not over MCP (http-contract.md#roles). */
+/** Returns the caller of a principal. Administrators and users may use every server, but not over MCP (http-contract.md#roles). */
 function callerFor(stored: StoredPrincipal): Caller {
   const { kind, id, name } = stored
   if (stored.kind === 'client') {
@@ -13,26 +13,28 @@ function callerFor(stored: StoredPrincipal): Caller {
   return { kind, name, key: `user:${id}`, allowed: allServers, tokenHash: stored.tokenHash }
 }
 
-/** Whom a caller was made for. */
-const madeFor = new WeakMap<Caller, StoredPrincipal>()
-const principals = new WeakMap<StoredPrincipal, Principal>()
+const storedByCaller = new WeakMap<Caller, StoredPrincipal>()
+const principalByStored = new WeakMap<StoredPrincipal, Principal>()
 
-/** Whoever has this access token; the same object for the same revision. */
+/** Returns the principal of a stored row; the same object for the same revision. */
 export function principalOf(stored: StoredPrincipal): Principal {
-  const known = principals.get(stored)
+  const known = principalByStored.get(stored)
   if (known) return known
   const principal = { stored, caller: callerFor(stored) }
-  principals.set(stored, principal)
-  madeFor.set(principal.caller, stored)
+  principalByStored.set(stored, principal)
+  storedByCaller.set(principal.caller, stored)
   return principal
 }
 
-/** Bytes as a key of a map, one character each. */
+/** Map key of a hash: one character per byte. */
 const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1')
 
 const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
 
-/** Look-ups of those who have tokens. What tells how far a guess was right is the hash, which nobody can choose. */
+/**
+ * Indexes principals by token hash and by caller. The map look-up may leak by its timing how much of a hash matched, but a
+ * caller cannot choose the hash of a token.
+ */
 export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'currentPrincipal'> {
   const byHash = new Map(all.map((each) => [keyOf(each.stored.tokenHash), each]))
   const byKey = new Map(all.map((each) => [each.caller.key, each]))
@@ -42,10 +44,10 @@ export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'princ
       return found && timingSafeEqual(found.stored.tokenHash, tokenHash) ? found : undefined
     },
     currentPrincipal(caller) {
-      const now = byKey.get(caller.key)
-      if (!now || now.caller === caller) return now
-      const before = madeFor.get(caller)
-      return before && isSameToken(before.tokenHash, now.stored.tokenHash) ? now : undefined
+      const current = byKey.get(caller.key)
+      if (!current || current.caller === caller) return current
+      const before = storedByCaller.get(caller)
+      return before && isSameToken(before.tokenHash, current.stored.tokenHash) ? current : undefined
     }
   }
 }

@@ -23,7 +23,7 @@ type Principals = Pick<
   | 'removeClient'
 >
 
-/** All that is kept of a token; it cannot be guessed, so a fast hash is enough (security-model.md#tokens). */
+/** Hashes a token for storage. Tokens are random and long, so a fast hash is enough (security-model.md#tokens). */
 export const hashToken = (token: string): Buffer => hash('sha256', token, 'buffer')
 
 const newToken = () => `twp_${randomBytes(32).toString('base64url')}`
@@ -34,21 +34,29 @@ const clientRecord = ({ name, description, allowed_servers }: ClientConfig): Cli
   allowed_servers
 })
 
-/** Whose tokens are good for nothing any more, and whether a client may use other servers than before. */
-export function changedPrincipals(before: Catalog, next: Catalog): { revoked: ReadonlySet<string>; narrowed: boolean } {
+/** Differences between the principals of two catalogs. */
+export interface PrincipalChanges {
+  /** Keys of the principals whose token was revoked or rotated. */
+  readonly revoked: ReadonlySet<string>
+  /** True if the allow list of some client differs. */
+  readonly hasNewAllowLists: boolean
+}
+
+/** Compares the principals of two catalogs. */
+export function comparePrincipals(before: Catalog, next: Catalog): PrincipalChanges {
   const revoked = new Set<string>()
-  let narrowed = false
+  let hasNewAllowLists = false
   for (const { caller } of before.principals) {
-    const now = next.currentPrincipal(caller)
-    if (!now) revoked.add(caller.key)
-    else if (now.caller.allowed.contentHash !== caller.allowed.contentHash) narrowed = true
+    const current = next.currentPrincipal(caller)
+    if (!current) revoked.add(caller.key)
+    else if (current.caller.allowed.contentHash !== caller.allowed.contentHash) hasNewAllowLists = true
   }
-  return { revoked, narrowed }
+  return { revoked, hasNewAllowLists }
 }
 
 /**
- * Users and MCP clients as they are managed (http-contract.md#clients-and-users). Tokens come back once and are kept as
- * hashes.
+ * Creates the operations on users and MCP clients (http-contract.md#clients-and-users). A token is returned once, when it is
+ * issued; only its hash is stored.
  */
 export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Principals {
   const stored = () => catalog().principals.map((principal) => principal.stored)

@@ -5,7 +5,7 @@ import type { Registry } from '../registry/registry.ts'
 
 /** Keeps overlapping reads of one server's lists in order: an earlier read never overwrites a later one. */
 export interface ReadingOrder {
-  /** Runs `work`, which reads the lists, and remembers when it began. */
+  /** Runs `work`, which reads the lists, and records when it began. */
   read(work: () => Promise<UpstreamOffer>): Promise<UpstreamOffer>
   /**
    * Stores lists, unless this replica stores a later read of the same server. In that case it waits until the later read
@@ -15,30 +15,31 @@ export interface ReadingOrder {
 }
 
 interface StoredReading {
-  readonly begun: number
-  /** Resolves when the write has ended; false: it failed. */
+  /** Sequence number, assigned when the read begins. */
+  readonly sequence: number
+  /** Resolves when the write has ended; false if it failed. */
   readonly isStored: Promise<boolean>
 }
 
 const MAX_SERVERS = 10_000
 
-const nothing: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
+const noDifference: ListDifference = { added: [], removed: [], changed: [], unchanged: true }
 
 export function createReadingOrder(registry: Pick<Registry, 'refresh'>): ReadingOrder {
-  const beginnings = new WeakMap<UpstreamOffer, number>()
+  const sequenceNumbers = new WeakMap<UpstreamOffer, number>()
   const latest = new LRUCache<string, StoredReading>({ max: MAX_SERVERS })
   let last = 0
   return {
     async read(work) {
-      const begun = ++last
+      const sequence = ++last
       const offer = await work()
-      beginnings.set(offer, begun)
+      sequenceNumbers.set(offer, sequence)
       return offer
     },
     async store(change, server, offer) {
-      const begun = beginnings.get(offer) ?? ++last
-      for (let later = latest.get(server.id); later && later.begun > begun; later = latest.get(server.id)) {
-        if (await later.isStored) return nothing
+      const sequence = sequenceNumbers.get(offer) ?? ++last
+      for (let later = latest.get(server.id); later && later.sequence > sequence; later = latest.get(server.id)) {
+        if (await later.isStored) return noDifference
         if (latest.get(server.id) === later) latest.delete(server.id)
       }
       const write = registry.refresh(change, server.id, offer, server)
@@ -46,7 +47,7 @@ export function createReadingOrder(registry: Pick<Registry, 'refresh'>): Reading
         () => true,
         () => false
       )
-      latest.set(server.id, { begun, isStored })
+      latest.set(server.id, { sequence, isStored })
       return write
     }
   }

@@ -7,16 +7,16 @@ import { leftOutCount } from './left-out.ts'
 import { aliasOf, anyByUri } from './scope.ts'
 import type { Caller } from './caller.ts'
 
-/** How REST names members that MCP writes in camelCase (http-contract.md#tool-record). */
-const renamed: Record<ItemKind, Readonly<Record<string, string>>> = {
+/** REST's names of members that MCP writes in camelCase (http-contract.md#tool-record). */
+const restMembers: Record<ItemKind, Readonly<Record<string, string>>> = {
   tool: { inputSchema: 'input_schema', outputSchema: 'output_schema' },
   prompt: {},
   resource: { mimeType: 'mime_type' },
   template: { mimeType: 'mime_type', uriTemplate: 'uri_template' }
 }
 
-/** Members that the record states itself, or says under another name; an upstream's own of that name is left out. */
-const replaced: Record<ItemKind, readonly string[]> = {
+/** Members of a definition that REST writes itself or under another name; the upstream's are left out. */
+const omitted: Record<ItemKind, readonly string[]> = {
   tool: ['name', 'enabled', 'input_schema', 'output_schema'],
   prompt: ['name', 'enabled'],
   resource: ['uri', 'enabled', 'mime_type'],
@@ -24,9 +24,9 @@ const replaced: Record<ItemKind, readonly string[]> = {
 }
 
 /**
- * Name under which REST knows an item: qualified, or for resources and templates the URI in force in the global scope
- * (mcp-proxy.md#resource-uris). What is disabled has its own URI only where no other server offers it: that one may
- * take it over.
+ * Returns the name of an item in REST: the qualified name, or for resources and templates the URI in the global scope
+ * (mcp-proxy.md#resource-uris). A disabled item keeps its original URI only if no other server offers the same, because the
+ * other server's item may take the URI over.
  */
 export function restName(catalog: Catalog, item: Item): string {
   const { kind, name, server, enabled, publicName } = item
@@ -35,22 +35,22 @@ export function restName(catalog: Catalog, item: Item): string {
   return !isShared && anyByUri(catalog, kind, name) === item ? name : aliasOf(server.name, name)
 }
 
-/** A record as JSON text: the upstream's definition complete and byte for byte, with REST's own members in front. */
+/** Serializes an item: REST's own members, followed by the rest of the upstream's definition byte for byte. */
 export function itemRecord(catalog: Catalog, item: Item): string {
   const text = item.stored.definition
   const key = item.kind === 'resource' ? 'uri' : item.kind === 'template' ? 'uri_template' : 'name'
   const parts = [`"${key}":${JSON.stringify(restName(catalog, item))}`, `"enabled":${item.enabled}`]
   for (const member of members(text)) {
-    if (replaced[item.kind].includes(member.key)) continue
-    const name = renamed[item.kind][member.key]
+    if (omitted[item.kind].includes(member.key)) continue
+    const name = restMembers[item.kind][member.key]
     parts.push(name ? `"${name}":${text.slice(member.start, member.end)}` : text.slice(member.keyStart, member.end))
   }
   return `{${parts.join(',')}}`
 }
 
 /**
- * The records of all items of a kind as a JSON array: of one server, or of all that are enabled. Made once for a catalog, and
- * held while it is asked for.
+ * Serializes all items of a kind as a JSON array, of one server or of all enabled ones. Cached per catalog in the bounded
+ * cache of pages.
  */
 export function itemRecords(catalog: Catalog, kind: ItemKind, only?: ServerBlock): Buffer {
   const key = `records ${kind} ${only?.name ?? ''}`
@@ -66,24 +66,24 @@ export function itemRecords(catalog: Catalog, kind: ItemKind, only?: ServerBlock
 const masked = (env: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.keys(env).map((name) => [name, '***']))
 
-/** Given with a server that cannot have what its session mode promises. */
+/** Note on a server in session mode "stateful" that keeps no sessions. */
 const WITHOUT_SESSIONS =
   'session_mode "stateful" changes nothing here: the server gives no session ids, so each of its requests stands alone'
 
-const lacksSessions = ({ transport, session_mode, verdict }: Shown['stored']) =>
+const lacksSessions = ({ transport, session_mode, verdict }: RecordSource['stored']) =>
   session_mode === 'stateful' && transport === 'streamable_http' && verdict?.hasSessions === false
 
-/** What of a server its record is made of. */
-interface Shown {
+/** Properties of a server that its record is built from. */
+interface RecordSource {
   readonly stored: Pick<StoredServer, 'name' | 'transport' | 'session_mode' | 'description' | 'settings' | 'enabled'> &
     Partial<Pick<StoredServer, 'verdict'>>
 }
 
 /**
- * A server as REST lists it (http-contract.md#server-object): without secrets, `env` values only for those who may see
- * them.
+ * Returns a server as listed over REST (http-contract.md#server-object): without secrets, and with the values of `env`
+ * masked for callers with the role `user`.
  */
-export function serverRecord({ stored }: Shown, secrets: ServerSecrets, caller: Caller): ServerRecord {
+export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, caller: Caller): ServerRecord {
   const { name, transport, description, settings, session_mode, enabled } = stored
   const isStdio = transport === 'stdio'
   const env = secrets.env ?? {}
@@ -99,11 +99,11 @@ export function serverRecord({ stored }: Shown, secrets: ServerSecrets, caller: 
   }
 }
 
-/** What of a server is not served. `isWhole`: with the items themselves. */
-export function leftOutRecord(server: Pick<ServerBlock, 'leftOut'> | undefined, isWhole: boolean): LeftOutRecord {
+/** Returns the number of items that were left out when the server's lists were read; `withItems`: also the items. */
+export function leftOutRecord(server: Pick<ServerBlock, 'leftOut'> | undefined, withItems: boolean): LeftOutRecord {
   const leftOut = server?.leftOut
   if (leftOut === undefined) return {}
-  return { left_out_count: leftOutCount(leftOut), ...(isWhole ? { left_out: leftOut.items } : {}) }
+  return { left_out_count: leftOutCount(leftOut), ...(withItems ? { left_out: leftOut.items } : {}) }
 }
 
 export function groupRecord(config: GroupConfig, known: NameLookup): GroupRecord {

@@ -14,7 +14,7 @@ const kinds = [
 const ofKind = (server: ServerBlock, kind: ItemKind): Record<string, boolean> =>
   Object.fromEntries(server.items(kind).map(({ name, stored }) => [name, stored.enabled]))
 
-/** The own switches, which records do not tell of a server that is disabled. */
+/** Returns the `enabled` flags of a server and of each item, which records combine into one for a disabled server. */
 export const switchesOf = (server: ServerBlock): SwitchesRecord => ({
   name: server.name,
   enabled: server.enabled,
@@ -24,7 +24,7 @@ export const switchesOf = (server: ServerBlock): SwitchesRecord => ({
   templates: ofKind(server, 'template')
 })
 
-/** In one transaction; what the server does not offer is a 400 that names it, and nothing is changed. */
+/** Stores `enabled` flags of a server and its items. Throws 400 with the names of items that the server does not offer. */
 export async function storeSwitches(tx: Transaction, name: string, patch: SwitchesPatch): Promise<void> {
   for (const [member, kind] of kinds) {
     for (const enabled of [true, false]) {

@@ -1,30 +1,30 @@
-/** What each principal has of something, in numbers or bytes: none may take what the others need. */
-export interface Shares {
-  /** False where the principal, or all of them, would have more than they may. */
-  take(principal: string, amount?: number): boolean
-  /** Once for each `take` that was granted, with the same amount. */
-  give(principal: string, amount?: number): void
-  /** Principals that have something. */
+/** Quota on a resource, in units or bytes, with a limit per principal and a total for all principals. */
+export interface Quota {
+  /** Acquires `amount`; false if that would exceed the limit of the principal or the total. */
+  acquire(principal: string, amount?: number): boolean
+  /** Releases `amount`; to be called once for each successful `acquire`, with the same amount. */
+  release(principal: string, amount?: number): void
+  /** Number of principals that hold a part of the quota. */
   readonly holders: number
-  /** What all of them have. */
+  /** Amount that all principals hold together. */
   readonly size: number
-  /** What one of them has. */
-  of(principal: string): number
+  /** Returns the amount that a principal holds. */
+  heldBy(principal: string): number
 }
 
-/** `limit` is of one principal, `total` of all. Holds those alone who have something. */
-export function createShares(limit: number, total = Infinity): Shares {
+/** Creates a quota of `limit` per principal and `total` for all. Takes memory only for principals that hold a part. */
+export function createQuota(limit: number, total = Infinity): Quota {
   const counts = new Map<string, number>()
   let size = 0
   return {
-    take(principal, amount = 1) {
+    acquire(principal, amount = 1) {
       const count = (counts.get(principal) ?? 0) + amount
       if (count > limit || size + amount > total) return false
       counts.set(principal, count)
       size += amount
       return true
     },
-    give(principal, amount = 1) {
+    release(principal, amount = 1) {
       const count = counts.get(principal) ?? 0
       if (count > amount) counts.set(principal, count - amount)
       else counts.delete(principal)
@@ -36,25 +36,25 @@ export function createShares(limit: number, total = Infinity): Shares {
     get size() {
       return size
     },
-    of: (principal) => counts.get(principal) ?? 0
+    heldBy: (principal) => counts.get(principal) ?? 0
   }
 }
 
-/** Makes the shares of one gateway. Without authentication all callers are one principal, whom only totals bound. */
+/** Creates the quotas of a gateway. In development mode all callers are one principal, so only totals apply. */
 export interface Quotas {
-  /** Of which one principal may have so many. */
-  shareOf(limit: number): Shares
-  /** Of which all may have so many bytes, and one principal what `partOf` answers. */
-  bytesOf(total: number): Shares
-  /** What one principal may have of so many bytes: a quarter. */
-  partOf(total: number): number
+  /** Creates a quota of `limit` units per principal. */
+  forUnits(limit: number): Quota
+  /** Creates a quota of `total` bytes for all principals, and of `limitOf(total)` for each. */
+  forBytes(total: number): Quota
+  /** Returns the limit of one principal out of `total` bytes: a quarter in enterprise mode, else all. */
+  limitOf(total: number): number
 }
 
 export function createQuotas(mode: 'development' | 'enterprise'): Quotas {
-  const partOf = (total: number) => (mode === 'enterprise' ? total / 4 : total)
+  const limitOf = (total: number) => (mode === 'enterprise' ? total / 4 : total)
   return {
-    shareOf: (limit) => createShares(mode === 'enterprise' ? limit : Infinity),
-    bytesOf: (total) => createShares(partOf(total), total),
-    partOf
+    forUnits: (limit) => createQuota(mode === 'enterprise' ? limit : Infinity),
+    forBytes: (total) => createQuota(limitOf(total), total),
+    limitOf
   }
 }

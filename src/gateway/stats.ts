@@ -1,23 +1,23 @@
 import type { Transport } from '../registry/model.ts'
 import type { BreakerState } from './upstream/breaker.ts'
 
-/** What the data plane is at, to be read from time to time. */
+/** Gauges of the data plane, for metrics. */
 export interface GatewayStats {
-  /** MCP sessions that this process holds. */
+  /** MCP sessions of clients in this process. */
   readonly sessions: number
-  /** Event streams on which clients listen. */
+  /** Open notification streams to clients. */
   readonly streams: number
-  /** Processes of stdio servers. */
+  /** Running processes of stdio servers. */
   readonly processes: number
-  /** Calls that are with a server, or wait to be. */
+  /** Calls that were sent to a server or wait to be sent. */
   readonly callsUnderWay: number
-  /** Sessions that are kept ready, of servers that have been called and may have such. */
+  /** Spare sessions, of servers that have been called and may have spares. */
   readonly spares: readonly (readonly [server: string, transport: Transport, ready: number])[]
-  /** Calls that wait for a place for a process. */
+  /** Calls that wait because the limit of processes is reached. */
   readonly waitingForProcess: number
-  /** Calls that wait for input of their callers. */
+  /** Calls that wait for input from their callers. */
   readonly parkedCalls: number
   readonly catalogVersion: number
-  /** Of servers that have been called: name and state. */
+  /** Circuit breakers of servers that have been called. */
   readonly breakers: readonly (readonly [server: string, state: BreakerState])[]
 }

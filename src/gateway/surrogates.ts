@@ -1,14 +1,14 @@
 const SUSPECT = /\\u[dD][89a-fA-F]/
-/** Pairs and other escapes are taken whole, so that what is left of surrogates stands alone. */
+/** Matches pairs and other escapes as a whole, so that a single surrogate is matched only if it is unpaired. */
 const ESCAPES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)/gs
 const LONE = /^\\u[dD][89a-fA-F]..$/
 
-/** Whether an escape of this JSON text may name a half of a surrogate pair. */
-export const mayHoldSurrogates = (json: string): boolean => SUSPECT.test(json)
+/** Returns true if a JSON text may escape a surrogate, paired or not. */
+export const mayContainSurrogates = (json: string): boolean => SUSPECT.test(json)
 
 /**
- * JSON text with each escape of half a surrogate pair replaced by that of U+FFFD, which is as long. RFC 8259 allows the
- * halves, but many readers refuse the whole message over one. The text has been checked.
+ * Replaces each escape of an unpaired surrogate in a valid JSON text by `\ufffd`, which is as long. RFC 8259 allows
+ * unpaired surrogates, but many parsers reject the whole message because of one.
  */
 export const withoutLoneSurrogates = (json: string): string =>
-  mayHoldSurrogates(json) ? json.replace(ESCAPES, (escape) => (LONE.test(escape) ? '\\ufffd' : escape)) : json
+  mayContainSurrogates(json) ? json.replace(ESCAPES, (escape) => (LONE.test(escape) ? '\\ufffd' : escape)) : json

@@ -4,7 +4,7 @@ import { searchableSecrets } from '../domain/known-secrets.ts'
 import { loadsCode } from '../domain/loading-variables.ts'
 import type { BatchScheduler } from './later.ts'
 import type { StartedBy } from './upstream/stages.ts'
-import type { Shares } from './shares.ts'
+import type { Quota } from './shares.ts'
 import { authorized, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
@@ -71,7 +71,7 @@ export interface TransportOptions {
   readonly connector: buildConnector.connector
   readonly maxResponseBytes: number
   /** What each server makes the gateway hold, in bytes. */
-  readonly pending: Shares
+  readonly pending: Quota
   /** What becomes of messages of a server that hold its own secrets. */
   readonly resultSecrets: SecretsMode
   readonly stdio: StdioPolicy & {

@@ -5,7 +5,7 @@ import { FOUND_DOUBT } from '../../src/gateway/json-scan-code.ts'
 import { isInScanRoom, scanRoom, scanText } from '../../src/gateway/json-scan.ts'
 import { checkJson, JsonError } from '../../src/gateway/json.ts'
 import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
-import { gather } from '../../src/gateway/pieces.ts'
+import { copyToScratch } from '../../src/gateway/pieces.ts'
 import { holds } from './property.ts'
 
 const limits = { depth: 64, elements: Infinity }
@@ -130,7 +130,7 @@ holds(
     let at = 0
     for (const size of sizes) pieces.push(bytes.subarray(at, (at = Math.min(at + size, bytes.length))))
     pieces.push(bytes.subarray(at))
-    const gathered = gather(pieces)
+    const gathered = copyToScratch(pieces)
     assert.ok(gathered.equals(bytes), 'the bytes are side by side')
     assert.equal(
       outcome(() => checkText(gathered)),

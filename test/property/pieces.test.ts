@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Payload } from '../../src/gateway/payload.ts'
-import { Arrivals, gather, cutPieces, includesText } from '../../src/gateway/pieces.ts'
+import { BufferCollector, copyToScratch, sliceBuffers, includesText } from '../../src/gateway/pieces.ts'
 import { holds } from './property.ts'
 
 /** Few letters, so that what is looked for begins often. */
@@ -20,7 +20,7 @@ holds(
   [pieces, fc.nat(60), fc.nat(60)],
   (parts, from, to) => {
     const [start, end] = [Math.min(from, to), Math.max(from, to)]
-    assert.ok(Buffer.concat(cutPieces(parts, start, end)).equals(Buffer.concat(parts).subarray(start, end)))
+    assert.ok(Buffer.concat(sliceBuffers(parts, start, end)).equals(Buffer.concat(parts).subarray(start, end)))
   }
 )
 
@@ -32,7 +32,7 @@ holds(
   'what arrives is taken whole and in order, in chunks of any size',
   [lengths, lengths],
   (first, second) => {
-    const arrivals = new Arrivals()
+    const arrivals = new BufferCollector()
     let next = 0
     for (const all of [first, second]) {
       const chunks = all.map((length) => Buffer.alloc(length, (next = (next + 1) % 251)))
@@ -41,7 +41,7 @@ holds(
       assert.equal(arrivals.length, whole.length)
       const taken = arrivals.take()
       assert.ok(Buffer.concat(taken).equals(whole))
-      assert.ok(gather(taken).equals(whole))
+      assert.ok(copyToScratch(taken).equals(whole))
     }
   },
   200
@@ -61,8 +61,8 @@ holds(
     let at = 0
     for (const size of [...sizes, bytes.length]) cuts.push(bytes.subarray(at, (at += size)))
     const changes = Object.fromEntries(wanted.map((name, i) => [name, i % 2 === 0 ? null : '{"b":1}']))
-    const forms = [Payload.of(text), Payload.ofLatin1(bytes.toString('latin1')), Payload.ofPieces(cuts)]
-    const changed = forms.map((form) => form.changed(changes, '"z":0').toString())
+    const forms = [Payload.of(text), Payload.ofLatin1(bytes.toString('latin1')), Payload.ofBuffers(cuts)]
+    const changed = forms.map((form) => form.withChanges(changes, '"z":0').toString())
     assert.equal(new Set(changed).size, 1, changed.join('\n'))
     const expected = JSON.parse(text) as Record<string, unknown>
     for (const [name, json] of Object.entries(changes)) {

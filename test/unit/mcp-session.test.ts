@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
 import { HttpReply } from '../../src/gateway/downstream/reply.ts'
 import { createSessions, type Session, type SessionOptions } from '../../src/gateway/downstream/session.ts'
-import { createShares } from '../../src/gateway/shares.ts'
+import { createQuota } from '../../src/gateway/shares.ts'
 import { newCall } from './upstreams.ts'
 import { until } from '../until.ts'
 
@@ -18,7 +18,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
   const sessions = createSessions({
     key,
     maxSessions: 100,
-    shares: createShares(Infinity),
+    shares: createQuota(Infinity),
     idleMs: 60_000,
     announceEnd() {},
     onEnd: (session) => void ended.push(session),
@@ -172,7 +172,7 @@ test('at the cap no session with an open stream or a call gives way', async (t) 
 })
 
 test('who has a whole share gets more only in place of its own idle sessions, and takes none of others', async (t) => {
-  const { sessions, ended, create } = open(t, { shares: createShares(2) })
+  const { sessions, ended, create } = open(t, { shares: createQuota(2) })
   const others = [create('bob'), create('bob')]
   const [first, second] = [create('ann'), create('ann')]
   const third = create('ann')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { members } from '../../src/gateway/json.ts'
-import { LARGE, Payload } from '../../src/gateway/payload.ts'
+import { LARGE_BYTES, Payload } from '../../src/gateway/payload.ts'
 
-const filler = 'é'.repeat(LARGE)
+const filler = 'é'.repeat(LARGE_BYTES)
 /** The same object as a string, as bytes, as a part of something larger, and too large for a string. */
 const forms = (rest: string): readonly (readonly [string, Payload])[] => {
   const text = `{"a": 1.0 , "b":"ü\\"}" ,"a2":[{"x":null}]${rest}}`
@@ -27,7 +27,7 @@ test('a payload is the same bytes, whatever it was made of', () => {
     assert.equal(payload.length, bytes.length)
     assert.equal(payload.latin1, bytes.toString('latin1'))
     assert.ok(payload.bytes.equals(bytes))
-    assert.ok(Buffer.concat(payload.pieces).equals(bytes))
+    assert.ok(Buffer.concat(payload.buffers).equals(bytes))
     assert.equal(payload.toString(), text)
     assert.equal(payload.includes('"x"'), true)
     assert.equal(payload.includes('"y"'), false)
@@ -46,7 +46,7 @@ test('members are read as they stand, the last of several', () => {
 test('what is not changed stays byte for byte, white space included', () => {
   for (const [text, payload] of forms(' , "z" : {} ')) {
     const head = text.slice(0, text.indexOf('"a": 1.0'))
-    const changed = (...given: Parameters<Payload['changed']>) => payload.changed(...given).toString()
+    const changed = (...given: Parameters<Payload['withChanges']>) => payload.withChanges(...given).toString()
     assert.equal(changed({}, ''), text.replace('{} }', '{}}'))
     assert.equal(changed({ none: null }, '"m":1'), text.replace('{} }', '{} ,"m":1}'))
     assert.equal(changed({ a: null }, ''), text.replace('"a": 1.0 , ', '').replace('{} }', '{}}'))
@@ -54,14 +54,14 @@ test('what is not changed stays byte for byte, white space included', () => {
     assert.equal(changed({ z: null, a2: null }, '"m":1'), `${head}"a": 1.0 , "b":"ü\\"}","m":1}`)
     assert.equal(changed({ a: null, a2: null, b: null, z: null, fill: null }, '"m":1'), '{"m":1}')
   }
-  assert.equal(Payload.of('{ }').changed({ a: null }, '').toString(), '{}')
+  assert.equal(Payload.of('{ }').withChanges({ a: null }, '').toString(), '{}')
 })
 
 test('what has been changed can be changed again', () => {
   for (const [, payload] of forms('')) {
-    const once = payload.changed({ b: null }, '"c":"3"')
+    const once = payload.withChanges({ b: null }, '"c":"3"')
     assert.equal(once.valueOf('c'), '"3"')
-    const twice = once.changed({ c: '4', a2: null }, '')
+    const twice = once.withChanges({ c: '4', a2: null }, '')
     assert.ok(twice.toString().endsWith('"a": 1.0,"c":4}'))
   }
 })

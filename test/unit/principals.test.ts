@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buildCatalog } from '../../src/gateway/catalog.ts'
-import { changedPrincipals } from '../../src/gateway/principals.ts'
+import { comparePrincipals } from '../../src/gateway/principals.ts'
 import { allowedTo } from '../../src/gateway/scope.ts'
 import type { StoredPrincipal } from '../../src/registry/model.ts'
 import { sha256, stateOf, storedClient, storedUser } from './stored.ts'
@@ -68,7 +68,7 @@ test('who is gone or has another token is revoked, who may use other servers is 
     { ...storedClient('narrowed', ['alpha']), revision: '2' },
     { ...storedClient('gone'), id: 'another-id' }
   )
-  const { revoked, narrowed } = changedPrincipals(before, next)
-  assert.deepEqual([[...revoked].toSorted(), narrowed], [['client:id-gone', 'client:id-rotated'], true])
-  assert.deepEqual(changedPrincipals(next, next), { revoked: new Set(), narrowed: false })
+  const { revoked, hasNewAllowLists } = comparePrincipals(before, next)
+  assert.deepEqual([[...revoked].toSorted(), hasNewAllowLists], [['client:id-gone', 'client:id-rotated'], true])
+  assert.deepEqual(comparePrincipals(next, next), { revoked: new Set(), hasNewAllowLists: false })
 })

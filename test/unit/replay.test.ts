@@ -7,7 +7,7 @@ import { createHeartbeat } from '../../src/gateway/downstream/heartbeat.ts'
 import { HttpReply } from '../../src/gateway/downstream/reply.ts'
 import { createEventStore } from '../../src/gateway/downstream/replay.ts'
 import { createSessions, type Session } from '../../src/gateway/downstream/session.ts'
-import { createShares } from '../../src/gateway/shares.ts'
+import { createQuota } from '../../src/gateway/shares.ts'
 import { until } from '../until.ts'
 
 /** Opens connections of one session, and tells what was read on each. */
@@ -17,7 +17,7 @@ async function start(t: TestContext) {
   const sessions = createSessions({
     key: Buffer.alloc(32),
     maxSessions: 10,
-    shares: createShares(Infinity),
+    shares: createQuota(Infinity),
     idleMs: 60_000,
     onEnd: replays.endSession,
     announceEnd() {}

@@ -84,10 +84,10 @@ for (const [kind, text] of Object.entries(texts)) {
       const chunks = cut(message(text))
       const { body } = await exchanged(chunks, screen)
       assert.equal(body.isLarge, true, 'the result is large')
-      assert.equal(copied(body.pieces, chunks), 0, 'bytes that were copied')
+      assert.equal(copied(body.buffers, chunks), 0, 'bytes that were copied')
       // what the gateway says behind a result does not copy it either
-      const told = body.changed({}, '"_meta":{"a":1}')
-      assert.ok(copied(told.pieces, chunks) < 100, `${copied(told.pieces, chunks)} bytes were copied`)
+      const told = body.withChanges({}, '"_meta":{"a":1}')
+      assert.ok(copied(told.buffers, chunks) < 100, `${copied(told.buffers, chunks)} bytes were copied`)
       assert.deepEqual(JSON.parse(told.toString()).content[0].text.length, text.length, 'the text is whole')
     })
 
@@ -97,7 +97,7 @@ for (const [kind, text] of Object.entries(texts)) {
       for (let id = 1; id < Number(ID); id++) void peer.send(new Call(outgoing, silentSink))
       const answer = peer.send(new Call(outgoing, silentSink))
       assert.equal(peer.receive(line), true, 'the line is a message')
-      assert.equal(copied((await answer).body.pieces, [line]), 0, 'bytes that were copied')
+      assert.equal(copied((await answer).body.buffers, [line]), 0, 'bytes that were copied')
     })
   }
 }
@@ -118,7 +118,7 @@ test('a large result is written to the caller from the memory that it came in', 
       acceptsStream: true,
       maxBufferedBytes: 10 * SIZE
     })
-    reply.sendAnswer(ID, { kind: 'result', body: Payload.ofPieces(chunks) })
+    reply.sendAnswer(ID, { kind: 'result', body: Payload.ofBuffers(chunks) })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { createDeadlines } from '../../src/gateway/deadlines.ts'
 import { joinObservers } from '../../src/gateway/observation.ts'
 import { Payload } from '../../src/gateway/payload.ts'
-import { createShares } from '../../src/gateway/shares.ts'
+import { createQuota } from '../../src/gateway/shares.ts'
 import { Call, silentSink, type Sink } from '../../src/gateway/upstream/call.ts'
 import type { TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -49,8 +49,8 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
     server: { name: 'alpha', transport: 'streamable_http', session_mode: 'stateless' },
     client,
     deadlines,
-    shares: createShares(Infinity),
-    callBytes: createShares(Infinity),
+    shares: createQuota(Infinity),
+    callBytes: createQuota(Infinity),
     observer: joinObservers([{ onSessionTaken: (_, isSpare) => taken.push(isSpare ? 'hit' : 'miss') }]),
     spares: { ...noSpares, most: 1 },
     ...more

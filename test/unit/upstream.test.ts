@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { buildConnector } from 'undici'
 import { createDeadlines } from '../../src/gateway/deadlines.ts'
-import { createShares } from '../../src/gateway/shares.ts'
+import { createQuota } from '../../src/gateway/shares.ts'
 import { createUpstream, chooseEra, type UpstreamOptions } from '../../src/gateway/upstream/upstream.ts'
 import { createHttpClient } from '../../src/gateway/upstream/http.ts'
 import { createUpstreams } from '../../src/gateway/upstreams.ts'
@@ -34,8 +34,8 @@ function createFor(url: string, more: Partial<UpstreamOptions> = {}) {
     server: { name: 'alpha', transport: 'streamable_http', session_mode: 'stateful' },
     client,
     deadlines,
-    shares: createShares(Infinity),
-    callBytes: createShares(Infinity),
+    shares: createQuota(Infinity),
+    callBytes: createQuota(Infinity),
     ...more
   })
   return { upstream, client, deadlines }
@@ -263,7 +263,7 @@ test('UP-04 calls that time out, are refused or answered with nonsense say nothi
 })
 
 test('calls beyond the share of their principal are refused at once, those of others are not', async (t) => {
-  const { upstream, recorder } = await open(t, { shares: createShares(2), callMs: 60_000, callTotalMs: 60_000 })
+  const { upstream, recorder } = await open(t, { shares: createQuota(2), callMs: 60_000, callTotalMs: 60_000 })
   const calls = [newCall('slow', { ms: 60_000 }), newCall('slow', { ms: 60_000 })]
   const running = calls.map((call) => failureOf(upstream.call(call, origin)))
   await started(recorder, 2)

@@ -1,5 +1,5 @@
 import { checkJson, elements } from '../json.ts'
-import { joined, lengthOf } from '../pieces.ts'
+import { concatBuffers, totalLength } from '../pieces.ts'
 import { classify, LAST_BATCH_VERSION } from './era.ts'
 import type { McpContext } from './exchange.ts'
 import {
@@ -80,20 +80,20 @@ export function openBatch(
   let ownBytes = 0
   let open = messages.length
   const buffer = (answer: ChannelAnswer, id: string) => {
-    const length = lengthOf(answer.pieces)
+    const length = totalLength(answer.pieces)
     const hasRoom = reply.isStream || size + length <= maxBatchBytes
     const stored = hasRoom ? answer : { pieces: [tooLongError(id)] }
-    size += lengthOf(stored.pieces) + 1
+    size += totalLength(stored.pieces) + 1
     answers.push(stored)
     if (reply.isStream) return
     const { shared } = stored
     if (shared) reply.trackShared(shared)
-    ownBytes += lengthOf(stored.pieces) - (shared?.length ?? 0)
+    ownBytes += totalLength(stored.pieces) - (shared?.length ?? 0)
     reply.trackUnsent(ownBytes)
   }
   const flush = () => {
     reply.openStream()
-    for (const { pieces } of answers.splice(0)) reply.sendMessage(joined(pieces).toString())
+    for (const { pieces } of answers.splice(0)) reply.sendMessage(concatBuffers(pieces).toString())
   }
   const finish = () => {
     if (reply.isStream) return reply.close()

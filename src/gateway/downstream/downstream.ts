@@ -150,7 +150,7 @@ async function deleteSession(mcp: McpContext, http: HttpContext, reply: HttpRepl
   if (!session) return reply.sendHttpError(405, 'method not allowed without a session', { allow: 'POST' })
   const end = mcp.sessions.endOf(session)
   const { ends } = mcp.quotas
-  if (!ends.take(session.principal)) return refuseOverQuota(mcp, http, reply, 'ends')
+  if (!ends.acquire(session.principal)) return refuseOverQuota(mcp, http, reply, 'ends')
   try {
     if (end) await mcp.storeSessionEnd(end)
   } catch (error) {
@@ -158,7 +158,7 @@ async function deleteSession(mcp: McpContext, http: HttpContext, reply: HttpRepl
     const message = 'Service Unavailable: the end of the session could not be stored, try again'
     throw new ProtocolError(codes.internal, message, { status: 503 })
   } finally {
-    ends.give(session.principal)
+    ends.release(session.principal)
   }
   stopCalls(session)
   mcp.sessions.expire(session)

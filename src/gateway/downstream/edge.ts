@@ -4,9 +4,9 @@ import type { Registry } from '../../registry/registry.ts'
 import type { SessionEnd } from '../../registry/session-ends.ts'
 import type { BatchScheduler } from '../later.ts'
 import type { Observer } from '../observation.ts'
-import type { Quotas, Shares } from '../shares.ts'
+import type { Quotas, Quota } from '../shares.ts'
 import type { Subscriptions } from '../subscriptions.ts'
-import { createTurns } from '../turns.ts'
+import { createSemaphore } from '../turns.ts'
 import { createCursors } from './cursor.ts'
 import { createElicitations } from './elicitations.ts'
 import type { DataPlane, McpContext } from './exchange.ts'
@@ -33,7 +33,7 @@ export interface McpContextOptions {
   readonly listChanges: ListChangeNotifier
   readonly subscriptions: Subscriptions
   /** Concurrent calls per principal. */
-  readonly calls: Shares
+  readonly calls: Quota
   readonly quotas: Quotas
   readonly schedule: BatchScheduler
   /** Called after the session's streams, subscriptions and server requests are closed. */
@@ -48,12 +48,12 @@ export function createMcpContext(options: McpContextOptions): McpContext {
   const identity = { name: PRODUCT, title: TITLE, version }
   const eventStore = createEventStore()
   const elicitations = createElicitations()
-  const runLimited = createTurns(MAX_CONCURRENT_SESSION_ENDS)
+  const runLimited = createSemaphore(MAX_CONCURRENT_SESSION_ENDS)
   const storeSessionEnd = (end: SessionEnd) => runLimited(() => registry.sessionEnds.add(end))
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
-    shares: quotas.shareOf(limits.sessionsPerPrincipal),
+    shares: quotas.forUnits(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
     announceEnd(end) {
       storeSessionEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))
@@ -84,17 +84,17 @@ export function createMcpContext(options: McpContextOptions): McpContext {
     observer,
     quotas: {
       calls,
-      ends: quotas.shareOf(limits.callsPerPrincipal),
-      streams: quotas.shareOf(limits.sessionsPerPrincipal),
-      subscriptions: quotas.shareOf(limits.subscriptionsPerPrincipal),
-      subscriptionBytes: quotas.bytesOf(limits.subscriptionBytes)
+      ends: quotas.forUnits(limits.callsPerPrincipal),
+      streams: quotas.forUnits(limits.sessionsPerPrincipal),
+      subscriptions: quotas.forUnits(limits.subscriptionsPerPrincipal),
+      subscriptionBytes: quotas.forBytes(limits.subscriptionBytes)
     },
     maxStreams: limits.sessions,
     limits: { depth: limits.jsonDepth, elements: limits.jsonElements, identifierBytes: limits.identifierBytes },
     maxBatch: limits.batch,
     maxBatchBytes: limits.batchBytes,
     maxBufferedBytes: limits.streamBufferBytes,
-    unsentResponses: createUnsentResponses(quotas.partOf(limits.unsentBytes), limits.unsentBytes),
+    unsentResponses: createUnsentResponses(quotas.limitOf(limits.unsentBytes), limits.unsentBytes),
     schedule,
     identity,
     serverInfo: JSON.stringify(identity)

@@ -66,9 +66,9 @@ export function createSessionSubscriptions(
   let usedBytes = 0
 
   const take = (bytes: number): boolean => {
-    if (usedBytes + bytes > MAX_SUBSCRIPTION_BYTES || !shares.take(caller.key)) return false
-    if (!subscriptionBytes.take(caller.key, bytes)) {
-      shares.give(caller.key)
+    if (usedBytes + bytes > MAX_SUBSCRIPTION_BYTES || !shares.acquire(caller.key)) return false
+    if (!subscriptionBytes.acquire(caller.key, bytes)) {
+      shares.release(caller.key)
       return false
     }
     usedBytes += bytes
@@ -76,8 +76,8 @@ export function createSessionSubscriptions(
   }
   const give = (bytes: number) => {
     usedBytes -= bytes
-    shares.give(caller.key)
-    subscriptionBytes.give(caller.key, bytes)
+    shares.release(caller.key)
+    subscriptionBytes.release(caller.key, bytes)
   }
 
   const formOf = ({ server, isAlias }: SubscribedResource, changed: string) =>

@@ -62,5 +62,5 @@ export function attributeResult(result: Payload, server: string): Payload {
     ({ key, start, end }) => [key, attributeInputRequest(text.slice(start, end), server)] as const
   )
   const labels = withMembers(text, Object.fromEntries(requests))
-  return result.changed({ inputRequests: Buffer.from(labels).toString('latin1') }, '')
+  return result.withChanges({ inputRequests: Buffer.from(labels).toString('latin1') }, '')
 }

@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { isObject } from '../../domain/is-object.ts'
 import { members } from '../json.ts'
 import { Payload } from '../payload.ts'
-import { createShares } from '../shares.ts'
+import { createQuota } from '../shares.ts'
 import { errorAnswer, type Answer } from '../upstream/call.ts'
 import type { ClientRequest } from './client-request.ts'
 import { codes, ProtocolError, type Message } from './jsonrpc.ts'
@@ -136,8 +136,8 @@ export const invalidState = ({ id }: Message) =>
 
 export function createInputRequiredStore<C extends Abandonable>(key: Buffer): InputRequiredStore<C> {
   const entries = new Map<string, Entry<C>>()
-  const places = createShares(MAX_PARKED_PER_SERVER)
-  const storedBytes = createShares(MAX_BYTES_PER_SERVER, MAX_BYTES)
+  const places = createQuota(MAX_PARKED_PER_SERVER)
+  const storedBytes = createQuota(MAX_BYTES_PER_SERVER, MAX_BYTES)
   const sign = (payload: string) => createHmac('sha256', key).update(payload).digest('base64url')
   /** Distinguishes this gateway's states from an upstream's, which may be the same product with another key. */
   const prefix = `${VERSION}.${sign(VERSION).slice(0, 8)}.`
@@ -153,13 +153,13 @@ export function createInputRequiredStore<C extends Abandonable>(key: Buffer): In
   const remove = (id: string, { server, bytes, timer }: Entry<C>) => {
     entries.delete(id)
     clearTimeout(timer)
-    places.give(server)
-    storedBytes.give(server, bytes)
+    places.release(server)
+    storedBytes.release(server, bytes)
   }
   const reserve = (server: string, bytes: number): boolean => {
-    if (!places.take(server)) return false
-    if (storedBytes.take(server, bytes)) return true
-    places.give(server)
+    if (!places.acquire(server)) return false
+    if (storedBytes.acquire(server, bytes)) return true
+    places.release(server)
     return false
   }
   const expire = (id: string, reason?: string) => {

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Payload } from '../payload.ts'
-import { lengthOf, type Pieces } from '../pieces.ts'
+import { totalLength, type BufferList } from '../pieces.ts'
 import type { Answer } from '../upstream/call.ts'
 import { errorText } from './jsonrpc.ts'
 import type { Heartbeat } from './heartbeat.ts'
@@ -244,20 +244,20 @@ export class HttpReply implements ResponseWriter {
     const around = Buffer.byteLength(head) + Buffer.byteLength(tail)
     this.writeHead(status, around + body.length, headers)
     const isAscii = around === head.length + tail.length
-    if (isAscii && (body.isText ? !body.isLarge : body.length < SINGLE_WRITE_BYTES)) {
+    if (isAscii && (body.hasLatin1 ? !body.isLarge : body.length < SINGLE_WRITE_BYTES)) {
       return void this.response.end(`${head}${body.latin1}${tail}`, 'latin1')
     }
     if (!this.unsentResponse) this.trackUnsent(body.length)
     // written separately: joining would copy the body, half the cost of a list of 1,000 tools
     this.response.write(head)
-    for (const piece of body.pieces) this.response.write(piece)
+    for (const piece of body.buffers) this.response.write(piece)
     this.response.end(tail)
   }
 
   /** Sends a complete response from buffers, without copying. */
-  sendPieces(pieces: Pieces): void {
+  sendPieces(pieces: BufferList): void {
     if (!this.markEnded()) return
-    this.writeHead(200, lengthOf(pieces))
+    this.writeHead(200, totalLength(pieces))
     for (const piece of pieces) this.response.write(piece)
     this.response.end()
   }

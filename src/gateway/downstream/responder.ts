@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { SlotItem } from '../bag.ts'
 import { Payload } from '../payload.ts'
-import type { Pieces } from '../pieces.ts'
+import type { BufferList } from '../pieces.ts'
 import type { Answer } from '../upstream/call.ts'
 import { codes, errorText } from './jsonrpc.ts'
 
@@ -48,7 +48,7 @@ export interface Channel {
 
 /** A JSON-RPC response in buffers that may be shared. */
 export interface ChannelAnswer {
-  readonly pieces: Pieces
+  readonly pieces: BufferList
   /** The buffer among them that other responses share. */
   readonly shared?: Buffer
 }
@@ -70,7 +70,7 @@ export class ChannelWriter implements ResponseWriter {
   }
 
   sendAnswer(id: string, { kind, body }: Answer): void {
-    this.end({ pieces: [Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), ...body.pieces, closing] })
+    this.end({ pieces: [Buffer.from(`{"jsonrpc":"2.0","id":${id},"${kind}":`), ...body.buffers, closing] })
   }
 
   sendResult(id: string, body: Buffer): void {

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createSlotSet, type SlotSet, type SlotItem } from '../bag.ts'
 import type { EndedSession, SessionEnd } from '../../registry/session-ends.ts'
 import { createFairShareCache } from '../kept.ts'
-import type { Shares } from '../shares.ts'
+import type { Quota } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { SessionCallbacks } from '../upstream/home.ts'
 import type { Visitor } from '../visitors.ts'
@@ -94,7 +94,7 @@ export interface SessionOptions {
   readonly key: Buffer
   readonly maxSessions: number
   /** Quota of sessions per principal. */
-  readonly shares: Shares
+  readonly shares: Quota
   readonly idleMs: number
   /** Called when a session ends: deleted, idle too long, or evicted. */
   readonly onEnd: (session: Session) => void
@@ -186,7 +186,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
   }
   const drop = (session: Session) => {
     if (!known.delete(session.id)) return
-    shares.give(session.principal)
+    shares.release(session.principal)
     onEnd(session)
   }
   /** Evicts the session that has been idle longest, of all principals or of the given one. */
@@ -200,9 +200,9 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     return false
   }
   const reserve = (principal: string): SessionLimit | undefined => {
-    if (!shares.take(principal) && !(makeRoom(principal) && shares.take(principal))) return 'limited'
+    if (!shares.acquire(principal) && !(makeRoom(principal) && shares.acquire(principal))) return 'limited'
     if (known.size < maxSessions || makeRoom()) return undefined
-    shares.give(principal)
+    shares.release(principal)
     return 'full'
   }
   const verify = (id: string): Claims | undefined => {

@@ -1,4 +1,4 @@
-import type { Shares } from '../shares.ts'
+import type { Quota } from '../shares.ts'
 import type { McpContext, RequestContext, HttpContext } from './exchange.ts'
 import type { HttpReply } from './reply.ts'
 import type { ResponseWriter } from './responder.ts'
@@ -6,15 +6,15 @@ import type { SessionLimit } from './session.ts'
 
 /** Quotas per principal on the MCP endpoints (http-contract.md#errors). */
 export interface McpQuotas {
-  readonly calls: Shares
+  readonly calls: Quota
   /** Session ends being stored, counted apart from calls because ending a session stops its calls. */
-  readonly ends: Shares
+  readonly ends: Quota
   /** Open listening streams. */
-  readonly streams: Shares
+  readonly streams: Quota
   /** Subscribed resources. */
-  readonly subscriptions: Shares
+  readonly subscriptions: Quota
   /** Bytes stored for subscriptions. */
-  readonly subscriptionBytes: Shares
+  readonly subscriptionBytes: Quota
 }
 
 type QuotaName = 'calls' | 'ends' | 'sessions' | 'streams' | 'subscriptions'
@@ -54,12 +54,12 @@ export function takeStreamPlace(mcp: McpContext, http: HttpContext, reply: HttpR
   const { caller, response } = http
   const { streams } = mcp.quotas
   if (response.destroyed) return false
-  const refusal = streams.size >= mcp.maxStreams ? 'full' : streams.take(caller.key) ? undefined : 'limited'
+  const refusal = streams.size >= mcp.maxStreams ? 'full' : streams.acquire(caller.key) ? undefined : 'limited'
   if (refusal) {
     refuseOverQuota(mcp, http, reply, 'streams', refusal)
     return false
   }
-  response.once('close', () => streams.give(caller.key))
+  response.once('close', () => streams.release(caller.key))
   return true
 }
 
@@ -67,7 +67,7 @@ export function takeStreamPlace(mcp: McpContext, http: HttpContext, reply: HttpR
 export async function runAsCall(context: RequestContext, work: () => Promise<unknown>): Promise<boolean> {
   const { mcp, caller, reply } = context
   const { calls } = mcp.quotas
-  if (!calls.take(caller.key)) {
+  if (!calls.acquire(caller.key)) {
     refuseOverQuota(mcp, context, reply, 'calls')
     return false
   }
@@ -75,6 +75,6 @@ export async function runAsCall(context: RequestContext, work: () => Promise<unk
     await work()
     return true
   } finally {
-    calls.give(caller.key)
+    calls.release(caller.key)
   }
 }

@@ -1,5 +1,5 @@
 import { LEGACY_VERSIONS } from '../../domain/protocol.ts'
-import { joined } from '../pieces.ts'
+import { concatBuffers } from '../pieces.ts'
 import { readBatch } from './batch.ts'
 import { classify, VERSION_KEY } from './era.ts'
 import type { McpContext, RequestContext, HttpContext } from './exchange.ts'
@@ -55,7 +55,7 @@ const channelOf = ({ heartbeat }: McpContext, { streams }: Session): Channel => 
     sendMessage: say,
     finish(part, answer) {
       heartbeat.delete(part)
-      if (answer) say(joined(answer.pieces).toString())
+      if (answer) say(concatBuffers(answer.pieces).toString())
     }
   }
 }

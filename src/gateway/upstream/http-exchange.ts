@@ -6,7 +6,7 @@ import { Asked, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { type FailureReason, UpstreamFailure } from './failure.ts'
-import { Arrivals, gather } from '../pieces.ts'
+import { BufferCollector, copyToScratch } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 import { Holding, type Pending, TOO_MUCH } from './pending.ts'
 import type { ServerReads, Source } from './reading-turns.ts'
@@ -102,7 +102,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   #isOpen = false
   #status = 0
   #expected = 0
-  #body: Arrivals | null = null
+  #body: BufferCollector | null = null
   #stream: EventStream | null = null
   #source: Source | null = null
   #resume: (() => void) | null = null
@@ -218,7 +218,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   #openJson(): void {
     this.#mode = 'json'
-    this.#body = new Arrivals()
+    this.#body = new BufferCollector()
   }
 
   #refuse(): void {
@@ -321,7 +321,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   }
 
   #answer(pieces: Buffer[]): Answer {
-    const bytes = gather(pieces)
+    const bytes = copyToScratch(pieces)
     const { limits, isRepaired } = this.#isList ? uncheckedList : checkMessage(bytes)
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')

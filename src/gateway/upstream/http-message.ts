@@ -12,8 +12,8 @@ import {
   valueOf,
   wholeMembers
 } from '../json.ts'
-import { LARGE, Payload } from '../payload.ts'
-import { cutPieces, type Pieces } from '../pieces.ts'
+import { LARGE_BYTES, Payload } from '../payload.ts'
+import { sliceBuffers, type BufferList } from '../pieces.ts'
 import { withoutLoneSurrogates } from '../surrogates.ts'
 import { errorAnswer, type Answer } from './call.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -100,9 +100,9 @@ export function quickResult(
   bytes: Buffer,
   id: string,
   limits = defaultLimits,
-  pieces: Pieces = [bytes]
+  pieces: BufferList = [bytes]
 ): Answer | null {
-  const isLarge = bytes.length > LARGE && !limits.isLoose && !limits.checksStrings
+  const isLarge = bytes.length > LARGE_BYTES && !limits.isLoose && !limits.checksStrings
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null
@@ -122,7 +122,7 @@ export function quickResult(
   if (!limits.isLoose) checkUnique(found)
   const known = { members: found, base: start }
   const body = isLarge
-    ? Payload.ofPieces(cutPieces(pieces, start, end), known)
+    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known)
     : Payload.ofLatin1(head.slice(start, end), known)
   return { kind: 'result', body }
 }
@@ -162,7 +162,7 @@ const notRpc = () => badResponse('answered with something that is not JSON-RPC 2
  * Reads one message whose text has been checked. Throws JsonError, or UpstreamFailure if the message is not JSON-RPC
  * 2.0.
  */
-export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: Pieces = [bytes]): Message {
+export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: BufferList = [bytes]): Message {
   const text = bytes.toString('latin1')
   const found = wholeMembers(text, limits, resultPath)
   checkUnique(found)
@@ -183,9 +183,9 @@ export function readMessage(bytes: Buffer, limits = defaultLimits, pieces: Piece
   }
   if (own && !limits.isLoose) checkUnique(own)
   const known = own ? { members: own, base: start } : null
-  const isLarge = end - start > LARGE && !limits.isLoose
+  const isLarge = end - start > LARGE_BYTES && !limits.isLoose
   const body = isLarge
-    ? Payload.ofPieces(cutPieces(pieces, start, end), known)
+    ? Payload.ofBuffers(sliceBuffers(pieces, start, end), known)
     : Payload.ofLatin1(text.slice(start, end), known)
   return { kind: 'answer', id, answer: { kind: result ? 'result' : 'error', body } }
 }

@@ -1,4 +1,4 @@
-import type { Shares } from '../shares.ts'
+import type { Quota } from '../shares.ts'
 import { UpstreamFailure } from './failure.ts'
 
 /** What one server makes the gateway hold, in bytes: answers that have not ended, questions that nobody has answered. */
@@ -11,9 +11,9 @@ export interface Pending {
 /** For what has no server of its own to be counted for. */
 export const uncounted: Pending = { take: () => true, give() {} }
 
-export const pendingOf = (shares: Shares, server: string): Pending => ({
-  take: (bytes) => shares.take(server, bytes),
-  give: (bytes) => shares.give(server, bytes)
+export const pendingOf = (shares: Quota, server: string): Pending => ({
+  take: (bytes) => shares.acquire(server, bytes),
+  give: (bytes) => shares.release(server, bytes)
 })
 
 /** An answer to `initialize` or `server/discover` is kept for as long as its session: a longer one is refused. */

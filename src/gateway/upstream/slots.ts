@@ -1,4 +1,4 @@
-import { createShares } from '../shares.ts'
+import { createQuota } from '../shares.ts'
 import { UpstreamFailure } from './failure.ts'
 
 /** Whether something idle of this holder, undefined for a spare, may be ended for somebody else's sake. */
@@ -48,11 +48,11 @@ export function createSlots(
   { reclaim = () => false, share = Infinity, what = 'processes' }: SlotsOptions = {}
 ): Slots {
   const queue: Waiting[] = []
-  const shares = createShares(share)
+  const shares = createQuota(share)
   const holders = new WeakMap<() => void, string>()
   let used = 0
 
-  const isLimited = (holder: string | undefined) => holder !== undefined && shares.of(holder) >= share
+  const isLimited = (holder: string | undefined) => holder !== undefined && shares.heldBy(holder) >= share
   const isFree = (holder: string | undefined) => used < limit && !isLimited(holder)
   const grant = (holder: string | undefined) => {
     let isHeld = true
@@ -62,14 +62,14 @@ export function createSlots(
       isHeld = false
       used--
       const known = holders.get(release)
-      if (known !== undefined) shares.give(known)
+      if (known !== undefined) shares.release(known)
       pump()
     }
     if (holder !== undefined) assign(release, holder)
     return release
   }
   const assign = (release: () => void, holder: string) => {
-    if (!holders.has(release) && shares.take(holder)) holders.set(release, holder)
+    if (!holders.has(release) && shares.acquire(holder)) holders.set(release, holder)
   }
   function pump(): void {
     while (used < limit) {
@@ -84,12 +84,12 @@ export function createSlots(
   const mayEndFor = (holder: string | undefined): MayEnd => {
     if (share === Infinity || holder === undefined) return () => true
     if (isLimited(holder)) return (other) => other === holder
-    const equalPart = Math.max(1, Math.floor(limit / (shares.holders + (shares.of(holder) === 0 ? 1 : 0))))
-    return (other) => other === undefined || other === holder || shares.of(other) > equalPart
+    const equalPart = Math.max(1, Math.floor(limit / (shares.holders + (shares.heldBy(holder) === 0 ? 1 : 0))))
+    return (other) => other === undefined || other === holder || shares.heldBy(other) > equalPart
   }
   /** Whoever has none at all gets one before others keep idle ones: their number alone must not lock anybody out. */
   const makePlace = (holder: string | undefined): boolean =>
-    reclaim(mayEndFor(holder)) || (holder !== undefined && shares.of(holder) === 0 && reclaim(() => true))
+    reclaim(mayEndFor(holder)) || (holder !== undefined && shares.heldBy(holder) === 0 && reclaim(() => true))
   const refusal = (holder: string | undefined, otherwise: string) =>
     isLimited(holder)
       ? new UpstreamFailure('limited', `too many of your ${what} are in use`, { maybeProcessed: false })

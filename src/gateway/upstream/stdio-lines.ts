@@ -1,4 +1,4 @@
-import { Arrivals, joined } from '../pieces.ts'
+import { BufferCollector, concatBuffers } from '../pieces.ts'
 
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
@@ -20,11 +20,11 @@ export interface LineReaderOptions {
 /** Cuts a byte stream into lines without ever holding more than one line of the limit. */
 export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOptions): LineReader {
   // chunks of a few bytes are put together: as buffers of their own they take a hundred times their length
-  const held = new Arrivals()
+  const held = new BufferCollector()
   let isTooLong = false
 
   const take = (tail: Buffer) => {
-    const line = held.length === 0 ? tail : joined([...held.take(), tail])
+    const line = held.length === 0 ? tail : concatBuffers([...held.take(), tail])
     const end = line.at(-1) === CARRIAGE_RETURN ? line.length - 1 : line.length
     if (end > 0) onLine(line.subarray(0, end))
   }

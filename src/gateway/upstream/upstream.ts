@@ -1,7 +1,7 @@
 import type { StoredServer, Verdict } from '../../registry/model.ts'
 import type { Deadlines } from '../deadlines.ts'
 import { Payload } from '../payload.ts'
-import type { Shares } from '../shares.ts'
+import type { Quota } from '../shares.ts'
 import { hasMethod, noteMethod } from '../tried-methods.ts'
 import type { Answer, Call, CallOrigin, UpstreamAnswer } from './call.ts'
 import { createBreaker, type BreakerState } from './breaker.ts'
@@ -26,9 +26,9 @@ export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transpo
   readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
   readonly verdict: Verdict
   readonly deadlines: Deadlines
-  readonly shares: Shares
+  readonly shares: Quota
   /** Bytes of the requests of calls under way, of each principal. */
-  readonly callBytes: Shares
+  readonly callBytes: Quota
   readonly callMs: number
   readonly callTotalMs: number
   /** Takes this server's secrets out of text: an upstream may quote them in its errors. */
@@ -175,9 +175,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     return redactFailure(error, redact)
   }
   const takeShare = (principal: string, bytes: number) => {
-    if (!shares.take(principal)) throw limited()
-    if (bytes === 0 || callBytes.take(principal, bytes)) return
-    shares.give(principal)
+    if (!shares.acquire(principal)) throw limited()
+    if (bytes === 0 || callBytes.acquire(principal, bytes)) return
+    shares.release(principal)
     throw tooLarge()
   }
   const begin = (call: Call) => {
@@ -187,8 +187,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   }
   const finish = (call: Call, principal: string | null) => {
     if (principal !== null) {
-      shares.give(principal)
-      if (call.countedBytes > 0) callBytes.give(principal, call.countedBytes)
+      shares.release(principal)
+      if (call.countedBytes > 0) callBytes.release(principal, call.countedBytes)
     }
     deadlines.forget(call)
     call.observation?.endUpstream()
