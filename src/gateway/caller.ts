@@ -1,7 +1,7 @@
 import { allServers, type AllowList } from '../domain/allow-list.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** Identity behind a request. Development mode has one; in enterprise mode all MCP requests of a principal share one. */
+/** Identity behind a request. Development mode has one; in enterprise mode a principal's MCP requests share one. */
 export interface Caller {
   readonly kind: 'development' | 'admin' | 'user' | 'client'
   readonly name: string

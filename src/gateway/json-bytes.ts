@@ -26,16 +26,16 @@ import {
   type Member
 } from './json.ts'
 
-/** Calling `indexOf` costs as much as looking at some hundred bytes; text full of escapes is better looked at. */
+/** Bytes scanned before a call of `indexOf`, which costs as much as scanning a few hundred bytes. */
 const WINDOW = 256
-/** Calling the scan costs as much as looking at so many bytes. */
+/** Bytes scanned before a call of the WebAssembly scan, which costs as much as scanning this many. */
 const NEAR = 24
-/** In longer text without quotation marks `indexOf` is faster than the scan. */
+/** Bytes scanned in WebAssembly before a call of `indexOf`, which is faster in long text without quotation marks. */
 const FAR = 1_024
 
 const words = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')]
 
-/** Offset of the next byte that is not white space. */
+/** Returns the offset of the next byte that is not white space. */
 export function skipSpaceBytes(bytes: Buffer, at: number): number {
   let i = at
   for (;;) {
@@ -61,7 +61,7 @@ function skipScanned(bytes: Buffer, at: number): number {
   const far = Math.min(i + FAR, length)
   const soon = scanEndOfString(bytes, i, far)
   if (soon >= 0) return soon
-  // a quotation mark behind anything but a backslash ends the string
+  // a quotation mark that follows no backslash ends the string
   const quote = bytes.indexOf(QUOTE, far)
   if (quote > far && bytes[quote - 1] !== BACKSLASH) return quote + 1
   const end = quote < 0 ? -1 : scanEndOfString(bytes, i, length)
@@ -120,7 +120,7 @@ function skipScalar(bytes: Buffer, at: number): number {
   throw syntaxError(at)
 }
 
-/** Behind the colon that follows a key, at the value. `at` is behind the key. */
+/** Returns the offset of a member's value. `at`: offset after the key. */
 function skipColon(bytes: Buffer, at: number): number {
   const colon = skipSpaceBytes(bytes, at)
   if (bytes[colon] !== COLON) throw syntaxError(colon)
@@ -129,14 +129,15 @@ function skipColon(bytes: Buffer, at: number): number {
 
 const skipKey = (bytes: Buffer, at: number): number => skipColon(bytes, skipString(bytes, at))
 
-/** Elements that have been passed, over all values of one reading. */
+/** Number of elements passed, over all values of one parse. */
 interface Count {
   elements: number
 }
 
 /**
- * `skipValue` of `json.ts` on bytes, for answers that are too large to make a string of: at 1 MB the string alone costs
- * 0.7 ms, this 0.1 (escapes everywhere, in `scanRoom`) to 1 ms (the same elsewhere). Throws JsonError.
+ * Does the same as `skipValue` of `json.ts` on bytes, for answers too large to convert to a string: for 1 MB the string
+ * alone costs 0.7 ms, this function 0.1 ms (many escapes, in `scanRoom`) to 1 ms (many escapes, elsewhere). Throws
+ * JsonError.
  */
 export function skipValueBytes(bytes: Buffer, at: number, limits: JsonLimits, count: Count = { elements: 0 }): number {
   const open: number[] = []
@@ -156,7 +157,7 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: JsonLimits, co
     } else {
       i = skipScalar(bytes, i)
     }
-    // behind a value: close what ends here, or go to the next element
+    // after a value: closes the objects and arrays that end here, or moves to the next element
     for (;;) {
       if (open.length === 0) return i
       i = skipSpaceBytes(bytes, i)
@@ -174,7 +175,7 @@ export function skipValueBytes(bytes: Buffer, at: number, limits: JsonLimits, co
   }
 }
 
-/** `members` of `json.ts` on bytes; keys are one character a byte. Throws JsonError. */
+/** Does the same as `members` of `json.ts` on bytes; keys have one character per byte. Throws JsonError. */
 export function membersOfBytes(bytes: Buffer, at = 0, limits: JsonLimits = defaultLimits): Member[] {
   let i = skipSpaceBytes(bytes, at)
   if (bytes[i] !== OPEN_OBJECT) throw syntaxError(i)

@@ -1,4 +1,4 @@
-/** What steers a reading of JSON: codes of characters, and as bytes the same. */
+/** Character codes of JSON's syntax, which are also their UTF-8 bytes. */
 export const SPACE = 32
 export const QUOTE = 34
 export const PLUS = 43

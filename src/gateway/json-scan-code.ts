@@ -18,19 +18,19 @@ import {
   when
 } from './wasm-assembler.ts'
 
-/** Bits of what `check` finds: white space that is a control character. */
+/** Result bit of `check`: line breaks or tabs. */
 export const FOUND_WHITE = 1
-/** Something that is not JSON, or half of a surrogate pair. */
+/** Result bit of `check`: possibly malformed JSON, or a lone surrogate. */
 export const FOUND_DOUBT = 2
-/** An escape, or a surrogate pair, that goes on behind the end. */
+/** Result bit of `check`: an escape or a surrogate pair continues after the end. */
 export const FOUND_UNFINISHED = 4
 
-/** Bytes that are looked at together: as many as a 64-bit number has bits. */
+/** Bytes scanned together: one bit each in a 64-bit number. */
 export const BLOCK = 64
 
 const code = (character: string) => character.charCodeAt(0)
 
-/** Sums of a group of bits: a byte is in the set if the bits of its low half and of its high half have one in common. */
+/** Bit sets by half byte: a byte is in the set if the entries of its low and its high half share a bit. */
 const lowHalves = Array<number>(16).fill(0)
 const highHalves = Array<number>(16).fill(0)
 const escapes: readonly [high: number, characters: string][] = [
@@ -44,7 +44,7 @@ for (const [bit, [high, characters]] of escapes.entries()) {
   for (const character of characters.split('')) lowHalves[code(character) & 15]! |= 1 << bit
 }
 
-/** What may follow a backslash. */
+/** Tests which bytes may follow a backslash. */
 const mayBeEscaped = (bytes: Code) =>
   v128.and(
     i8x16.swizzle(v128.const(lowHalves), v128.and(bytes, v128.splat(15))),
@@ -55,12 +55,12 @@ const isBetween = (bytes: Code, first: string, last: string) =>
   i8x16.ltU(i8x16.sub(bytes, v128.splat(code(first))), v128.splat(code(last) - code(first) + 1))
 const lowerCase = (bytes: Code) => v128.or(bytes, v128.splat(32))
 const isHex = (bytes: Code) => v128.or(isBetween(bytes, '0', '9'), isBetween(lowerCase(bytes), 'a', 'f'))
-/** Second digits of the first and of the second half of a surrogate pair; the first digit of both is `d`. */
+/** Test the second digit of a high surrogate (8 to b) and of a low surrogate (c to f); the first digit of both is d. */
 const is8ToB = (bytes: Code) => v128.or(isBetween(bytes, '8', '9'), isBetween(lowerCase(bytes), 'a', 'b'))
 const isCToF = (bytes: Code) => isBetween(lowerCase(bytes), 'c', 'f')
 const isByte = (bytes: Code, byte: number) => i8x16.eq(bytes, v128.splat(byte))
 
-/** A bit for each byte of a block that the test holds for. */
+/** Returns a mask with a bit for each byte of the block that passes the test. */
 const maskOf = (vectors: readonly Local[], test: (bytes: Code) => Code): Code =>
   vectors
     .map(({ get }, index) => i64.shl(i64.extendU(i8x16.bitmask(test(get))), i64.const(BigInt(16 * index))))
@@ -74,22 +74,23 @@ const isNonZero = (bits: Code) => i64.ne(bits, i64.const(0n))
 const or = (...all: readonly Code[]) => all.reduce((some, one) => i64.or(some, one))
 
 /**
- * Which bytes follow a run of backslashes of odd length (G. Langdale, D. Lemire: Parsing Gigabytes of JSON per Second,
- * 2019): adding the first bit of a run to it carries into the byte behind it, whose place then tells its length. `slashes`
- * loses its first bit where the block before has taken it; `carry` becomes 1 where the first byte of the next is escaped.
+ * Finds the bytes that follow a run of backslashes of odd length (G. Langdale, D. Lemire: Parsing Gigabytes of JSON per
+ * Second, 2019): adding a run's first bit carries into the byte after the run, whose position tells the parity.
+ * `slashes` loses its first bit if the previous block escapes that byte; `carry` becomes 1 if the next block's first
+ * byte is escaped.
  */
 const findEscaped = (slashes: Local, carry: Local, escaped: Local, starts: Local): Code[] => {
-  const behind = (parity: bigint) =>
+  const after = (parity: bigint) =>
     i64.and(i64.and(i64.add(slashes.get, i64.and(starts.get, i64.const(parity))), not(slashes.get)), i64.const(~parity))
   return [
     slashes.set(i64.and(slashes.get, not(carry.get))),
     starts.set(i64.and(slashes.get, not(shl(slashes.get, 1)))),
-    escaped.set(or(behind(EVEN), behind(~EVEN), carry.get)),
+    escaped.set(or(after(EVEN), after(~EVEN), carry.get)),
     carry.set(i64.and(i64.clz(not(slashes.get)), i64.const(1n)))
   ]
 }
 
-/** What goes on from one block to the next, as bits of its first bytes; kept in globals from one part of a text to the next. */
+/** State carried to the next block as masks of its first bytes; stored in globals between the parts of a text. */
 const carryNames = ['escape', 'hex', 'second', 'low'] as const
 type CarryLocals = Readonly<Record<(typeof carryNames)[number], Local>>
 const escapeNames = ['escaped', 'starts', 'units', 'wanted', 'digits', 'seconds', 'lows'] as const
@@ -102,13 +103,13 @@ const doubt = giveBack(i32.const(FOUND_DOUBT))
 const mask = (vectors: readonly Local[], test: (bytes: Code) => Code, among: Code) =>
   i64.and(among, maskOf(vectors, test))
 
-/** The digits of `\uXXXX`, and that halves of surrogate pairs follow each other: six bytes lie between their second digits. */
+/** Checks the digits of `\uXXXX`, and that surrogates are paired: their second digits are six bytes apart. */
 const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: EscapeLocals): Code[] => {
   const { units, wanted, digits, seconds, lows } = own
   return [
     wanted.set(or(carried.hex.get, ...[1, 2, 3, 4].map((by) => shl(units.get, by)))),
     when(isNonZero(mask(vectors, (bytes) => v128.not(isHex(bytes)), wanted.get)), doubt),
-    // bit 3 of the digits carried over: the first byte is the first of four
+    // bit 3 of the carried digits: the block's first byte is the first of four digits
     digits.set(
       mask(vectors, (bytes) => isByte(lowerCase(bytes), code('d')), or(shl(units.get, 1), shr(carried.hex.get, 3)))
     ),
@@ -125,7 +126,7 @@ const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: Escape
   ]
 }
 
-/** The escapes of a block whose backslashes are known. */
+/** Checks the escapes of a block, given the mask of its backslashes. */
 const checkEscapes = (vectors: readonly Local[], slashes: Local, carried: CarryLocals, own: EscapeLocals): Code[] => {
   const { escaped, starts, units } = own
   return [
@@ -146,8 +147,8 @@ const anyOf = (vectors: readonly Local[], test: (bytes: Code) => Code) =>
   v128.anyTrue(vectors.map(({ get }) => test(get)).reduce((a, b) => v128.or(a, b)))
 
 /**
- * `check(at, end)` looks at the text from `at` up to `end` and returns what it has found. It overwrites the 64 bytes behind.
- * A text may come in parts whose lengths are multiples of 64, but for the last one: what goes on is kept in globals.
+ * `check(at, end)` scans the text from `at` up to `end` and returns result bits. It overwrites the 64 bytes after
+ * `end`. A text may be checked in parts; all lengths but the last must be multiples of 64.
  */
 const check = func('check', 2, ([at, end], local) => {
   const vectors = [local('v128'), local('v128'), local('v128'), local('v128')]
@@ -170,7 +171,7 @@ const check = func('check', 2, ([at, end], local) => {
           found.set(i32.const(FOUND_WHITE))
         ),
         slashes.set(i64.const(0n)),
-        // cheaper than the mask, which most blocks of plain text do not need
+        // cheaper than the mask, which most blocks do not need
         when(
           anyOf(vectors, (bytes) => isByte(bytes, BACKSLASH)),
           slashes.set(maskOf(vectors, (bytes) => isByte(bytes, BACKSLASH)))
@@ -192,10 +193,10 @@ const check = func('check', 2, ([at, end], local) => {
   ]
 })
 
-/** `begin()`: what is checked next is the beginning of a text. */
+/** `begin()` resets the carried state before the first part of a text. */
 const begin = func('begin', 0, () => [...carryNames.map((_, index) => globalSet(index, i64.const(0n))), i32.const(0)])
 
-/** `endOfString(at, end)`: the offset behind the quotation mark that ends the string; -1 where there is none before `end`. */
+/** `endOfString(at, end)` returns the offset after a string's closing quotation mark; -1 if none is before `end`. */
 const endOfString = func('endOfString', 2, ([at, end], local) => {
   const vectors = [local('v128'), local('v128'), local('v128'), local('v128')]
   const [slashes, quotes, carry, next] = [local('i64'), local('i64'), local('i64'), local('i64')]
@@ -229,6 +230,6 @@ const endOfString = func('endOfString', 2, ([at, end], local) => {
   ]
 })
 
-/** A module with these functions and a memory of `pages` × 64 KiB. */
+/** Builds a WebAssembly module with these functions and a memory of `pages` × 64 KiB. */
 export const scanModule = (pages: number): Buffer =>
   moduleOf([check, begin, endOfString], { pages, globals: carryNames.length })

@@ -1,6 +1,6 @@
 import { BLOCK, FOUND_DOUBT, FOUND_UNFINISHED, scanModule } from './json-scan-code.ts'
 
-/** What the module of `json-scan-code.ts` exports; offsets are into its memory. */
+/** Exports of the WebAssembly module in `json-scan-code.ts`; offsets are into its memory. */
 interface ScanExports {
   readonly memory: { readonly buffer: ArrayBuffer }
   begin(): number
@@ -8,14 +8,14 @@ interface ScanExports {
   endOfString(at: number, end: number): number
 }
 
-/** Room for texts that stay where they are while they are read. */
+/** Size of `scanRoom`. */
 const ROOM_BYTES = 4_194_304
-/** Behind it, and behind the bytes that `check` overwrites there: room for a part of a text that lies elsewhere. */
+/** Start of the buffer for parts of texts outside `scanRoom`, after the bytes that `check` overwrites. */
 const PART_START = ROOM_BYTES + BLOCK
 const PART_BYTES = 32_768
 const PAGES = (ROOM_BYTES + 65_536) / 65_536
 
-/** Not among the types of Node.js. */
+/** Part of the `WebAssembly` global, which the types of Node.js lack. */
 interface Engine {
   readonly Module: new (bytes: Buffer) => object
   readonly Instance: new (module: object) => { readonly exports: unknown }
@@ -26,7 +26,7 @@ function load(): ScanExports | null {
     const { Module, Instance } = (globalThis as unknown as { WebAssembly: Engine }).WebAssembly
     return new Instance(new Module(scanModule(PAGES))).exports as ScanExports
   } catch {
-    // a processor without SSE 4.1, or Node.js without a compiler: json-text.ts and json-bytes.ts then read alone
+    // no SSE 4.1, or Node.js without WebAssembly: json-text.ts and json-bytes.ts fall back to JavaScript
     return null
   }
 }
@@ -35,10 +35,10 @@ const scan = load()
 const memory = scan?.memory.buffer
 const bytesOfPart = memory && Buffer.from(memory, PART_START, PART_BYTES)
 
-/** Memory in which texts are read without being copied: one at a time, for as long as it takes to read it. */
+/** WebAssembly memory for a text that is scanned without a copy: one text at a time, only during its parse. */
 export const scanRoom: Buffer = memory ? Buffer.from(memory, 0, ROOM_BYTES) : Buffer.allocUnsafeSlow(ROOM_BYTES)
 
-/** Whether `scanEndOfString` can be asked about these bytes. */
+/** Tests if the bytes are in `scanRoom`, as `scanEndOfString` requires. */
 export const isInScanRoom = (bytes: Buffer): boolean => bytes.buffer === memory
 
 function scanParts(bytes: Buffer): number {
@@ -54,8 +54,8 @@ function scanParts(bytes: Buffer): number {
 }
 
 /**
- * Looks for control characters and at escapes. Returns bits: 0, `FOUND_WHITE`, or something with `FOUND_DOUBT`, which says
- * that the text has to be read character by character.
+ * Scans a text for control characters and invalid escapes. Returns 0 or `FOUND_WHITE`; the bit `FOUND_DOUBT` means that
+ * the text must be checked character by character.
  */
 export function scanText(bytes: Buffer): number {
   if (!scan) return FOUND_DOUBT
@@ -66,8 +66,8 @@ export function scanText(bytes: Buffer): number {
 }
 
 /**
- * The offset behind the string that `at` is in, not in the middle of an escape; -1 where it does not end up to `limit`. The
- * bytes are in `scanRoom`.
+ * Returns the offset after the string that contains `at`; -1 if the string does not end before `limit`. `at` must not
+ * be inside an escape, and the bytes must be in `scanRoom`.
  */
 export function scanEndOfString({ byteOffset }: Buffer, at: number, limit: number): number {
   const end = scan!.endOfString(byteOffset + at, byteOffset + limit)

@@ -3,19 +3,19 @@ import { FOUND_DOUBT, FOUND_WHITE } from './json-scan-code.ts'
 import { scanText } from './json-scan.ts'
 import { syntaxError } from './json.ts'
 
-/** Flags of `checkText`: line breaks or tabs, in which only white space between values is allowed; halves of surrogate pairs. */
+/** Result bits of `checkText`: line breaks or tabs, which are valid between values only; lone surrogates. */
 export const HAS_CONTROL_SPACE = FOUND_WHITE
 export const HAS_LONE_SURROGATES = 2
 
 const CONTROL = 1
 const WHITE = 2
 
-/** 0: an ordinary byte. */
+/** Class of each byte; 0 for other bytes. */
 const classes = new Uint8Array(256)
 classes.fill(CONTROL, 0, SPACE)
 for (const white of [9, 10, 13]) classes[white] = WHITE
 
-/** What may follow a backslash, by its code. */
+/** 1 for each byte that may follow a backslash, except `u`. */
 const escapes = new Uint8Array(256)
 for (const byte of Buffer.from('"\\/bfnrt')) escapes[byte] = 1
 
@@ -23,7 +23,7 @@ const digits = new Int8Array(256).fill(-1)
 for (const [value, byte] of Buffer.from('0123456789abcdef').entries()) digits[byte] = value
 for (const [value, byte] of Buffer.from('ABCDEF').entries()) digits[byte] = value + 10
 
-/** The four hexadecimal digits from `at` on; negative where they are not there. */
+/** Returns the value of the four hexadecimal digits at `at`; negative if they are missing or invalid. */
 function hexAt(text: string, at: number): number {
   if (at + 4 > text.length) return -1
   const a = digits[text.charCodeAt(at)]!
@@ -33,7 +33,7 @@ function hexAt(text: string, at: number): number {
   return (a | b | c | d) < 0 ? -1 : (a << 12) | (b << 8) | (c << 4) | d
 }
 
-/** Offset behind the escape at `at`, negated where it is half of a surrogate pair. */
+/** Returns the offset after the escape at `at`, negated if the escape is a lone surrogate. */
 function skipEscape(text: string, at: number): number {
   const next = text.charCodeAt(at + 1)
   if (next !== LOWER_U) {
@@ -48,11 +48,11 @@ function skipEscape(text: string, at: number): number {
   return second >= 0xdc00 && second <= 0xdfff ? at + 12 : -(at + 6)
 }
 
-/** Sets the high bit of bytes below 32; a byte above one that is may be wrong. */
+/** Sets the high bit of bytes below 32; a byte above such a byte may be a false positive. */
 const controls = (word: number): number => (word - 0x20202020) & ~word
 const HIGH_BITS = 0x80808080 | 0
 
-/** Index of the first of eight words with a control character in one of them; less than eight at the end are not looked at. */
+/** Returns the index of the first group of eight words with a control character, or of the incomplete last group. */
 function skipWords(words: Int32Array, from: number): number {
   const { length } = words
   let i = from
@@ -66,11 +66,11 @@ function skipWords(words: Int32Array, from: number): number {
 
 const NO_WORDS = new Int32Array(0)
 
-/** Whether there is white space that is a control character; throws JsonError where there is another control character. */
+/** Tests for line breaks and tabs; throws JsonError on other control characters. */
 function checkControls(bytes: Buffer): boolean {
   const { length } = bytes
   const lead = -bytes.byteOffset & 3
-  // a view must not begin behind the end of its memory, which is near where less than a word is left
+  // a view must not begin after the end of its memory, as it could for less than a word
   const words = length < 8 ? NO_WORDS : new Int32Array(bytes.buffer, bytes.byteOffset + lead, (length - lead) >> 2)
   let isSpaced = false
   let i = 0
@@ -87,28 +87,28 @@ function checkControls(bytes: Buffer): boolean {
   return isSpaced
 }
 
-/** Calling `indexOf` costs as much as looking at so many characters. */
+/** Characters scanned before a call of `indexOf`, which costs as much as scanning this many. */
 const NEAR = 24
 
-/** Whether an escape is half of a surrogate pair; throws JsonError where one is not JSON's. `first`: of the first backslash. */
+/** Tests for lone surrogates; throws JsonError on an invalid escape. `first`: offset of the first backslash. */
 function checkEscapes(bytes: Buffer, first: number): boolean {
   const text = bytes.toString('latin1')
   const { length } = text
-  let hasHalves = false
+  let hasLoneSurrogates = false
   for (let i = first; i >= 0;) {
     i = skipEscape(text, i)
     if (i < 0) {
-      hasHalves = true
+      hasLoneSurrogates = true
       i = -i
     }
     const near = Math.min(i + NEAR, length)
     while (i < near && text.charCodeAt(i) !== BACKSLASH) i++
     if (i === near) i = text.indexOf('\\', i)
   }
-  return hasHalves
+  return hasLoneSurrogates
 }
 
-/** As `checkText`, character by character: names the place of what is wrong, and takes halves of surrogate pairs. */
+/** Does the same as `checkText` character by character, so that errors have a position. Accepts lone surrogates. */
 export function checkEachCharacter(bytes: Buffer): number {
   const spaced = checkControls(bytes) ? HAS_CONTROL_SPACE : 0
   const escape = bytes.indexOf(BACKSLASH)
@@ -116,9 +116,9 @@ export function checkEachCharacter(bytes: Buffer): number {
 }
 
 /**
- * Checks what may stand in the strings of a JSON text without reading its structure: no control character but white space,
- * and only escapes that JSON has. Returns `SPACED` where there are control characters that are white space outside of
- * strings, `HALVES` where an escape is half of a surrogate pair; 0 for most messages. Throws JsonError.
+ * Checks the characters of a JSON text without its structure: no control characters but line breaks and tabs, and only
+ * valid escapes. Returns 0 for most messages, or the bits `HAS_CONTROL_SPACE` and `HAS_LONE_SURROGATES`. Throws
+ * JsonError.
  */
 export function checkText(bytes: Buffer): number {
   const found = scanText(bytes)

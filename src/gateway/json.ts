@@ -18,34 +18,34 @@ import {
 } from './json-characters.ts'
 
 /**
- * Reads the structure of JSON text without building values: where members and elements begin and end, so that what is
- * not ours passes byte for byte (architecture, ideas 1 and 4). Offsets are into the text given; on the `latin1Slice()` of
- * UTF-8 bytes they are byte offsets, since all JSON punctuation is ASCII. Grammar is strict outside of strings; what
- * stands inside a string is looked at where the limits say so.
+ * Parses the structure of JSON text without building values: the offsets of members and elements, so that everything
+ * that the gateway does not interpret is passed on byte for byte (architecture, ideas 1 and 4). Offsets are into the
+ * given text; on the `latin1Slice()` of UTF-8 bytes they are byte offsets, since all JSON punctuation is ASCII. The
+ * grammar is strict outside strings; strings are checked only with `checksStrings`.
  */
 
 export interface Span {
   readonly start: number
-  /** Offset behind the last character. */
+  /** Offset after the last character. */
   readonly end: number
 }
 
 export interface Member extends Span {
   readonly key: string
-  /** Offset of the key's opening quote; start and end are the value's. */
+  /** Offset of the key's opening quotation mark; `start` and `end` are those of the value. */
   readonly keyStart: number
-  /** Of the value, where it is an object whose members were asked for. */
+  /** Members of the value, if the value is an object on the key path. */
   readonly members?: readonly Member[] | undefined
 }
 
 export interface JsonLimits {
   readonly depth: number
   readonly elements: number
-  /** Whether strings are checked too: then what passes is JSON, and nobody else has to look. */
+  /** Checks the contents of strings too: text that passes is then valid JSON. */
   readonly checksStrings?: boolean
   /**
-   * Of values only brackets and strings are looked at: finds the parts of text that is to be checked part by part, so that
-   * one malformed part does not cost the others.
+   * Checks only the brackets and strings of values. Splits text whose parts are checked one by one, so that one
+   * malformed part does not fail the others.
    */
   readonly isLoose?: boolean
 }
@@ -62,15 +62,16 @@ export class JsonError extends Error {
   }
 }
 
-/** Nesting that no text may pass, ours or an upstream's (http-contract.md#errors). */
+/** Maximum nesting of any JSON text, of clients and of upstreams (http-contract.md#errors). */
 export const MAX_DEPTH = 64
-/** Members of one object, or elements of one array, that are listed: each takes memory, and comes from anybody. */
+/** Maximum members of an object, or elements of an array, that are listed: each uses memory in untrusted input. */
 export const MAX_MEMBERS = 100_000
+/** Limits without a maximum of elements in total. */
 export const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
 
 export const syntaxError = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
 
-/** Offset of the next character that is not white space. */
+/** Returns the offset of the next character that is not white space. */
 export function skipSpace(text: string, at: number): number {
   let i = at
   for (;;) {
@@ -92,7 +93,7 @@ export function skipString(text: string, at: number): number {
 
 const ESCAPED = /["\\/bfnrt]|u[0-9a-fA-F]{4}/y
 
-/** Behind what follows a backslash. */
+/** Returns the offset after an escape. `at`: offset after the backslash. */
 function skipEscape(text: string, at: number): number {
   ESCAPED.lastIndex = at
   if (!ESCAPED.test(text)) throw syntaxError(at)
@@ -137,24 +138,25 @@ function skipScalar(text: string, at: number, skipText: typeof skipString): numb
   throw syntaxError(at)
 }
 
-/** Behind the colon that follows a key, at the value. `at` is behind the key. */
+/** Returns the offset of a member's value. `at`: offset after the key. */
 function skipColon(text: string, at: number): number {
   const colon = skipSpace(text, at)
   if (text.charCodeAt(colon) !== COLON) throw syntaxError(colon)
   return skipSpace(text, colon + 1)
 }
 
-/** How one reading is done, and what it has taken of what it may, counted over all values that it passes. */
-interface Reading {
+/** Options and state of one parse. */
+interface ParseState {
   readonly limits: JsonLimits
   readonly path: KeyPath
   readonly skipText: typeof skipString
+  /** Elements so far, over all values. */
   elements: number
-  /** Offset behind the object whose members were read last. */
+  /** Offset after the object whose members were parsed last. */
   end: number
 }
 
-const createReading = (limits: JsonLimits, path = noKeys): Reading => ({
+const createState = (limits: JsonLimits, path = noKeys): ParseState => ({
   limits,
   path,
   skipText: limits.checksStrings ? skipCheckedString : skipString,
@@ -164,33 +166,33 @@ const createReading = (limits: JsonLimits, path = noKeys): Reading => ({
 
 export const tooManyElements = (max: number) => new JsonError('elements', `JSON holds more than ${max} elements`)
 
-function countElement(state: Reading): void {
+function countElement(state: ParseState): void {
   if (++state.elements > state.limits.elements) throw tooManyElements(state.limits.elements)
 }
 
-/** Adds to a list of members or elements. Throws JsonError. */
+/** Appends a member or element. Throws JsonError if the list is full. */
 export function pushBounded<T>(list: T[], entry: T): void {
   if (list.length === MAX_MEMBERS) throw tooManyElements(MAX_MEMBERS)
   list.push(entry)
 }
 
-const tooDeep = ({ limits }: Reading) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
+const tooDeep = ({ limits }: ParseState) => new JsonError('depth', `JSON is nested deeper than ${limits.depth} levels`)
 
-/** Offset behind the value that begins at `at`. Throws JsonError. */
+/** Returns the offset after the value at `at`. Throws JsonError. */
 export const skipValue = (text: string, at: number, limits: JsonLimits = defaultLimits): number =>
-  skip(text, at, createReading(limits), limits.depth)
+  skip(text, at, createState(limits), limits.depth)
 
 const MARKS = /["{}[\]]/g
 const ENDS = /[\]},]/g
 
-/** Offset of the next such character, which has to be there. */
+/** Returns the offset of the next match. Throws JsonError if there is none. */
 function nextOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   if (!pattern.test(text)) throw syntaxError(text.length)
   return pattern.lastIndex - 1
 }
 
-function skipLoosely(text: string, at: number, state: Reading): number {
+function skipLoosely(text: string, at: number, state: ParseState): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return state.skipText(text, at)
   if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return nextOf(ENDS, text, at)
@@ -211,8 +213,8 @@ function skipLoosely(text: string, at: number, state: Reading): number {
   }
 }
 
-/** `depth`: how deep the value may be. */
-function skip(text: string, at: number, state: Reading, depth: number): number {
+/** Returns the offset after the value at `at`. `depth`: maximum nesting of the value. */
+function skip(text: string, at: number, state: ParseState, depth: number): number {
   const first = text.charCodeAt(at)
   const { skipText } = state
   if (state.limits.isLoose) return skipLoosely(text, at, state)
@@ -233,7 +235,7 @@ function skip(text: string, at: number, state: Reading, depth: number): number {
     } else {
       i = skipScalar(text, i, skipText)
     }
-    // behind a value: close what ends here, or go to the next element
+    // after a value: closes the objects and arrays that end here, or moves to the next element
     for (;;) {
       if (open.length === 0) return i
       i = skipSpace(text, i)
@@ -252,13 +254,13 @@ function skip(text: string, at: number, state: Reading, depth: number): number {
   }
 }
 
-/** Checks that the text is one value and nothing else, within the limits. Throws JsonError. */
+/** Checks that the text is exactly one JSON value within the limits. Throws JsonError. */
 export function checkJson(text: string, limits: JsonLimits): void {
   const end = skipSpace(text, skipValue(text, skipSpace(text, 0), limits))
   if (end !== text.length) throw syntaxError(end)
 }
 
-/** A key from its JSON text, which begins at `start`. */
+/** Decodes a key from its JSON text at `start`. Throws JsonError. */
 export const readKey = (text: string, start = 0, end = text.length): string => {
   const key = text.slice(start + 1, end - 1)
   if (!key.includes('\\')) return key
@@ -269,7 +271,7 @@ export const readKey = (text: string, start = 0, end = text.length): string => {
   }
 }
 
-/** A key that cannot be read is one that nobody asks for. */
+/** Decodes a key. Returns its JSON text if it is malformed, which equals no key that is looked up. */
 export function looseKey(text: string, start = 0, end = text.length): string {
   try {
     return readKey(text, start, end)
@@ -278,29 +280,31 @@ export function looseKey(text: string, start = 0, end = text.length): string {
   }
 }
 
-/** Keys that lead to what is read with the members around it: the object under the first, in that the one under the second. */
+/**
+ * Key path parsed in the same pass, outermost first: `['params', '_meta']` also yields the members of `params._meta`.
+ */
 export type KeyPath = readonly string[]
 
 const noKeys: KeyPath = []
 
 /**
- * The members of the object at `at` (white space allowed before it), values unread but for what is on the path. The
- * depth is that of the values, elements are counted over all of them. Throws JsonError.
+ * Returns the members of the object at `at`, after optional white space. Values are not parsed, except objects on the
+ * key path. `limits.depth` applies to each value, `limits.elements` to all of them together. Throws JsonError.
  */
 export const members = (text: string, at = 0, limits: JsonLimits = defaultLimits, path: KeyPath = noKeys): Member[] =>
-  readMembers(text, skipSpace(text, at), createReading(limits, path), 0)
+  readMembers(text, skipSpace(text, at), createState(limits, path), 0)
 
-/** As `members`, of an object that is the whole text. Throws JsonError. */
+/** Does the same as `members` for a text that is exactly one object. Throws JsonError. */
 export function wholeMembers(text: string, limits: JsonLimits, path: KeyPath): Member[] {
-  const state = createReading(limits, path)
+  const state = createState(limits, path)
   const found = readMembers(text, skipSpace(text, 0), state, 0)
   const end = skipSpace(text, state.end)
   if (end !== text.length) throw syntaxError(end)
   return found
 }
 
-/** `level`: how far down the path this object is. */
-function readMembers(text: string, at: number, state: Reading, level: number): Member[] {
+/** Parses the members of one object. `level`: index of the object's next key in the path. */
+function readMembers(text: string, at: number, state: ParseState, level: number): Member[] {
   const onPath = state.path[level]
   const depth = state.limits.depth - level
   if (text.charCodeAt(at) !== OPEN_OBJECT) throw syntaxError(at)
@@ -335,10 +339,10 @@ function readMembers(text: string, at: number, state: Reading, level: number): M
 
 const duplicate = (key: string) => new JsonError('duplicate', `member "${key.slice(0, 40)}" is given twice`)
 
-/** Up to here looking at each pair is cheaper than a set; past it it would be quadratic. */
+/** Members up to which comparing all pairs is cheaper than building a set. */
 const MAX_PAIRWISE = 16
 
-/** Refuses repeated keys where an object decides something, so that nobody can read another value. Throws JsonError. */
+/** Throws JsonError on a duplicate key, so that no other parser can read a different value of the same object. */
 export function checkUnique(found: readonly Member[]): void {
   if (found.length > MAX_PAIRWISE) {
     const seen = new Set<string>()
@@ -351,7 +355,7 @@ export function checkUnique(found: readonly Member[]): void {
   }
 }
 
-/** The elements of the array at `at`, one after the other: there may be hundreds of thousands. Throws JsonError. */
+/** Yields the elements of the array at `at`, of which there may be hundreds of thousands. Throws JsonError. */
 export function* eachElement(text: string, at = 0): Generator<Span> {
   let i = skipSpace(text, at)
   if (text.charCodeAt(i) !== OPEN_ARRAY) throw syntaxError(i)
@@ -367,26 +371,26 @@ export function* eachElement(text: string, at = 0): Generator<Span> {
   }
 }
 
-/** The elements of the array at `at`, as many as an object may have members. Throws JsonError. */
+/** Returns the elements of the array at `at`. Throws JsonError, also for more than `MAX_MEMBERS`. */
 export function elements(text: string, at = 0): Span[] {
   const found: Span[] = []
   for (const element of eachElement(text, at)) pushBounded(found, element)
   return found
 }
 
-/** The value of JSON text that has been checked, strings included. Most are plain strings and numbers. */
-/** V8 copies a part of a text up to this length, quotes included. */
+/** Length up to which V8 copies a substring, quotation marks included. */
 const LONGEST_COPIED = 14
 
+/** Decodes a value of valid JSON text. Most values are plain strings and numbers, which need no JSON.parse. */
 export function readValue(text: string, { start, end }: Span): unknown {
   const value = text.slice(start, end)
   const first = value.charCodeAt(0)
-  // a longer part of a text keeps the whole of it in memory, and names are kept: JSON.parse copies
+  // a longer substring would keep the whole text in memory: JSON.parse copies it
   if (first === QUOTE && value.length <= LONGEST_COPIED && !value.includes('\\')) return value.slice(1, -1)
   return isDigit(first) ? Number(value) : JSON.parse(value)
 }
 
-/** The value of a member as text, undefined where there is none. The last wins, as with JSON.parse. */
+/** Returns a member's value as JSON text; undefined if absent. The last duplicate wins, as in JSON.parse. */
 export function valueOf(text: string, found: readonly Member[], key: string): string | undefined {
   for (let i = found.length - 1; i >= 0; i--) {
     const member = found[i]!
@@ -395,7 +399,7 @@ export function valueOf(text: string, found: readonly Member[], key: string): st
   return undefined
 }
 
-/** A copy of the value of a member that is a text; undefined where it is anything else. Throws JsonError. */
+/** Returns a copy of a member's string value; undefined if the value is absent or no string. Throws JsonError. */
 export function stringOf(text: string, found: readonly Member[], key: string): string | undefined {
   const value = valueOf(text, found, key)
   if (!value?.startsWith('"')) return undefined
@@ -407,8 +411,8 @@ export function stringOf(text: string, found: readonly Member[], key: string): s
 }
 
 /**
- * An object as text with some members' values replaced (string) or taken out (null); everything else, order and
- * white space of the values included, stays as it is. Members that are not there are not added.
+ * Returns an object's JSON text with some members replaced (string) or removed (null). All other members keep their
+ * order and exact text. Members that are absent are not added.
  */
 export function withMembers(
   text: string,
