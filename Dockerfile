@@ -1,8 +1,8 @@
-# docker build -t towpath .                        Towpath alone, for upstream servers that have a URL
-# docker build -t towpath:stdio --target stdio .   with npx and uvx, for servers that are started as a command
+# docker build -t towpath .                        Towpath only, for servers that have a URL
+# docker build -t towpath:stdio --target stdio .   with npx and uvx, for stdio servers
 #
-# Writable at run time: /data (embedded store, key file), /tmp (folders of stdio servers), and in the stdio image
-# /home/towpath (what npx and uvx fetch). Everything else may be read-only.
+# Writable at run time: /data (embedded store, key file), /tmp (working directories of stdio servers), and in
+# the stdio image /home/towpath (packages of npx and uvx). Everything else may be read-only.
 
 ARG NODE_VERSION=24.21.0
 ARG DEBIAN_RELEASE=trixie
@@ -24,8 +24,8 @@ FROM debian:${DEBIAN_RELEASE}-slim AS runtime
 RUN groupadd --gid 1000 towpath \
   && useradd --uid 1000 --gid 1000 --create-home --shell /usr/sbin/nologin towpath \
   && install -d -o 1000 -g 1000 -m 0700 /data
-# A process whose executable cannot be read is closed to others of its user: stdio servers see neither the environment
-# nor the memory of the gateway (docs/explanation/security.md).
+# The kernel hides a process with an unreadable executable from other processes of its user: stdio servers can read
+# neither the environment nor the memory of the gateway (docs/explanation/security.md).
 COPY --from=node --chown=0:0 --chmod=0711 /usr/local/bin/node /usr/local/bin/node
 COPY --from=build --chown=0:0 /app/LICENSE /app/LICENSE
 COPY --from=build --chown=0:0 /app/package.json /app/package.json
@@ -52,5 +52,5 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \
   && ln -s ../lib/node_modules/npm/bin/npx-cli.js /usr/local/bin/npx
 USER 1000:1000
 
-# what `docker build` makes without --target
+# the default target of `docker build`
 FROM runtime AS latest

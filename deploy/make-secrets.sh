@@ -1,11 +1,11 @@
 #!/bin/sh
-# Writes the secrets of docker-compose.yml as files: random values, those that exist already stay as they are.
-# Usage: deploy/make-secrets.sh [folder]     default: secrets, beside docker-compose.yml
+# Writes random values for the secrets of docker-compose.yml into files. Existing files are not changed.
+# Usage: deploy/make-secrets.sh [folder]     default: secrets, next to docker-compose.yml
 set -eu
 folder=${1:-$(dirname "$0")/../secrets}
 mkdir -p "$folder"
-# Compose hands the files over with the owner and mode that they have here, and the users inside are others: the files
-# are open, the folder is not.
+# Compose mounts the files with the owner and mode that they have here, but the containers run as other users. So the
+# files are readable by everyone, and the folder is not.
 chmod 0700 "$folder"
 
 make() {
@@ -18,5 +18,5 @@ make() {
 make database_password -hex
 make admin_token -hex
 make grafana_password -hex
-# keep a copy elsewhere: without it the credentials of upstream servers in the database are lost
+# keep a copy elsewhere: without it the server credentials in the database are lost
 make encryption_key -base64

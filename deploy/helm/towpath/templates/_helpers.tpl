@@ -22,7 +22,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{/* What every pod has: no rights, secrets as files, and nothing to write to but what ends with it. */}}
+{{/* Settings of every pod: no privileges, secrets as files, and only ephemeral volumes to write to. */}}
 {{- define "towpath.pod" -}}
 automountServiceAccountToken: false
 serviceAccountName: {{ include "towpath.serviceAccount" . }}
@@ -76,7 +76,7 @@ securityContext:
   capabilities:
     drop: [ALL]
     {{- if .Values.stdio.enabled }}
-    # for the start of processes as another user, and for their end
+    # to start and stop processes of another user
     add: [SETUID, SETGID, KILL, SETPCAP]
     {{- end }}
 {{- if .Values.stdio.enabled }}
