@@ -166,12 +166,12 @@ function createAuthorization(server: Pick<StoredServer, 'id' | 'name'>, options:
     get isFresh() {
       return performance.now() < freshUntil
     },
-    freshen: () => runOnce(ensure),
+    renew: () => runOnce(ensure),
     async replace(refused) {
       await inFlight?.catch(() => {})
       if (value === refused) await runOnce(() => replaceRefused(refused))
     },
-    refusedAgain() {
+    markRejected() {
       const failure = endedFailure('a new access token was refused')
       pause = { until: performance.now() + PAUSE_MS, failure }
       return failure

@@ -20,7 +20,7 @@ import { readUpstream } from './upstream/discovery.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
 import { createOAuthHttp, type OAuthHttpFor } from './upstream/oauth-http.ts'
 import { createReadingTurns } from './upstream/reading-turns.ts'
-import { createSlots, type Slots } from './upstream/slots.ts'
+import { createSlotPool, type SlotPool } from './upstream/slots.ts'
 import { createChildren } from './upstream/stdio-children.ts'
 import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
 import type { Log } from './upstream/stdio-process.ts'
@@ -101,14 +101,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
   const deadlines = createDeadlines()
   const children = createChildren(createWatchdog)
-  const slots: Slots = createSlots(stdio.maxProcesses, stdio.maxQueue, {
+  const slots: SlotPool = createSlotPool(stdio.maxProcesses, stdio.maxQueue, {
     reclaim: (mayEnd) => upstreams.reclaim(slots, mayEnd),
     share: shareOf(stdio.processesPerPrincipal)
   })
-  const places: Slots = createSlots(limits.upstreamSessions, 0, {
+  const places: SlotPool = createSlotPool(limits.upstreamSessions, 0, {
     reclaim: (mayEnd) => upstreams.reclaim(places, mayEnd),
     share: shareOf(limits.upstreamSessionsPerPrincipal),
-    what: 'sessions with servers'
+    noun: 'sessions with servers'
   })
   const egress = createEgress({
     policy: createEgressPolicy(config.egress),
@@ -148,12 +148,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
       server: stored,
       verdict: stored.verdict!,
       client: transports.create(target),
-      slots: stored.transport === 'stdio' ? slots : undefined,
-      places: stored.transport === 'stdio' ? undefined : places,
-      spares: {
-        most: config.spareSessions,
+      processSlots: stored.transport === 'stdio' ? slots : undefined,
+      sessionSlots: stored.transport === 'stdio' ? undefined : places,
+      warmPool: {
+        maxSize: config.spareSessions,
         idleMs: WARM_IDLE_MS,
-        inTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(WARM_STARTS.sessions),
+        runInTurn: stored.transport === 'stdio' ? processTurns : createSemaphore(WARM_STARTS.sessions),
         onChange: options.onWarmSessionsChange
       },
       deadlines,

@@ -153,7 +153,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     )
   // a person refreshes after updating a server: the next call must not get a session of the old version
   const rereadServer = (target: Target) => {
-    upstreams.discardSpares(target.name)
+    upstreams.discardWarmSessions(target.name)
     return readServer(target)
   }
   const signIns = createSignIns({
@@ -181,7 +181,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     log
   })
   const watch = createListChangeNotifier(() => watching.reviewSoon())
-  const inTurn = createSemaphore(MAX_OPENING_WATCHES)
+  const runInTurn = createSemaphore(MAX_OPENING_WATCHES)
   const watching = createWatching({
     catalog: () => catalog,
     create: (stored, delayMs) =>
@@ -190,7 +190,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
         verdict: stored.verdict!,
         connectMs: config.timeouts.connectMs,
         delayMs,
-        inTurn,
+        runInTurn,
         onNotification(method, params) {
           handleNotification(stored, method, params)
           const update = method === 'notifications/resources/updated' ? parseUpdate(params) : undefined
@@ -233,7 +233,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     calls,
     quotas,
     schedule,
-    onSessionEnd: (session) => upstreams.endOwner(ownerOf(session)),
+    onSessionEnd: (session) => upstreams.closeOwner(ownerOf(session)),
     log
   })
   const mcp = createDownstream(mcpContext, log)
@@ -256,7 +256,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     return [
       () => mcp.endPrincipals((principal) => revoked.has(principal)),
       () => invocation.endCalls(revoked),
-      () => revoked.forEach((principal) => upstreams.endOwner(principal)),
+      () => revoked.forEach((principal) => upstreams.closeOwner(principal)),
       () =>
         connections.stopCalls(
           ({ observation }) => observation !== null && !isStillAllowed(next, observation),
@@ -335,7 +335,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       catalogVersion: Number(catalog.version),
       breakers: upstreams.breakers()
     }),
-    closeWarmSessions: () => upstreams.endSpares(),
+    closeWarmSessions: () => upstreams.closeWarmPools(),
     endRetired: () => upstreams.endRetired(),
     async start() {
       process.on('exit', connections.kill)

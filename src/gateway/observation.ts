@@ -5,7 +5,7 @@ import { isErrorResult } from './is-error.ts'
 import type { Payload } from './payload.ts'
 import type { Trace, Tracer } from './tracing.ts'
 import { UpstreamFailure, type FailureReason } from './upstream/failure.ts'
-import { stageOf, waitsOf, type Opening, type Stage, type Waits } from './upstream/stages.ts'
+import { stageOf, computeWaits, type ConnectTimings, type ConnectStage, type StageWaits } from './upstream/stages.ts'
 import { contextToForward, type TraceContext, type TracePolicy } from './trace-context.ts'
 import type { Caller } from './caller.ts'
 
@@ -51,9 +51,9 @@ export interface CallObservation {
   /** Protocol version of the connection to the server; undefined if the call never got a connection. */
   readonly serverVersion: string | undefined
   /** Milliseconds waited in each stage of opening a connection; undefined if a connection was ready. */
-  readonly waits: Waits | undefined
+  readonly waits: StageWaits | undefined
   /** Stage of opening a connection at which the call ended; undefined if it got a connection. */
-  readonly endedIn: Stage | undefined
+  readonly endedIn: ConnectStage | undefined
   /** Last lines on stderr of the process that failed the call. May quote secrets of the server. */
   readonly stderr: string
   /** Members of `params` as sent upstream, as JSON text without braces; empty if nothing was sent. */
@@ -166,8 +166,8 @@ export class Observation implements CallObservation {
   upstreamMs = 0
   mode: SessionMode | undefined = undefined
   serverVersion: string | undefined = undefined
-  waits: Waits | undefined = undefined
-  endedIn: Stage | undefined = undefined
+  waits: StageWaits | undefined = undefined
+  endedIn: ConnectStage | undefined = undefined
   stderr = ''
   params = ''
   result: Payload | null = null
@@ -175,7 +175,7 @@ export class Observation implements CallObservation {
   private heldMs = 0
   private heldSince = 0
   private upstreamSince = 0
-  private opening: Opening | null = null
+  private opening: ConnectTimings | null = null
   private openingSince = 0
   private readonly since = performance.now()
   private readonly observer: Observer
@@ -229,7 +229,7 @@ export class Observation implements CallObservation {
   }
 
   /** Starts measuring the wait for `opening`, the connection that is being opened for the call. */
-  markConnecting(opening: Opening): void {
+  markConnecting(opening: ConnectTimings): void {
     this.opening = opening
     this.openingSince = performance.now()
   }
@@ -267,7 +267,7 @@ export class Observation implements CallObservation {
     this.totalMs = now - this.since - this.heldMs
     this.outcome = outcome
     this.error = error
-    if (this.opening !== null) this.waits = waitsOf(this.opening, this.openingSince, now)
+    if (this.opening !== null) this.waits = computeWaits(this.opening, this.openingSince, now)
     if (this.mode !== undefined && this.serverVersion === undefined) this.recordEndStage()
     this.trace?.end(this, now - this.since)
     this.observer.onCall(this)

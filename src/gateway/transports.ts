@@ -3,15 +3,15 @@ import type { ServerConfig, ServerSecrets, ServerSettings, Transport, Verdict } 
 import { searchableSecrets } from '../domain/known-secrets.ts'
 import { loadsCode } from '../domain/loading-variables.ts'
 import type { BatchScheduler } from './later.ts'
-import type { StartedBy } from './upstream/stages.ts'
+import type { ConnectRequester } from './upstream/stages.ts'
 import type { Quota } from './shares.ts'
-import { authorized, type Authorization } from './upstream/authorization.ts'
+import { withAuthorization, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createHttpClient } from './upstream/http.ts'
-import { pendingOf } from './upstream/pending.ts'
+import { memoryQuota } from './upstream/pending.ts'
 import type { ReadingTurns } from './upstream/reading-turns.ts'
-import { createScreen, type Screen, type SecretsMode } from './upstream/result-secrets.ts'
+import { createScreen, type MessageScreen, type SecretsMode } from './upstream/result-secrets.ts'
 import { createSseClient } from './upstream/sse.ts'
 import type { Children } from './upstream/stdio-children.ts'
 import type { Log } from './upstream/stdio-process.ts'
@@ -31,7 +31,7 @@ export interface Target {
   /** Where what its process writes to stderr goes; absent: with that of the registered server of its name. */
   readonly tail?: StderrTail
   /** On whose behalf it is contacted; absent: the gateway's own. */
-  readonly by?: StartedBy
+  readonly by?: ConnectRequester
   /** Why nothing may be sent there. */
   readonly problem?: UpstreamFailure
 }
@@ -124,7 +124,7 @@ const FOUND_LOG_MS = 60_000
 
 /** Where results are searched, a screen for each server that has secrets; a find is logged once a minute. */
 function createScreens({ resultSecrets: mode, log }: Pick<TransportOptions, 'resultSecrets' | 'log'>) {
-  return ({ name, settings, secrets, authorization }: Target): Screen | null => {
+  return ({ name, settings, secrets, authorization }: Target): MessageScreen | null => {
     if (mode === 'off') return null
     const fixed = { ...settings, ...secrets }
     let known = searchableSecrets(fixed, authorization?.secrets)
@@ -183,7 +183,7 @@ export function createTransports(options: TransportOptions): Transports {
       version,
       connector,
       maxResponseBytes,
-      pending: pendingOf(pending, target.name),
+      memory: memoryQuota(pending, target.name),
       reads: readingTurns.server(),
       schedule,
       verdict,
@@ -212,7 +212,7 @@ export function createTransports(options: TransportOptions): Transports {
       uid: stdio.uid,
       gid: stdio.gid,
       limits: { maxLineBytes: maxResponseBytes },
-      pending: pendingOf(pending, name),
+      memory: memoryQuota(pending, name),
       reads: readingTurns.server(),
       log,
       by,
@@ -227,7 +227,7 @@ export function createTransports(options: TransportOptions): Transports {
       if (target.problem) return refusingClient(target.problem)
       if (target.transport === 'stdio') return spawned(target)
       const client = target.transport === 'sse' ? createSseClient(http(target)) : createHttpClient(http(target))
-      return target.authorization ? authorized(client, target.authorization) : client
+      return target.authorization ? withAuthorization(client, target.authorization) : client
     },
     tail,
     keep(names) {

@@ -3,7 +3,7 @@ import { envelopePayload } from '../registry/sealed.ts'
 import type { Catalog, ServerBlock } from './catalog.ts'
 import type { BreakerState } from './upstream/breaker.ts'
 import type { SessionCounts } from './upstream/sessions.ts'
-import type { MayEnd, Slots } from './upstream/slots.ts'
+import type { MayReclaim, SlotPool } from './upstream/slots.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 /** The upstreams of the servers in the catalog, made when first used. */
@@ -15,7 +15,7 @@ export interface Upstreams {
    * Somebody needs a place of `pool`: ends a spare session, else the one that nobody has used for longest of those that
    * may be ended, whichever server's. False: there is none.
    */
-  reclaim(pool: Slots, mayEnd: MayEnd): boolean
+  reclaim(pool: SlotPool, mayEnd: MayReclaim): boolean
   /** Names with whether they are given a rest, of those that have been used. */
   breakers(): [server: string, state: BreakerState][]
   /** Calls under way. */
@@ -23,16 +23,16 @@ export interface Upstreams {
   /** How many sessions are kept ready, of the servers in use that may have such. */
   spares(): [server: string, transport: Transport, ready: number][]
   /** Lets go of those of a server, by its name, that may not be as it is now. */
-  discardSpares(server: string): void
+  discardWarmSessions(server: string): void
   /** Keeps no session ready from now on. */
-  endSpares(): void
+  closeWarmPools(): void
   /** Ends the calls under way at servers that were removed, disabled or changed since. */
   endRetired(): void
   /** Sessions of a server by its id. */
   counts(id: string): SessionCounts
   /** Tells the sessions that belong to an owner. */
   notifyOwner(owner: string, method: string): void
-  endOwner(owner: string): void
+  closeOwner(owner: string): void
   close(): void
 }
 
@@ -60,7 +60,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
   let keepsSpares = true
   /** Whatever was changed, a program that was updated for example: nothing from before is used. */
   const seen = (entry: Entry, stored: StoredServer) => {
-    if (entry.stored.revision !== stored.revision) entry.upstream.discardSpares()
+    if (entry.stored.revision !== stored.revision) entry.upstream.discardWarmSessions()
     entry.stored = stored
   }
   const replaceable = (entry: Entry, stored: StoredServer | undefined) =>
@@ -71,7 +71,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const known = entries.get(stored.id)
       if (known) return known.upstream
       const entry: Entry = { stored, configuration: configurationOf(stored), upstream: create(stored) }
-      if (!keepsSpares) entry.upstream.endSpares()
+      if (!keepsSpares) entry.upstream.closeWarmPool()
       entries.set(stored.id, entry)
       return entry.upstream
     },
@@ -90,7 +90,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       }
     },
     reclaim(pool, mayEnd) {
-      const idle = all().flatMap((upstream) => upstream.longestIdle(pool, mayEnd) ?? [])
+      const idle = all().flatMap((upstream) => upstream.findLongestIdle(pool, mayEnd) ?? [])
       const [longest] = idle.sort((a, b) => a.since - b.since)
       longest?.close()
       return longest !== undefined
@@ -102,12 +102,12 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
         const { spare } = upstream.counts()
         return spare === undefined ? [] : [[name, transport, spare]]
       }),
-    discardSpares(server) {
-      for (const { stored, upstream } of entries.values()) if (stored.name === server) upstream.discardSpares()
+    discardWarmSessions(server) {
+      for (const { stored, upstream } of entries.values()) if (stored.name === server) upstream.discardWarmSessions()
     },
-    endSpares() {
+    closeWarmPools() {
       keepsSpares = false
-      for (const { upstream } of entries.values()) upstream.endSpares()
+      for (const { upstream } of entries.values()) upstream.closeWarmPool()
     },
     endRetired() {
       for (const upstream of retired) upstream.close()
@@ -117,8 +117,8 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
     notifyOwner(owner, method) {
       for (const upstream of all()) upstream.notifyOwner(owner, method)
     },
-    endOwner(owner) {
-      for (const upstream of all()) upstream.endOwner(owner)
+    closeOwner(owner) {
+      for (const upstream of all()) upstream.closeOwner(owner)
     },
     close() {
       for (const upstream of all()) upstream.close()

@@ -77,7 +77,7 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
     const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers)
     const session = create(stored, stored.transport === 'stdio' ? 0 : OPEN_DELAY_MS + spread)
     entries.set(stored.name, { stored, configuration: configurationOf(stored), session, closing: null })
-    void session.follow(followed(stored.name))
+    void session.subscribe(followed(stored.name))
   }
   const review = () => {
     if (soon) clearTimeout(soon)
@@ -96,7 +96,7 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
     telling.delete(server)
     if (isClosed) return
     review()
-    await entries.get(server)?.session.follow(followed(server))
+    await entries.get(server)?.session.subscribe(followed(server))
   }
   return {
     review,

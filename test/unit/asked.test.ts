@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import { Asked } from '../../src/gateway/upstream/asked.ts'
+import { InboundRequests } from '../../src/gateway/upstream/asked.ts'
 import type { Answer, InboundRequest } from '../../src/gateway/upstream/call.ts'
 
 const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
@@ -9,15 +9,15 @@ const result: Answer = { kind: 'result', body: Payload.of('{"n":1}') }
 /** What was answered, by id. */
 function open(max = 10) {
   const replies: string[] = []
-  const asked = new Asked(max, (id, { kind, body }) => void replies.push(`${id} ${kind} ${body.toString()}`))
+  const asked = new InboundRequests(max, (id, { kind, body }) => void replies.push(`${id} ${kind} ${body.toString()}`))
   return { asked, replies }
 }
 
 test('a request is answered under its id, a ping at once, a failure with an error', async () => {
   const { asked, replies } = open()
-  await asked.take('"p"', 'ping', '{}', () => assert.fail('asked somebody'))
-  await asked.take('7', 'roots/list', '{}', async () => result)
-  await asked.take('8', 'roots/list', '{}', () => Promise.reject(new Error('broken')))
+  await asked.handle('"p"', 'ping', '{}', () => assert.fail('asked somebody'))
+  await asked.handle('7', 'roots/list', '{}', async () => result)
+  await asked.handle('8', 'roots/list', '{}', () => Promise.reject(new Error('broken')))
   assert.deepEqual(replies, ['"p" result {}', '7 result {"n":1}', '8 error {"code":-32603,"message":"Internal error"}'])
 })
 
@@ -29,12 +29,12 @@ test('what the upstream takes back is told to who is asked, and gets no answer',
     asking.onCancel = () => void withdrawn++
     return new Promise<Answer>((resolve) => (settle = resolve))
   }
-  const taken = asked.take('"a"', 'elicitation/create', '{}', handle)
-  asked.withdraw('{"requestId":"b"}')
-  asked.withdraw('{}')
+  const taken = asked.handle('"a"', 'elicitation/create', '{}', handle)
+  asked.cancel('{"requestId":"b"}')
+  asked.cancel('{}')
   assert.equal(withdrawn, 0)
-  asked.withdraw('{"reason":"late","requestId":"a"}')
-  asked.withdraw('{"requestId":"a"}')
+  asked.cancel('{"reason":"late","requestId":"a"}')
+  asked.cancel('{"requestId":"a"}')
   assert.equal(withdrawn, 1)
   settle(result)
   await taken
@@ -44,8 +44,8 @@ test('what the upstream takes back is told to who is asked, and gets no answer',
 test('no more wait than may, and nothing is answered once it is over', async () => {
   const { asked, replies } = open(1)
   let settle: (answer: Answer) => void = () => {}
-  const waiting = asked.take('1', 'roots/list', '{}', () => new Promise((resolve) => (settle = resolve)))
-  await asked.take('2', 'roots/list', '{}', async () => result)
+  const waiting = asked.handle('1', 'roots/list', '{}', () => new Promise((resolve) => (settle = resolve)))
+  await asked.handle('2', 'roots/list', '{}', async () => result)
   assert.deepEqual(replies.splice(0), ['2 error {"code":-32603,"message":"Too many requests at a time"}'])
   asked.clear()
   settle(result)
@@ -60,9 +60,9 @@ test('requests with one id count as many, also when they are withdrawn', () => {
     handlers++
     return new Promise<Answer>(() => {})
   }
-  for (let i = 0; i < 10; i++) void asked.take('1', 'elicitation/create', '{}', never)
-  asked.withdraw('{"requestId":1}')
-  void asked.take('1', 'elicitation/create', '{}', never)
+  for (let i = 0; i < 10; i++) void asked.handle('1', 'elicitation/create', '{}', never)
+  asked.cancel('{"requestId":1}')
+  void asked.handle('1', 'elicitation/create', '{}', never)
   assert.equal(handlers, 3)
   assert.equal(replies.length, 8)
 })
@@ -72,7 +72,7 @@ test('SR-H2 a handler that fails at once gives its place back', async () => {
   const handle = () => {
     throw new Error('broken')
   }
-  for (let i = 0; i < 5; i++) await asked.take(String(i), 'roots/list', '{}', handle)
+  for (let i = 0; i < 5; i++) await asked.handle(String(i), 'roots/list', '{}', handle)
   assert.deepEqual(
     replies.map((reply) => reply.slice(2)),
     Array(5).fill('error {"code":-32603,"message":"Internal error"}'),

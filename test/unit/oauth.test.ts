@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Payload } from '../../src/gateway/payload.ts'
-import { authorized, type Authorization } from '../../src/gateway/upstream/authorization.ts'
+import { withAuthorization, type Authorization } from '../../src/gateway/upstream/authorization.ts'
 import { Call } from '../../src/gateway/upstream/call.ts'
 import type { Connection, TransportClient } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
@@ -153,13 +153,13 @@ test('a call that is ended while it waits for a token fails at once and is not s
     value: undefined,
     secrets: [],
     isFresh: false,
-    freshen: () => new Promise<void>((resolve) => (finish = resolve)),
+    renew: () => new Promise<void>((resolve) => (finish = resolve)),
     replace: () => assert.fail('nothing was refused'),
-    refusedAgain: () => assert.fail('nothing was refused'),
+    markRejected: () => assert.fail('nothing was refused'),
     redact: (text) => text
   }
   let sent = 0
-  const client = authorized(
+  const client = withAuthorization(
     idle(async () => {
       sent++
       return { kind: 'result', body: Payload.of('{}') }

@@ -4,16 +4,16 @@ import { Payload } from '../../src/gateway/payload.ts'
 import { Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import type { Answer, OutgoingRequest, Sink } from '../../src/gateway/upstream/call.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
-import { createPeer } from '../../src/gateway/upstream/peer.ts'
-import type { PeerOptions } from '../../src/gateway/upstream/peer.ts'
+import { createJsonRpcPeer } from '../../src/gateway/upstream/peer.ts'
+import type { JsonRpcPeerOptions } from '../../src/gateway/upstream/peer.ts'
 
 const echo: OutgoingRequest = { method: 'tools/call', members: '"name":"echo","arguments":{}', meta: '' }
 
 /** A peer whose other side is the list of what it wrote. */
-const startPeer = (options: Partial<PeerOptions> = {}) => {
+const startPeer = (options: Partial<JsonRpcPeerOptions> = {}) => {
   const written: string[] = []
   const notified: string[] = []
-  const peer = createPeer({
+  const peer = createJsonRpcPeer({
     write: (text) => written.push(text),
     onNotification: (method, params) => notified.push(`${method} ${params}`),
     onRequest: () => null,
@@ -46,7 +46,7 @@ test('answers reach their calls by id, in any order', async () => {
   receive('{"result":{"n":1},"jsonrpc":"2.0","id":1}')
   assert.equal(text(await second), 'result {"n":2}')
   assert.equal(text(await first), 'result {"n":1}')
-  assert.equal(peer.pending, 0)
+  assert.equal(peer.pendingCount, 0)
 })
 
 test('a result keeps its bytes: long numbers, white space, repeated members, unknown fields', async () => {
@@ -311,7 +311,7 @@ test('noise is told from messages and harms nothing', async () => {
   for (const id of ['77', 'null', '"1"', '1.5', '{}']) {
     assert.equal(receive(`{"jsonrpc":"2.0","id":${id},"result":{}}`), true, 'an answer to nobody')
   }
-  assert.equal(peer.pending, 1)
+  assert.equal(peer.pendingCount, 1)
   receive('{"jsonrpc":"2.0","id":1,"result":{"ok":true}}')
   assert.equal(text(await call), 'result {"ok":true}')
   assert.equal(written.length, 1)
@@ -337,7 +337,7 @@ for (const [line, problem] of malformed) {
     const call = peer.send(new Call(echo, silentSink))
     receive(line)
     await assert.rejects(call, failsWith('bad_response', problem))
-    assert.equal(peer.pending, 0)
+    assert.equal(peer.pendingCount, 0)
   })
 }
 

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSlots } from '../../src/gateway/upstream/slots.ts'
+import { createSlotPool } from '../../src/gateway/upstream/slots.ts'
 import { failureOf } from './upstreams.ts'
 
 const soon = () => performance.now() + 5_000
 
 test('places are given until there are none, then in order of arrival', async () => {
-  const slots = createSlots(2, 10)
-  const first = await slots.take(soon())
-  const second = await slots.take(soon())
+  const slots = createSlotPool(2, 10)
+  const first = await slots.acquire(soon())
+  const second = await slots.acquire(soon())
   const order: string[] = []
   const waiting = ['a', 'b'].map(async (name) => {
-    const release = await slots.take(soon())
+    const release = await slots.acquire(soon())
     order.push(name)
     return release
   })
@@ -28,13 +28,13 @@ test('places are given until there are none, then in order of arrival', async ()
 })
 
 test('a place is given back once, however often its release is called', async () => {
-  const slots = createSlots(1, 10)
-  const release = await slots.take(soon())
+  const slots = createSlotPool(1, 10)
+  const release = await slots.acquire(soon())
   release()
   release()
   assert.equal(slots.used, 0)
-  await slots.take(soon())
-  const waiting = slots.take(soon())
+  await slots.acquire(soon())
+  const waiting = slots.acquire(soon())
   release()
   const state = await Promise.race([
     waiting.then(() => 'taken'),
@@ -45,14 +45,14 @@ test('a place is given back once, however often its release is called', async ()
 })
 
 test('past the queue a call is refused at once, and one that waited too long as well; neither was sent', async () => {
-  const slots = createSlots(1, 1)
-  const release = await slots.take(soon())
-  const late = failureOf(slots.take(performance.now() + 20))
-  const refused = await failureOf(slots.take(soon()))
+  const slots = createSlotPool(1, 1)
+  const release = await slots.acquire(soon())
+  const late = failureOf(slots.acquire(performance.now() + 20))
+  const refused = await failureOf(slots.acquire(soon()))
   assert.deepEqual([refused.reason, refused.maybeProcessed], ['overloaded', false])
   const gone = await late
   assert.deepEqual([gone.reason, gone.maybeProcessed], ['overloaded', false])
-  const waiting = slots.take(soon())
+  const waiting = slots.acquire(soon())
   release()
   ;(await waiting)()
   assert.equal(slots.used, 0)
@@ -60,58 +60,62 @@ test('past the queue a call is refused at once, and one that waited too long as 
 
 test('whoever has to wait asks for something idle to end, and again when something becomes idle', async () => {
   let asked = 0
-  const slots = createSlots(1, 4, { reclaim: () => ++asked > 0 })
-  const release = await slots.take(soon())
-  slots.relieve()
+  const slots = createSlotPool(1, 4, { reclaim: () => ++asked > 0 })
+  const release = await slots.acquire(soon())
+  slots.reclaimForWaiting()
   assert.equal(asked, 0)
-  const waiting = slots.take(soon())
+  const waiting = slots.acquire(soon())
   assert.equal(asked, 1)
-  slots.relieve()
+  slots.reclaimForWaiting()
   assert.equal(asked, 2)
   release()
   ;(await waiting)()
 })
 
 test('what nobody waits for takes no place of the last quarter, and none where somebody waits', async () => {
-  const slots = createSlots(4, 10)
-  const releases = [slots.takeSpare(), slots.takeSpare(), slots.takeSpare()]
-  assert.equal(slots.takeSpare(), undefined)
-  const called = await slots.take(soon())
+  const slots = createSlotPool(4, 10)
+  const releases = [slots.tryAcquire(), slots.tryAcquire(), slots.tryAcquire()]
+  assert.equal(slots.tryAcquire(), undefined)
+  const called = await slots.acquire(soon())
   assert.equal(slots.used, 4)
-  const waiting = slots.take(soon())
+  const waiting = slots.acquire(soon())
   releases[0]!()
   await waiting
-  assert.equal(slots.takeSpare(), undefined)
+  assert.equal(slots.tryAcquire(), undefined)
   called()
   releases[1]!()
-  assert.equal(typeof slots.takeSpare(), 'function')
-  assert.equal(createSlots(1, 10).takeSpare(), undefined, 'of one place a call would always have to wait for the end')
+  assert.equal(typeof slots.tryAcquire(), 'function')
+  assert.equal(
+    createSlotPool(1, 10).tryAcquire(),
+    undefined,
+    'of one place a call would always have to wait for the end'
+  )
 })
 
 test('SR-M6 a holder at its share waits for its own places, others overtake it, and it is told that the share is why', async () => {
-  const slots = createSlots(4, 10, { share: 2 })
-  const [first] = [await slots.take(soon(), 'a'), await slots.take(soon(), 'a')]
+  const slots = createSlotPool(4, 10, { share: 2 })
+  const [first] = [await slots.acquire(soon(), 'a'), await slots.acquire(soon(), 'a')]
   const order: string[] = []
-  const waiting = slots.take(soon(), 'a').then((release) => {
+  const waiting = slots.acquire(soon(), 'a').then((release) => {
     order.push('a')
     return release
   })
   assert.deepEqual([slots.isLimited('a'), slots.isLimited('b'), slots.waiting], [true, false, 1])
-  await slots.take(soon(), 'b')
+  await slots.acquire(soon(), 'b')
   order.push('b')
   first()
   await waiting
   assert.deepEqual(order, ['b', 'a'])
-  const refused = await failureOf(slots.take(performance.now(), 'a'))
+  const refused = await failureOf(slots.acquire(performance.now(), 'a'))
   assert.deepEqual([refused.reason, refused.maybeProcessed], ['limited', false])
 })
 
 test('SR-M6 half of the queue is for others than the one who fills it', async () => {
-  const slots = createSlots(1, 4, { share: 1 })
-  const release = await slots.take(soon(), 'a')
-  const waiting = [slots.take(soon(), 'a'), slots.take(soon(), 'a')]
-  assert.equal((await failureOf(slots.take(soon(), 'a'))).reason, 'limited')
-  const other = slots.take(soon(), 'b')
+  const slots = createSlotPool(1, 4, { share: 1 })
+  const release = await slots.acquire(soon(), 'a')
+  const waiting = [slots.acquire(soon(), 'a'), slots.acquire(soon(), 'a')]
+  assert.equal((await failureOf(slots.acquire(soon(), 'a'))).reason, 'limited')
+  const other = slots.acquire(soon(), 'b')
   assert.equal(slots.waiting, 3)
   release()
   for (const each of [...waiting, other]) (await each)()
@@ -120,7 +124,7 @@ test('SR-M6 half of the queue is for others than the one who fills it', async ()
 test('SR-M6 only what is idle of the holder itself, or of one with more than an equal part, is ended for it', async () => {
   const asked: (readonly [string | undefined, boolean])[][] = []
   const holders = [undefined, 'a', 'b', 'c']
-  const slots = createSlots(4, 10, {
+  const slots = createSlotPool(4, 10, {
     share: 3,
     reclaim(mayEnd) {
       asked.push(holders.map((holder) => [holder, mayEnd(holder)] as const))
@@ -128,10 +132,13 @@ test('SR-M6 only what is idle of the holder itself, or of one with more than an 
     }
   })
   const ended = () => asked.at(-1)!.flatMap(([holder, isSo]) => (isSo ? [holder] : []))
-  for (const holder of ['a', 'a', 'a', 'b']) await slots.take(soon(), holder)
-  failureOf(slots.take(performance.now() + 10, 'a')).catch(() => {})
+  for (const holder of ['a', 'a', 'a', 'b']) await slots.acquire(soon(), holder)
+  failureOf(slots.acquire(performance.now() + 10, 'a')).catch(() => {})
   assert.deepEqual(ended(), ['a'], 'at its share')
-  const late = [failureOf(slots.take(performance.now() + 10, 'c')), failureOf(slots.take(performance.now() + 10, 'b'))]
+  const late = [
+    failureOf(slots.acquire(performance.now() + 10, 'c')),
+    failureOf(slots.acquire(performance.now() + 10, 'b'))
+  ]
   assert.deepEqual(ended(), [undefined, 'a', 'b'], 'below it')
   asked.pop()
   assert.deepEqual(ended(), [undefined, 'a', 'b', 'c'], 'a newcomer, where nothing of that is idle')
@@ -141,8 +148,8 @@ test('SR-M6 only what is idle of the holder itself, or of one with more than an 
 })
 
 test('SR-M6 the place of a spare counts as its user’s from then on', async () => {
-  const slots = createSlots(4, 10, { share: 1 })
-  const spare = slots.takeSpare()!
+  const slots = createSlotPool(4, 10, { share: 1 })
+  const spare = slots.tryAcquire()!
   assert.equal(slots.isLimited('a'), false)
   slots.assign(spare, 'a')
   slots.assign(spare, 'b')
@@ -153,11 +160,11 @@ test('SR-M6 the place of a spare counts as its user’s from then on', async () 
 
 test('SR-M6 without a queue what is ended at once leaves its place at once, and else the refusal comes at once', async () => {
   const held: (() => void)[] = []
-  const slots = createSlots(1, 0, { reclaim: () => (held.pop()?.(), true), what: 'sessions' })
-  held.push(await slots.take(0))
-  const second = await slots.take(0)
+  const slots = createSlotPool(1, 0, { reclaim: () => (held.pop()?.(), true), noun: 'sessions' })
+  held.push(await slots.acquire(0))
+  const second = await slots.acquire(0)
   assert.equal(slots.used, 1)
-  const refused = await failureOf(slots.take(0))
+  const refused = await failureOf(slots.acquire(0))
   assert.deepEqual(
     [refused.reason, refused.message],
     ['overloaded', 'too many calls are waiting for one of the sessions']
@@ -168,7 +175,7 @@ test('SR-M6 without a queue what is ended at once leaves its place at once, and 
 test('SR-M6 who has no place gets one that is idle, however few each of the others has', async () => {
   for (const queue of [0, 10]) {
     const idle: { readonly holder: string; readonly release: () => void }[] = []
-    const slots = createSlots(3, queue, {
+    const slots = createSlotPool(3, queue, {
       share: 2,
       reclaim(mayEnd) {
         const at = idle.findIndex(({ holder }) => mayEnd(holder))
@@ -177,11 +184,11 @@ test('SR-M6 who has no place gets one that is idle, however few each of the othe
         return ended !== undefined
       }
     })
-    for (const holder of ['a', 'b', 'c']) idle.push({ holder, release: await slots.take(soon(), holder) })
-    const release = await slots.take(soon(), 'd')
+    for (const holder of ['a', 'b', 'c']) idle.push({ holder, release: await slots.acquire(soon(), holder) })
+    const release = await slots.acquire(soon(), 'd')
     assert.deepEqual([idle.length, slots.used], [2, 3])
     // with one place it has its part
-    const second = await failureOf(slots.take(performance.now() + 20, 'd'))
+    const second = await failureOf(slots.acquire(performance.now() + 20, 'd'))
     assert.deepEqual([second.reason, idle.length], ['overloaded', 2])
     release()
   }

@@ -9,9 +9,9 @@ import { HttpReply } from '../../src/gateway/downstream/reply.ts'
 import { Payload } from '../../src/gateway/payload.ts'
 import { type Answer, Call, silentSink } from '../../src/gateway/upstream/call.ts'
 import { Exchange, type ExchangeHost } from '../../src/gateway/upstream/http-exchange.ts'
-import { createPeer } from '../../src/gateway/upstream/peer.ts'
-import { createScreen, type Screen } from '../../src/gateway/upstream/result-secrets.ts'
-import { uncounted } from '../../src/gateway/upstream/pending.ts'
+import { createJsonRpcPeer } from '../../src/gateway/upstream/peer.ts'
+import { createScreen, type MessageScreen } from '../../src/gateway/upstream/result-secrets.ts'
+import { unlimitedMemory } from '../../src/gateway/upstream/pending.ts'
 import { unsharedReads } from '../../src/gateway/upstream/reading-turns.ts'
 
 const SIZE = 1_000_000
@@ -24,7 +24,7 @@ const texts = {
   'text full of escapes': JSON.stringify(Array.from({ length: SIZE / 40 }, (_, i) => ({ i, name: 'a "b"\n' }))),
   'text beyond ASCII': 'é😀'.repeat(SIZE / 6)
 }
-const screens: Readonly<Record<string, Screen | null>> = {
+const screens: Readonly<Record<string, MessageScreen | null>> = {
   'without a search for secrets': null,
   'searched for secrets': createScreen({ mode: 'redact', secrets: () => ['s3cret-of-the-server'], onFound: () => {} })
 }
@@ -47,14 +47,14 @@ const message = (text: string) =>
 const outgoing = { method: 'tools/call', members: '', meta: '' }
 
 /** What an exchange makes of an HTTP answer in these chunks. */
-function exchanged(chunks: readonly Buffer[], screen: Screen | null): Promise<Answer> {
+function exchanged(chunks: readonly Buffer[], screen: MessageScreen | null): Promise<Answer> {
   const ignore = () => {}
   const host: ExchangeHost = {
     isLegacy: true,
     hasSession: false,
     hasCredential: false,
     maxBytes: 2 * SIZE,
-    pending: uncounted,
+    memory: unlimitedMemory,
     screen,
     schedule: (work) => work(),
     reads: unsharedReads,
@@ -93,7 +93,7 @@ for (const [kind, text] of Object.entries(texts)) {
 
     test(`a large result in a line is the memory of the line: ${kind}, ${how}`, async () => {
       const line = message(text)
-      const peer = createPeer({ write() {}, onNotification() {}, onRequest: () => null, screen })
+      const peer = createJsonRpcPeer({ write() {}, onNotification() {}, onRequest: () => null, screen })
       for (let id = 1; id < Number(ID); id++) void peer.send(new Call(outgoing, silentSink))
       const answer = peer.send(new Call(outgoing, silentSink))
       assert.equal(peer.receive(line), true, 'the line is a message')

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { createSessions as makeSessions, type Need, type SessionsOptions } from '../../src/gateway/upstream/sessions.ts'
+import {
+  createSessions as makeSessions,
+  type SessionRequest,
+  type SessionsOptions
+} from '../../src/gateway/upstream/sessions.ts'
 import { noopObserver } from '../../src/gateway/observation.ts'
 import { silentSink } from '../../src/gateway/upstream/call.ts'
 import { createBreaker } from '../../src/gateway/upstream/breaker.ts'
@@ -18,7 +22,7 @@ import {
 } from './upstreams.ts'
 import { until } from '../until.ts'
 
-const need = (more: Partial<Need> = {}): Need => ({
+const need = (more: Partial<SessionRequest> = {}): SessionRequest => ({
   ...{ era: 'legacy', capabilities: '{}', owner: 'one', sink: silentSink },
   ...more
 })
@@ -26,7 +30,7 @@ const need = (more: Partial<Need> = {}): Need => ({
 /** As the product's, always with a promise. */
 function createSessions(options: SessionsOptions) {
   const sessions = makeSessions(options)
-  return { ...sessions, ready: sessions.acquire, acquire: async (wanted: Need) => sessions.acquire(wanted) }
+  return { ...sessions, ready: sessions.acquire, acquire: async (wanted: SessionRequest) => sessions.acquire(wanted) }
 }
 
 async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixture: RecorderOptions = {}) {
@@ -38,12 +42,12 @@ async function open(t: TestContext, options: Partial<SessionsOptions> = {}, fixt
     transport: 'streamable_http',
     mode: 'stateless',
     verdict: sessionVerdict,
-    slots: undefined,
+    processSlots: undefined,
     breaker: createBreaker(),
     observer: noopObserver,
     connectMs: 2_000,
     idleMs: 60_000,
-    spares: noSpares,
+    warmPool: noSpares,
     onNotification() {},
     ...options
   })
@@ -120,7 +124,7 @@ test('the sessions of an owner who is gone are closed, those of others are not',
   const mine = await sessions.acquire(need())
   const other = await sessions.acquire(need({ owner: 'two' }))
   const failed = failureOf(mine.send(newCall('slow', { ms: 60_000 })))
-  sessions.endOwner('one')
+  sessions.closeOwner('one')
   await until('mine is closed', () => mine.closed)
   assert.equal((await failed).reason, 'cancelled')
   assert.equal(other.closed, false)
@@ -130,7 +134,7 @@ test('the sessions of an owner who is gone are closed, those of others are not',
 test('an owner who goes while the session opens leaves none behind', async (t) => {
   const { sessions, upstream } = await open(t, { mode: 'stateful' })
   const opening = sessions.acquire(need())
-  sessions.endOwner('one')
+  sessions.closeOwner('one')
   const connection = await opening
   await until('it is closed', () => connection.closed && upstream.sessions.size === 0)
 })
@@ -140,9 +144,9 @@ test('an opening that failed is not remembered', async (t) => {
     for (const verdict of [sessionVerdict, legacyVerdict]) {
       const upstream = await startRecorder(null, { legacy: 'none' })
       const client = countingClient(upstream.url)
-      const options = { client, transport: 'streamable_http', mode, verdict, slots: undefined } as const
+      const options = { client, transport: 'streamable_http', mode, verdict, processSlots: undefined } as const
       const breaker = createBreaker()
-      const limits = { connectMs: 2_000, idleMs: 60_000, spares: noSpares }
+      const limits = { connectMs: 2_000, idleMs: 60_000, warmPool: noSpares }
       const sessions = createSessions({
         ...{ ...options, ...limits, name: 'alpha', breaker, observer: noopObserver },
         onNotification() {}

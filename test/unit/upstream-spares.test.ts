@@ -52,7 +52,7 @@ async function open(t: TestContext, more: Partial<UpstreamOptions> = {}, fixture
     shares: createQuota(Infinity),
     callBytes: createQuota(Infinity),
     observer: joinObservers([{ onSessionTaken: (_, isSpare) => taken.push(isSpare ? 'hit' : 'miss') }]),
-    spares: { ...noSpares, most: 1 },
+    warmPool: { ...noSpares, maxSize: 1 },
     ...more
   })
   closing(t, upstream, deadlines, recorder)
@@ -109,7 +109,7 @@ test('a server that is called again has a session ready, each is used by one cal
 })
 
 test('without spare sessions none is made and nothing is counted', async (t) => {
-  const { upstream, recorder, taken, call, opened } = await open(t, { spares: noSpares })
+  const { upstream, recorder, taken, call, opened } = await open(t, { warmPool: noSpares })
   for (let count = 0; count < 3; count++) await call()
   await until('all are closed', () => recorder.sessions.size === 0)
   assert.deepEqual([opened(), taken, upstream.counts().spare], [3, [], undefined])
@@ -154,7 +154,7 @@ test('the one spare goes to the kind of caller that calls most', async (t) => {
 })
 
 test('a spare session that the upstream forgot fails no call, and the call runs once', async (t) => {
-  const { recorder, upstream, call, warm, spare } = await open(t, { spares: { ...noSpares, most: 3 } })
+  const { recorder, upstream, call, warm, spare } = await open(t, { warmPool: { ...noSpares, maxSize: 3 } })
   await warm()
   await Promise.all([call(), call(), call()])
   await spare(3)
@@ -174,7 +174,7 @@ test('a spare session that the upstream forgot fails no call, and the call runs 
 })
 
 test('spare sessions end when nobody has called for a while', async (t) => {
-  const { recorder, upstream, call, opened } = await open(t, { spares: { ...noSpares, most: 1, idleMs: 300 } })
+  const { recorder, upstream, call, opened } = await open(t, { warmPool: { ...noSpares, maxSize: 1, idleMs: 300 } })
   let calls = 0
   // however slow the machine is: until two calls came soon enough after each other, and one session was for neither
   await until('a spare was opened', async () => {
@@ -187,7 +187,7 @@ test('spare sessions end when nobody has called for a while', async (t) => {
 })
 
 test('as many are kept as calls come at a time, and never more than are allowed', async (t) => {
-  const { upstream, call, spare, taken, opened } = await open(t, { spares: { ...noSpares, most: 3 } })
+  const { upstream, call, spare, taken, opened } = await open(t, { warmPool: { ...noSpares, maxSize: 3 } })
   await Promise.all(Array.from({ length: 5 }, () => call()))
   await spare(3)
   taken.length = 0
@@ -274,13 +274,13 @@ test('whatever is changed at a server, what was ready before is not used', async
   await spare()
   assert.ok([...recorder.sessions, ...sessionsOf(recorder)].every((id) => !known.includes(id)))
 
-  upstreams.discardSpares('other')
+  upstreams.discardWarmSessions('other')
   assert.equal(upstream.counts().spare, 1)
-  upstreams.discardSpares('a')
+  upstreams.discardWarmSessions('a')
   assert.equal(upstream.counts().spare, 0)
   await spare()
   assert.deepEqual(upstreams.spares(), [['a', 'streamable_http', 1]])
-  upstreams.endSpares()
+  upstreams.closeWarmPools()
   await call()
   await until('nothing is left', () => recorder.sessions.size === 0)
   assert.deepEqual(upstreams.spares(), [['a', 'streamable_http', 0]])

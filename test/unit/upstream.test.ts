@@ -145,7 +145,7 @@ test('a call whose session is closed with its owner is over, and is not sent aga
   const { upstream, recorder, client } = await open(t)
   const failed = failureOf(upstream.call(newCall('slow', { ms: 60_000 }), origin))
   await started(recorder)
-  upstream.endOwner('one')
+  upstream.closeOwner('one')
   assert.equal((await failed).reason, 'cancelled')
   await until('its session is closed', () => recorder.sessions.size === 0)
   assert.deepEqual([client.opened(), recorder.calls('tools/call').length], [1, 1])

@@ -12,16 +12,16 @@ import { legacyVerdict } from './stored.ts'
 export const sessionVerdict: Verdict = { ...legacyVerdict, hasSessions: true }
 export const dualVerdict: Verdict = { ...sessionVerdict, modern: '2026-07-28' }
 
-export const noSpares = { most: 0, idleMs: 60_000, inTurn: (work: () => Promise<void>) => work(), onChange() {} }
+export const noSpares = { maxSize: 0, idleMs: 60_000, runInTurn: (work: () => Promise<void>) => work(), onChange() {} }
 
 /** What most upstreams of the tests have in common: a server with sessions, no spares, nobody who watches. */
 export const ordinary = {
   verdict: sessionVerdict,
-  slots: undefined,
+  processSlots: undefined,
   observer: noopObserver,
   connectMs: 2_000,
   idleMs: 60_000,
-  spares: noSpares,
+  warmPool: noSpares,
   callMs: 5_000,
   callTotalMs: 10_000,
   redact: (text: string) => text,

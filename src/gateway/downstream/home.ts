@@ -2,7 +2,7 @@ import type { ServerBlock } from '../catalog.ts'
 import { RateLimiter, parseUpdate } from '../notifications.ts'
 import { Call, errorAnswer, methodNotFound, type Answer, type Sink } from '../upstream/call.ts'
 import type { SessionCallbacks } from '../upstream/home.ts'
-import { givesSessions } from '../upstream/sessions.ts'
+import { hasClientSessions } from '../upstream/sessions.ts'
 import { canRequest } from './capabilities.ts'
 import { customMessage } from './custom-message.ts'
 import type { RequestContext } from './exchange.ts'
@@ -109,7 +109,7 @@ export function subscribeInOwnSession(context: RequestContext, session: Session)
   const { mcp, caller, endpoint } = context
   return async (server, method, uri) => {
     const block = mcp.dataPlane.scope(caller, endpoint).servers.find(({ name }) => name === server)
-    if (!block || !givesSessions(block.stored)) return false
+    if (!block || !hasClientSessions(block.stored)) return false
     return requestSubscription(context, session, block, method, uri).then(
       ({ kind }) => kind === 'result',
       () => false

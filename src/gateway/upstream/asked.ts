@@ -1,12 +1,12 @@
 import { members, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
 import { errorAnswer, type Answer, type InboundRequest } from './call.ts'
-import { uncounted, type Pending } from './pending.ts'
+import { unlimitedMemory, type MemoryQuota } from './pending.ts'
 
-/** Answers a request of the upstream's; both texts are JSON. */
-export type RequestHandler = (method: string, params: string, asking: InboundRequest) => Promise<Answer>
+/** Answers a request of the upstream; both texts are JSON. */
+export type InboundRequestHandler = (method: string, params: string, inbound: InboundRequest) => Promise<Answer>
 
-/** Notifications that are for everybody who listens, whichever stream they come on. */
+/** True for notifications to all listeners, on whichever stream they arrive. */
 export const isBroadcast = (method: string) =>
   method.endsWith('/list_changed') ||
   method === 'notifications/resources/updated' ||
@@ -16,8 +16,11 @@ const pong: Answer = { kind: 'result', body: Payload.of('{}') }
 const internalError = errorAnswer(-32603, 'Internal error')
 const tooMany = errorAnswer(-32603, 'Too many requests at a time')
 
-/** Never rejects, whichever way the handler fails. */
-async function handled(handle: RequestHandler, ...request: Parameters<RequestHandler>): Promise<Answer> {
+/** Runs a handler and answers any failure with an internal error. Never rejects. */
+async function runHandler(
+  handle: InboundRequestHandler,
+  ...request: Parameters<InboundRequestHandler>
+): Promise<Answer> {
   try {
     return await handle(...request)
   } catch {
@@ -25,47 +28,50 @@ async function handled(handle: RequestHandler, ...request: Parameters<RequestHan
   }
 }
 
-/** The requests of an upstream that still want an answer, on one stream or pipe. */
-export class Asked {
-  /** By the JSON text of their ids. */
+/** Requests of an upstream that wait for an answer, on one stream or pipe. */
+export class InboundRequests {
+  /** By JSON text of the request id. */
   readonly #open = new Map<string, InboundRequest>()
-  /** Handlers that have not answered: requests may share an id, or be withdrawn from handlers that go on. */
+  /**
+   * Handlers still running. Not the size of `#open`: requests may share an id, and a handler may outlive its cancelled
+   * request.
+   */
   #running = 0
   readonly #max: number
-  readonly #pending: Pending
+  readonly #pending: MemoryQuota
   readonly #reply: (id: string, answer: Answer) => void
 
-  constructor(max: number, reply: (id: string, answer: Answer) => void, pending: Pending = uncounted) {
+  constructor(max: number, reply: (id: string, answer: Answer) => void, pending: MemoryQuota = unlimitedMemory) {
     this.#max = max
     this.#reply = reply
     this.#pending = pending
   }
 
-  /** Never rejects. What is withdrawn meanwhile gets no answer. */
-  async take(id: string, method: string, params: string, handle: RequestHandler): Promise<void> {
+  /** Handles one request and sends its answer, unless it is cancelled first. Never rejects. */
+  async handle(id: string, method: string, params: string, handle: InboundRequestHandler): Promise<void> {
     if (method === 'ping') return this.#reply(id, pong)
     const bytes = params.length + id.length
-    if (this.#running >= this.#max || !this.#pending.take(bytes)) return this.#reply(id, tooMany)
+    if (this.#running >= this.#max || !this.#pending.reserve(bytes)) return this.#reply(id, tooMany)
     this.#running++
-    const asking: InboundRequest = { onCancel: null }
-    this.#open.set(id, asking)
-    const answer = await handled(handle, method, params, asking)
+    const inbound: InboundRequest = { onCancel: null }
+    this.#open.set(id, inbound)
+    const answer = await runHandler(handle, method, params, inbound)
     this.#running--
-    this.#pending.give(bytes)
-    if (this.#open.get(id) !== asking) return
+    this.#pending.release(bytes)
+    if (this.#open.get(id) !== inbound) return
     this.#open.delete(id)
     this.#reply(id, answer)
   }
 
-  /** The upstream has sent `notifications/cancelled` with these params. */
-  withdraw(params: string): void {
+  /** Handles `notifications/cancelled` with these params. */
+  cancel(params: string): void {
     const id = valueOf(params, members(params), 'requestId') ?? ''
-    const asking = this.#open.get(id)
+    const inbound = this.#open.get(id)
     this.#open.delete(id)
-    asking?.onCancel?.()
+    inbound?.onCancel?.()
   }
 
-  /** Nobody can be answered any more. */
+  /** Drops all requests: no answer can be sent any more. */
   clear(): void {
     this.#open.clear()
   }

@@ -2,29 +2,32 @@ import type { Answer, Call } from './call.ts'
 import type { TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 
-/** The access token of one upstream, which may change while connections are open. */
+/** Access token of one upstream, which may change while connections are open. */
 export interface Authorization {
-  /** Value of the `Authorization` header; undefined where there is none yet. */
+  /** Value of the `Authorization` header; undefined without a token. */
   readonly value: string | undefined
-  /** False where the token is to be had or renewed before the next request. */
+  /** False if a token must be obtained or renewed before the next request. */
   readonly isFresh: boolean
-  /** Makes it fresh. Rejects with UpstreamFailure where it cannot be. */
-  freshen(): Promise<void>
-  /** The upstream refused that value. Resolves when there is another one, rejects with UpstreamFailure where there is none. */
+  /** Obtains or renews the token. Rejects with UpstreamFailure. */
+  renew(): Promise<void>
+  /**
+   * Replaces a value that the upstream refused. Resolves once there is another one, rejects with UpstreamFailure
+   * otherwise.
+   */
   replace(refused: string | undefined): Promise<void>
-  /** It refused the new one too: nobody asks for another one for a while. What to fail with. */
-  refusedAgain(): UpstreamFailure
-  /** The tokens in force and those before them; another array where they have changed. */
+  /** Records that the new token was refused too, which stops renewals for a while; returns the failure to report. */
+  markRejected(): UpstreamFailure
+  /** Current and previous tokens; a different array once they have changed. */
   readonly secrets: readonly string[]
-  /** Takes the tokens out of text. */
+  /** Redacts the tokens in a text. */
   redact(text: string): string
 }
 
 const isRefusal = (error: unknown) =>
   error instanceof UpstreamFailure && error.reason === 'auth' && error.status === 401
 
-/** Waits, but no longer than the call lives. */
-function whileAlive(call: Call, work: Promise<void>): Promise<void> {
+/** Waits for `work`, but no longer than the call lives. */
+function waitWithCall(call: Call, work: Promise<void>): Promise<void> {
   if (call.stopped) return Promise.reject(call.stopped)
   return new Promise((resolve, reject) => {
     call.onStop = reject
@@ -37,12 +40,12 @@ function whileAlive(call: Call, work: Promise<void>): Promise<void> {
 }
 
 /**
- * The same client, which renews the access token before it expires, and once where the upstream refuses it: what is
- * refused with 401 has not been taken.
+ * Wraps a client so that its access token is renewed before it expires, and once after a 401: a request refused with
+ * 401 was not processed.
  */
-export function authorized(client: TransportClient, authorization: Authorization): TransportClient {
+export function withAuthorization(client: TransportClient, authorization: Authorization): TransportClient {
   const attempt = async <T>(work: () => Promise<T>, wait: (work: Promise<void>) => Promise<void>): Promise<T> => {
-    if (!authorization.isFresh) await wait(authorization.freshen())
+    if (!authorization.isFresh) await wait(authorization.renew())
     const used = authorization.value
     try {
       return await work()
@@ -53,13 +56,13 @@ export function authorized(client: TransportClient, authorization: Authorization
     try {
       return await work()
     } catch (error) {
-      throw isRefusal(error) ? authorization.refusedAgain() : error
+      throw isRefusal(error) ? authorization.markRejected() : error
     }
   }
   const sendWith = (send: (call: Call) => Promise<Answer>) => (call: Call) =>
     attempt(
       () => send(call),
-      (work) => whileAlive(call, work)
+      (work) => waitWithCall(call, work)
     )
   return {
     async open(options) {
@@ -78,13 +81,13 @@ export function authorized(client: TransportClient, authorization: Authorization
 
 const rejected = () => new UpstreamFailure('auth', 'rejected the new access token (HTTP 401)', { status: 401 })
 
-/** A token that has just been handed out and is not stored yet: what it is good for is about to be seen. */
+/** Authorization with a token that was just issued and is not stored yet, to find out if it works. */
 export const fixedAuthorization = (access: string, redact: (text: string) => string): Authorization => ({
   secrets: [access],
   value: `Bearer ${access}`,
   isFresh: true,
-  freshen: async () => {},
+  renew: async () => {},
   replace: () => Promise.reject(rejected()),
-  refusedAgain: rejected,
+  markRejected: rejected,
   redact
 })

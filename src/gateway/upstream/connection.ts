@@ -1,5 +1,5 @@
 import type { Answer, InboundRequest, Call } from './call.ts'
-import type { Opening } from './stages.ts'
+import type { ConnectTimings } from './stages.ts'
 
 export type Era = 'legacy' | 'modern'
 
@@ -70,7 +70,7 @@ export interface OpenOptions {
   /** `performance.now()` time by which the connection must be open; after it the attempt fails with `timeout`. */
   readonly deadline: number
   /** Receives the start time of each connect stage. */
-  readonly timings?: Opening
+  readonly timings?: ConnectTimings
 }
 
 /** One transport of one registered server. Holds pools and configuration, but no state of a caller. */

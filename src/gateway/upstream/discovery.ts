@@ -12,7 +12,7 @@ import {
   type Lists,
   type ReadOptions
 } from './lists.ts'
-import { Opening } from './stages.ts'
+import { ConnectTimings } from './stages.ts'
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 
 /** A legacy server may not answer `server/discover` at all (mcp-proxy.md#upstream-negotiation). */
@@ -35,12 +35,12 @@ interface ProbeResult {
 
 /** `initialize` is measured from connecting, or from `initializeAt` if the connect phase includes the handshake. */
 function readingTimes(
-  { startedAt, greetedAt, openAt }: Opening,
+  { startedAt, initializeAt, openedAt }: ConnectTimings,
   initializedAt: number,
   endedAt: number
 ): DiscoveryTimings {
-  const initialize = initializedAt - (greetedAt || openAt)
-  return { ...(startedAt > 0 ? { start: greetedAt - startedAt } : {}), initialize, lists: endedAt - initializedAt }
+  const initialize = initializedAt - (initializeAt || openedAt)
+  return { ...(startedAt > 0 ? { start: initializeAt - startedAt } : {}), initialize, lists: endedAt - initializedAt }
 }
 
 const includesModernVersion = (versions: unknown) => Array.isArray(versions) && versions.includes(MODERN_VERSION)
@@ -81,11 +81,11 @@ async function withConnection<T>(
   client: TransportClient,
   era: Era,
   deadline: number,
-  use: (connection: Connection, timings: Opening) => Promise<T>
+  use: (connection: Connection, timings: ConnectTimings) => Promise<T>
 ): Promise<T> {
-  const timings = new Opening()
+  const timings = new ConnectTimings()
   const connection = await client.open({ era, capabilities: listingCapabilities, deadline, timings })
-  timings.openAt = performance.now()
+  timings.openedAt = performance.now()
   connection.onRequest = answerServerRequest
   try {
     return await use(connection, timings)
@@ -136,7 +136,7 @@ const probeLegacy = (client: TransportClient, deadline: number, options: ReadOpt
     const { greeting } = connection
     const lists = options && (await readLists(connection, greeting.capabilities, options))
     const hasSession = (connection as { hasSession?: boolean }).hasSession ?? true
-    return { greeting, hasSession, lists, times: readingTimes(timings, timings.openAt, performance.now()) }
+    return { greeting, hasSession, lists, times: readingTimes(timings, timings.openedAt, performance.now()) }
   })
 
 async function probeEras(client: TransportClient, transport: Transport, options: ReadOptions) {

@@ -6,9 +6,9 @@ import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { createSessionStream, type SessionStream, type SessionStreamStats } from './hearing.ts'
 import type { BatchScheduler } from '../later.ts'
 import type { HttpPool } from './http-pool.ts'
-import type { Pending } from './pending.ts'
+import type { MemoryQuota } from './pending.ts'
 import type { ServerReads } from './reading-turns.ts'
-import type { Screen } from './result-secrets.ts'
+import type { MessageScreen } from './result-secrets.ts'
 import {
   connectionHeaders,
   legacyBody,
@@ -38,8 +38,8 @@ export interface ClientContext {
   readonly clientInfo: string
   readonly hasCredential: boolean
   readonly maxBytes: number
-  readonly pending: Pending
-  readonly screen: Screen | null
+  readonly memory: MemoryQuota
+  readonly screen: MessageScreen | null
   /** Called with the reason when a malformed message is dropped. */
   readonly onDropped: (why: string) => void
   readonly schedule: BatchScheduler
@@ -65,7 +65,7 @@ export function createConnection(
   context: ClientContext,
   { era, greeting, session }: ConnectionOptions
 ): HttpConnection {
-  const { pool, hasCredential, maxBytes, pending, screen, onDropped, schedule, reads } = context
+  const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = context
   const isLegacy = era === 'legacy'
   const headers = connectionHeaders(context.base, greeting.version, session)
   const fixedMeta = modernMeta(context.clientInfo)
@@ -104,7 +104,7 @@ export function createConnection(
     hasSession: session !== null,
     hasCredential,
     maxBytes,
-    pending,
+    memory,
     screen,
     dropped: onDropped,
     schedule,
@@ -185,7 +185,7 @@ export function createConnection(
       const watch = createNotificationStream({
         sink,
         maxEventBytes: maxBytes,
-        pending,
+        memory,
         hasCredential,
         screen,
         schedule,

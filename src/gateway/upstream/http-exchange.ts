@@ -2,13 +2,13 @@ import type { Dispatcher } from 'undici'
 import { members, valueOf, withMembers } from '../json.ts'
 import type { SlotItem } from '../bag.ts'
 import type { BatchScheduler } from '../later.ts'
-import { Asked, isBroadcast } from './asked.ts'
+import { InboundRequests, isBroadcast } from './asked.ts'
 import type { Answer, Call } from './call.ts'
 import { EventStream } from './event-stream.ts'
 import { type FailureReason, UpstreamFailure } from './failure.ts'
 import { BufferCollector, copyToScratch } from '../pieces.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
-import { Holding, type Pending, TOO_MUCH } from './pending.ts'
+import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY } from './pending.ts'
 import type { ServerReads, Source } from './reading-turns.ts'
 import {
   addressOf,
@@ -23,7 +23,7 @@ import {
   toFailure,
   uncheckedList
 } from './http-message.ts'
-import type { Screen } from './result-secrets.ts'
+import type { MessageScreen } from './result-secrets.ts'
 
 /** What an exchange needs of the connection that it belongs to. */
 export interface ExchangeHost {
@@ -33,9 +33,9 @@ export interface ExchangeHost {
   readonly hasCredential: boolean
   readonly maxBytes: number
   /** What the server's answers and questions hold. */
-  readonly pending: Pending
+  readonly memory: MemoryQuota
   /** Looks for secrets in each message; null: nothing is searched. */
-  readonly screen: Screen | null
+  readonly screen: MessageScreen | null
   readonly schedule: BatchScheduler
   /** Shares the event loop with other servers. */
   readonly reads: ServerReads
@@ -107,11 +107,11 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   #source: Source | null = null
   #resume: (() => void) | null = null
   /** What of the answer has come, once it is large. */
-  #holding: Holding | null = null
+  #holding: MemoryReservation | null = null
   #lastEventId: string | null = null
   #retry: NodeJS.Timeout | undefined = undefined
   /** The upstream's requests, once there is one. */
-  #pushes: Asked | null = null
+  #pushes: InboundRequests | null = null
   #retryMs = DEFAULT_RETRY_MS
   #isSettled = false
   #isSent = false
@@ -238,7 +238,10 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   /** False where the server's answers hold too much with so many bytes of this one. */
   #holds(bytes: number): boolean {
-    return (bytes < COUNTED_BYTES && !this.#holding) || (this.#holding ??= new Holding(this.#host.pending)).set(bytes)
+    return (
+      (bytes < COUNTED_BYTES && !this.#holding) ||
+      (this.#holding ??= new MemoryReservation(this.#host.memory)).resize(bytes)
+    )
   }
 
   #addEvents(chunk: Buffer): void {
@@ -270,7 +273,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
   }
 
   #tooMuch(): void {
-    this.#fail(new UpstreamFailure('too_large', TOO_MUCH))
+    this.#fail(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
     this.release()
   }
 
@@ -381,7 +384,7 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   #notification(method: string, params: string): void {
     if (method === 'notifications/progress') return this.#progress(params)
-    if (method === 'notifications/cancelled') return this.#pushes?.withdraw(params)
+    if (method === 'notifications/cancelled') return this.#pushes?.cancel(params)
     if (this.#host.isLegacy && isBroadcast(method)) return this.#host.notification(method, params)
     this.#call.sink.notify(method, params)
   }
@@ -396,9 +399,9 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
 
   #push(id: string, method: string, params: string): void {
     if (!this.#host.isLegacy) return
-    this.#pushes ??= new Asked(MAX_PUSHES, this.#host.reply, this.#host.pending)
+    this.#pushes ??= new InboundRequests(MAX_PUSHES, this.#host.reply, this.#host.memory)
     const { sink } = this.#call
-    void this.#pushes.take(id, method, params, (...asked) => sink.request(...asked))
+    void this.#pushes.handle(id, method, params, (...asked) => sink.request(...asked))
   }
 
   /** Proxy page 4.4: with event ids this is polling, not a failure. */

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici'
 import type { BatchScheduler } from '../later.ts'
-import { Asked } from './asked.ts'
+import { InboundRequests } from './asked.ts'
 import type { Answer, Sink } from './call.ts'
 import { EventStream } from './event-stream.ts'
-import { Holding, type Pending } from './pending.ts'
+import { MemoryReservation, type MemoryQuota } from './pending.ts'
 import type { ServerReads } from './reading-turns.ts'
 import { UpstreamFailure } from './failure.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
@@ -16,7 +16,7 @@ import {
   refusableId,
   toFailure
 } from './http-message.ts'
-import type { Screen } from './result-secrets.ts'
+import type { MessageScreen } from './result-secrets.ts'
 
 export interface NotificationStream {
   /**
@@ -32,10 +32,10 @@ export interface NotificationStreamOptions {
   readonly sink: Sink
   readonly maxEventBytes: number
   /** Quota for the memory of the server's answers and requests. */
-  readonly pending: Pending
+  readonly memory: MemoryQuota
   readonly hasCredential: boolean
   /** Searches each message for secrets; null: no search. */
-  readonly screen: Screen | null
+  readonly screen: MessageScreen | null
   /** The scheduler of the calls: messages that arrive after an answer are read after it. */
   readonly schedule: BatchScheduler
   readonly reads: ServerReads
@@ -51,7 +51,7 @@ const MAX_SERVER_REQUESTS = 100
 
 /** Opens the stream of a legacy session for messages that belong to no call: GET on the endpoint. */
 export function createNotificationStream(options: NotificationStreamOptions): NotificationStream {
-  const { sink, maxEventBytes, pending, hasCredential, screen, schedule, reads, reply, onDropped, onEnd } = options
+  const { sink, maxEventBytes, memory, hasCredential, screen, schedule, reads, reply, onDropped, onEnd } = options
   let abort: ((error?: Error) => void) | null = null
   let isOpen = false
   let isClosed = false
@@ -84,12 +84,12 @@ export function createNotificationStream(options: NotificationStreamOptions): No
     if (!message || message.kind === 'answer') return
     const { method, params } = message
     if (message.kind === 'request')
-      return void requests.take(message.id, method, params, (...request) => sink.request(...request))
-    if (method === 'notifications/cancelled') requests.withdraw(params)
+      return void requests.handle(message.id, method, params, (...request) => sink.request(...request))
+    if (method === 'notifications/cancelled') requests.cancel(params)
     else sink.notify(method, params)
   }
-  const requests = new Asked(MAX_SERVER_REQUESTS, reply, pending)
-  const reservation = new Holding(pending)
+  const requests = new InboundRequests(MAX_SERVER_REQUESTS, reply, memory)
+  const reservation = new MemoryReservation(memory)
   let resume: (() => void) | undefined
   const source = reads.open(() => resume?.())
   const stream = new EventStream(maxEventBytes, onEvent)
@@ -102,7 +102,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
   }
   const readChunk = (chunk: Buffer) => {
     try {
-      if (isOpen && !isClosed && !(stream.write(chunk) && reservation.set(stream.held))) close()
+      if (isOpen && !isClosed && !(stream.write(chunk) && reservation.resize(stream.held))) close()
     } catch {
       close()
     }

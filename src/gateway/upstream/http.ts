@@ -14,9 +14,9 @@ import { headerOf, statusFailure } from './http-failure.ts'
 import { readError, valueOfAnswer } from './http-message.ts'
 import { createStreamStats } from './hearing.ts'
 import { createHttpPool } from './http-pool.ts'
-import type { Screen } from './result-secrets.ts'
+import type { MessageScreen } from './result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
-import { checkGreeting, type Pending, uncounted } from './pending.ts'
+import { checkGreeting, type MemoryQuota, unlimitedMemory } from './pending.ts'
 import { type ServerReads, unsharedReads } from './reading-turns.ts'
 import { clientInfo } from './peer-opening.ts'
 
@@ -29,11 +29,11 @@ export interface HttpClientOptions {
   readonly version: string
   readonly maxResponseBytes: number
   /** Quota for the memory of the server's answers and requests. Default: unlimited. */
-  readonly pending?: Pending
+  readonly memory?: MemoryQuota
   /** Divides event-loop time among servers. Default: no sharing. */
   readonly reads?: ServerReads | undefined
   /** Searches each message for secrets. Default: no search. */
-  readonly screen?: Screen | null
+  readonly screen?: MessageScreen | null
   /** Called with the reason when a malformed message is dropped. */
   readonly onDropped?: (why: string) => void
   /** Scheduler shared by all clients, so that their answers are passed on in one batch. Default: one per client. */
@@ -98,14 +98,14 @@ function readSession(headers: readonly Buffer[]): string | null {
 
 /** Sends `initialize`, which needs an exchange before there is a connection. */
 function sendInitialize(shared: ClientContext, call: Call): Promise<{ answer: Answer; headers: readonly Buffer[] }> {
-  const { pool, hasCredential, maxBytes, pending, screen, onDropped, schedule, reads } = shared
+  const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = shared
   return new Promise((resolve, reject) => {
     const host: ExchangeHost = {
       isLegacy: true,
       hasSession: false,
       hasCredential,
       maxBytes,
-      pending,
+      memory,
       screen,
       dropped: onDropped,
       schedule,
@@ -177,7 +177,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     clientInfo: clientInfo(version),
     hasCredential: Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'),
     maxBytes: options.maxResponseBytes,
-    pending: options.pending ?? uncounted,
+    memory: options.memory ?? unlimitedMemory,
     screen: options.screen ?? null,
     onDropped: options.onDropped ?? (() => {}),
     schedule: options.schedule ?? createBatchScheduler(),
@@ -196,7 +196,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       if (verdict?.legacy && !verdict.hasSessions) {
         return createConnection(shared, { era: 'legacy', greeting: greetingOf(verdict, verdict.legacy), session: null })
       }
-      if (open.timings) open.timings.greetedAt = performance.now()
+      if (open.timings) open.timings.initializeAt = performance.now()
       return createConnection(shared, { era: 'legacy', ...(await handshake(shared, open, readCached)) })
     },
     get hasSessionRequests() {

@@ -3,57 +3,61 @@ import type { Observer } from '../observation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Connection, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
-import type { Opening } from './stages.ts'
+import type { ConnectTimings } from './stages.ts'
 
-export interface OpenerOptions {
-  /** The server's name. */
+export interface ConnectorOptions {
+  /** Name of the server. */
   readonly name: string
   readonly client: TransportClient
   readonly transport: Transport
   readonly breaker: Breaker
   readonly connectMs: number
   readonly observer: Pick<Observer, 'onConnected' | 'onConnectionFailure'>
-  /** What connections report besides answers; `isOpening` in their first moments. */
+  /** Receives notifications outside of calls; `isOpening` is true in the first moments of a connection. */
   readonly onNotification: (method: string, params: string, isOpening: boolean) => void
 }
 
-type Wanted = Pick<OpenOptions, 'era' | 'capabilities'>
+type ConnectParameters = Pick<OpenOptions, 'era' | 'capabilities'>
 
-/** What a server says of its lists in the first moments of a session is mostly what it says in each. */
+/** Time after connecting in which list changes count as initial: many servers announce their lists in every session. */
 const OPENING_MS = 1_000
 
-/** Ended or held up on our side: says nothing about the upstream. */
-const ours: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied', 'unreadable'])
+/** Failures with a local cause; they say nothing about the upstream. */
+const localReasons: ReadonlySet<unknown> = new Set(['cancelled', 'overloaded', 'denied', 'unreadable'])
 
-/** What a failure tells of connecting: only one before anything was sent is such. */
-export function noteFailure(breaker: Breaker, error: unknown): void {
+/** Records a failure in the breaker. A `timeout` is a connect timeout here: call timeouts end through `call.stop`. */
+export function recordFailure(breaker: Breaker, error: unknown): void {
   const { reason } = error as { reason?: unknown }
   if (reason === 'timeout') breaker.recordTimeout()
-  else if (!ours.has(reason)) breaker.recordResponse()
+  else if (!localReasons.has(reason)) breaker.recordResponse()
 }
 
 /**
- * Opens connections to one upstream, and tells how it went. `giveBack` gives the place of a process back: where it comes
- * to nothing, or once nothing of the process is left. Rejects with UpstreamFailure.
+ * Creates the function that opens connections to one upstream and reports the outcome. `releaseSlot` is called when
+ * connecting fails, or when no process of the connection is left. Rejects with UpstreamFailure.
  */
-export function createOpener(options: OpenerOptions) {
+export function createConnector(options: ConnectorOptions) {
   const { name, client, transport, breaker, connectMs, observer, onNotification } = options
-  return async (wanted: Wanted, timings: Opening, giveBack?: () => void): Promise<Connection> => {
+  return async (
+    parameters: ConnectParameters,
+    timings: ConnectTimings,
+    releaseSlot?: () => void
+  ): Promise<Connection> => {
     const startedAt = performance.now()
     try {
-      const { era, capabilities } = wanted
+      const { era, capabilities } = parameters
       const connection = await client.open({ era, capabilities, deadline: startedAt + connectMs, timings })
       const openedAt = performance.now()
-      timings.openAt = openedAt
+      timings.openedAt = openedAt
       observer.onConnected(name, transport, openedAt - startedAt)
-      if (giveBack) void (connection.ended ?? Promise.resolve()).then(giveBack)
+      if (releaseSlot) void (connection.ended ?? Promise.resolve()).then(releaseSlot)
       connection.onNotification = (method, params) =>
         onNotification(method, params, performance.now() - openedAt < OPENING_MS)
       return connection
     } catch (error) {
       if (error instanceof UpstreamFailure) observer.onConnectionFailure(name, error.reason, error.message)
-      noteFailure(breaker, error)
-      giveBack?.()
+      recordFailure(breaker, error)
+      releaseSlot?.()
       throw error
     }
   }

@@ -1,39 +1,42 @@
 import type { Connection } from './connection.ts'
 import { createCapabilityFilter } from './carried.ts'
-import type { Idle, Need, SessionCounts } from './sessions.ts'
-import type { MayEnd } from './slots.ts'
-import type { Underway } from './spares.ts'
-import { Opening } from './stages.ts'
+import type { IdleSession, SessionRequest, SessionCounts } from './sessions.ts'
+import type { MayReclaim } from './slots.ts'
+import type { PendingConnection } from './spares.ts'
+import { ConnectTimings } from './stages.ts'
 
-export interface OwnedSessionsOptions {
-  /** The server's name. */
+export interface StatefulSessionsOptions {
+  /** Name of the server. */
   readonly name: string
-  /** One that nobody used for so long is closed. */
+  /** Milliseconds without a request before a session is closed. */
   readonly idleMs: number
-  readonly open: (need: Need, stages: Opening) => Promise<Connection>
-  /** One that was opened is closed, by whomever. */
+  readonly open: (request: SessionRequest, timings: ConnectTimings) => Promise<Connection>
+  /** Called when a session has closed, for any reason. */
   readonly onEnd: (connection: Connection) => void
-  /** One is not in use any more: it could give way. */
+  /** Called when a session has become idle and could be reclaimed. */
   readonly onIdle: () => void
 }
 
-/** Sessions of a stateful server: each belongs to one caller, and is kept between its calls. */
-export interface OwnedSessions {
-  /** Without a promise where it is open: that is every call but the first. */
-  acquire(need: Need): Connection | Promise<Connection>
-  /** The request is over. Does nothing where the connection is none of these. */
+/** Sessions of a stateful server: each belongs to one caller and is kept between its calls. */
+export interface StatefulSessions {
+  /** Returns the connection directly if it is open, which is the case for every call but the first. */
+  acquire(request: SessionRequest): Connection | Promise<Connection>
+  /** Ends the use of a connection after a request. Ignores connections that are not stateful sessions. */
   release(connection: Connection): void
-  /** Of those whose holder may lose one, the one that nobody has used for longest. */
-  longestIdle(mayEnd: MayEnd): Idle | undefined
-  /** Tells those of an owner; those that are only being opened know it already. */
+  /** Returns the session that has been idle longest among those that `mayReclaim` allows. */
+  findLongestIdle(mayReclaim: MayReclaim): IdleSession | undefined
+  /**
+   * Sends a notification on the owner's open sessions; sessions still being opened declare the current state
+   * themselves.
+   */
   notifyOwner(owner: string, method: string): void
-  /** Closes those of an owner. */
-  endOwner(owner: string): void
+  /** Closes the sessions of an owner. */
+  closeOwner(owner: string): void
   counts(): Pick<SessionCounts, 'open' | 'idle'>
   close(): void
 }
 
-interface Owned extends Underway {
+interface StatefulSession extends PendingConnection {
   readonly owner: string
   readonly holder: string | undefined
   connection: Connection | null
@@ -43,69 +46,78 @@ interface Owned extends Underway {
 
 const SWEEP_MS = 10_000
 
-export function createOwnedSessions({ name, idleMs, open, onEnd, onIdle }: OwnedSessionsOptions): OwnedSessions {
-  const owned = new Map<string, Owned>()
-  const byConnection = new WeakMap<Connection, Owned>()
-  const carried = createCapabilityFilter()
+export function createStatefulSessions({
+  name,
+  idleMs,
+  open,
+  onEnd,
+  onIdle
+}: StatefulSessionsOptions): StatefulSessions {
+  const sessions = new Map<string, StatefulSession>()
+  const byConnection = new WeakMap<Connection, StatefulSession>()
+  const filterCapabilities = createCapabilityFilter()
   let sweeper: NodeJS.Timeout | null = null
 
   const sweep = () => {
     const now = performance.now()
-    for (const session of owned.values()) {
+    for (const session of sessions.values()) {
       if (session.users === 0 && now - session.lastUsed > idleMs) session.connection?.close()
     }
-    if (owned.size > 0 || !sweeper) return
+    if (sessions.size > 0 || !sweeper) return
     clearInterval(sweeper)
     sweeper = null
   }
-  const begin = (key: string, need: Need): Owned => {
-    const stages = new Opening()
-    stages.by = need.observation ?? null
-    const session: Owned = {
-      owner: need.owner,
-      holder: need.holder,
-      opening: open(need, stages),
-      stages,
+  const startSession = (key: string, request: SessionRequest): StatefulSession => {
+    const timings = new ConnectTimings()
+    timings.requester = request.observation ?? null
+    const session: StatefulSession = {
+      owner: request.owner,
+      holder: request.holder,
+      connecting: open(request, timings),
+      timings,
       connection: null,
       users: 0,
       lastUsed: performance.now()
     }
-    const { home } = need
-    const forget = () => owned.get(key) === session && owned.delete(key)
-    const end = () => {
+    const { callbacks } = request
+    const forget = () => sessions.get(key) === session && sessions.delete(key)
+    const handleClose = () => {
       forget()
       if (session.connection) onEnd(session.connection)
-      home?.onClose(name)
+      callbacks?.onClose(name)
     }
-    session.opening.then((connection) => {
+    session.connecting.then((connection) => {
       session.connection = connection
       byConnection.set(connection, session)
-      connection.onClose = end
-      if (connection.closed) end()
-      else home?.onOpen(name)
+      connection.onClose = handleClose
+      if (connection.closed) handleClose()
+      else callbacks?.onOpen(name)
     }, forget)
-    owned.set(key, session)
+    sessions.set(key, session)
     sweeper ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref()
     return session
   }
-  const waitFor = async (session: Owned, need: Need): Promise<Connection> => {
-    need.observation?.markConnecting(session.stages)
+  const waitFor = async (session: StatefulSession, request: SessionRequest): Promise<Connection> => {
+    request.observation?.markConnecting(session.timings)
     try {
-      return await session.opening
+      return await session.connecting
     } catch (error) {
       session.users--
       throw error
     }
   }
   return {
-    acquire(need) {
-      const { home } = need
-      const capabilities = home ? need.capabilities : carried(need.capabilities)
-      const key = `${need.era} ${need.owner} ${need.lane ?? 0} ${capabilities}`
-      const known = owned.get(key)
-      const session = known && !known.connection?.closed ? known : begin(key, home ? need : { ...need, capabilities })
+    acquire(request) {
+      const { callbacks } = request
+      const capabilities = callbacks ? request.capabilities : filterCapabilities(request.capabilities)
+      const key = `${request.era} ${request.owner} ${request.lane ?? 0} ${capabilities}`
+      const known = sessions.get(key)
+      const session =
+        known && !known.connection?.closed
+          ? known
+          : startSession(key, callbacks ? request : { ...request, capabilities })
       session.users++
-      return session.connection ?? waitFor(session, need)
+      return session.connection ?? waitFor(session, request)
     },
     release(connection) {
       const session = byConnection.get(connection)
@@ -114,36 +126,36 @@ export function createOwnedSessions({ name, idleMs, open, onEnd, onIdle }: Owned
       session.lastUsed = performance.now()
       if (session.users === 0) onIdle()
     },
-    longestIdle(mayEnd) {
-      let found: Owned | undefined
-      for (const session of owned.values()) {
-        const isIdle = session.users === 0 && session.connection !== null && mayEnd(session.holder)
+    findLongestIdle(mayReclaim) {
+      let found: StatefulSession | undefined
+      for (const session of sessions.values()) {
+        const isIdle = session.users === 0 && session.connection !== null && mayReclaim(session.holder)
         if (isIdle && (!found || session.lastUsed < found.lastUsed)) found = session
       }
       const connection = found?.connection
       return found && connection ? { since: found.lastUsed, close: () => connection.close() } : undefined
     },
     notifyOwner(owner, method) {
-      for (const session of owned.values()) {
+      for (const session of sessions.values()) {
         if (session.owner === owner && session.connection?.era === 'legacy') session.connection.notify(method, '')
       }
     },
-    endOwner(owner) {
-      for (const session of owned.values()) {
+    closeOwner(owner) {
+      for (const session of sessions.values()) {
         if (session.owner !== owner) continue
-        session.opening.then(
+        session.connecting.then(
           (connection) => connection.close(),
           () => {}
         )
       }
     },
     counts() {
-      const kept = [...owned.values()].filter(({ connection }) => connection !== null)
-      return { open: kept.length, idle: kept.filter(({ users }) => users === 0).length }
+      const openSessions = [...sessions.values()].filter(({ connection }) => connection !== null)
+      return { open: openSessions.length, idle: openSessions.filter(({ users }) => users === 0).length }
     },
     close() {
       if (sweeper) clearInterval(sweeper)
-      for (const session of owned.values()) session.connection?.close()
+      for (const session of sessions.values()) session.connection?.close()
     }
   }
 }

@@ -5,14 +5,14 @@ import type { OutgoingRequest } from './call.ts'
 import type { ServerGreeting, OpenOptions } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, META, MODERN_VERSION } from '../../domain/protocol.ts'
-import type { Peer } from './peer.ts'
+import type { JsonRpcPeer } from './peer.ts'
 import { checkGreeting } from './pending.ts'
 
 const LONGEST_TIMER = 2 ** 31 - 1
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** JSON text of what we call ourselves towards upstreams. */
+/** Returns the gateway's `clientInfo` for upstreams as JSON text. */
 export const clientInfo = (version: string): string => JSON.stringify({ name: PRODUCT, version })
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
@@ -20,7 +20,11 @@ const textOrNull = (value: unknown): string | null => (typeof value === 'string'
 const plain = (value: unknown): string =>
   (typeof value === 'string' ? value : String(JSON.stringify(value))).replace(/\p{Cc}+/gu, ' ').slice(0, 200)
 
-async function ask(peer: Peer, request: OutgoingRequest, { capabilities, deadline }: OpenOptions): Promise<JsonObject> {
+async function sendRequest(
+  peer: JsonRpcPeer,
+  request: OutgoingRequest,
+  { capabilities, deadline }: OpenOptions
+): Promise<JsonObject> {
   const call = new Call(request, { ...silentSink, capabilities })
   const expire = () => call.stop(new UpstreamFailure('timeout', `no answer to ${request.method} in time`))
   const timer = setTimeout(expire, Math.min(Math.max(deadline - performance.now(), 0), LONGEST_TIMER))
@@ -35,10 +39,10 @@ async function ask(peer: Peer, request: OutgoingRequest, { capabilities, deadlin
   }
 }
 
-/** The legacy opening: `initialize`, `notifications/initialized`. Rejects with UpstreamFailure. */
-export async function initialize(peer: Peer, info: string, options: OpenOptions): Promise<ServerGreeting> {
+/** Runs the legacy handshake: `initialize`, `notifications/initialized`. Rejects with UpstreamFailure. */
+export async function initialize(peer: JsonRpcPeer, info: string, options: OpenOptions): Promise<ServerGreeting> {
   const members = `"protocolVersion":"${LATEST_LEGACY_VERSION}","capabilities":${options.capabilities},"clientInfo":${info}`
-  const { protocolVersion, capabilities, serverInfo, instructions } = await ask(
+  const { protocolVersion, capabilities, serverInfo, instructions } = await sendRequest(
     peer,
     { method: 'initialize', members, meta: '' },
     options
@@ -56,9 +60,9 @@ export async function initialize(peer: Peer, info: string, options: OpenOptions)
   }
 }
 
-/** What a modern server tells about itself; the peer must be a modern one. Rejects with UpstreamFailure. */
-export async function discover(peer: Peer, options: OpenOptions): Promise<ServerGreeting> {
-  const result = await ask(peer, { method: 'server/discover', members: '', meta: '' }, options)
+/** Runs `server/discover`; the peer must be modern. Rejects with UpstreamFailure. */
+export async function discover(peer: JsonRpcPeer, options: OpenOptions): Promise<ServerGreeting> {
+  const result = await sendRequest(peer, { method: 'server/discover', members: '', meta: '' }, options)
   const { supportedVersions, capabilities, instructions, _meta } = result
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(MODERN_VERSION)) {
     throw new UpstreamFailure('bad_response', `does not speak protocol version ${MODERN_VERSION}`)

@@ -1,7 +1,7 @@
 import { META, MODERN_VERSION } from '../../domain/protocol.ts'
 import { JsonError, members, withMembers } from '../json.ts'
 import { isCustomNotification } from '../notifications.ts'
-import { Asked, isBroadcast, type RequestHandler } from './asked.ts'
+import { InboundRequests, isBroadcast, type InboundRequestHandler } from './asked.ts'
 import { methodNotFound, type Answer, type Call, logLevelMember } from './call.ts'
 import { SharedClock } from './common-clock.ts'
 import type { SessionRequestHandler } from './connection.ts'
@@ -16,49 +16,57 @@ import {
   refusableId,
   toFailure
 } from './http-message.ts'
-import type { Pending } from './pending.ts'
-import type { Screen } from './result-secrets.ts'
+import type { MemoryQuota } from './pending.ts'
+import type { MessageScreen } from './result-secrets.ts'
 
-export interface PeerOptions {
-  /** What the server's answers and questions hold. Default: not counted. */
-  readonly held?: Pending | undefined
+export interface JsonRpcPeerOptions {
+  /** Quota for the memory of the server's answers and requests. Default: unlimited. */
+  readonly memory?: MemoryQuota | undefined
   /**
-   * Takes one message (one line of JSON, no line end) to the other side. Where a request cannot be delivered, now or
-   * later, `refuse` fails that request alone; for other messages it does nothing.
+   * Sends one message (one line of JSON without line end). If a request cannot be delivered, now or later, `refuse`
+   * fails that request only; for other messages it does nothing.
    */
   readonly write: (text: string, refuse: (failure: UpstreamFailure) => void) => void
-  /** JSON text of our `clientInfo`. Given only on a modern connection: requests then carry the modern envelope (1.3). */
+  /**
+   * JSON text of the gateway's `clientInfo`. Set only on a modern connection, whose requests carry the modern envelope.
+   */
   readonly modernClientInfo?: string
-  /** Notifications that belong to no call. `params` is JSON text, `{}` where there were none. */
+  /** Receives notifications that belong to no call. `params` is JSON text, `{}` if there were none. */
   readonly onNotification: (method: string, params: string) => void
-  /** Answers requests, none of which says which call it belongs to; null: the oldest call does, without one -32601. */
+  /**
+   * Returns the handler of the server's requests, which never name their call; null: the oldest call answers them, or
+   * error -32601 if there is none.
+   */
   readonly onRequest: () => SessionRequestHandler | null
-  /** Looks for secrets in each message that comes. Default: nothing is searched. */
-  readonly screen?: Screen | null | undefined
+  /** Searches each received message for secrets. Default: no search. */
+  readonly screen?: MessageScreen | null | undefined
 }
 
-/** One JSON-RPC conversation over a pipe or stream that many calls share. */
-export interface Peer {
-  /** Requests under way. */
-  readonly pending: number
-  /** Rejects with UpstreamFailure: of `call.stop`, of `fail`, of `refuse`, or `bad_response`. */
+/** One JSON-RPC peer behind a pipe or stream that many calls share. */
+export interface JsonRpcPeer {
+  /** Number of requests in flight. */
+  readonly pendingCount: number
+  /** Sends a request. Rejects with the UpstreamFailure of `call.stop`, `fail` or `refuse`, or with `bad_response`. */
   send(call: Call): Promise<Answer>
-  /** `params` is JSON text with braces, or empty. */
+  /** Sends a notification. `params` is JSON text with braces, or empty. */
   notify(method: string, params: string): void
-  /** Takes one message as UTF-8 bytes, which must not change afterwards. False: it is no JSON-RPC message. */
+  /**
+   * Handles one message as UTF-8 bytes, which must not change afterwards. Returns false if it is not a JSON-RPC
+   * message.
+   */
   receive(bytes: Buffer): boolean
-  /** The conversation is over: rejects what is under way and whatever is still sent. */
+  /** Ends the conversation: rejects requests in flight and all later ones. */
   fail(failure: UpstreamFailure): void
 }
 
-interface Waiting {
+interface PendingCall {
   readonly call: Call
   readonly resolve: (answer: Answer) => void
   readonly reject: (failure: UpstreamFailure) => void
 }
 
-/** Requests of one upstream that wait for an answer; more are refused. */
-const MAX_PUSHES = 100
+/** Requests of one upstream that wait for an answer; further ones are refused. */
+const MAX_SERVER_REQUESTS = 100
 
 const ignore = () => {}
 
@@ -66,38 +74,40 @@ const HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s
 const OTHER_HEAD = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"/
 const TAIL = /"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/
 
-/** The id of an answer whose structure cannot be read; servers write it first or last. NaN where it is not found. */
-function idOfUnread(bytes: Buffer): number {
+/**
+ * Returns the id of an answer whose structure cannot be parsed; servers write the id first or last. NaN if not found.
+ */
+function idOfMalformed(bytes: Buffer): number {
   const head = bytes.toString('latin1', 0, 128)
   const first = HEAD.exec(head)
   if (first) return Number(first[1])
   return OTHER_HEAD.test(head) ? Number(TAIL.exec(bytes.toString('latin1', Math.max(0, bytes.length - 64)))?.[1]) : NaN
 }
 
-/** Multiplexes calls over one connection: stdio and SSE share it. Ids are ours, counted up per connection. */
-export function createPeer(options: PeerOptions): Peer {
+/** Multiplexes calls over one connection, for stdio and SSE. Request ids are counted per connection. */
+export function createJsonRpcPeer(options: JsonRpcPeerOptions): JsonRpcPeer {
   const { write, modernClientInfo, onNotification, onRequest, screen } = options
-  const pending = new Map<number, Waiting>()
+  const pending = new Map<number, PendingCall>()
   const envelope =
     modernClientInfo === undefined
       ? undefined
       : `"${META}protocolVersion":"${MODERN_VERSION}",` +
         `"${META}clientInfo":${modernClientInfo},"${META}clientCapabilities":`
   let lastId = 0
-  let over: UpstreamFailure | null = null
+  let endedWith: UpstreamFailure | null = null
 
-  const pushes = new Asked(
-    MAX_PUSHES,
+  const inbound = new InboundRequests(
+    MAX_SERVER_REQUESTS,
     (id, { kind, body }) => {
-      if (!over) write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
+      if (!endedWith) write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
     },
-    options.held
+    options.memory
   )
 
   const underway = () => [...pending.values()].map(({ call }) => call)
   const clock = new SharedClock(underway)
 
-  const settle = (id: number): Waiting | undefined => {
+  const settle = (id: number): PendingCall | undefined => {
     const entry = pending.get(id)
     if (!entry) return undefined
     pending.delete(id)
@@ -116,14 +126,14 @@ export function createPeer(options: PeerOptions): Peer {
   }
 
   const notify = (method: string, params: string) => {
-    if (over) return
+    if (endedWith) return
     write(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`, ignore)
   }
 
   const stop = (id: number, failure: UpstreamFailure) => {
     const entry = settle(id)
     if (!entry) return
-    // the one request that cannot be cancelled (mcp-proxy.md#cancellation-and-disconnect)
+    // `initialize` is the only request that must not be cancelled (mcp-proxy.md#cancellation-and-disconnect)
     if (entry.call.request.method !== 'initialize') {
       notify('notifications/cancelled', JSON.stringify({ requestId: id, reason: failure.message }))
     }
@@ -143,52 +153,56 @@ export function createPeer(options: PeerOptions): Peer {
 
   const notification = (method: string, params: string) => {
     if (method === 'notifications/progress') return progress(params)
-    if (method === 'notifications/cancelled') return pushes.withdraw(params)
+    if (method === 'notifications/cancelled') return inbound.cancel(params)
     const call = isBroadcast(method) ? undefined : oldestCall()
-    // of calls of several clients nothing says which one it is for
+    // with calls of several clients in flight, the recipient is unknown
     if (call && isCustomNotification(method) && pending.size > 1 && !onRequest()) return
     if (call) call.sink.notify(method, params)
     else onNotification(method, params)
   }
 
-  const ask: RequestHandler = async (method, params, asking) => {
-    const home = onRequest()
-    if (home) return clock.pauseDuring(home(method, params, asking, underway()))
+  const answerRequest: InboundRequestHandler = async (method, params, asking) => {
+    const handler = onRequest()
+    if (handler) return clock.pauseDuring(handler(method, params, asking, underway()))
     return oldestCall()?.sink.request(method, params, asking) ?? methodNotFound
   }
 
   const take = (message: Message) => {
     if (message.kind === 'answer') settle(Number(message.id))?.resolve(message.answer)
     else if (message.kind === 'notification') notification(message.method, message.params)
-    else void pushes.take(message.id, message.method, message.params, ask)
+    else void inbound.handle(message.id, message.method, message.params, answerRequest)
   }
 
-  /** False: the message is of no use to anybody. */
-  const malformed = (bytes: Buffer, error: unknown): boolean => {
-    const whose = addressOf(bytes)
-    const id = whose === undefined ? idOfUnread(bytes) : whose.kind === 'answer' ? Number(whose.id) : NaN
+  /** Returns false if nobody can use the message. */
+  const handleMalformed = (bytes: Buffer, error: unknown): boolean => {
+    const address = addressOf(bytes)
+    const id = address === undefined ? idOfMalformed(bytes) : address.kind === 'answer' ? Number(address.id) : NaN
     const entry = settle(id)
     if (entry) {
-      const listed = entry.call.request.method.endsWith('/list') ? readListAnswer(screen?.(bytes) ?? bytes) : undefined
-      if (listed) entry.resolve(listed.answer)
+      const listAnswer = entry.call.request.method.endsWith('/list')
+        ? readListAnswer(screen?.(bytes) ?? bytes)
+        : undefined
+      if (listAnswer) entry.resolve(listAnswer.answer)
       else entry.reject(toFailure(error))
       return true
     }
-    const asked = whose?.kind === 'request' ? refusableId(whose.id) : undefined
-    if (asked !== undefined && !over) {
-      write(`{"jsonrpc":"2.0","id":${asked},"error":${invalidRequest.body.toString()}}`, ignore)
+    const requestId = address?.kind === 'request' ? refusableId(address.id) : undefined
+    if (requestId !== undefined && !endedWith) {
+      write(`{"jsonrpc":"2.0","id":${requestId},"error":${invalidRequest.body.toString()}}`, ignore)
     }
     return false
   }
 
   return {
-    get pending() {
+    get pendingCount() {
       return pending.size
     },
     send(call) {
       if (call.stopped) return Promise.reject(call.stopped)
-      if (over)
-        return Promise.reject(new UpstreamFailure(over.reason, over.message, { maybeProcessed: false, cause: over }))
+      if (endedWith)
+        return Promise.reject(
+          new UpstreamFailure(endedWith.reason, endedWith.message, { maybeProcessed: false, cause: endedWith })
+        )
       const id = ++lastId
       return new Promise<Answer>((resolve, reject) => {
         pending.set(id, { call, resolve, reject })
@@ -198,20 +212,20 @@ export function createPeer(options: PeerOptions): Peer {
       })
     },
     notify,
-    receive(given) {
+    receive(received) {
       try {
-        const { limits } = checkMessage(given)
-        const bytes = screen ? screen(given) : given
+        const { limits } = checkMessage(received)
+        const bytes = screen ? screen(received) : received
         if (bytes) take(readMessage(bytes, limits))
         return true
       } catch (error) {
         if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error
-        return malformed(given, error)
+        return handleMalformed(received, error)
       }
     },
     fail(failure) {
-      over ??= failure
-      pushes.clear()
+      endedWith ??= failure
+      inbound.clear()
       for (const id of [...pending.keys()]) settle(id)?.reject(failure)
     }
   }

@@ -1,55 +1,55 @@
 import type { Quota } from '../shares.ts'
 import { UpstreamFailure } from './failure.ts'
 
-/** What one server makes the gateway hold, in bytes: answers that have not ended, questions that nobody has answered. */
-export interface Pending {
-  /** False where the server, or all of them, would have more than they may. */
-  take(bytes: number): boolean
-  give(bytes: number): void
+/** Memory quota of one server in bytes, for unfinished answers and unanswered requests of the server. */
+export interface MemoryQuota {
+  /** Reserves bytes; returns false if the server, or all servers together, would exceed the limit. */
+  reserve(bytes: number): boolean
+  release(bytes: number): void
 }
 
-/** For what has no server of its own to be counted for. */
-export const uncounted: Pending = { take: () => true, give() {} }
+/** Quota without a limit, for connections that are not counted for any server. */
+export const unlimitedMemory: MemoryQuota = { reserve: () => true, release() {} }
 
-export const pendingOf = (shares: Quota, server: string): Pending => ({
-  take: (bytes) => shares.acquire(server, bytes),
-  give: (bytes) => shares.release(server, bytes)
+export const memoryQuota = (shares: Quota, server: string): MemoryQuota => ({
+  reserve: (bytes) => shares.acquire(server, bytes),
+  release: (bytes) => shares.release(server, bytes)
 })
 
-/** An answer to `initialize` or `server/discover` is kept for as long as its session: a longer one is refused. */
+/** Limit of an answer to `initialize` or `server/discover`, which is kept as long as its session. */
 const MAX_GREETING_BYTES = 1_048_576
 
-/** Throws UpstreamFailure where a server says too much of itself. `bytes`: of its answer. */
+/** Throws UpstreamFailure if the greeting is too long. `bytes`: length of the answer. */
 export function checkGreeting(bytes: number): void {
   if (bytes <= MAX_GREETING_BYTES) return
   throw new UpstreamFailure('too_large', `says more than ${MAX_GREETING_BYTES} bytes of itself`)
 }
 
-/** Most answers are smaller: they cost nothing to count. */
-const FREE_BYTES = 65_536
+/** Answers up to this size are not counted; most are smaller. */
+const UNCOUNTED_BYTES = 65_536
 
-/** What one answer or stream holds at present. */
-export class Holding {
-  readonly #pending: Pending
+/** Memory currently reserved for one answer or stream. */
+export class MemoryReservation {
+  readonly #pending: MemoryQuota
   #bytes = 0
 
-  constructor(pending: Pending) {
-    this.#pending = pending
+  constructor(quota: MemoryQuota) {
+    this.#pending = quota
   }
 
-  /** In place of what it was before. False: it would be too much, and nothing has changed. */
-  set(bytes: number): boolean {
-    const counted = bytes > FREE_BYTES ? bytes : 0
+  /** Replaces the reserved size. Returns false, without any change, if the quota would be exceeded. */
+  resize(bytes: number): boolean {
+    const counted = bytes > UNCOUNTED_BYTES ? bytes : 0
     const more = counted - this.#bytes
-    if (more > 0 && !this.#pending.take(more)) return false
-    if (more < 0) this.#pending.give(-more)
+    if (more > 0 && !this.#pending.reserve(more)) return false
+    if (more < 0) this.#pending.release(-more)
     this.#bytes = counted
     return true
   }
 
   release(): void {
-    this.set(0)
+    this.resize(0)
   }
 }
 
-export const TOO_MUCH = 'answers of this server that are under way hold too much memory together'
+export const TOO_MUCH_MEMORY = 'answers of this server that are under way hold too much memory together'

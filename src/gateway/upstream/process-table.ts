@@ -1,39 +1,39 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** A living process, as far as /proc tells. */
+/** A living process as described by /proc. */
 export interface ProcessEntry {
   readonly pid: number
   readonly parent: number
   readonly session: number
-  /** Ticks since the start of the machine: with the pid it names one process, whatever comes after it. */
+  /** Clock ticks since boot; together with the pid it identifies a process even after the pid is reused. */
   readonly start: number
 }
 
-/** The living processes by pid. */
+/** Living processes by pid. */
 export type ProcessTable = ReadonlyMap<number, ProcessEntry>
 
-/** null where there is no /proc: then group signals are all there is. */
+/** Reads the process table; null without /proc, in which case only process groups can be signalled. */
 export type ReadTable = () => Promise<ProcessTable | null>
 
-/** What belongs to one child of the gateway. */
-export interface Belongings {
+/** Identity of one child of the gateway, for finding its descendants. */
+export interface ChildIdentity {
   readonly pid: number
-  /** Of the child; 0 where it is not known. */
+  /** Start time of the child; 0 if unknown. */
   readonly start: number
-  /** `NAME=value` in the environment of the child, and of all that it starts with its own environment. */
+  /** `NAME=value` in the environment of the child and of all descendants that inherit it. */
   readonly mark: string
-  /** Identity of the child. */
+  /** User id of the child. */
   readonly uid: number | undefined
 }
 
-/** Indices in /proc/<pid>/stat behind the name, which stands in parentheses and may hold any character. */
+/** Field indices in /proc/<pid>/stat after the name, which is in parentheses and may contain any character. */
 const STATE = 0
 const PARENT = 1
 const SESSION = 3
 const START = 19
 
-/** A zombie counts as gone, since nobody can end it. */
+/** Returns undefined for a zombie too, since a zombie cannot be ended. */
 export function entryOf(pid: number | string): ProcessEntry | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -54,10 +54,10 @@ function listProcesses(): string[] | null {
   }
 }
 
-/** Files of /proc need no disk: read asynchronously they cost ten times the CPU (22 ms against 2 for 76 processes). */
+/** /proc needs no disk: asynchronous reads cost ten times the CPU (22 ms against 2 for 76 processes). */
 const PROCESSES_PER_TURN = 50
 
-/** One look at the whole process table. */
+/** Reads the whole process table. */
 export const readTable: ReadTable = async () => {
   const pids = listProcesses()
   if (pids === null || entryOf(process.pid) === undefined) return null
@@ -70,14 +70,17 @@ export const readTable: ReadTable = async () => {
   return table
 }
 
-/** The same at once, for the moment before our own exit. */
+/** Reads the table synchronously, for the moment before the gateway exits. */
 export function readTableNow(): ProcessTable {
   const entries = (listProcesses() ?? []).map(entryOf).filter((entry) => entry !== undefined)
   return new Map(entries.map((entry) => [entry.pid, entry]))
 }
 
-/** Unreadable for another user's process, and for one whose executable is: those are found by session and parents alone. */
-function isMarked(pid: number, { mark, uid }: Belongings): boolean {
+/**
+ * True if the process has the child's mark. False for another user's process or an unreadable executable: those are
+ * found by session and parents only.
+ */
+function isMarked(pid: number, { mark, uid }: ChildIdentity): boolean {
   try {
     if (statSync(`/proc/${pid}`).uid !== (uid ?? process.getuid?.())) return false
     return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${mark}\0`)
@@ -86,17 +89,17 @@ function isMarked(pid: number, { mark, uid }: Belongings): boolean {
   }
 }
 
-const isSame = (a: ProcessEntry | undefined, b: ProcessEntry) => a?.start === b.start
+const isSameProcess = (a: ProcessEntry | undefined, b: ProcessEntry) => a?.start === b.start
 
 /**
- * The living processes of a child: its session, all that descends from one of these, and orphans that bear its mark.
- * `known`: what was found before; what has lost its parent meanwhile is still of it.
+ * Returns the living processes of a child: its session, all their descendants, and orphans with its mark. `known`:
+ * earlier findings, which still count after losing their parent.
  */
-export function treeOf(table: ProcessTable, child: Belongings, known: Iterable<ProcessEntry>): ProcessEntry[] {
+export function treeOf(table: ProcessTable, child: ChildIdentity, known: Iterable<ProcessEntry>): ProcessEntry[] {
   const tree = new Set<ProcessEntry>()
   for (const one of known) {
     const now = table.get(one.pid)
-    if (isSame(now, one)) tree.add(now!)
+    if (isSameProcess(now, one)) tree.add(now!)
   }
   const children = new Map<number, ProcessEntry[]>()
   for (const entry of table.values()) {
@@ -105,23 +108,23 @@ export function treeOf(table: ProcessTable, child: Belongings, known: Iterable<P
     else children.set(entry.parent, [entry])
     const isChild = entry.pid === child.pid && entry.start === child.start
     if (isChild || entry.session === child.pid) tree.add(entry)
-    // what is older than the child was not started by it
+    // the child cannot have started a process older than itself
     else if (entry.start >= child.start && entry.pid !== process.pid && isMarked(entry.pid, child)) tree.add(entry)
   }
-  // a set gives what is added while it is gone through
+  // a Set iterates over elements added during the loop
   for (const { pid, start } of tree) {
-    // one that is older was not started by it: the pid is another process's by now
+    // a process older than its parent was started by an earlier owner of that pid
     for (const entry of children.get(pid) ?? []) if (entry.start >= start) tree.add(entry)
   }
   tree.delete(table.get(process.pid)!)
   return [...tree]
 }
 
-/** Signals a process unless another one has its pid by now. */
+/** Signals a process unless its pid has been reused. */
 export function signalEntry(entry: ProcessEntry, signal: NodeJS.Signals): void {
   try {
-    if (isSame(entryOf(entry.pid), entry)) process.kill(entry.pid, signal)
+    if (isSameProcess(entryOf(entry.pid), entry)) process.kill(entry.pid, signal)
   } catch {
-    // it went by itself
+    // the process has already ended
   }
 }

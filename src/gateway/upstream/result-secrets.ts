@@ -2,21 +2,20 @@ import { createByteSearch, type ByteSearch, type ByteRange } from '../../domain/
 import { formsInJson } from '../../domain/redaction.ts'
 import { members } from '../json.ts'
 
-/** What becomes of a result that holds a secret of the server that it comes from. */
+/** Treatment of results that contain a secret of the server that sent them. */
 export type SecretsMode = 'redact' | 'block' | 'off'
 
 /**
- * Looks through one JSON-RPC message of an upstream, before it is read. Returns the same buffer where nothing was found;
- * a new one with `***` in place of the secrets, or with an error in place of the result; null where the message is to be
- * dropped.
+ * Searches one JSON-RPC message of an upstream before it is parsed. Returns the same buffer if it contains no secret; a
+ * new one with `***` in place of secrets, or with an error in place of the result; null if the message must be dropped.
  */
-export type Screen = (message: Buffer) => Buffer | null
+export type MessageScreen = (message: Buffer) => Buffer | null
 
 export interface ScreenOptions {
   readonly mode: Exclude<SecretsMode, 'off'>
-  /** The secrets in force. Another array means other secrets. */
+  /** Current secrets. A different array means that they have changed. */
   readonly secrets: () => readonly string[]
-  /** Told of each message in which something was found. */
+  /** Called for each message that contained a secret. */
   readonly onFound: () => void
 }
 
@@ -30,16 +29,23 @@ const WITHHELD = JSON.stringify({
   message: 'the answer holds a secret of this server and is withheld (TOWPATH_RESULT_SECRETS)'
 })
 
-/** Results that the gateway itself needs: they are redacted, never withheld. */
-const own = new Set(['tools', 'prompts', 'resources', 'resourceTemplates', 'protocolVersion', 'supportedVersions'])
+/** Results that the gateway itself needs: redacted, but never withheld. */
+const neverWithheld = new Set([
+  'tools',
+  'prompts',
+  'resources',
+  'resourceTemplates',
+  'protocolVersion',
+  'supportedVersions'
+])
 
 /**
- * The strings of one JSON text. Remembers the row of backslashes that was counted last: a text may be nothing but
- * backslashes, with a secret at each of them.
+ * The strings of one JSON text. Remembers the last counted run of backslashes: a text may consist of backslashes only,
+ * with a secret at each of them.
  */
-class Strings {
+class JsonStrings {
   readonly #bytes: Buffer
-  /** The row: its first backslash, and the offset behind the last one that was counted. */
+  /** The last run: its first backslash, and the offset after the last one counted. */
   #first = 0
   #end = 0
 
@@ -47,7 +53,10 @@ class Strings {
     this.#bytes = bytes
   }
 
-  /** Offset of the quotation mark that ends the string whose first one is at `start`; the length where there is none. */
+  /**
+   * Returns the offset of the quotation mark that closes the string opened at `start`; the text's length if there is
+   * none.
+   */
   endOf(start: number): number {
     const bytes = this.#bytes
     for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
@@ -56,21 +65,24 @@ class Strings {
     return bytes.length
   }
 
-  /** True in the middle of an escape sequence: behind its backslash, or in the digits of `\uXXXX`. */
+  /** True inside an escape sequence: after its backslash, or in the digits of `\uXXXX`. */
   isInEscape(at: number): boolean {
     if (this.#isEscaped(at)) return true
     for (let u = at - 1; u >= at - 4; u--) if (this.#bytes[u] === LOWER_U && this.#isEscaped(u)) return true
     return false
   }
 
-  /** The end of a place, or of the last character that is whole in it: only the beginning of a secret may have been found. */
+  /**
+   * Returns the end of a match, moved back to the last complete character: a match may be only the beginning of a
+   * secret.
+   */
   wholeEnd({ start, end }: ByteRange): number {
     let at = end
     while (at > start && ((this.#bytes[at]! & 0xc0) === 0x80 || this.isInEscape(at))) at--
     return at > start ? at : end
   }
 
-  /** Whether an odd number of backslashes stands before it. */
+  /** True if an odd number of backslashes precedes the offset. */
   #isEscaped(at: number): boolean {
     let first = at
     while (this.#bytes[first - 1] === BACKSLASH) {
@@ -85,10 +97,12 @@ class Strings {
   }
 }
 
-/** Takes secrets out of the strings of a JSON text, so that it stays JSON. Null where they hold none. */
+/**
+ * Replaces secrets inside the strings of a JSON text, so that it stays valid JSON. Null if the strings contain none.
+ */
 function redactStrings(bytes: Buffer, search: ByteSearch): Buffer | null {
-  // one copy, and no object for each place: a message may be nothing but secrets, which are longer than the mask
-  const strings = new Strings(bytes)
+  // one copy, and no object per match: a message may consist of secrets only, and the mask is shorter than a secret
+  const strings = new JsonStrings(bytes)
   let cleaned: Buffer | null = null
   let length = 0
   let kept = 0
@@ -111,21 +125,26 @@ function redactStrings(bytes: Buffer, search: ByteSearch): Buffer | null {
   return cleaned.subarray(0, length)
 }
 
-/** The same message with an error in place of the result; null for a notification. Requests of the upstream stay. */
-function withheld(message: Buffer): Buffer | null {
+/**
+ * Returns the message with an error in place of the result; null for a notification. Requests of the upstream are kept.
+ */
+function withholdResult(message: Buffer): Buffer | null {
   const text = message.toString('latin1')
   const found = members(text)
   const member = (key: string) => found.find((each) => each.key === key)
   const [id, method, result] = [member('id'), member('method'), member('result')]
   if (method) return id ? message : null
-  if (!id || (result && text[result.start] === '{' && members(text, result.start).some(({ key }) => own.has(key)))) {
+  if (
+    !id ||
+    (result && text[result.start] === '{' && members(text, result.start).some(({ key }) => neverWithheld.has(key)))
+  ) {
     return message
   }
   return Buffer.from(`{"jsonrpc":"2.0","id":${text.slice(id.start, id.end)},"error":${WITHHELD}}`, 'latin1')
 }
 
-/** Screens the messages of one server. A message without a secret costs one search and no copy. */
-export function createScreen({ mode, secrets, onFound }: ScreenOptions): Screen {
+/** Creates the screen for one server. A message without secrets costs one search and no copy. */
+export function createScreen({ mode, secrets, onFound }: ScreenOptions): MessageScreen {
   let known: readonly string[] | null = null
   let search = createByteSearch([])
   return (message) => {
@@ -140,9 +159,9 @@ export function createScreen({ mode, secrets, onFound }: ScreenOptions): Screen 
     onFound()
     if (mode === 'redact') return cleaned
     try {
-      return withheld(cleaned)
+      return withholdResult(cleaned)
     } catch {
-      // no JSON: the reader refuses it
+      // not JSON: the parser rejects it later
       return cleaned
     }
   }

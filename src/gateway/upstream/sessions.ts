@@ -4,186 +4,202 @@ import type { Sink } from './call.ts'
 import type { Connection, Era } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { attachCallbacks, type SessionCallbacks } from './home.ts'
-import { createOpener, type OpenerOptions } from './opener.ts'
-import { createOwnedSessions } from './owned-sessions.ts'
-import type { MayEnd, Slots } from './slots.ts'
-import { createSpares, type Kind, type Spares, type SparesOptions, type Underway } from './spares.ts'
-import { Opening } from './stages.ts'
+import { createConnector, type ConnectorOptions } from './opener.ts'
+import { createStatefulSessions } from './owned-sessions.ts'
+import type { MayReclaim, SlotPool } from './slots.ts'
+import {
+  createWarmPool,
+  type WarmPoolKey,
+  type WarmPool,
+  type WarmPoolOptions,
+  type PendingConnection
+} from './spares.ts'
+import { ConnectTimings } from './stages.ts'
 
-/** Who needs a connection, and as what. */
-export interface Need {
+/** Request for a connection: era, capabilities and owner. */
+export interface SessionRequest {
   readonly era: Era
   /** JSON text of the client capabilities to declare. */
   readonly capabilities: string
-  /** Whom a stateful session belongs to: an MCP session, or a principal. */
+  /** Owner of a stateful session: an MCP session, or a principal. */
   readonly owner: string
-  /** The principal whose share a place of its own is part of; undefined: nobody's. */
+  /** Principal whose quota a slot counts towards; undefined: none. */
   readonly holder?: string | undefined
-  /** Tells sessions of the same owner and capabilities apart, where one does not do. Absent: 0. */
+  /** Distinguishes sessions with the same owner and capabilities when one is not enough. Default 0. */
   readonly lane?: number
-  /** The client itself where the owner is one: what comes outside of calls is for it. */
-  readonly home?: SessionCallbacks | undefined
-  /** Whether the caller wants the upstream's log messages. */
+  /** Callbacks to the client, if the owner is an MCP session: they receive messages outside of calls. */
+  readonly callbacks?: SessionCallbacks | undefined
+  /** True if the caller wants the upstream's log messages. */
   readonly wantsLogs?: boolean
-  /** The call that it is for: told what it waits for. */
+  /** Observation of the call; it records the connect stages that the call waits for. */
   readonly observation?: Pick<Observation, 'markConnecting' | 'caller' | 'requestId'> | null
-  /** Answers what the upstream has asked of its client before the call. */
+  /** Answers requests that the upstream has sent on a warm session before the call. */
   readonly sink: Sink
-  /** Whether it must be a session that was opened just now: another one proved to be of no use. */
+  /** True if the session must be newly opened, because a warm one has failed. */
   readonly mustBeFresh?: boolean
 }
 
-/** As what a connection is opened, and who is to hear of it. */
-type Wanted = Pick<Need, 'era' | 'capabilities' | 'home' | 'wantsLogs'>
+/** Parameters for opening a connection and its session stream. */
+type ConnectionParameters = Pick<SessionRequest, 'era' | 'capabilities' | 'callbacks' | 'wantsLogs'>
 
-export interface SessionsOptions extends OpenerOptions {
+export interface SessionsOptions extends ConnectorOptions {
   readonly mode: SessionMode
   readonly verdict: Verdict
-  /** Places for processes; for stdio only. */
-  readonly slots: Slots | undefined
-  /** Places for stateful sessions that are no processes. */
-  readonly places?: Slots | undefined
+  /** Slots for processes; stdio only. */
+  readonly processSlots: SlotPool | undefined
+  /** Slots for stateful sessions that are not processes. */
+  readonly sessionSlots?: SlotPool | undefined
   readonly observer: Pick<Observer, 'onConnected' | 'onConnectionFailure' | 'onSessionTaken'>
-  /** A stateful session that nobody used for so long is closed. */
+  /** Milliseconds without a request before a stateful session is closed. */
   readonly idleMs: number
-  /** Sessions that are kept ready in stateless mode. */
-  readonly spares: Pick<SparesOptions, 'most' | 'idleMs' | 'inTurn'> & { readonly onChange: () => void }
+  /** Options of the warm pool in stateless mode. */
+  readonly warmPool: Pick<WarmPoolOptions, 'maxSize' | 'idleMs' | 'runInTurn'> & { readonly onChange: () => void }
 }
 
-/** The connections of one upstream, by its session mode (architecture, idea 6). */
+/** Connections of one upstream, managed according to its session mode. */
 export interface Sessions {
-  /** A connection for one request; give it back with `release`. Rejects with UpstreamFailure. */
-  acquire(need: Need): Connection | Promise<Connection>
-  /** The request is over. A connection that served one call is closed after the answer has gone out. */
+  /** Returns a connection for one request, to be given back with `release`. Rejects with UpstreamFailure. */
+  acquire(request: SessionRequest): Connection | Promise<Connection>
+  /** Ends the use of a connection. A connection that serves a single call is closed after its answer has been sent. */
   release(connection: Connection): void
-  /** What has a place of `pool` and may give it up: a spare session, or the stateful one that nobody has used for longest. */
-  longestIdle(pool: Slots, mayEnd: MayEnd): Idle | undefined
-  /** Tells the stateful sessions of an owner; those that are only being opened know it already. */
+  /** Returns a session that holds a slot of `pool` and may be closed: a warm one, or the stateful one idle longest. */
+  findLongestIdle(pool: SlotPool, mayReclaim: MayReclaim): IdleSession | undefined
+  /**
+   * Sends a notification on the owner's open stateful sessions; sessions still being opened declare the current state
+   * themselves.
+   */
   notifyOwner(owner: string, method: string): void
-  /** Closes the stateful sessions of an owner that is gone. */
-  endOwner(owner: string): void
-  /** How many are open, and how many of them nobody uses at present. */
+  /** Closes the stateful sessions of an owner that has gone. */
+  closeOwner(owner: string): void
+  /** Returns the numbers of open, idle and warm sessions. */
   counts(): SessionCounts
-  /** The upstream, or how it is reached, may not be the same any more: spare sessions are closed. */
-  discardSpares(): void
-  /** From now on no session is kept ready. */
-  endSpares(): void
-  /** Closes all of them; those in use fail. */
+  /** Closes warm sessions, because the upstream or the way to reach it may have changed. */
+  discardWarmSessions(): void
+  /** Closes the warm pool for good. */
+  closeWarmPool(): void
+  /** Closes all connections; calls in flight fail. */
   close(): void
 }
 
 export interface SessionCounts {
-  /** Spare ones included. */
+  /** Includes warm sessions. */
   readonly open: number
-  /** Stateful ones that nobody uses at present. */
+  /** Stateful sessions without a request in flight. */
   readonly idle: number
-  /** Ready for a call, used by none so far; undefined where there is no use for such. */
+  /** Warm sessions; undefined if this upstream has no warm pool. */
   readonly spare: number | undefined
 }
 
-/** A session that can give way. */
-export interface Idle {
-  /** `performance.now()` time of its last use; 0 of one that was never used. */
+/** A session that can be closed to free its slot. */
+export interface IdleSession {
+  /** `performance.now()` time of its last use; 0 for a warm session. */
   readonly since: number
   close(): void
 }
 
-/** Modern HTTP, and legacy HTTP that issues no session id: a connection that everybody may use at once. */
-const isShared = ({ transport, verdict }: SessionsOptions, era: Era) =>
+/** True for modern HTTP, and for legacy HTTP without session ids: all callers share one connection. */
+const usesSharedConnection = ({ transport, verdict }: SessionsOptions, era: Era) =>
   transport === 'streamable_http' && (era === 'modern' || !verdict.hasSessions)
 
-/** Whether calls, of one era at least, have a session each: that is a handshake each. */
-const isPerCall = ({ transport, mode, verdict }: SessionsOptions) =>
+/** True if each call, of one era at least, opens its own session with a handshake. */
+const usesSessionPerCall = ({ transport, mode, verdict }: SessionsOptions) =>
   mode === 'stateless' && (transport !== 'streamable_http' || (verdict.legacy !== null && verdict.hasSessions))
 
-/** Whether each client has a legacy session of its own with the server. */
-export const givesSessions = ({ transport, session_mode, verdict }: StoredServer): boolean =>
+/** True if each client has its own legacy session with the server. */
+export const hasClientSessions = ({ transport, session_mode, verdict }: StoredServer): boolean =>
   session_mode === 'stateful' &&
   typeof verdict?.legacy === 'string' &&
   (transport !== 'streamable_http' || verdict.hasSessions)
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { name, client, mode, verdict, slots, places, breaker, connectMs, observer, idleMs } = options
-  const openWith = createOpener(options)
+  const { name, client, mode, verdict, processSlots, sessionSlots, breaker, connectMs, observer, idleMs } = options
+  const openWith = createConnector(options)
   const shared = new Map<Era, Connection>()
   const openingShared = new Map<Era, Promise<Connection>>()
-  const single = new Set<Connection>()
-  /** Of connections that have a place, its release. */
+  const singleUse = new Set<Connection>()
+  /** Slot releases by connection. */
   const releases = new WeakMap<Connection, () => void>()
   let isClosed = false
 
-  /** A principal may be several clients, a session with a home is of one. */
-  const hear = (connection: Connection, { capabilities, home, wantsLogs }: Wanted) => {
+  /**
+   * Opens the session stream if the caller can receive anything on it. A principal may be several clients; a session
+   * with callbacks belongs to one.
+   */
+  const openStreamIfNeeded = (connection: Connection, { capabilities, callbacks, wantsLogs }: ConnectionParameters) => {
     const logs = wantsLogs && verdict.capabilities.logging !== undefined
-    const updates = home && mode === 'stateful' && verdict.capabilities.resources !== undefined
-    if (capabilities !== '{}' || logs || updates) connection.openSessionStream?.(mode === 'stateful' && !home)
+    const updates = callbacks && mode === 'stateful' && verdict.capabilities.resources !== undefined
+    if (capabilities !== '{}' || logs || updates) connection.openSessionStream?.(mode === 'stateful' && !callbacks)
   }
   const checkOpen = (connection: Connection): Connection => {
     if (!isClosed) return connection
     connection.close()
     throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { maybeProcessed: false })
   }
-  const openNew = async (wanted: Wanted, opening: Opening, giveBack?: () => void): Promise<Connection> => {
+  const openNew = async (
+    parameters: ConnectionParameters,
+    opening: ConnectTimings,
+    releaseSlot?: () => void
+  ): Promise<Connection> => {
     const startedAt = performance.now()
-    const connection = checkOpen(await openWith(wanted, opening, giveBack))
-    if (giveBack) releases.set(connection, giveBack)
-    spares?.opened(opening.openAt - startedAt)
+    const connection = checkOpen(await openWith(parameters, opening, releaseSlot))
+    if (releaseSlot) releases.set(connection, releaseSlot)
+    warmPool?.recordOpened(opening.openedAt - startedAt)
     breaker.recordResponse()
-    if (wanted.home && mode === 'stateful') attachCallbacks(connection, name, wanted.home)
-    hear(connection, wanted)
+    if (parameters.callbacks && mode === 'stateful') attachCallbacks(connection, name, parameters.callbacks)
+    openStreamIfNeeded(connection, parameters)
     return connection
   }
-  const openOwn = async (need: Need, opening: Opening): Promise<Connection> => {
+  const openOwn = async (request: SessionRequest, opening: ConnectTimings): Promise<Connection> => {
     breaker.assertClosed()
-    if (!slots) return openNew(need, opening)
+    if (!processSlots) return openNew(request, opening)
     opening.queuedAt = performance.now()
-    return openNew(need, opening, await slots.take(opening.queuedAt + connectMs, need.holder))
+    return openNew(request, opening, await processSlots.acquire(opening.queuedAt + connectMs, request.holder))
   }
-  /** A process has its place until nothing is left of it, another session until it is closed. */
-  const openOwned = async (need: Need, opening: Opening): Promise<Connection> => {
-    if (!places) return openOwn(need, opening)
-    const giveBack = await places.take(0, need.holder)
+  /** A process holds its slot until nothing is left of it, any other session until it is closed. */
+  const openStateful = async (request: SessionRequest, opening: ConnectTimings): Promise<Connection> => {
+    if (!sessionSlots) return openOwn(request, opening)
+    const releaseSlot = await sessionSlots.acquire(0, request.holder)
     try {
-      const connection = await openOwn(need, opening)
-      releases.set(connection, giveBack)
+      const connection = await openOwn(request, opening)
+      releases.set(connection, releaseSlot)
       return connection
     } catch (error) {
-      giveBack()
+      releaseSlot()
       throw error
     }
   }
-  const owned = createOwnedSessions({
+  const stateful = createStatefulSessions({
     name,
     idleMs,
-    open: openOwned,
+    open: openStateful,
     onEnd(connection) {
-      if (places) releases.get(connection)?.()
+      if (sessionSlots) releases.get(connection)?.()
     },
-    onIdle: () => slots?.relieve()
+    onIdle: () => processSlots?.reclaimForWaiting()
   })
-  /** Takes what place there is, and waits for none. */
-  const openSpare = (kind: Kind, stages: Opening): Promise<Connection> | undefined => {
-    const giveBack = slots?.takeSpare()
-    return slots && !giveBack ? undefined : openNew(kind, stages, giveBack)
+  /** Opens a warm session only if a slot is free at once. */
+  const openWarm = (key: WarmPoolKey, timings: ConnectTimings): Promise<Connection> | undefined => {
+    const releaseSlot = processSlots?.tryAcquire()
+    return processSlots && !releaseSlot ? undefined : openNew(key, timings, releaseSlot)
   }
-  const spares: Spares | null =
-    isPerCall(options) && options.spares.most > 0
-      ? createSpares({
-          ...options.spares,
-          open: openSpare,
+  const warmPool: WarmPool | null =
+    usesSessionPerCall(options) && options.warmPool.maxSize > 0
+      ? createWarmPool({
+          ...options.warmPool,
+          open: openWarm,
           isAvailable: () => breaker.state === 'closed',
-          basis: () => client.fingerprint,
+          fingerprint: () => client.fingerprint,
           onChange(isReady) {
-            // it gives way where somebody waits for its place
-            if (isReady) slots?.relieve()
-            options.spares.onChange()
+            // a waiting call may need the slot of the warm session
+            if (isReady) processSlots?.reclaimForWaiting()
+            options.warmPool.onChange()
           }
         })
       : null
-  /** Connects when something is sent, so that it is open says nothing. */
+  /** The connection opens its sockets on the first request, so its success says nothing about the upstream. */
   const openShared = async (era: Era): Promise<Connection> => {
     try {
-      const connection = checkOpen(await openWith({ era, capabilities: '{}' }, new Opening()))
+      const connection = checkOpen(await openWith({ era, capabilities: '{}' }, new ConnectTimings()))
       connection.onClose = () => shared.get(era) === connection && shared.delete(era)
       if (!connection.closed) shared.set(era, connection)
       return connection
@@ -199,63 +215,63 @@ export function createSessions(options: SessionsOptions): Sessions {
     openingShared.set(era, opening)
     return opening
   }
-  const openSingle = (need: Need): Underway => {
-    const stages = new Opening()
-    stages.by = need.observation ?? null
-    return { opening: openOwn(need, stages), stages }
+  const openSingle = (request: SessionRequest): PendingConnection => {
+    const timings = new ConnectTimings()
+    timings.requester = request.observation ?? null
+    return { connecting: openOwn(request, timings), timings }
   }
-  const acquireSingle = (need: Need): Connection | Promise<Connection> => {
+  const acquireSingle = (request: SessionRequest): Connection | Promise<Connection> => {
     const use = (connection: Connection) => {
-      // a spare, and one that was joined, was not opened for what this call wants to hear
-      hear(connection, need)
+      // a warm or joined session was opened without this call's wishes for its session stream
+      openStreamIfNeeded(connection, request)
       const release = releases.get(connection)
-      if (release && need.holder !== undefined) slots?.assign(release, need.holder)
-      single.add(connection)
-      spares?.given()
+      if (release && request.holder !== undefined) processSlots?.assign(release, request.holder)
+      singleUse.add(connection)
+      warmPool?.recordTaken()
       return connection
     }
-    const isLimited = need.holder !== undefined && slots?.isLimited(need.holder) === true
-    const spare = need.mustBeFresh || isLimited ? undefined : spares?.take(need, need.sink)
-    if (spares && !need.mustBeFresh) observer.onSessionTaken(name, spare !== undefined)
-    if (spare) return use(spare)
-    const { opening, stages } = (isLimited ? undefined : spares?.join(need)) ?? openSingle(need)
-    need.observation?.markConnecting(stages)
-    return opening.then(use)
+    const isLimited = request.holder !== undefined && processSlots?.isLimited(request.holder) === true
+    const warmSession = request.mustBeFresh || isLimited ? undefined : warmPool?.take(request, request.sink)
+    if (warmPool && !request.mustBeFresh) observer.onSessionTaken(name, warmSession !== undefined)
+    if (warmSession) return use(warmSession)
+    const { connecting, timings } = (isLimited ? undefined : warmPool?.joinOpening(request)) ?? openSingle(request)
+    request.observation?.markConnecting(timings)
+    return connecting.then(use)
   }
   const closeSingle = (connection: Connection) => {
     connection.close()
   }
 
   return {
-    acquire(need) {
-      if (isShared(options, need.era)) return acquireShared(need.era)
-      return mode === 'stateful' ? owned.acquire(need) : acquireSingle(need)
+    acquire(request) {
+      if (usesSharedConnection(options, request.era)) return acquireShared(request.era)
+      return mode === 'stateful' ? stateful.acquire(request) : acquireSingle(request)
     },
     release(connection) {
-      if (!single.delete(connection)) return owned.release(connection)
+      if (!singleUse.delete(connection)) return stateful.release(connection)
       setImmediate(closeSingle, connection)
-      spares?.settled()
+      warmPool?.recordCallEnd()
     },
-    longestIdle(pool, mayEnd) {
-      if (pool === places) return owned.longestIdle(mayEnd)
-      if (pool !== slots) return undefined
-      const spare = mayEnd(undefined) ? spares?.leastWanted() : undefined
-      return spare ? { since: 0, close: spare.end } : owned.longestIdle(mayEnd)
+    findLongestIdle(pool, mayReclaim) {
+      if (pool === sessionSlots) return stateful.findLongestIdle(mayReclaim)
+      if (pool !== processSlots) return undefined
+      const warmSession = mayReclaim(undefined) ? warmPool?.findLeastUsed() : undefined
+      return warmSession ? { since: 0, close: warmSession.close } : stateful.findLongestIdle(mayReclaim)
     },
-    notifyOwner: (owner, method) => owned.notifyOwner(owner, method),
-    endOwner: (owner) => owned.endOwner(owner),
+    notifyOwner: (owner, method) => stateful.notifyOwner(owner, method),
+    closeOwner: (owner) => stateful.closeOwner(owner),
     counts() {
-      const { open, idle } = owned.counts()
-      const spare = spares?.ready
-      return { open: shared.size + single.size + open + (spare ?? 0), idle, spare }
+      const { open, idle } = stateful.counts()
+      const warm = warmPool?.ready
+      return { open: shared.size + singleUse.size + open + (warm ?? 0), idle, spare: warm }
     },
-    discardSpares: () => spares?.discard(),
-    endSpares: () => spares?.close(),
+    discardWarmSessions: () => warmPool?.discard(),
+    closeWarmPool: () => warmPool?.close(),
     close() {
       isClosed = true
-      spares?.close()
-      for (const connection of [...shared.values(), ...single]) connection.close()
-      owned.close()
+      warmPool?.close()
+      for (const connection of [...shared.values(), ...singleUse]) connection.close()
+      stateful.close()
     }
   }
 }

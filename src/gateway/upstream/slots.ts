@@ -1,53 +1,60 @@
 import { createQuota } from '../shares.ts'
 import { UpstreamFailure } from './failure.ts'
 
-/** Whether something idle of this holder, undefined for a spare, may be ended for somebody else's sake. */
-export type MayEnd = (holder: string | undefined) => boolean
+/**
+ * True if an idle session of this holder (undefined: a warm session) may be closed to free its slot for another one.
+ */
+export type MayReclaim = (holder: string | undefined) => boolean
 
-/** A bounded number of places with a bounded queue before them, for processes and for sessions (docs/reference/limits.md). */
-export interface Slots {
+/** A limited number of slots with a limited queue, for processes and for sessions (docs/reference/limits.md). */
+export interface SlotPool {
   /**
-   * Waits for a place until `deadline` (`performance.now()`). Rejects with `overloaded` when the queue is full, with
-   * `limited` where the holder has its share. Answers the release of the place.
+   * Waits for a slot until `deadline` (`performance.now()`). Resolves with its release. Rejects with `overloaded` if
+   * the queue is full, with `limited` if the holder has used its share.
    */
-  take(deadline: number, holder?: string): Promise<() => void>
-  /** A place for what nobody waits for, undefined where there is none: the last quarter is kept for those who come. */
-  takeSpare(): (() => void) | undefined
-  /** A spare's place, by its release, counts as this holder's from now on. */
+  acquire(deadline: number, holder?: string): Promise<() => void>
+  /**
+   * Returns the release of a slot for a warm session, undefined if none is free: the last quarter is kept for calls.
+   */
+  tryAcquire(): (() => void) | undefined
+  /** Counts a warm session's slot, given by its release, towards the holder from now on. */
   assign(release: () => void, holder: string): void
-  /** Whether the holder has as many places as one may have. */
+  /** True if the holder has used its share. */
   isLimited(holder: string): boolean
   readonly used: number
-  /** Those who wait for a place. */
+  /** Number of requests waiting for a slot. */
   readonly waiting: number
-  /** Somebody waits: asks again for a place to be made. To be called when something became idle. */
-  relieve(): void
+  /** Tries to free a slot for a waiting request. Call when a session has become idle. */
+  reclaimForWaiting(): void
 }
 
-export interface SlotsOptions {
-  /** Asked to end something idle that `mayEnd` allows; answers whether there was any. */
-  readonly reclaim?: (mayEnd: MayEnd) => boolean
-  /** Places of one holder. Default: all of them, and then idle ones of everybody may be ended. */
+export interface SlotPoolOptions {
+  /** Closes an idle session that `mayReclaim` allows; returns false if there is none. */
+  readonly reclaim?: (mayReclaim: MayReclaim) => boolean
+  /** Slots per holder. Default: all of them, in which case idle sessions of anybody may be closed. */
   readonly share?: number
-  /** In the plural, for messages. */
-  readonly what?: string
+  /** Plural noun for messages. */
+  readonly noun?: string
 }
 
-interface Waiting {
+interface Waiter {
   readonly holder: string | undefined
-  readonly give: () => void
+  readonly grant: () => void
   readonly timer: NodeJS.Timeout
 }
 
-const SHARE_OF_SPARES = 3 / 4
+const WARM_SHARE = 3 / 4
 
-/** Fair in order of arrival among those below their share. A place is given back once, however often its release is called. */
-export function createSlots(
+/**
+ * Creates a pool that serves waiting requests in order of arrival, skipping holders that have used their share.
+ * Releasing a slot twice has no effect.
+ */
+export function createSlotPool(
   limit: number,
   queueLimit: number,
-  { reclaim = () => false, share = Infinity, what = 'processes' }: SlotsOptions = {}
-): Slots {
-  const queue: Waiting[] = []
+  { reclaim = () => false, share = Infinity, noun = 'processes' }: SlotPoolOptions = {}
+): SlotPool {
+  const queue: Waiter[] = []
   const shares = createQuota(share)
   const holders = new WeakMap<() => void, string>()
   let used = 0
@@ -55,15 +62,15 @@ export function createSlots(
   const isLimited = (holder: string | undefined) => holder !== undefined && shares.heldBy(holder) >= share
   const isFree = (holder: string | undefined) => used < limit && !isLimited(holder)
   const grant = (holder: string | undefined) => {
-    let isHeld = true
+    let isActive = true
     used++
     const release = () => {
-      if (!isHeld) return
-      isHeld = false
+      if (!isActive) return
+      isActive = false
       used--
       const known = holders.get(release)
       if (known !== undefined) shares.release(known)
-      pump()
+      grantNext()
     }
     if (holder !== undefined) assign(release, holder)
     return release
@@ -71,62 +78,65 @@ export function createSlots(
   const assign = (release: () => void, holder: string) => {
     if (!holders.has(release) && shares.acquire(holder)) holders.set(release, holder)
   }
-  function pump(): void {
+  function grantNext(): void {
     while (used < limit) {
       const at = queue.findIndex(({ holder }) => !isLimited(holder))
       if (at < 0) return
       const [next] = queue.splice(at, 1)
       clearTimeout(next!.timer)
-      next!.give()
+      next!.grant()
     }
   }
-  /** Whoever has no more than an equal part of all places keeps them; who has its share can only lose its own. */
-  const mayEndFor = (holder: string | undefined): MayEnd => {
+  /**
+   * A holder with no more than an equal part of all slots keeps them; a holder with its full share can only replace its
+   * own.
+   */
+  const mayReclaimFor = (holder: string | undefined): MayReclaim => {
     if (share === Infinity || holder === undefined) return () => true
     if (isLimited(holder)) return (other) => other === holder
     const equalPart = Math.max(1, Math.floor(limit / (shares.holders + (shares.heldBy(holder) === 0 ? 1 : 0))))
     return (other) => other === undefined || other === holder || shares.heldBy(other) > equalPart
   }
-  /** Whoever has none at all gets one before others keep idle ones: their number alone must not lock anybody out. */
-  const makePlace = (holder: string | undefined): boolean =>
-    reclaim(mayEndFor(holder)) || (holder !== undefined && shares.heldBy(holder) === 0 && reclaim(() => true))
+  /** A holder without any slot gets one even at the expense of others' idle sessions, so that nobody is locked out. */
+  const makeRoom = (holder: string | undefined): boolean =>
+    reclaim(mayReclaimFor(holder)) || (holder !== undefined && shares.heldBy(holder) === 0 && reclaim(() => true))
   const refusal = (holder: string | undefined, otherwise: string) =>
     isLimited(holder)
-      ? new UpstreamFailure('limited', `too many of your ${what} are in use`, { maybeProcessed: false })
+      ? new UpstreamFailure('limited', `too many of your ${noun} are in use`, { maybeProcessed: false })
       : new UpstreamFailure('overloaded', otherwise, { maybeProcessed: false })
   const enqueue = (deadline: number, holder: string | undefined) =>
     new Promise<() => void>((resolve, reject) => {
       const giveUp = () => {
-        queue.splice(queue.indexOf(waiting), 1)
-        reject(refusal(holder, `none of the ${what} became free in time`))
+        queue.splice(queue.indexOf(waiter), 1)
+        reject(refusal(holder, `none of the ${noun} became free in time`))
       }
       const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
-      const waiting: Waiting = { holder, timer, give: () => resolve(grant(holder)) }
-      queue.push(waiting)
-      makePlace(holder)
+      const waiter: Waiter = { holder, timer, grant: () => resolve(grant(holder)) }
+      queue.push(waiter)
+      makeRoom(holder)
     })
-  /** Half of the queue is for others. */
-  const mayWait = (holder: string | undefined) => {
+  /** One holder may fill at most half of the queue. */
+  const mayQueue = (holder: string | undefined) => {
     if (queue.length >= queueLimit) return false
     if (share === Infinity || holder === undefined) return true
     return queue.filter((each) => each.holder === holder).length < Math.ceil(queueLimit / 2)
   }
   return {
-    async take(deadline, holder) {
+    async acquire(deadline, holder) {
       if (isFree(holder)) return grant(holder)
-      if (mayWait(holder)) return enqueue(deadline, holder)
-      // what is ended at once leaves its place at once
-      if (queueLimit === 0 && makePlace(holder) && isFree(holder)) return grant(holder)
-      throw refusal(holder, `too many calls are waiting for one of the ${what}`)
+      if (mayQueue(holder)) return enqueue(deadline, holder)
+      // without a queue, a session closed right now frees its slot right now
+      if (queueLimit === 0 && makeRoom(holder) && isFree(holder)) return grant(holder)
+      throw refusal(holder, `too many calls are waiting for one of the ${noun}`)
     },
-    takeSpare() {
-      if (queue.length > 0 || used >= Math.floor(limit * SHARE_OF_SPARES)) return undefined
+    tryAcquire() {
+      if (queue.length > 0 || used >= Math.floor(limit * WARM_SHARE)) return undefined
       return grant(undefined)
     },
     assign,
     isLimited,
-    relieve() {
-      for (const holder of new Set(queue.map((each) => each.holder))) if (makePlace(holder)) return
+    reclaimForWaiting() {
+      for (const holder of new Set(queue.map((each) => each.holder))) if (makeRoom(holder)) return
     },
     get waiting() {
       return queue.length

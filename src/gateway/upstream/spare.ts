@@ -1,62 +1,66 @@
 import type { Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 
-/** An open session that belongs to nobody yet. */
-export interface Spare {
-  /** Whether a call can use it. */
-  readonly isGood: boolean
-  /** Gives it to a call; `sink` answers what the upstream has asked so far. */
+/** An open session that no call has used yet. */
+export interface WarmSession {
+  /** True if a call can use the session. */
+  readonly isUsable: boolean
+  /** Hands the session to a call; `sink` answers the requests that the upstream has sent so far. */
   take(sink: Sink): Connection
-  /** Closes it. Idempotent. */
-  end(): void
+  /** Closes the session. Idempotent. */
+  close(): void
 }
 
-export interface SpareOptions {
-  /** Whether clients of that kind can be asked anything. */
-  readonly canBeAsked: boolean
-  /** As `TransportClient` has it. */
-  readonly basis: () => string | undefined
-  /** It is taken or over; `hasDied`: by itself. Called once. */
-  readonly onGone: (hasDied: boolean) => void
+export interface WarmSessionOptions {
+  /** True if clients with these capabilities can answer requests. */
+  readonly acceptsRequests: boolean
+  /** Fingerprint of the transport client. */
+  readonly fingerprint: () => string | undefined
+  /** Called once when the session is taken or has ended; `hasDied`: it ended by itself. */
+  readonly onRemoved: (hasDied: boolean) => void
 }
 
 /**
- * What the upstream asks right after the handshake (its client's roots, mostly) waits for the call that takes the session.
- * An upstream that gives a question up goes on without the answer that a caller would have given: then it is of no use.
+ * Creates a warm session. Requests that the upstream sends right after the handshake (usually `roots/list`) wait for
+ * the call that takes the session. If the upstream cancels one, it goes on without the caller's answer, and the session
+ * is unusable.
  */
-export function createSpare(connection: Connection, { canBeAsked, basis, onGone }: SpareOptions): Spare {
-  const used = basis()
-  const asked: ((sink: Sink) => void)[] = []
-  let isGone = false
+export function createWarmSession(
+  connection: Connection,
+  { acceptsRequests, fingerprint, onRemoved }: WarmSessionOptions
+): WarmSession {
+  const openedWith = fingerprint()
+  const heldRequests: ((sink: Sink) => void)[] = []
+  let isRemoved = false
 
-  const leave = (hasDied: boolean) => {
-    if (isGone) return
-    isGone = true
+  const remove = (hasDied: boolean) => {
+    if (isRemoved) return
+    isRemoved = true
     connection.onClose = null
-    onGone(hasDied)
+    onRemoved(hasDied)
   }
-  const spare: Spare = {
-    get isGood() {
-      return !isGone && !connection.closed && used === basis()
+  const session: WarmSession = {
+    get isUsable() {
+      return !isRemoved && !connection.closed && openedWith === fingerprint()
     },
     take(sink) {
-      leave(false)
+      remove(false)
       connection.onRequest = null
-      for (const answer of asked) answer(sink)
+      for (const answer of heldRequests) answer(sink)
       return connection
     },
-    end() {
-      leave(false)
+    close() {
+      remove(false)
       connection.close()
     }
   }
-  connection.onClose = () => leave(true)
-  if (canBeAsked) {
-    connection.onRequest = (method, params, asking) =>
+  connection.onClose = () => remove(true)
+  if (acceptsRequests) {
+    connection.onRequest = (method, params, inbound) =>
       new Promise((resolve) => {
-        asking.onCancel = spare.end
-        asked.push((sink) => resolve(sink.request(method, params, asking)))
+        inbound.onCancel = session.close
+        heldRequests.push((sink) => resolve(sink.request(method, params, inbound)))
       })
   }
-  return spare
+  return session
 }

@@ -1,94 +1,100 @@
 import type { Sink } from './call.ts'
 import type { Connection, Era } from './connection.ts'
 import { createPoolSizer, allocateSessions, type PoolSizer } from './demand.ts'
-import { createSpare, type Spare, type SpareOptions } from './spare.ts'
-import { Opening } from './stages.ts'
+import { createWarmSession, type WarmSession, type WarmSessionOptions } from './spare.ts'
+import { ConnectTimings } from './stages.ts'
 
-/** What sessions that nobody has used yet differ in: what was told of the client when they were opened. */
-export interface Kind {
+/** Pool key of a warm session: era and the client capabilities declared in its handshake. */
+export interface WarmPoolKey {
   readonly era: Era
-  /** JSON text of the client capabilities that were declared. */
+  /** JSON text of the declared client capabilities. */
   readonly capabilities: string
 }
 
-/** A connection that is being made, and how far that is. */
-export interface Underway {
-  readonly opening: Promise<Connection>
-  readonly stages: Opening
+/** A connection being opened, with its timings so far. */
+export interface PendingConnection {
+  readonly connecting: Promise<Connection>
+  readonly timings: ConnectTimings
 }
 
-export interface SparesOptions extends Pick<SpareOptions, 'basis'> {
-  /** How many there may be, those included that are being opened. */
-  readonly most: number
-  /** A spare expires so long after the last call that could have used it. */
+export interface WarmPoolOptions extends Pick<WarmSessionOptions, 'fingerprint'> {
+  /** Limit of warm sessions, including those being opened. */
+  readonly maxSize: number
+  /** Milliseconds after the last matching call before a warm session is closed. */
   readonly idleMs: number
-  /** Opens one; undefined where there is no place for it at present. Rejects with UpstreamFailure. */
-  readonly open: (kind: Kind, stages: Opening) => Promise<Connection> | undefined
-  /** Runs an opening when its turn has come. */
-  readonly inTurn: (work: () => Promise<void>) => Promise<void>
-  /** Whether the upstream may be contacted without a call that needs it. */
+  /** Opens a session; undefined if no slot is free. Rejects with UpstreamFailure. */
+  readonly open: (key: WarmPoolKey, stages: ConnectTimings) => Promise<Connection> | undefined
+  /** Runs the opening when it is this pool's turn. */
+  readonly runInTurn: (work: () => Promise<void>) => Promise<void>
+  /** True if the upstream may be contacted without a call that needs it. */
   readonly isAvailable: () => boolean
-  /** One is ready, or one of those is there no more. */
+  /** Called when a warm session was added (`isReady`) or removed. */
   readonly onChange: (isReady: boolean) => void
 }
 
 /**
- * Sessions of one upstream that are open and belong to nobody: a call takes one instead of opening its own, and closes it
- * (architecture, idea 6). They are made behind calls, for the next ones.
+ * Warm pool of one upstream: sessions opened ahead of the calls that will use and then close them. They are opened
+ * after calls, for the next ones.
  */
-export interface Spares {
+export interface WarmPool {
   readonly ready: number
-  /** One for a call of that kind; undefined: none is ready. `sink` answers what the upstream has asked on it so far. */
-  take(kind: Kind, sink: Sink): Connection | undefined
-  /** One that is being opened already, for a call that had none. */
-  join(kind: Kind): Underway | undefined
-  /** A session was opened, for whomever, in so many milliseconds: the upstream can be reached. */
-  opened(ms: number): void
-  /** A call has its session: until then a replacement would only hold up what the call waits for. */
-  given(): void
-  /** A call is over: the time to replace what it took. */
-  settled(): void
-  /** None that was opened so far is to be used: the upstream, or how it is reached, is not the same any more. */
+  /**
+   * Returns a warm session for a call with that key, undefined if none is ready. `sink` answers the requests that the
+   * upstream has sent so far.
+   */
+  take(key: WarmPoolKey, sink: Sink): Connection | undefined
+  /** Returns a session being opened, for a call that found none ready. */
+  joinOpening(key: WarmPoolKey): PendingConnection | undefined
+  /** Records that a session was opened in so many milliseconds, by the pool or by a call: the upstream is reachable. */
+  recordOpened(ms: number): void
+  /** Records that a call has its session; replacing it earlier would compete with the call's own connect. */
+  recordTaken(): void
+  /** Records that a call has ended: time to replace its session. */
+  recordCallEnd(): void
+  /** Closes all warm sessions, because the upstream or the way to reach it has changed. */
   discard(): void
-  /** The one that will be missed least, where there is one. */
-  leastWanted(): Spare | undefined
+  /** Returns the warm session with the least load on its key, if any. */
+  findLeastUsed(): WarmSession | undefined
   close(): void
 }
 
-/** One that is being opened, or waits for its turn to be. */
-interface Start {
+/** A warm session being opened, or waiting for its turn. */
+interface PendingSession {
   readonly generation: number
-  underway: Underway | null
+  connection: PendingConnection | null
   isTaken: boolean
 }
 
-interface Group extends Kind {
-  readonly demand: PoolSizer
-  readonly ready: Set<Spare>
-  readonly starts: Set<Start>
+interface PoolGroup extends WarmPoolKey {
+  readonly sizer: PoolSizer
+  readonly ready: Set<WarmSession>
+  readonly openings: Set<PendingSession>
 }
 
-/** A longer call is not waited for: what it took is replaced while it runs. */
-const PATIENCE_MS = 100
-/** After that long there may be a place: processes that have been used are on their way out. */
-const NO_PLACE_MS = 500
-/** Access tokens and programs change without a word. */
-const LONGEST_REVIEW_MS = 10_000
-/** Kinds of callers that are known at a time; who declares something else with every call gets no spares. */
-const MAX_KINDS = 16
+/** Delay before the session of a long call is replaced while the call still runs. */
+const REPLACE_DELAY_MS = 100
+/** Delay after finding no free slot, in which used processes can end. */
+const NO_SLOT_MS = 500
+/** Access tokens and programs change without notice, so the pool is checked at least this often. */
+const MAX_REBALANCE_MS = 10_000
+/** Limit of pool keys; a caller whose capabilities change with every call gets no warm sessions. */
+const MAX_GROUPS = 16
 const MAX_CAPABILITIES = 4_096
 
-const keyOf = ({ era, capabilities }: Kind) => `${era} ${capabilities}`
-const held = ({ ready, starts }: Group) => ready.size + starts.size
+const keyOf = ({ era, capabilities }: WarmPoolKey) => `${era} ${capabilities}`
+const countSessions = ({ ready, openings }: PoolGroup) => ready.size + openings.size
 
-export function createSpares(options: SparesOptions): Spares {
-  const { most, idleMs, open, inTurn, isAvailable, basis, onChange } = options
-  /** By kind, the one that was called last at the end. */
-  const groups = new Map<string, Group>()
+export function createWarmPool(options: WarmPoolOptions): WarmPool {
+  const { maxSize, idleMs, open, runInTurn, isAvailable, fingerprint, onChange } = options
+  /** By pool key; the most recently used last. */
+  const groups = new Map<string, PoolGroup>()
   let openMs = 0
   let generation = 0
-  /** An opening has failed, or a spare has died: no other is made until a call, which has to, could open its own. */
-  let isDoubtful = false
+  /**
+   * True after a failed opening or the death of a warm session: no more are opened until a call, which has to connect
+   * anyway, succeeds.
+   */
+  let isSuspect = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
   let dueAt = Infinity
@@ -98,98 +104,98 @@ export function createSpares(options: SparesOptions): Spares {
     if (isClosed || at >= dueAt) return
     clearTimeout(timer)
     dueAt = at
-    timer = setTimeout(review, ms).unref()
+    timer = setTimeout(rebalance, ms).unref()
   }
-  const endAll = ({ ready }: Group) => {
-    for (const spare of ready) spare.end()
+  const closeReady = ({ ready }: PoolGroup) => {
+    for (const session of ready) session.close()
   }
-  const forget = (key: string, group: Group) => {
+  const forget = (key: string, group: PoolGroup) => {
     groups.delete(key)
-    endAll(group)
+    closeReady(group)
   }
-  const groupOf = (kind: Kind): Group => {
-    const { era, capabilities } = kind
-    const key = keyOf(kind)
+  const groupOf = (poolKey: WarmPoolKey): PoolGroup => {
+    const { era, capabilities } = poolKey
+    const key = keyOf(poolKey)
     const known = groups.get(key)
-    const demand = known?.demand ?? createPoolSizer(most, idleMs)
-    const group = known ?? { era, capabilities, demand, ready: new Set(), starts: new Set() }
+    const sizer = known?.sizer ?? createPoolSizer(maxSize, idleMs)
+    const group = known ?? { era, capabilities, sizer, ready: new Set(), openings: new Set() }
     groups.delete(key)
     groups.set(key, group)
     const [oldest] = groups
-    if (groups.size > MAX_KINDS) forget(...oldest!)
+    if (groups.size > MAX_GROUPS) forget(...oldest!)
     return group
   }
 
-  const keep = (group: Group, connection: Connection) => {
-    const spare = createSpare(connection, {
-      canBeAsked: group.capabilities !== '{}',
-      basis,
-      onGone(hasDied) {
-        group.ready.delete(spare)
-        isDoubtful ||= hasDied
+  const addReady = (group: PoolGroup, connection: Connection) => {
+    const session = createWarmSession(connection, {
+      acceptsRequests: group.capabilities !== '{}',
+      fingerprint,
+      onRemoved(hasDied) {
+        group.ready.delete(session)
+        isSuspect ||= hasDied
         onChange(false)
       }
     })
-    group.ready.add(spare)
+    group.ready.add(session)
     onChange(true)
   }
-  const openOne = async (group: Group, start: Start) => {
-    const isWanted = () => !isClosed && start.generation === generation && [...groups.values()].includes(group)
-    if (!isWanted()) return
-    const before = basis()
-    const isSame = () => before === undefined || before === basis()
-    const stages = new Opening()
-    const opening = open(group, stages)
-    if (!opening) return schedule(NO_PLACE_MS)
-    start.underway = { opening, stages }
-    const connection = await opening
-    if (start.isTaken) return
-    if (connection.closed) isDoubtful = true
-    else if (isWanted() && isSame()) return keep(group, connection)
+  const openOne = async (group: PoolGroup, pending: PendingSession) => {
+    const isNeeded = () => !isClosed && pending.generation === generation && [...groups.values()].includes(group)
+    if (!isNeeded()) return
+    const before = fingerprint()
+    const isSame = () => before === undefined || before === fingerprint()
+    const timings = new ConnectTimings()
+    const connecting = open(group, timings)
+    if (!connecting) return schedule(NO_SLOT_MS)
+    pending.connection = { connecting, timings }
+    const connection = await connecting
+    if (pending.isTaken) return
+    if (connection.closed) isSuspect = true
+    else if (isNeeded() && isSame()) return addReady(group, connection)
     connection.close()
-    schedule(PATIENCE_MS)
+    schedule(REPLACE_DELAY_MS)
   }
-  const begin = async (group: Group) => {
-    const start: Start = { generation, underway: null, isTaken: false }
-    group.starts.add(start)
+  const startOpening = async (group: PoolGroup) => {
+    const pending: PendingSession = { generation, connection: null, isTaken: false }
+    group.openings.add(pending)
     try {
-      await inTurn(() => openOne(group, start))
+      await runInTurn(() => openOne(group, pending))
     } catch {
-      isDoubtful = true
+      isSuspect = true
     } finally {
-      group.starts.delete(start)
+      group.openings.delete(pending)
     }
   }
-  const end = (now: number) => {
+  const removeExpired = (now: number) => {
     for (const [key, group] of groups) {
-      if (group.demand.expiresAt <= now) forget(key, group)
-      for (const spare of group.ready) if (!spare.isGood) spare.end()
+      if (group.sizer.expiresAt <= now) forget(key, group)
+      for (const session of group.ready) if (!session.isUsable) session.close()
     }
   }
-  const beginAll = (all: readonly Group[], shares: readonly number[]) => {
-    let left = most - all.reduce((sum, group) => sum + held(group), 0)
+  const openMissing = (all: readonly PoolGroup[], allocation: readonly number[]) => {
+    let remaining = maxSize - all.reduce((sum, group) => sum + countSessions(group), 0)
     for (const [at, group] of all.entries()) {
-      for (; held(group) < shares[at]! && left > 0; left--) void begin(group)
+      for (; countSessions(group) < allocation[at]! && remaining > 0; remaining--) void startOpening(group)
     }
   }
-  function review(): void {
+  function rebalance(): void {
     dueAt = Infinity
     const now = performance.now()
-    end(now)
+    removeExpired(now)
     const all = [...groups.values()]
-    const shares = allocateSessions(
-      all.map((group) => ({ ...group.demand.targetAt(now), count: held(group) })),
-      most
+    const allocation = allocateSessions(
+      all.map((group) => ({ ...group.sizer.targetAt(now), count: countSessions(group) })),
+      maxSize
     )
-    for (const [at, { ready }] of all.entries()) for (const spare of [...ready].slice(shares[at])) spare.end()
-    if (!isDoubtful && isAvailable()) beginAll(all, shares)
-    if (all.length > 0) schedule(Math.min(LONGEST_REVIEW_MS, ...all.map(({ demand }) => demand.expiresAt - now)))
+    for (const [at, { ready }] of all.entries()) for (const session of [...ready].slice(allocation[at])) session.close()
+    if (!isSuspect && isAvailable()) openMissing(all, allocation)
+    if (all.length > 0) schedule(Math.min(MAX_REBALANCE_MS, ...all.map(({ sizer }) => sizer.expiresAt - now)))
   }
 
-  const takeReady = ({ ready }: Group, sink: Sink): Connection | undefined => {
-    for (const spare of ready) {
-      if (spare.isGood) return spare.take(sink)
-      spare.end()
+  const takeReady = ({ ready }: PoolGroup, sink: Sink): Connection | undefined => {
+    for (const session of ready) {
+      if (session.isUsable) return session.take(sink)
+      session.close()
     }
     return undefined
   }
@@ -199,35 +205,35 @@ export function createSpares(options: SparesOptions): Spares {
       for (const { ready } of groups.values()) sum += ready.size
       return sum
     },
-    take(kind, sink) {
-      if (isClosed || kind.capabilities.length > MAX_CAPABILITIES) return undefined
-      const group = groupOf(kind)
-      group.demand.recordCall(performance.now(), PATIENCE_MS + openMs)
+    take(key, sink) {
+      if (isClosed || key.capabilities.length > MAX_CAPABILITIES) return undefined
+      const group = groupOf(key)
+      group.sizer.recordCall(performance.now(), REPLACE_DELAY_MS + openMs)
       return takeReady(group, sink)
     },
-    join(kind) {
-      const starts = groups.get(keyOf(kind))?.starts ?? new Set<Start>()
-      const start = [...starts].find((each) => each.underway && each.generation === generation)
-      if (!start) return undefined
-      start.isTaken = true
-      starts.delete(start)
-      return start.underway!
+    joinOpening(key) {
+      const openings = groups.get(keyOf(key))?.openings ?? new Set<PendingSession>()
+      const pending = [...openings].find((each) => each.connection && each.generation === generation)
+      if (!pending) return undefined
+      pending.isTaken = true
+      openings.delete(pending)
+      return pending.connection!
     },
-    opened(ms) {
-      isDoubtful = false
+    recordOpened(ms) {
+      isSuspect = false
       openMs = openMs === 0 ? ms : openMs * 0.7 + ms * 0.3
     },
-    given: () => schedule(PATIENCE_MS),
-    settled: () => schedule(0),
+    recordTaken: () => schedule(REPLACE_DELAY_MS),
+    recordCallEnd: () => schedule(0),
     discard() {
       generation++
-      for (const group of groups.values()) endAll(group)
-      if (groups.size > 0) schedule(PATIENCE_MS)
+      for (const group of groups.values()) closeReady(group)
+      if (groups.size > 0) schedule(REPLACE_DELAY_MS)
     },
-    leastWanted() {
+    findLeastUsed() {
       const now = performance.now()
       const full = [...groups.values()].filter(({ ready }) => ready.size > 0)
-      const [least] = full.sort((a, b) => a.demand.targetAt(now).load - b.demand.targetAt(now).load)
+      const [least] = full.sort((a, b) => a.sizer.targetAt(now).load - b.sizer.targetAt(now).load)
       return least?.ready.values().next().value
     },
     close() {

@@ -6,8 +6,8 @@ const wrongTransport = new Set<number | undefined>([404, 405])
 const MAX_MS = 5_000
 
 /**
- * The failure of a server that was reached over Streamable HTTP, with a word more where it answers over HTTP+SSE (what the
- * specification advises clients to try). `createSse` makes a client of that transport for the same URL.
+ * Extends the failure of a server that was tried over Streamable HTTP if the server answers over HTTP+SSE, the fallback
+ * that the specification advises. `createSse` creates a client of that transport for the same URL.
  */
 export async function withSseHint(
   failure: UpstreamFailure,

@@ -2,38 +2,40 @@ import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
 import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
-import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
+import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from './pending.ts'
 import { type ServerReads, unsharedReads } from './reading-turns.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 
-/** The event stream of the 2024-11-05 transport, from the GET on. */
+/** The event stream of the 2024-11-05 transport. */
 export interface SseStream {
   readonly handler: Dispatcher.DispatchHandler
-  /** Path and query that messages are posted to, as the first event names them. Rejects with UpstreamFailure. */
+  /** Path and query for posting messages, from the first event. Rejects with UpstreamFailure. */
   readonly endpoint: Promise<string>
-  /** One message of the upstream's. */
+  /** Receives each message of the upstream. */
   onMessage: ((data: Buffer) => void) | null
-  /** Once, when it ends without `close`. */
+  /** Called once if the stream ends other than by `close`. */
   onEnd: ((failure: UpstreamFailure) => void) | null
-  /** Once, however it ends. */
+  /** Called once when the stream ends, for any reason. */
   onClose: (() => void) | null
-  /** Ends it, and says why. */
+  /** Ends the stream with this failure. */
   fail(failure: UpstreamFailure): void
-  /** Ends it in silence. */
+  /** Ends the stream without reporting a failure. */
   close(): void
 }
 
 export interface SseStreamOptions {
   readonly url: string
   readonly maxEventBytes: number
-  /** What the server's answers and questions hold. Default: not counted. */
-  readonly pending?: Pending | undefined
-  /** Shares the event loop with other servers. Default: with none. */
+  /** Quota for the memory of the server's answers and requests. Default: unlimited. */
+  readonly memory?: MemoryQuota | undefined
+  /** Divides event-loop time among servers. Default: no sharing. */
   readonly reads?: ServerReads | undefined
   readonly hasCredential: boolean
 }
 
-/** Messages must not be sent anywhere else than to where the stream comes from. */
+/**
+ * Returns path and query of the endpoint. Throws unless it has the origin of the stream: messages carry credentials.
+ */
 function readEndpoint(data: Buffer, url: string): string {
   const endpoint = isUtf8(data) ? tryParse(data.toString(), url) : null
   if (!endpoint) throw new UpstreamFailure('bad_response', 'named an endpoint that is no URL')
@@ -52,70 +54,70 @@ function tryParse(text: string, base: string): URL | null {
 }
 
 export function openSseStream(options: SseStreamOptions): SseStream {
-  const { url, maxEventBytes, pending = uncounted, reads = unsharedReads, hasCredential } = options
+  const { url, maxEventBytes, memory = unlimitedMemory, reads = unsharedReads, hasCredential } = options
   let abort: ((error?: Error) => void) | null = null
-  let isNamed = false
-  let isOver = false
-  let name: (path: string) => void
-  let refuse: (failure: UpstreamFailure) => void
+  let hasEndpoint = false
+  let isEnded = false
+  let resolveEndpoint: (path: string) => void
+  let rejectEndpoint: (failure: UpstreamFailure) => void
   const endpoint = new Promise<string>((resolve, reject) => {
-    name = resolve
-    refuse = reject
+    resolveEndpoint = resolve
+    rejectEndpoint = reject
   })
-  // whoever opened it may have given up by then
+  // the opener may have given up already
   endpoint.catch(() => {})
 
-  const over = () => {
-    if (isOver) return false
-    isOver = true
+  const finish = () => {
+    if (isEnded) return false
+    isEnded = true
     source.close()
-    holding.release()
+    reservation.release()
     abort?.(new Error('released'))
     stream.onClose?.()
     return true
   }
   const fail = (failure: UpstreamFailure) => {
-    if (!over()) return
-    refuse(failure)
+    if (!finish()) return
+    rejectEndpoint(failure)
     stream.onEnd?.(failure)
   }
   const takeEndpoint = (data: Buffer) => {
     try {
-      name(readEndpoint(data, url))
-      isNamed = true
+      resolveEndpoint(readEndpoint(data, url))
+      hasEndpoint = true
     } catch (error) {
       fail(error as UpstreamFailure)
     }
   }
-  const holding = new Holding(pending)
+  const reservation = new MemoryReservation(memory)
   let resume: (() => void) | undefined
   const source = reads.open(() => resume?.())
   const events = new EventStream(maxEventBytes, (data, type) => {
-    if (isOver) return
-    if (!isNamed && type === 'endpoint') takeEndpoint(data)
-    else if (isNamed && (type === '' || type === 'message')) stream.onMessage?.(data)
+    if (isEnded) return
+    if (!hasEndpoint && type === 'endpoint') takeEndpoint(data)
+    else if (hasEndpoint && (type === '' || type === 'message')) stream.onMessage?.(data)
   })
 
   const readChunk = (chunk: Buffer) => {
     if (!events.write(chunk)) {
       fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
-    } else if (!isOver && !holding.set(events.held)) fail(new UpstreamFailure('too_large', TOO_MUCH))
+    } else if (!isEnded && !reservation.resize(events.held)) fail(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
   }
 
   const handler: Dispatcher.DispatchHandler = {
     onConnect(stop) {
-      if (isOver) throw new Error('released')
+      if (isEnded) throw new Error('released')
       abort = stop
     },
     onHeaders(status, headers, readOn) {
-      if (status < 200 || isOver) return true
+      if (status < 200 || isEnded) return true
       resume = readOn
       const isStream = /^text\/event-stream\s*(;|$)/i.test(headerOf(headers, 'content-type') ?? '')
       if (status >= 300 || !isStream) fail(statusFailure(status, headers, hasCredential))
       return true
     },
     onData(chunk) {
-      if (isOver) return true
+      if (isEnded) return true
       source.read(() => readChunk(chunk))
       return !source.mustWait
     },
@@ -129,7 +131,7 @@ export function openSseStream(options: SseStreamOptions): SseStream {
     onEnd: null,
     onClose: null,
     fail,
-    close: () => void over()
+    close: () => void finish()
   }
   return stream
 }

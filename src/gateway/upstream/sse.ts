@@ -6,7 +6,7 @@ import { type HttpPool, type PostResponse, createHttpPool } from './http-pool.ts
 import { baseHeaders, streamHeaders } from './http-request.ts'
 import type { HttpClientOptions } from './http.ts'
 import { clientInfo, initialize } from './peer-opening.ts'
-import { type Peer, createPeer } from './peer.ts'
+import { type JsonRpcPeer, createJsonRpcPeer } from './peer.ts'
 import { type SseStream, openSseStream } from './sse-stream.ts'
 
 export interface SseConnection extends Connection {
@@ -17,8 +17,8 @@ export interface SseClient extends TransportClient {
   open(options: OpenOptions): Promise<SseConnection>
 }
 
-/** What all connections to one upstream share. */
-interface Shared {
+/** State shared by all connections to one upstream. */
+interface ClientContext {
   readonly options: HttpClientOptions
   readonly pool: HttpPool
   readonly headers: string[]
@@ -32,8 +32,11 @@ const LONGEST_TIMER = 2 ** 31 - 1
 const closedFailure = () => new UpstreamFailure('cancelled', 'connection was closed', { maybeProcessed: false })
 const overloaded = () => new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false })
 
-/** Why a message was not taken, null where it was. An unknown session is proof that it was not. */
-function refusalOf({ status, headers }: PostResponse, hasCredential: boolean): UpstreamFailure | null {
+/**
+ * Returns the failure for a refused message, null for an accepted one. An unknown session proves that the message was
+ * not processed.
+ */
+function postFailure({ status, headers }: PostResponse, hasCredential: boolean): UpstreamFailure | null {
   if (status < 300) return null
   if (status !== 404) return statusFailure(status, headers, hasCredential)
   return new UpstreamFailure('unreachable', 'does not know the session any more (HTTP 404)', {
@@ -42,12 +45,12 @@ function refusalOf({ status, headers }: PostResponse, hasCredential: boolean): U
   })
 }
 
-/** The conversation over an open stream: answers come on it, messages are posted to the endpoint that it named. */
-function converse(shared: Shared, stream: SseStream, path: string) {
-  const { pool, headers, hasCredential } = shared
+/** Runs the conversation over an open stream: answers arrive on the stream, messages are posted to its endpoint. */
+function createConversation(context: ClientContext, stream: SseStream, path: string) {
+  const { pool, headers, hasCredential } = context
   let connection: SseConnection | null = null
   let isClosed = false
-  /** Settles when the last message has been taken or refused. */
+  /** Settles when the last message has been accepted or refused. */
   let lastPost: Promise<void> = Promise.resolve()
   let posting = 0
 
@@ -64,37 +67,37 @@ function converse(shared: Shared, stream: SseStream, path: string) {
     lastPost = pool
       .message('POST', headers, text, { timeoutMs: POST_TIMEOUT_MS, path })
       .then((posted) => {
-        const failure = refusalOf(posted, hasCredential)
+        const failure = postFailure(posted, hasCredential)
         if (!failure) return
         refuse(failure)
         if (failure.status === 404) end(failure)
       }, refuse)
       .finally(() => posting--)
   }
-  const peer: Peer = createPeer({
+  const peer: JsonRpcPeer = createJsonRpcPeer({
     write,
     onNotification: (method, params) => connection?.onNotification?.(method, params),
     onRequest: () => connection?.onRequest ?? null,
-    held: shared.options.pending,
-    screen: shared.options.screen
+    memory: context.options.memory,
+    screen: context.options.screen
   })
   stream.onMessage = (data) => {
-    if (!peer.receive(data)) shared.options.onDropped?.('sent an event that is no JSON-RPC message')
+    if (!peer.receive(data)) context.options.onDropped?.('sent an event that is no JSON-RPC message')
   }
   stream.onEnd = end
 
   const connect = async (open: OpenOptions): Promise<SseConnection> => {
-    const greeting = await initialize(peer, clientInfo(shared.options.version), open)
-    // posts may overtake each other: nothing goes out before `initialized` has arrived
+    const greeting = await initialize(peer, clientInfo(context.options.version), open)
+    // posts may overtake each other: wait until `initialized` has arrived
     await lastPost
-    const maxRequests = shared.options.maxRequests ?? DEFAULT_MAX_REQUESTS
+    const maxRequests = context.options.maxRequests ?? DEFAULT_MAX_REQUESTS
     connection = {
       era: 'legacy',
       greeting,
       get closed() {
         return isClosed
       },
-      send: (call) => (peer.pending < maxRequests ? peer.send(call) : Promise.reject(overloaded())),
+      send: (call) => (peer.pendingCount < maxRequests ? peer.send(call) : Promise.reject(overloaded())),
       notify: (method, params) => peer.notify(method, params),
       close: () => end(closedFailure()),
       onClose: null,
@@ -106,21 +109,25 @@ function converse(shared: Shared, stream: SseStream, path: string) {
   return { connect, end }
 }
 
-/** Where the stream is instead, for a GET that a redirect answers. */
+/** Returns the target if the GET was redirected. */
 const locationOf = (error: unknown) =>
   error instanceof UpstreamFailure && error.status !== undefined && error.status >= 300 && error.status < 400
     ? (error.cause as { location?: string }).location
     : undefined
 
-async function openConnection(shared: Shared, open: OpenOptions, streams: Set<SseStream>): Promise<SseConnection> {
-  const { options, pool, headers, hasCredential } = shared
+async function openConnection(
+  context: ClientContext,
+  open: OpenOptions,
+  streams: Set<SseStream>
+): Promise<SseConnection> {
+  const { options, pool, headers, hasCredential } = context
   const { path } = pool
   const url = new URL(path, options.url).href
   if (open.timings) open.timings.startedAt = performance.now()
   const stream = openSseStream({
     url,
     maxEventBytes: options.maxResponseBytes,
-    pending: options.pending,
+    memory: options.memory,
     reads: options.reads,
     hasCredential
   })
@@ -132,25 +139,27 @@ async function openConnection(shared: Shared, open: OpenOptions, streams: Set<Ss
   try {
     const endpoint = await stream.endpoint
     clearTimeout(timer)
-    if (open.timings) open.timings.greetedAt = performance.now()
-    return await converse(shared, stream, endpoint).connect(open)
+    if (open.timings) open.timings.initializeAt = performance.now()
+    return await createConversation(context, stream, endpoint).connect(open)
   } catch (error) {
     stream.close()
     const location = locationOf(error)
     if (location !== undefined && pool.followRedirect(path, location))
-      return await openConnection(shared, open, streams)
+      return await openConnection(context, open, streams)
     throw error
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** The HTTP+SSE transport of revision 2024-11-05; legacy only. A connection is one event stream. */
+/**
+ * Creates a client of the HTTP+SSE transport of revision 2024-11-05; legacy only. Each connection is one event stream.
+ */
 export function createSseClient(options: HttpClientOptions): SseClient {
   const { url, connector, authorization } = options
   const connections = options.connections ?? 1
   const maxRequests = options.maxRequests ?? DEFAULT_MAX_REQUESTS
-  const shared: Shared = {
+  const context: ClientContext = {
     options,
     pool: createHttpPool({ url, connector, authorization, connections, maxRequests }),
     headers: baseHeaders(options.headers, `${PRODUCT}/${options.version}`),
@@ -160,13 +169,13 @@ export function createSseClient(options: HttpClientOptions): SseClient {
   return {
     open: (open) =>
       open.era === 'legacy'
-        ? openConnection(shared, open, streams)
+        ? openConnection(context, open, streams)
         : Promise.reject(
             new UpstreamFailure('bad_response', 'the SSE transport has no modern era', { maybeProcessed: false })
           ),
     close() {
       for (const stream of streams) stream.fail(closedFailure())
-      shared.pool.close()
+      context.pool.close()
     }
   }
 }

@@ -1,39 +1,43 @@
-/** What a call may wait for before it is with its server, in their order. */
-export const stages = ['queue', 'start', 'initialize'] as const
-export type Stage = (typeof stages)[number]
+/** Stages of connecting that a call may wait for, in order. */
+export const connectStages = ['queue', 'start', 'initialize'] as const
+export type ConnectStage = (typeof connectStages)[number]
 
-/** Who a connection is made for, for log lines. */
-export interface StartedBy {
+/** Caller for whom a connection is opened, for log lines. */
+export interface ConnectRequester {
   readonly caller: { readonly key: string }
   readonly requestId: string | undefined
 }
 
 /**
- * What making a connection took, as `performance.now()` times; 0: that did not happen, or not yet. A class, since sessions
- * that serve one call have one for each.
+ * Start times of the stages of one connect, from `performance.now()`; 0: not reached or skipped. A class, since
+ * sessions for a single call create one each.
  */
-export class Opening {
-  /** A place for a process is waited for. */
+export class ConnectTimings {
+  /** Start of waiting for a process slot. */
   queuedAt = 0
-  /** A process is started, or an event stream opened. */
+  /** Start of the process, or of opening the event stream. */
   startedAt = 0
-  /** The server is greeted. */
-  greetedAt = 0
-  openAt = 0
-  /** What its process had written to stderr when it failed, without secrets. */
+  /** Start of the handshake. */
+  initializeAt = 0
+  openedAt = 0
+  /** Output of the process on stderr when it failed, secrets redacted. */
   stderr = ''
-  /** The call that it is made for; null: the gateway's own need. */
-  by: StartedBy | null = null
+  /** The caller; null if the gateway connects for itself. */
+  requester: ConnectRequester | null = null
 }
 
-/** Milliseconds that a call waited in each stage, where that happened. */
-export type Waits = { readonly [stage in Stage]?: number }
+/** Milliseconds that a call waited in each stage that it went through. */
+export type StageWaits = { readonly [stage in ConnectStage]?: number }
 
-/** The part of an opening that a call waited for, from `since` to `until`. */
-export function waitsOf({ queuedAt, startedAt, greetedAt, openAt }: Opening, since: number, until: number): Waits {
-  const begins = [queuedAt, startedAt, greetedAt, openAt === 0 ? until : openAt]
-  const waits: Partial<Record<Stage, number>> = {}
-  for (const [at, stage] of stages.entries()) {
+/** Returns the waits of a call from `since` to `until`. */
+export function computeWaits(
+  { queuedAt, startedAt, initializeAt, openedAt }: ConnectTimings,
+  since: number,
+  until: number
+): StageWaits {
+  const begins = [queuedAt, startedAt, initializeAt, openedAt === 0 ? until : openedAt]
+  const waits: Partial<Record<ConnectStage, number>> = {}
+  for (const [at, stage] of connectStages.entries()) {
     const begin = begins[at]!
     if (begin === 0) continue
     const end = begins.slice(at + 1).find((next) => next > 0)!
@@ -43,8 +47,8 @@ export function waitsOf({ queuedAt, startedAt, greetedAt, openAt }: Opening, sin
   return waits
 }
 
-/** Where an opening is, or ended; undefined once it is open. */
-export const stageOf = ({ queuedAt, startedAt, greetedAt, openAt }: Opening): Stage | undefined => {
-  if (openAt > 0) return undefined
-  return greetedAt > 0 ? 'initialize' : startedAt > 0 ? 'start' : queuedAt > 0 ? 'queue' : undefined
+/** Returns the current or last stage; undefined once the connection is open. */
+export const stageOf = ({ queuedAt, startedAt, initializeAt, openedAt }: ConnectTimings): ConnectStage | undefined => {
+  if (openedAt > 0) return undefined
+  return initializeAt > 0 ? 'initialize' : startedAt > 0 ? 'start' : queuedAt > 0 ? 'queue' : undefined
 }

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { UpstreamFailure } from './failure.ts'
-import { entryOf, readTable, type Belongings, type ReadTable } from './process-table.ts'
+import { entryOf, readTable, type ChildIdentity, type ReadTable } from './process-table.ts'
 import { endTree, killTreesNow } from './stdio-tree.ts'
 import type { Watchdog } from './stdio-watchdog.ts'
 
@@ -43,7 +43,7 @@ const SWEEP_DELAY_MS = 20
 export function createChildren(watch: (prefix: string) => Watchdog): Children {
   const prefix = `${MARK}=${randomUUID()}.`
   const watchdog = watch(prefix)
-  const trees = new Map<number, Belongings & Tree>()
+  const trees = new Map<number, ChildIdentity & Tree>()
   let started = 0
   let isClosing = false
   let sweeping: ReturnType<ReadTable> | null = null

@@ -7,9 +7,9 @@ import { createRedactor } from '../../domain/redaction.ts'
 import { maskArguments, secretsOfArguments } from '../../domain/secret-parts.ts'
 import { truncate } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
-import { Holding, type Pending, TOO_MUCH, uncounted } from './pending.ts'
+import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from './pending.ts'
 import { type ServerReads, unsharedReads } from './reading-turns.ts'
-import type { StartedBy } from './stages.ts'
+import type { ConnectRequester } from './stages.ts'
 import { MARK, type Children, type Tree } from './stdio-children.ts'
 import {
   asIdentity,
@@ -40,14 +40,14 @@ export interface ProcessSettings {
   /** The gateway's own environment, of which a child gets seven names and `LC_*`. */
   readonly gatewayEnv: Readonly<Record<string, string | undefined>>
   /** On whose behalf it is started; undefined: the gateway's own. */
-  readonly by?: StartedBy | undefined
+  readonly by?: ConnectRequester | undefined
   /** undefined: a fresh empty folder, removed at the end. */
   readonly cwd: string | undefined
   readonly uid: number | undefined
   readonly gid: number | undefined
   readonly limits: { readonly maxLineBytes: number }
   /** What the server's answers and questions hold. Default: not counted. */
-  readonly pending?: Pending
+  readonly memory?: MemoryQuota
   /** Shares the event loop with other servers. Default: with none. */
   readonly reads?: ServerReads | undefined
   readonly log: Log
@@ -185,7 +185,7 @@ function watch(
   const stderr = createStderrReader(redact, [ownTail, settings.tail])
   let isOver = false
 
-  const holding = new Holding(settings.pending ?? uncounted)
+  const holding = new MemoryReservation(settings.memory ?? unlimitedMemory)
   const source = (settings.reads ?? unsharedReads).open(() => child.stdout.resume())
   const over = () => {
     isOver = true
@@ -232,7 +232,7 @@ function watch(
       // thrown out of an event handler, a fault in reading one server would end the gateway
       return finish(new UpstreamFailure('bad_response', 'sent something that cannot be read', { cause: error }), false)
     }
-    if (!isOver && !holding.set(lines.held)) finish(new UpstreamFailure('too_large', TOO_MUCH), false)
+    if (!isOver && !holding.resize(lines.held)) finish(new UpstreamFailure('too_large', TOO_MUCH_MEMORY), false)
   }
   child.stdout.on('data', (chunk: Buffer) => {
     if (isOver) return

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readTableNow, signalEntry, treeOf } from './process-table.ts'
-import type { Belongings, ProcessEntry, ReadTable } from './process-table.ts'
+import type { ChildIdentity, ProcessEntry, ReadTable } from './process-table.ts'
 
 /** Each step of the ending: after the end of stdin, and after TERM (security-model.md#child-process-isolation). */
 const GRACE_MS = 2_000
@@ -33,7 +33,7 @@ async function isWithin(ms: number, child: ChildProcess, isDone: () => Promise<b
 }
 
 /** Kills all that these children have started, without waiting for anything: for the moment before our own exit. */
-export function killTreesNow(trees: Iterable<Belongings>): void {
+export function killTreesNow(trees: Iterable<ChildIdentity>): void {
   const table = readTableNow()
   for (const child of trees) {
     const members = treeOf(table, child, [])
@@ -54,7 +54,7 @@ function endInput({ stdin }: ChildProcess): void {
  */
 export async function endTree(
   child: ChildProcess,
-  belongings: Belongings,
+  belongings: ChildIdentity,
   isPatient: boolean,
   read: ReadTable
 ): Promise<void> {

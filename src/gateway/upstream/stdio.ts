@@ -1,8 +1,8 @@
 import type { Connection, SessionRequestHandler, OpenOptions, TransportClient } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { clientInfo, discover, initialize } from './peer-opening.ts'
-import { createPeer } from './peer.ts'
-import type { Screen } from './result-secrets.ts'
+import { createJsonRpcPeer } from './peer.ts'
+import type { MessageScreen } from './result-secrets.ts'
 import { programVersion } from './stdio-command.ts'
 import { startProcess } from './stdio-process.ts'
 import type { ProcessSettings, StdioProcess } from './stdio-process.ts'
@@ -11,7 +11,7 @@ export interface StdioOptions extends ProcessSettings {
   /** Our version, told to the server beside the product's name. */
   readonly version: string
   /** Looks for secrets in each message. Default: nothing is searched. */
-  readonly screen?: Screen | null
+  readonly screen?: MessageScreen | null
 }
 
 /** A process of its own per connection. */
@@ -47,12 +47,12 @@ async function openConnection(
   let connection: StdioConnection | undefined
   let isClosed = false
 
-  const peer = createPeer({
+  const peer = createJsonRpcPeer({
     write: (text, refuse) => child.write(text, refuse),
     ...(era === 'modern' ? { modernClientInfo: info } : {}),
     onNotification: (method, params) => connection?.onNotification?.(method, params),
     onRequest: () => connection?.onRequest ?? null,
-    held: settings.pending,
+    memory: settings.memory,
     screen: settings.screen
   })
   const end = (failure: UpstreamFailure) => {
@@ -64,7 +64,7 @@ async function openConnection(
   }
   if (timings) timings.startedAt = performance.now()
   const child: StdioProcess = await startProcess(
-    { ...settings, by: timings?.by ?? settings.by },
+    { ...settings, by: timings?.requester ?? settings.by },
     { onLine: (line) => peer.receive(line), onEnd: end }
   )
   const close = () => {
@@ -73,7 +73,7 @@ async function openConnection(
   }
   onOpened(close)
 
-  if (timings) timings.greetedAt = performance.now()
+  if (timings) timings.initializeAt = performance.now()
   try {
     const greeting = era === 'modern' ? await discover(peer, options) : await initialize(peer, info, options)
     connection = {

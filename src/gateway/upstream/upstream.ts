@@ -11,62 +11,66 @@ import { createKeyedMutex, type MutexLease } from './exclusive.ts'
 import { redactFailure, UpstreamFailure, type FailureReason } from './failure.ts'
 import { readError } from './http-message.ts'
 import { sendRequest } from './lists.ts'
-import { noteFailure } from './opener.ts'
+import { recordFailure } from './opener.ts'
 import {
   createSessions,
-  type Idle,
-  type Need,
+  type IdleSession,
+  type SessionRequest,
   type SessionCounts,
   type Sessions,
   type SessionsOptions
 } from './sessions.ts'
-import type { MayEnd, Slots } from './slots.ts'
+import type { MayReclaim, SlotPool } from './slots.ts'
 
 export interface UpstreamOptions extends Omit<SessionsOptions, 'name' | 'transport' | 'mode' | 'verdict' | 'breaker'> {
   readonly server: Pick<StoredServer, 'name' | 'transport' | 'session_mode'>
   readonly verdict: Verdict
   readonly deadlines: Deadlines
   readonly shares: Quota
-  /** Bytes of the requests of calls under way, of each principal. */
+  /** Bytes of requests in flight, per principal. */
   readonly callBytes: Quota
   readonly callMs: number
   readonly callTotalMs: number
-  /** Takes this server's secrets out of text: an upstream may quote them in its errors. */
+  /** Redacts this server's secrets: an upstream may quote them in its errors. */
   readonly redact: (text: string) => string
 }
 
-/** One registered server as the data plane reaches it. */
+/** One registered server as seen by the data plane. */
 export interface Upstream {
-  /** Sends a call within its limits; an answer or UpstreamFailure. Sent again only where it was proven not taken. */
+  /** Sends a call within its limits. Rejects with UpstreamFailure. Retried only if a retry is safe. */
   call(call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
-  /** Whether it is given a rest because connecting timed out again and again. */
+  /** State of the circuit breaker for connect timeouts. */
   readonly breaker: BreakerState
-  /** Calls under way. */
+  /** Calls in flight. */
   readonly active: number
-  /** A session of it that nobody uses, to be closed where another needs the place: a spare one, or that idle for longest. */
-  longestIdle(pool: Slots, mayEnd: MayEnd): Idle | undefined
+  /** Returns an unused session that may be closed to free its slot: a warm one, or the one idle longest. */
+  findLongestIdle(pool: SlotPool, mayReclaim: MayReclaim): IdleSession | undefined
   counts(): SessionCounts
-  /** It, or how it is reached, may not be the same any more: sessions that were kept ready are not used. */
-  discardSpares(): void
-  /** Keeps no session ready any more. */
-  endSpares(): void
+  /** Closes warm sessions, because the upstream or the way to reach it may have changed. */
+  discardWarmSessions(): void
+  /** Closes the warm pool for good. */
+  closeWarmPool(): void
   notifyOwner(owner: string, method: string): void
-  endOwner(owner: string): void
-  /** Takes no more; closes when the calls under way have ended, and tells so. */
-  retire(closed?: () => void): void
+  closeOwner(owner: string): void
+  /** Accepts no more calls; closes once the calls in flight have ended, then calls `onClosed`. */
+  retire(onClosed?: () => void): void
   close(): void
 }
 
-/** Ended by us, told to come back later, or waited for long enough: trying again is not the answer. */
-const final: ReadonlySet<FailureReason> = new Set<FailureReason>(['overloaded', 'limited', 'cancelled', 'timeout'])
+/** Ended by the gateway, overloaded, or waited for long enough: a retry would not help. */
+const notRetryable: ReadonlySet<FailureReason> = new Set<FailureReason>([
+  'overloaded',
+  'limited',
+  'cancelled',
+  'timeout'
+])
 
-/** The connection broke; whether the upstream took the request is not known. */
-const broken: ReadonlySet<FailureReason> = new Set<FailureReason>(['unreachable', 'crashed'])
+/** The connection broke; the upstream may or may not have processed the request. */
+const connectionLost: ReadonlySet<FailureReason> = new Set<FailureReason>(['unreachable', 'crashed'])
 
 /**
- * The wire for a caller: its own era where the upstream has it, so that nothing is lost (mcp-proxy.md#principles).
- * Where it is to
- * have a session it is the era that has sessions.
+ * Chooses the era for a caller: the caller's own if the upstream speaks it, so that nothing is lost in translation
+ * (mcp-proxy.md#principles). A stateful server needs the era that has sessions.
  */
 export function chooseEra(
   { modern, legacy, hasSessions }: Verdict,
@@ -78,38 +82,38 @@ export function chooseEra(
   return session_mode === 'stateful' && hasSessions ? 'legacy' : caller
 }
 
-const canBeAsked = (capabilities: string) => /"(sampling|elicitation|roots)"/.test(capabilities)
+const acceptsRequests = (capabilities: string) => /"(sampling|elicitation|roots)"/.test(capabilities)
 
 /**
- * A modern caller's questions belong to one call, but a pipe or event stream does not say to which, nor does the session's
- * own stream over HTTP, where a server has asked there: where several calls of callers who can be asked would share a session,
- * they go one at a time (mcp-proxy.md#asking-the-client). Who has been asked may take minutes to answer: until then
- * the next call has another
- * session.
+ * True if the call must not share its session with other running calls. A modern caller answers requests of one call,
+ * but a pipe, an event stream or a session's own HTTP stream does not tell which call a request belongs to. If several
+ * calls of callers that can answer requests would share a session, they run one at a time
+ * (mcp-proxy.md#asking-the-client). A person may take minutes to answer: until then the next call uses another session.
  */
-const goesAlone = ({ server, client, verdict }: UpstreamOptions, caller: Era, need: Need) =>
+const needsExclusiveSession = ({ server, client, verdict }: UpstreamOptions, caller: Era, request: SessionRequest) =>
   caller === 'modern' &&
-  need.era === 'legacy' &&
+  request.era === 'legacy' &&
   server.session_mode === 'stateful' &&
   (server.transport !== 'streamable_http' || (verdict.hasSessions && client.hasSessionRequests === true)) &&
-  canBeAsked(need.capabilities)
+  acceptsRequests(request.capabilities)
 
 const LEVEL_MS = 5_000
 const METHOD_NOT_FOUND = -32601
 
-/** Its end was seen before the call was sent on it. */
-const lost = () => new UpstreamFailure('unreachable', 'the session has ended', { maybeProcessed: false })
+/** Failure of a session that ended before the call was sent. */
+const sessionEnded = () => new UpstreamFailure('unreachable', 'the session has ended', { maybeProcessed: false })
 
-const limited = () => new UpstreamFailure('limited', 'too many of your calls are under way', { maybeProcessed: false })
+const tooManyCalls = () =>
+  new UpstreamFailure('limited', 'too many of your calls are under way', { maybeProcessed: false })
 const tooLarge = () =>
   new UpstreamFailure('limited', 'the calls that are under way have too large arguments together', {
     maybeProcessed: false
   })
 
-/** Waits for a connection, but no longer than the call lives; one that comes too late is given back. */
-function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Promise<Connection> {
+/** Waits for a connection, but no longer than the call lives; a connection that arrives later is released. */
+function acquireFor(call: Call, sessions: Sessions, request: SessionRequest): Connection | Promise<Connection> {
   if (call.stopped) return Promise.reject(call.stopped)
-  const opening = sessions.acquire(need)
+  const opening = sessions.acquire(request)
   if (!(opening instanceof Promise)) return opening
   return new Promise((resolve, reject) => {
     call.onStop = (failure) => {
@@ -126,36 +130,36 @@ function acquireFor(call: Call, sessions: Sessions, need: Need): Connection | Pr
 
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
-  const redacted = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
-  const breaker = createBreaker(() => sessions.discardSpares())
+  const redactAnswer = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
+  const breaker = createBreaker(() => sessions.discardWarmSessions())
   const { name, transport, session_mode: mode } = server
   const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
-  const exclusive = createKeyedMutex()
-  const carried = createCapabilityFilter()
+  const mutex = createKeyedMutex()
+  const filterCapabilities = createCapabilityFilter()
   let active = 0
-  let retired: (() => void) | null = null
+  let onRetired: (() => void) | null = null
 
   const close = () => {
     sessions.close()
     client.close()
   }
   /**
-   * Once, on a fresh connection: what was not taken, and what only reads. `tools/call` may have run
-   * (mcp-proxy.md#retries).
+   * Retry once on a fresh connection if the upstream provably did not process the request, or if the request only
+   * reads. `tools/call` may have run (mcp-proxy.md#retries).
    */
-  const mayRepeat = (error: unknown, call: Call) => {
-    if (!(error instanceof UpstreamFailure) || final.has(error.reason) || call.stopped) return false
+  const isRetryable = (error: unknown, call: Call) => {
+    if (!(error instanceof UpstreamFailure) || notRetryable.has(error.reason) || call.stopped) return false
     return (
       (!error.maybeProcessed && error.retryAfter === undefined) ||
-      (broken.has(error.reason) && call.request.method !== 'tools/call')
+      (connectionLost.has(error.reason) && call.request.method !== 'tools/call')
     )
   }
 
-  /** The level that each session was last told, which only a session of its caller's can be. */
+  /** Log level last set on each session; a session with a level belongs to one caller. */
   const levels = new WeakMap<Connection, string>()
   const isLogging = verdict.capabilities.logging !== undefined
-  const hasLevels = () => verdict.hasSessions && (isLogging || hasMethod(verdict, 'logging/setLevel') !== false)
-  /** What the upstream makes of it is no concern of the call. */
+  const supportsLevels = () => verdict.hasSessions && (isLogging || hasMethod(verdict, 'logging/setLevel') !== false)
+  /** Sets the log level; a failure does not affect the call. */
   const setLevel = async (connection: Connection, level: string) => {
     levels.set(connection, level)
     const deadline = performance.now() + LEVEL_MS
@@ -164,9 +168,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     noteMethod(verdict, 'logging/setLevel', false)
   }
 
-  /** What goes wrong under a call, without secrets. */
-  const noted = (error: unknown, call: Call, connection: Connection): unknown => {
-    if (error !== call.stopped) noteFailure(breaker, error)
+  /** Records the failure of a call and returns it redacted. */
+  const recordCallFailure = (error: unknown, call: Call, connection: Connection): unknown => {
+    if (error !== call.stopped) recordFailure(breaker, error)
     if (!(error instanceof UpstreamFailure)) return error
     if (error.reason !== 'cancelled') {
       observer.onConnectionFailure(name, error.reason, error.message)
@@ -174,8 +178,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     }
     return redactFailure(error, redact)
   }
-  const takeShare = (principal: string, bytes: number) => {
-    if (!shares.acquire(principal)) throw limited()
+  const reserveShare = (principal: string, bytes: number) => {
+    if (!shares.acquire(principal)) throw tooManyCalls()
     if (bytes === 0 || callBytes.acquire(principal, bytes)) return
     shares.release(principal)
     throw tooLarge()
@@ -193,60 +197,60 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     deadlines.forget(call)
     call.observation?.endUpstream()
     active--
-    if (active === 0) retired?.()
+    if (active === 0) onRetired?.()
   }
-  const needOf = (
+  const toSessionRequest = (
     { sink, observation }: Call,
     { era, owner, callbacks, principal, holder = principal ?? undefined }: CallOrigin
-  ): Need => ({
+  ): SessionRequest => ({
     era: chooseEra(verdict, server, era),
     owner,
     holder,
     capabilities: sink.capabilities,
-    home: callbacks,
+    callbacks: callbacks,
     wantsLogs: callbacks !== undefined || sink.logLevel !== undefined,
     observation,
     sink
   })
 
   return {
-    // one function from here to the answer: a promise more is a measurable part of a call's cost
+    // one function from here to the answer: each further promise is a measurable part of a call's cost
     async call(call, origin) {
       const { principal } = origin
-      if (principal !== null) takeShare(principal, call.countedBytes)
-      let need = needOf(call, origin)
-      let turn: MutexLease | undefined
+      if (principal !== null) reserveShare(principal, call.countedBytes)
+      let request = toSessionRequest(call, origin)
+      let lease: MutexLease | undefined
       begin(call)
       try {
-        if (goesAlone(options, origin.era, need)) {
-          turn = await exclusive.acquire(`${origin.owner} ${carried(need.capabilities)}`, call)
-          need = { ...need, lane: turn.lane }
+        if (needsExclusiveSession(options, origin.era, request)) {
+          lease = await mutex.acquire(`${origin.owner} ${filterCapabilities(request.capabilities)}`, call)
+          request = { ...request, lane: lease.lane }
         }
-        for (let isRepeated = false; ; isRepeated = true) {
+        for (let isRetry = false; ; isRetry = true) {
           let connection: Connection | undefined
           try {
-            const acquired = acquireFor(call, sessions, need)
+            const acquired = acquireFor(call, sessions, request)
             connection = acquired instanceof Promise ? await acquired : acquired
-            const level = connection.era === 'legacy' && hasLevels() ? call.sink.logLevel : undefined
+            const level = connection.era === 'legacy' && supportsLevels() ? call.sink.logLevel : undefined
             if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
             if (call.stopped) throw call.stopped
-            if (mode === 'stateless' && connection.closed) throw lost()
+            if (mode === 'stateless' && connection.closed) throw sessionEnded()
             call.observation?.markConnected(connection.greeting.version)
             const answer = await connection.send(call)
             breaker.recordResponse()
-            return { answer: answer.kind === 'error' ? redacted(answer) : answer, era: need.era }
+            return { answer: answer.kind === 'error' ? redactAnswer(answer) : answer, era: request.era }
           } catch (error) {
-            // what goes wrong in connecting is noted there
-            const failure = connection ? noted(error, call, connection) : error
-            if (isRepeated || !mayRepeat(failure, call)) throw failure
-            sessions.discardSpares()
-            need = { ...need, mustBeFresh: true }
+            // connect failures have already been recorded
+            const failure = connection ? recordCallFailure(error, call, connection) : error
+            if (isRetry || !isRetryable(failure, call)) throw failure
+            sessions.discardWarmSessions()
+            request = { ...request, mustBeFresh: true }
           } finally {
             if (connection) sessions.release(connection)
           }
         }
       } finally {
-        turn?.release()
+        lease?.release()
         finish(call, principal)
       }
     },
@@ -256,19 +260,19 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     get breaker() {
       return breaker.state
     },
-    longestIdle: (pool, mayEnd) => sessions.longestIdle(pool, mayEnd),
+    findLongestIdle: (pool, mayReclaim) => sessions.findLongestIdle(pool, mayReclaim),
     counts: () => sessions.counts(),
-    discardSpares: () => sessions.discardSpares(),
-    endSpares: () => sessions.endSpares(),
+    discardWarmSessions: () => sessions.discardWarmSessions(),
+    closeWarmPool: () => sessions.closeWarmPool(),
     notifyOwner: (owner, method) => sessions.notifyOwner(owner, method),
-    endOwner: (owner) => sessions.endOwner(owner),
-    retire(closed) {
-      sessions.endSpares()
-      retired = () => {
+    closeOwner: (owner) => sessions.closeOwner(owner),
+    retire(onClosed) {
+      sessions.closeWarmPool()
+      onRetired = () => {
         close()
-        closed?.()
+        onClosed?.()
       }
-      if (active === 0) retired()
+      if (active === 0) onRetired()
     },
     close
   }

@@ -6,22 +6,22 @@ import type { HttpConnection } from './http-connection.ts'
 import { readError } from './http-message.ts'
 import { answerServerRequest, sendRequest, listingCapabilities, listingSink } from './lists.ts'
 
-/** An open way on which an upstream tells what it was not asked (mcp-proxy.md#upstream-sessions). */
-export interface Link {
-  /** Resolves when it carries nothing more. */
+/** Notification channel: GET stream or `subscriptions/listen` (mcp-proxy.md#upstream-sessions). */
+export interface NotificationChannel {
+  /** Resolves when the channel has ended. */
   readonly ended: Promise<void>
-  /** The resources to be told of, in place of those before. Settles when the upstream knows, or could not be told. */
-  follow(uris: ReadonlySet<string>): Promise<void>
+  /** Replaces the subscribed resources. Settles when the upstream has been told, or could not be. */
+  subscribe(uris: ReadonlySet<string>): Promise<void>
   close(): void
 }
 
-export interface LinkOptions {
+export interface ChannelOptions {
   readonly client: TransportClient
   readonly connectMs: number
   readonly onNotification: (method: string, params: string) => void
 }
 
-/** A stream whose head waits for the first event counts as open after that long. */
+/** A stream whose response head arrives only with its first event counts as open after this time. */
 const STREAM_MS = 5_000
 const METHOD_NOT_FOUND = -32601
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
@@ -30,7 +30,7 @@ const isHttp = (connection: Connection): connection is HttpConnection => 'openNo
 const deadlineIn = (ms: number) => performance.now() + ms
 const ignore = () => {}
 
-/** One after the other; a failure concerns nobody but the one that it happens to. */
+/** Runs work one after the other; a failure does not affect later work. */
 function createQueue() {
   let last: Promise<unknown> = Promise.resolve()
   return (work: () => Promise<unknown>): Promise<void> => {
@@ -40,7 +40,7 @@ function createQueue() {
   }
 }
 
-/** Opens the event stream beside an HTTP session; false where the upstream has none. */
+/** Opens the GET stream of an HTTP session; false if the upstream has none. */
 async function openStream(connection: HttpConnection, sink: Sink): Promise<boolean> {
   const opened = connection.openNotificationStream(sink, () => connection.close())
   const stop = new AbortController()
@@ -55,8 +55,12 @@ async function openStream(connection: HttpConnection, sink: Sink): Promise<boole
   }
 }
 
-/** A session of the gateway's own, null where the upstream keeps no stream for it. Rejects with UpstreamFailure. */
-export async function openLegacyLink({ client, connectMs, onNotification }: LinkOptions): Promise<Link | null> {
+/** Opens a session of the gateway's own, null if the upstream offers no stream for it. Rejects with UpstreamFailure. */
+export async function openLegacyChannel({
+  client,
+  connectMs,
+  onNotification
+}: ChannelOptions): Promise<NotificationChannel | null> {
   const deadline = deadlineIn(connectMs)
   const connection = await client.open({ era: 'legacy', capabilities: listingCapabilities, deadline })
   const ended = new Promise<void>((resolve) => (connection.onClose = resolve))
@@ -64,27 +68,30 @@ export async function openLegacyLink({ client, connectMs, onNotification }: Link
   connection.onRequest = answerServerRequest
   if (isHttp(connection) && !(await openStream(connection, { ...listingSink, notify: onNotification }))) return null
   const queue = createQueue()
-  const followed = new Set<string>()
-  const tell = (method: string, uri: string) =>
+  const subscribed = new Set<string>()
+  const sendSubscription = (method: string, uri: string) =>
     sendRequest(connection, `resources/${method}`, `"uri":${JSON.stringify(uri)}`, deadlineIn(connectMs))
   return {
     ended: connection.closed ? Promise.resolve() : ended,
-    follow: (uris) =>
+    subscribe: (uris) =>
       queue(() => {
-        const added = [...uris].filter((uri) => !followed.has(uri))
-        const dropped = [...followed].filter((uri) => !uris.has(uri))
-        for (const uri of added) followed.add(uri)
-        for (const uri of dropped) followed.delete(uri)
-        const told = [...added.map((uri) => tell('subscribe', uri)), ...dropped.map((uri) => tell('unsubscribe', uri))]
+        const added = [...uris].filter((uri) => !subscribed.has(uri))
+        const dropped = [...subscribed].filter((uri) => !uris.has(uri))
+        for (const uri of added) subscribed.add(uri)
+        for (const uri of dropped) subscribed.delete(uri)
+        const told = [
+          ...added.map((uri) => sendSubscription('subscribe', uri)),
+          ...dropped.map((uri) => sendSubscription('unsubscribe', uri))
+        ]
         return Promise.allSettled(told)
       }),
     close: () => connection.close()
   }
 }
 
-/** One `subscriptions/listen`. */
-interface Listening {
-  /** Resolves when the upstream has acknowledged it, with false where it does not know the method. */
+/** One `subscriptions/listen` request. */
+interface ListenRequest {
+  /** Resolves with true once the upstream has acknowledged the request, with false if the method is unknown. */
   readonly acknowledged: Promise<boolean>
   readonly ended: Promise<void>
   stop(): void
@@ -92,7 +99,7 @@ interface Listening {
 
 const isUnknown = (error: unknown) => error instanceof UpstreamFailure && (error.status === 404 || error.status === 405)
 
-function startListening(connection: Connection, sink: Sink, uris: ReadonlySet<string>, acknowledge: Promise<void>) {
+function startListenRequest(connection: Connection, sink: Sink, uris: ReadonlySet<string>, acknowledge: Promise<void>) {
   const lists = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
   const filter = uris.size === 0 ? lists : { ...lists, resourceSubscriptions: [...uris] }
   const members = `"notifications":${JSON.stringify(filter)}`
@@ -109,20 +116,24 @@ function startListening(connection: Connection, sink: Sink, uris: ReadonlySet<st
       throw error
     }
   )
-  const listening: Listening = {
+  const request: ListenRequest = {
     acknowledged: Promise.race([refused, acknowledge.then(() => true)]),
     ended: refused.then(ignore, ignore),
     stop: () => call.stop(new UpstreamFailure('cancelled', 'not listened to any more'))
   }
-  return listening
+  return request
 }
 
-/** Listens without a session, null where the upstream cannot be listened to. Rejects with UpstreamFailure. */
-export async function openModernLink({ client, connectMs, onNotification }: LinkOptions): Promise<Link | null> {
+/** Subscribes without a session; null if the upstream does not support it. Rejects with UpstreamFailure. */
+export async function openModernChannel({
+  client,
+  connectMs,
+  onNotification
+}: ChannelOptions): Promise<NotificationChannel | null> {
   const deadline = deadlineIn(connectMs)
   const connection = await client.open({ era: 'modern', capabilities: listingCapabilities, deadline })
   let acknowledge = ignore
-  let current: Listening | null = null
+  let current: ListenRequest | null = null
   let end = ignore
   const ended = new Promise<void>((resolve) => (end = resolve))
   const notify = (method: string, params: string) =>
@@ -137,18 +148,21 @@ export async function openModernLink({ client, connectMs, onNotification }: Link
     connection.close()
     end()
   }
-  /** Filters are fixed: the new one is open before the old one is closed, so that nothing is missed between them. */
+  /**
+   * Filters are fixed per request: the new request is open before the old one is closed, so that no notification is
+   * lost.
+   */
   const listen = async (uris: ReadonlySet<string>): Promise<boolean> => {
-    const listening = startListening(connection, sink, uris, new Promise<void>((resolve) => (acknowledge = resolve)))
-    const timer = setTimeout(listening.stop, connectMs)
+    const request = startListenRequest(connection, sink, uris, new Promise<void>((resolve) => (acknowledge = resolve)))
+    const timer = setTimeout(request.stop, connectMs)
     try {
-      if (!(await listening.acknowledged)) return false
+      if (!(await request.acknowledged)) return false
     } finally {
       clearTimeout(timer)
     }
     const old = current
-    current = listening
-    void listening.ended.then(() => void (current === listening && close()))
+    current = request
+    void request.ended.then(() => void (current === request && close()))
     old?.stop()
     return true
   }
@@ -159,15 +173,15 @@ export async function openModernLink({ client, connectMs, onNotification }: Link
     throw error
   }
   const queue = createQueue()
-  let followed: ReadonlySet<string> = new Set()
+  let subscribed: ReadonlySet<string> = new Set()
   const isSame = (uris: ReadonlySet<string>) =>
-    uris.size === followed.size && [...uris].every((uri) => followed.has(uri))
+    uris.size === subscribed.size && [...uris].every((uri) => subscribed.has(uri))
   return {
     ended,
-    follow: (uris) =>
+    subscribe: (uris) =>
       queue(async () => {
         if (isSame(uris) || !(await listen(uris))) return
-        followed = uris
+        subscribed = uris
       }),
     close
   }

@@ -1,45 +1,45 @@
 import type { Verdict } from '../../registry/model.ts'
-import { openLegacyLink, openModernLink, type Link, type LinkOptions } from './watch-link.ts'
+import { openLegacyChannel, openModernChannel, type NotificationChannel, type ChannelOptions } from './watch-link.ts'
 
-/** The gateway's own session with one upstream, which carries no call (mcp-proxy.md#upstream-sessions). */
+/** The gateway's own session with one upstream, which carries no calls (mcp-proxy.md#upstream-sessions). */
 export interface WatchSession {
-  /** The resources to be told of, in place of those before. Settles when the upstream knows, or could not be told. */
-  follow(uris: ReadonlySet<string>): Promise<void>
+  /** Replaces the subscribed resources. Settles when the upstream has been told, or could not be. */
+  subscribe(uris: ReadonlySet<string>): Promise<void>
   close(): void
 }
 
-export interface WatchSessionOptions extends LinkOptions {
+export interface WatchSessionOptions extends ChannelOptions {
   readonly verdict: Pick<Verdict, 'modern'>
   /** Milliseconds before the first attempt. */
   readonly delayMs: number
-  /** Runs the opening when its turn has come. */
-  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
-  /** It is open; `isFirst` is false where it had been open before, so that something may have been missed. */
+  /** Runs the opening when it is this session's turn. */
+  readonly runInTurn: <T>(work: () => Promise<T>) => Promise<T>
+  /** Called when the channel is open; `isFirst` is false after a reconnect, when notifications may have been missed. */
   readonly onOpen: (isFirst: boolean) => void
   readonly onFailure: (error: unknown) => void
 }
 
 const FIRST_DELAY_MS = 1_000
 const LONGEST_DELAY_MS = 30_000
-/** What stayed open that long has worked: the next attempt is a first one again. */
+/** A channel that stayed open this long counts as stable: the next reconnect starts with the first delay again. */
 const STEADY_MS = 30_000
 
-/** Half of it is chance, so that those that were lost together do not come back together. */
+/** Half of the delay is random, so that channels lost together do not reconnect together. */
 const backoff = (attempt: number) =>
   Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt) * (0.5 + Math.random() / 2)
 
 export function createWatchSession(options: WatchSessionOptions): WatchSession {
-  const { client, verdict, inTurn, onOpen, onFailure } = options
-  const openLink = verdict.modern === null ? openLegacyLink : openModernLink
+  const { client, verdict, runInTurn, onOpen, onFailure } = options
+  const openChannel = verdict.modern === null ? openLegacyChannel : openModernChannel
   let uris: ReadonlySet<string> = new Set()
-  let link: Link | null = null
+  let channel: NotificationChannel | null = null
   let isClosed = false
   let wake = () => {}
   let attempt = 0
   let isFirst = true
-  let tried = () => {}
-  /** Settles with the latest attempt to open it. */
-  let opening: Promise<unknown> = new Promise<void>((resolve) => (tried = resolve))
+  let markTried = () => {}
+  /** Settles with the latest attempt to open the channel. */
+  let opening: Promise<unknown> = new Promise<void>((resolve) => (markTried = resolve))
 
   const pause = (ms: number) =>
     new Promise<void>((resolve) => {
@@ -49,24 +49,24 @@ export function createWatchSession(options: WatchSessionOptions): WatchSession {
         resolve()
       }
     })
-  const open = async (): Promise<Link | null> => {
+  const open = async (): Promise<NotificationChannel | null> => {
     if (isClosed) return null
-    link = await openLink(options)
-    if (isClosed) link?.close()
-    else await link?.follow(uris)
-    return link
+    channel = await openChannel(options)
+    if (isClosed) channel?.close()
+    else await channel?.subscribe(uris)
+    return channel
   }
-  /** False where there is nothing to be had. */
-  const attend = async (): Promise<boolean> => {
-    const opened = inTurn(open)
-    opening = opened.then(tried, tried)
+  /** Opens the channel and waits until it ends. Returns false if the upstream offers none. */
+  const holdChannel = async (): Promise<boolean> => {
+    const opened = runInTurn(open)
+    opening = opened.then(markTried, markTried)
     const startedAt = performance.now()
     const current = await opened
     if (!current) return false
     onOpen(isFirst)
     isFirst = false
     await current.ended
-    link = null
+    channel = null
     if (performance.now() - startedAt > STEADY_MS) attempt = 0
     return true
   }
@@ -74,7 +74,7 @@ export function createWatchSession(options: WatchSessionOptions): WatchSession {
     await pause(options.delayMs)
     while (!isClosed) {
       try {
-        if (!(await attend())) return
+        if (!(await holdChannel())) return
       } catch (error) {
         if (!isClosed && attempt === 0) onFailure(error)
       }
@@ -84,16 +84,16 @@ export function createWatchSession(options: WatchSessionOptions): WatchSession {
   void run()
 
   return {
-    async follow(wanted) {
-      uris = wanted
-      if (!link) await opening
-      await link?.follow(uris)
+    async subscribe(newUris) {
+      uris = newUris
+      if (!channel) await opening
+      await channel?.subscribe(uris)
     },
     close() {
       isClosed = true
       wake()
-      tried()
-      link?.close()
+      markTried()
+      channel?.close()
       client.close()
     }
   }
