@@ -51,20 +51,20 @@ export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
   const mask = size - 1
   const slot = (first: number, second: number) => ((first << 6) ^ second) & mask
   const shifts = new Uint8Array(size).fill(Math.min(shortest - 1, 255))
-  const ending = new Map<number, Uint8Array[]>()
+  const patternsByLastPair = new Map<number, Uint8Array[]>()
   for (const pattern of patterns.toSorted((a, b) => b.length - a.length)) {
     for (let at = 1; at < shortest; at++) {
       const pair = slot(pattern[at - 1]!, pattern[at]!)
       shifts[pair] = Math.min(shifts[pair]!, shortest - 1 - at)
     }
     const last = slot(pattern[shortest - 2]!, pattern[shortest - 1]!)
-    ending.set(last, [...(ending.get(last) ?? []), pattern])
+    patternsByLastPair.set(last, [...(patternsByLastPair.get(last) ?? []), pattern])
   }
 
   return {
     find(bytes, start = 0, end = bytes.length) {
       let at = start + shortest - 1
-      let spent = 0
+      let comparisons = 0
       while (at < end) {
         const pair = ((bytes[at - 1]! << 6) ^ bytes[at]!) & mask
         const shift = shifts[pair]!
@@ -74,13 +74,13 @@ export function createByteSearch(patterns: readonly Uint8Array[]): ByteSearch {
         }
         const first = at - shortest + 1
         let most = 0
-        for (const pattern of ending.get(pair)!) {
+        for (const pattern of patternsByLastPair.get(pair)!) {
           const length = commonPrefixLength(pattern, bytes, first, end)
           if (length === pattern.length) return { start: first, end: first + length }
-          spent += length
+          comparisons += length
           if (length > most) most = length
         }
-        const isCostly = spent > FREE_COMPARISONS + COMPARISONS_PER_BYTE * (at - start)
+        const isCostly = comparisons > FREE_COMPARISONS + COMPARISONS_PER_BYTE * (at - start)
         if (isCostly && most >= MIN_PREFIX_MATCH) return { start: first, end: first + most }
         at++
       }

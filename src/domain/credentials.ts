@@ -6,8 +6,8 @@ export type Credentials =
   | { readonly kind: 'malformed' }
 
 const bearer = /^bearer +([\x21-\x7e]+)$/i
-const none: Credentials = { kind: 'none' }
-const malformed: Credentials = { kind: 'malformed' }
+const noCredentials: Credentials = { kind: 'none' }
+const malformedCredentials: Credentials = { kind: 'malformed' }
 
 /**
  * Parses the `Authorization` header, the only credential of a request (security-model.md#tokens). `rawHeaders`:
@@ -18,10 +18,10 @@ export function parseCredentials(rawHeaders: readonly string[]): Credentials {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
     if (name.length !== 13 || name.toLowerCase() !== 'authorization') continue
-    if (value !== undefined) return malformed
+    if (value !== undefined) return malformedCredentials
     value = rawHeaders[i + 1]
   }
-  if (value === undefined) return none
+  if (value === undefined) return noCredentials
   const token = bearer.exec(value)?.[1]
-  return token === undefined ? malformed : { kind: 'token', token }
+  return token === undefined ? malformedCredentials : { kind: 'token', token }
 }

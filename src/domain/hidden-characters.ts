@@ -6,16 +6,16 @@ export type Segment = { readonly text: string } | { readonly mark: string }
  * controls, zero width, the tags U+E0000–E007F), line and paragraph separators, lone surrogates, invisible fillers, and
  * variation selectors.
  */
-const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
+const hiddenCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
 
-const harmless = new Set(['\t', '\n', '\r'])
+const visibleControls = new Set(['\t', '\n', '\r'])
 
 /** U+200D joins pictographs to one emoji and U+FE0F selects the emoji form: both have a visible effect there. */
 const picture = /\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?$/u
 const sign = /\p{Emoji}$/u
 
-function isSeen(text: string, at: number, character: string): boolean {
-  if (harmless.has(character)) return true
+function isVisible(text: string, at: number, character: string): boolean {
+  if (visibleControls.has(character)) return true
   const before = text.slice(Math.max(0, at - 4), at)
   if (character === '\ufe0f') return sign.test(before)
   return (
@@ -29,8 +29,8 @@ const code = (character: string) => `U+${character.codePointAt(0)!.toString(16).
 export function markHidden(text: string): Segment[] {
   const segments: Segment[] = []
   let from = 0
-  for (const { 0: character, index } of text.matchAll(hidden)) {
-    if (isSeen(text, index, character)) continue
+  for (const { 0: character, index } of text.matchAll(hiddenCharacters)) {
+    if (isVisible(text, index, character)) continue
     if (index > from) segments.push({ text: text.slice(from, index) })
     segments.push({ mark: code(character) })
     from = index + character.length

@@ -5,7 +5,7 @@ export const isHeaderName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-
 export const isHeaderValue = (value: string): boolean =>
   /^[\t\x20-\x7e\x80-\xff]*$/.test(value) && value.trim() === value
 
-const ours = new Set([
+const reservedHeaders = new Set([
   'accept',
   'accept-encoding',
   'connection',
@@ -31,5 +31,5 @@ const ours = new Set([
  */
 export const isReservedHeader = (name: string): boolean => {
   const lower = name.toLowerCase()
-  return ours.has(lower) || lower.startsWith('mcp-')
+  return reservedHeaders.has(lower) || lower.startsWith('mcp-')
 }

@@ -39,29 +39,34 @@ const optional = <K extends string>(key: K, value: unknown) =>
 const secretMembers = new Set(['bearer_token', 'oauth_client_secret', 'headers', 'env'])
 
 /**
- * Rewrites all forms of references to `${NAME}` and adds their variables to `asks`. An unsupported reference adds its
- * member to `problems`.
+ * Rewrites all forms of references to `${NAME}` and adds their variables to `variables`. An unsupported reference adds
+ * its member to `problems`.
  */
 export function normaliseReferences(
   registration: Readonly<Record<string, unknown>>,
   inputs: Inputs,
-  asks: ImportVariables,
+  variables: ImportVariables,
   problems: string[]
 ): Record<string, unknown> {
-  const ask = (kind: string | undefined, id: string, fallback: string | undefined, isSecret: boolean): string => {
+  const addVariable = (
+    kind: string | undefined,
+    id: string,
+    fallback: string | undefined,
+    isSecret: boolean
+  ): string => {
     const input = kind === 'input' ? (inputs.get(id) ?? {}) : undefined
     const name = input ? toVariableName(id) : id
-    if (!asks.has(name)) {
+    if (!variables.has(name)) {
       const isHidden = input ? input.password === true : isSecret
       const given = optional('default', fallback ?? input?.default)
-      asks.set(name, { name, isSecret: isHidden, ...optional('description', input?.description), ...given })
+      variables.set(name, { name, isSecret: isHidden, ...optional('description', input?.description), ...given })
     }
     return `\${${name}}`
   }
   const text = (from: string, member: string): string => {
     const isSecret = secretMembers.has(member)
     const written = from.replace(reference, (whole, kind: string | undefined, id: string, fallback?: string) =>
-      kind === 'input' || isVariable(id) ? ask(kind, id, fallback, isSecret) : whole
+      kind === 'input' || isVariable(id) ? addVariable(kind, id, fallback, isSecret) : whole
     )
     const left = (written.match(anyReference) ?? []).find((each) => !isVariable(each.slice(2, -1)))
     if (left !== undefined) problems.push(`${member} holds ${left}, which only its own client can fill in`)

@@ -37,7 +37,7 @@ type Members = Readonly<Record<string, unknown>>
 const urlKeys = ['url', 'serverUrl', 'httpUrl'] as const
 const transportKeys = ['transport', 'type'] as const
 /** Text members that need no conversion */
-const texts = [
+const textKeys = [
   'description',
   'session_mode',
   'bearer_token',
@@ -46,7 +46,7 @@ const texts = [
   'oauth_client_secret',
   'oauth_issuer'
 ] as const
-const known = new Set<string>([
+const knownKeys = new Set<string>([
   'name',
   'command',
   'args',
@@ -56,7 +56,7 @@ const known = new Set<string>([
   'oauth_assume_pkce',
   ...urlKeys,
   ...transportKeys,
-  ...texts
+  ...textKeys
 ])
 
 /** Returns true if an object can be the entry of one server. */
@@ -96,7 +96,7 @@ function isTrue(value: unknown, key: string, { problems }: ImportFindings): bool
   return value === true
 }
 
-const transports: Readonly<Record<string, string>> = {
+const transportsByName: Readonly<Record<string, string>> = {
   stdio: 'stdio',
   local: 'stdio',
   sse: 'sse',
@@ -109,8 +109,8 @@ const transports: Readonly<Record<string, string>> = {
  * Returns the transport named by the entry; otherwise SSE if the path ends in `/sse`, and Streamable HTTP if it does
  * not.
  */
-function transportOf(url: string, said: string | undefined): string {
-  const normal = said === undefined ? undefined : transports[said.toLowerCase().replace(/[-_ ]/g, '')]
+function transportOf(url: string, named: string | undefined): string {
+  const normal = named === undefined ? undefined : transportsByName[named.toLowerCase().replace(/[-_ ]/g, '')]
   if (normal !== undefined && normal !== 'stdio') return normal
   return /\/sse\/?$/.test(url.replace(/[?#].*$/s, '')) ? 'sse' : 'streamable_http'
 }
@@ -118,7 +118,7 @@ function transportOf(url: string, said: string | undefined): string {
 const bearer = /^bearer\s+(\S+)$/i
 
 /** Moves a bearer token from the `Authorization` header to `bearer_token`, and keeps the other headers. */
-function credentials(headers: Record<string, string>): Members {
+function moveBearerToken(headers: Record<string, string>): Members {
   const entry = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization')
   const token = entry && bearer.exec(entry[1])?.[1]
   if (!entry || token === undefined) return Object.keys(headers).length > 0 ? { headers } : {}
@@ -132,11 +132,16 @@ function commandOf(value: Members, remarks: ImportFindings): [command: string, .
   return command === '' ? undefined : [command, ...before, ...textList(value.args, 'args', remarks)]
 }
 
-function remote(url: string, said: string | undefined, headers: Record<string, string>, common: Members): Members {
-  return { transport: transportOf(url, said), ...common, url, ...credentials(headers) }
+function remoteServer(
+  url: string,
+  named: string | undefined,
+  headers: Record<string, string>,
+  common: Members
+): Members {
+  return { transport: transportOf(url, named), ...common, url, ...moveBearerToken(headers) }
 }
 
-function local(
+function localServer(
   [command, ...args]: readonly string[],
   value: Members,
   common: Members,
@@ -146,7 +151,7 @@ function local(
   const bridge = parseBridge(command!, args, env)
   if (bridge) {
     remarks.notes.push('the gateway connects to the address itself, without mcp-remote')
-    return remote(bridge.url, bridge.transport, bridge.headers, common)
+    return remoteServer(bridge.url, bridge.transport, bridge.headers, common)
   }
   return {
     transport: 'stdio',
@@ -159,9 +164,9 @@ function local(
 
 /** Converts an entry of any client to the members of a registration, except its name. */
 export function registrationOf(value: Members, remarks: ImportFindings): Members {
-  remarks.ignored.push(...Object.keys(value).filter((key) => !known.has(key)))
+  remarks.ignored.push(...Object.keys(value).filter((key) => !knownKeys.has(key)))
   const common = Object.fromEntries(
-    texts.flatMap((key) => {
+    textKeys.flatMap((key) => {
       const given = text(value[key], key, remarks)
       return given === undefined ? [] : [[key, given]]
     })
@@ -174,12 +179,12 @@ export function registrationOf(value: Members, remarks: ImportFindings): Members
   }
   const command = commandOf(value, remarks)
   const url = urlKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)
-  const said = transportKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)
-  if (said !== undefined && !(said.toLowerCase().replace(/[-_ ]/g, '') in transports))
-    remarks.problems.push(`the transport "${said}" is not known`)
+  const named = transportKeys.map((key) => text(value[key], key, remarks)).find((each) => each !== undefined)
+  if (named !== undefined && !(named.toLowerCase().replace(/[-_ ]/g, '') in transportsByName))
+    remarks.problems.push(`the transport "${named}" is not known`)
   if (command && url !== undefined) remarks.problems.push('it has a command and an address: only one of them can be')
-  if (command) return local(command, value, all, remarks)
-  if (url !== undefined) return remote(url, said, textMap(value.headers, 'headers', remarks), all)
+  if (command) return localServer(command, value, all, remarks)
+  if (url !== undefined) return remoteServer(url, named, textMap(value.headers, 'headers', remarks), all)
   remarks.problems.push('it has no command and no address')
   return { transport: 'streamable_http', ...all }
 }

@@ -128,15 +128,15 @@ function nameOf({ name, value }: FoundEntry, registration: Members, notes: strin
 
 function importEntry(found: FoundEntry, ownUrls: readonly string[]): ImportedServer {
   const remarks: ImportFindings = { problems: [], notes: [], ignored: [] }
-  const asks: ImportVariables = new Map()
+  const variables: ImportVariables = new Map()
   const fromRegistry = findServerJson(found.value)
-  const entry = fromRegistry ? convertServerJson(fromRegistry, asks, remarks) : found.value
+  const entry = fromRegistry ? convertServerJson(fromRegistry, variables, remarks) : found.value
   const members = remarks.problems.length > 0 ? { transport: 'streamable_http' } : registrationOf(entry, remarks)
-  const written = normaliseReferences(members, found.inputs, asks, remarks.problems)
+  const written = normaliseReferences(members, found.inputs, variables, remarks.problems)
   const name = nameOf(found, written, remarks.notes)
   const problem = typeof written.url === 'string' ? urlProblem(written.url, ownUrls) : undefined
   if (problem !== undefined) remarks.problems.push(problem)
-  return { name, registration: { name, ...written } as Registration, ...remarks, variables: [...asks.values()] }
+  return { name, registration: { name, ...written } as Registration, ...remarks, variables: [...variables.values()] }
 }
 
 /** Adds a problem to each server whose name an earlier one already has. */

@@ -17,17 +17,17 @@ export function findServerJson(value: Members): Members | undefined {
 }
 
 /** Replaces `{name}` of an input's declared variables by `${NAME}`. */
-function withVariables(text: string, variables: unknown, asks: ImportVariables): string {
-  if (!isObject(variables)) return text
+function withVariables(text: string, declared: unknown, variables: ImportVariables): string {
+  if (!isObject(declared)) return text
   return text.replace(/\{([^{}]+)\}/g, (whole, name: string) =>
-    Object.hasOwn(variables, name) ? addVariable(name, variables[name], asks) : whole
+    Object.hasOwn(declared, name) ? addVariable(name, declared[name], variables) : whole
   )
 }
 
-function addVariable(id: string, input: unknown, asks: ImportVariables): string {
+function addVariable(id: string, input: unknown, variables: ImportVariables): string {
   const { description, isSecret, default: given } = isObject(input) ? input : {}
   const name = toVariableName(id)
-  asks.set(name, {
+  variables.set(name, {
     name,
     isSecret: isSecret === true,
     ...(typeof description === 'string' ? { description } : {}),
@@ -37,33 +37,33 @@ function addVariable(id: string, input: unknown, asks: ImportVariables): string 
 }
 
 /** Returns the value of an input; undefined for an optional input without a default. */
-function valueOf(input: Members, id: string, asks: ImportVariables): string | undefined {
+function valueOf(input: Members, id: string, variables: ImportVariables): string | undefined {
   const fixed = textOrUndefined(input.value)
-  if (fixed !== undefined) return withVariables(fixed, input.variables, asks)
-  if (input.isRequired === true) return addVariable(id, input, asks)
+  if (fixed !== undefined) return withVariables(fixed, input.variables, variables)
+  if (input.isRequired === true) return addVariable(id, input, variables)
   return textOrUndefined(input.default)
 }
 
-function argsOf(value: unknown, asks: ImportVariables): string[] {
+function argsOf(value: unknown, variables: ImportVariables): string[] {
   return list(value).flatMap((input) => {
     const name = textOrUndefined(input.name)
     if (input.type !== 'named')
-      return valueOf(input, textOrUndefined(input.valueHint) ?? name ?? 'argument', asks) ?? []
+      return valueOf(input, textOrUndefined(input.valueHint) ?? name ?? 'argument', variables) ?? []
     if (name === undefined) return []
     const id = name.replace(/^-+/, '')
     const hasValue = ['value', 'default', 'valueHint', 'format', 'choices'].some((key) => key in input)
     if (!hasValue) return input.isRequired === true ? [name] : []
-    const given = valueOf(input, id, asks)
+    const given = valueOf(input, id, variables)
     return given === undefined ? [] : [name, given]
   })
 }
 
 /** Returns named inputs by name: environment variables or headers. */
-const namedOf = (value: unknown, asks: ImportVariables): Record<string, string> =>
+const namedOf = (value: unknown, variables: ImportVariables): Record<string, string> =>
   Object.fromEntries(
     list(value).flatMap((input) => {
       const name = textOrUndefined(input.name)
-      const given = name === undefined ? undefined : valueOf(input, name, asks)
+      const given = name === undefined ? undefined : valueOf(input, name, variables)
       return name === undefined || given === undefined ? [] : [[name, given]]
     })
   )
@@ -73,7 +73,7 @@ const runners: Readonly<Record<string, (id: string, version: string | undefined)
   pypi: (id, version) => ['uvx', version === undefined ? id : `${id}==${version}`]
 }
 
-function packageEntry(item: Members, asks: ImportVariables): Members | undefined {
+function packageEntry(item: Members, variables: ImportVariables): Members | undefined {
   const run = runners[textOrUndefined(item.registryType) ?? '']
   const id = textOrUndefined(item.identifier)
   const transport = isObject(item.transport) ? item.transport.type : 'stdio'
@@ -82,30 +82,30 @@ function packageEntry(item: Members, asks: ImportVariables): Members | undefined
   const target = words.pop()!
   return {
     command,
-    args: [...words, ...argsOf(item.runtimeArguments, asks), target, ...argsOf(item.packageArguments, asks)],
-    env: namedOf(item.environmentVariables, asks)
+    args: [...words, ...argsOf(item.runtimeArguments, variables), target, ...argsOf(item.packageArguments, variables)],
+    env: namedOf(item.environmentVariables, variables)
   }
 }
 
-const remoteEntry = (item: Members, asks: ImportVariables): Members => ({
+const remoteEntry = (item: Members, variables: ImportVariables): Members => ({
   type: item.type,
-  url: withVariables(textOrUndefined(item.url) ?? '', item.variables, asks),
-  headers: namedOf(item.headers, asks)
+  url: withVariables(textOrUndefined(item.url) ?? '', item.variables, variables),
+  headers: namedOf(item.headers, variables)
 })
 
 /**
  * Converts a `server.json` to a client's configuration entry. Remote addresses come first, since they need no local
  * process: `streamable-http` before `sse`, then the packages in their order.
  */
-export function convertServerJson(value: Members, asks: ImportVariables, remarks: ImportFindings): Members {
+export function convertServerJson(value: Members, variables: ImportVariables, remarks: ImportFindings): Members {
   const remotes = list(value.remotes).toSorted((a, b) => Number(a.type === 'sse') - Number(b.type === 'sse'))
   const packages = list(value.packages)
   const more = remotes.length + packages.length - 1
   if (more > 0) remarks.notes.push(`the first of ${more + 1} ways in was taken`)
   const description = textOrUndefined(value.description)
   const common = description === undefined ? {} : { description }
-  if (remotes[0]) return { ...common, ...remoteEntry(remotes[0], asks) }
-  const found = packages.map((item) => packageEntry(item, asks)).find((entry) => entry !== undefined)
+  if (remotes[0]) return { ...common, ...remoteEntry(remotes[0], variables) }
+  const found = packages.map((item) => packageEntry(item, variables)).find((entry) => entry !== undefined)
   if (found) return { ...common, ...found }
   remarks.problems.push('it offers no address, and no npm or PyPI package that talks over stdio')
   return common

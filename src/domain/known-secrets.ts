@@ -1,4 +1,4 @@
-import { secretArguments, secretName, urlsInArguments } from './secret-parts.ts'
+import { secretArguments, secretNamePattern, urlsInArguments } from './secret-parts.ts'
 
 /** Parts of a server's configuration that may contain secrets */
 export interface Configuration {
@@ -11,9 +11,9 @@ export interface Configuration {
 }
 
 /** Minimum length; shorter values occur in unrelated results by chance */
-const SHORTEST = 8
+const MIN_LENGTH = 8
 /** Minimum length of numbers, since dates, sizes and identifiers are numbers too */
-const SHORTEST_NUMBER = 12
+const MIN_NUMBER_LENGTH = 12
 
 const ordinaryHeaders = new Set(
   'accept accept-charset accept-encoding accept-language cache-control content-type origin referer user-agent'.split(
@@ -29,7 +29,7 @@ const commonWords = new Set(
   ).split(' ')
 )
 
-const isNumber = (value: string) => /^[\d.,:+-]+$/.test(value) && value.length < SHORTEST_NUMBER
+const isNumber = (value: string) => /^[\d.,:+-]+$/.test(value) && value.length < MIN_NUMBER_LENGTH
 const isUrl = (value: string) => /^[a-z][a-z\d+.-]*:\/\//i.test(value) && URL.canParse(value)
 const isPath = (value: string) => /^(?:~|\.{1,2})?\/|^[A-Za-z]:\\/.test(value)
 const namesPath = (name: string) => /(?:file|path|dir|folder|home|credentials)$/i.test(name)
@@ -47,7 +47,7 @@ function secretsOfUrl(text: string): string[] {
   if (!isUrl(text)) return []
   const { password, searchParams } = new URL(text)
   const query = [...searchParams].flatMap(([name, value]) =>
-    secretName.test(name) || !isOrdinary(value) ? [value] : []
+    secretNamePattern.test(name) || !isOrdinary(value) ? [value] : []
   )
   return [...(password === '' ? [] : [password, decoded(password)]), ...query]
 }
@@ -70,8 +70,8 @@ function secretsOfHeader([name, value]: readonly [string, string]): string[] {
 }
 
 function secretsOfVariable([name, value]: readonly [string, string]): string[] {
-  if (isUrl(value)) return secretName.test(name) ? [value, ...secretsOfUrl(value)] : secretsOfUrl(value)
-  if (secretName.test(name)) return namesPath(name) && isPath(value) ? [] : [value]
+  if (isUrl(value)) return secretNamePattern.test(name) ? [value, ...secretsOfUrl(value)] : secretsOfUrl(value)
+  if (secretNamePattern.test(name)) return namesPath(name) && isPath(value) ? [] : [value]
   return isOrdinary(value) || isPath(value) ? [] : [value]
 }
 
@@ -99,6 +99,6 @@ export function searchableSecrets(config: Configuration, tokens: readonly string
     ...secretArguments(args)
   ]
   const isSearched = (value: string) =>
-    value.length >= SHORTEST && !isNumber(value) && !commonWords.has(value.toLowerCase())
+    value.length >= MIN_LENGTH && !isNumber(value) && !commonWords.has(value.toLowerCase())
   return [...new Set(values)].filter(isSearched)
 }

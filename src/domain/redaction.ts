@@ -1,4 +1,4 @@
-import { secretName, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
+import { secretNamePattern, secretsOfArguments, secretsOfUrl } from './secret-parts.ts'
 
 /** Minimum length; shorter values occur in unrelated text by chance */
 const MIN_LENGTH = 6
@@ -112,6 +112,6 @@ export function maskSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskSecrets)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, secretName.test(name) ? '***' : maskSecrets(member)])
+    Object.entries(value).map(([name, member]) => [name, secretNamePattern.test(name) ? '***' : maskSecrets(member)])
   )
 }

@@ -11,18 +11,18 @@ export interface References {
 }
 
 export function createReferences(): References {
-  const taken = new Set<string>()
+  const used = new Set<string>()
   const name = (...place: readonly string[]): string => {
-    const wanted = place
+    const preferred = place
       .join('_')
       .toUpperCase()
       .replace(/[^A-Z0-9]+/g, '_')
-    let free = wanted
-    for (let count = 2; taken.has(free); count++) free = `${wanted}_${count}`
-    taken.add(free)
+    let free = preferred
+    for (let count = 2; used.has(free); count++) free = `${preferred}_${count}`
+    used.add(free)
     return free
   }
-  return { name, refer: (...place) => `\${${name(...place)}}`, names: () => [...taken] }
+  return { name, refer: (...place) => `\${${name(...place)}}`, names: () => [...used] }
 }
 
 const secretMembers = new Set(['bearer_token', 'oauth_client_secret'])
@@ -32,7 +32,7 @@ const secretMaps = new Set(['headers', 'env'])
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
-const holdsPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(text)
+const hasPlaceholder = (text: string) => /\$\{[A-Za-z_][A-Za-z0-9_]*\}/.test(text)
 
 /**
  * Returns a record of any kind as it is written to a file: secrets become references, and so does any text that would
@@ -46,7 +46,7 @@ export function replaceByReferences(
 ): Record<string, unknown> {
   const write = (value: unknown, isSecret: boolean, place: readonly string[]): unknown => {
     if (typeof value === 'string')
-      return holdsPlaceholder(value) || (isSecret && !keepSecrets) ? references.refer(kind, ...place) : value
+      return hasPlaceholder(value) || (isSecret && !keepSecrets) ? references.refer(kind, ...place) : value
     if (Array.isArray(value)) return value.map((item, index) => write(item, isSecret, [...place, String(index)]))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, write(item, isSecret, [...place, key])]))
@@ -56,7 +56,7 @@ export function replaceByReferences(
     return args.map((arg, index) => {
       const start = bare[index]!
       const own = [...place, String(index)]
-      if (start === arg || keepSecrets || holdsPlaceholder(start)) return write(arg, false, own) as string
+      if (start === arg || keepSecrets || hasPlaceholder(start)) return write(arg, false, own) as string
       return `${start}${references.refer(kind, ...own)}`
     })
   }

@@ -2,10 +2,11 @@
 export const MASK = '***'
 
 /** Names whose values are treated as secrets */
-export const secretName = /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
+export const secretNamePattern =
+  /passw|passphrase|secret|token|api[-_]?key|authorization|cookie|credential|private[-_]?key/i
 
 /** Self-describing credentials: `Bearer …`, and tokens with the prefixes of well-known services */
-const knownToken =
+const tokenPattern =
   /\b(?:Bearer|Basic)\s+(?=[\w.~+/=-]{6})|\btwp_(?=[\w-]{8})|\b(?:gh[opsu]|github_pat|glpat|sk|pk|rk|xox[abeprs])[-_](?=[\w-]{16})|\beyJ(?=[\w-]{20,}\.)/
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -107,10 +108,10 @@ function secretInHeader(text: string): number {
 /** Finds a secret in a value by its form alone. */
 function secretInValue(value: string): number | undefined {
   if (urlPattern.test(value)) return secretInUrl(value)
-  if (/^\s*[[{]/.test(value) && secretName.test(value)) return 0
+  if (/^\s*[[{]/.test(value) && secretNamePattern.test(value)) return 0
   const [header = ''] = /^[\w-]+:\s*(?=\S)/.exec(value) ?? []
-  if (header !== '' && secretName.test(header)) return header.length
-  const token = knownToken.exec(value)
+  if (header !== '' && secretNamePattern.test(header)) return header.length
+  const token = tokenPattern.exec(value)
   if (token) return token.index
   return looksSecret(value) ? 0 : undefined
 }
@@ -122,12 +123,12 @@ function secretInValue(value: string): number | undefined {
 function secretStart(args: readonly string[], index: number): number | undefined {
   const arg = args[index]!
   const before = args[index - 1] ?? ''
-  if (before.startsWith('-') && !before.includes('=') && secretName.test(before)) return 0
+  if (before.startsWith('-') && !before.includes('=') && secretNamePattern.test(before)) return 0
   if (headerFlag.test(before)) return secretInHeader(arg)
   if (urlPattern.test(arg)) return secretInUrl(arg)
   const at = arg.indexOf('=') + 1
   const [name, value] = [arg.slice(0, at), arg.slice(at)]
-  if (at > 0 && secretName.test(name)) return at
+  if (at > 0 && secretNamePattern.test(name)) return at
   const start = headerFlag.test(name.slice(0, -1)) ? secretInHeader(value) : secretInValue(value)
   return start === undefined ? undefined : at + start
 }

@@ -50,11 +50,11 @@ export function createAttemptRecorder({ db, key, withErrorTranslation, enqueue }
     const config = pickLaunchConfig(launch)
     const shared = { purpose, fingerprint: fingerprintOf(config) }
     const after = JSON.stringify(difference({}, { ...config }).after)
-    const begun = safeRow(toAuditRow({ ...act, action: 'server.attempt' }, 'begun'))
-    const { id } = await withErrorTranslation(() => insert({ ...begun, ...shared, after }))
+    const startRow = safeRow(toAuditRow({ ...act, action: 'server.attempt' }, 'begun'))
+    const { id } = await withErrorTranslation(() => insert({ ...startRow, ...shared, after }))
     return async ({ outcome, failure = null, reason = null, durationMs }) => {
-      const ended = safeRow({ ...toAuditRow({ ...act, action: 'server.contact' }, outcome), failure, reason })
-      const row = { ...ended, ...shared, attempt: id, duration_ms: Math.round(durationMs), at: new Date() }
+      const endRow = safeRow({ ...toAuditRow({ ...act, action: 'server.contact' }, outcome), failure, reason })
+      const row = { ...endRow, ...shared, attempt: id, duration_ms: Math.round(durationMs), at: new Date() }
       await withErrorTranslation(() => insert(row)).catch(() => enqueue(row))
     }
   }

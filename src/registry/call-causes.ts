@@ -41,12 +41,12 @@ export function matchesCause(cause: string) {
 
 /** Returns failed calls grouped by server and cause, most frequent first. */
 export async function readCauses(db: Db, { from, endpoint }: CausesQuery): Promise<CallCause[]> {
-  const read = (piece: IdRange, most: number) => {
-    let failed = selectRange(db, piece).where('outcome', 'in', failedOutcomes)
+  const read = (range: IdRange, max: number) => {
+    let failed = selectRange(db, range).where('outcome', 'in', failedOutcomes)
     if (endpoint !== undefined) failed = failed.where('endpoint', '=', endpoint)
     let fitting = filterInOrder(db, failed).select(['id', 'server', 'outcome', 'error', causeOf.as('cause')])
     if (from !== undefined) fitting = fitting.where('at', '>=', new Date(from))
-    return fitting.orderBy('id', 'desc').limit(most).execute()
+    return fitting.orderBy('id', 'desc').limit(max).execute()
   }
   const causes = new Map<string, CallCause>()
   for (const { server, outcome, error, cause } of await scanNewest(db, { limit: MAX_CALLS, read })) {

@@ -30,7 +30,7 @@ export const listColumns = [
 ] as const
 
 /** Ids scanned by one statement: few at first, since the newest rows usually match; 2,000 take some ms at worst */
-const RANGE_SIZE = { first: 250, most: 2_000 }
+const RANGE_SIZE = { first: 250, max: 2_000 }
 /** Rows returned by one statement; returning a row may cost as much as scanning twenty */
 const MAX_ROWS = 128
 
@@ -45,7 +45,7 @@ export interface ScanOptions<T> {
   readonly before?: string | undefined
   readonly limit: number
   /** Returns the matching rows of a range, newest first, `most` at most. */
-  readonly read: (piece: IdRange, most: number) => Promise<readonly T[]>
+  readonly read: (range: IdRange, max: number) => Promise<readonly T[]>
 }
 
 /**
@@ -59,14 +59,14 @@ export async function scanNewest<T extends { readonly id: string }>(db: Db, { be
   let newest = await findNewest(db, before)
   while (newest !== undefined) {
     const end = String(BigInt(newest) - BigInt(size))
-    const most = Math.min(limit - found.length, MAX_ROWS)
-    const rows = await read({ newest, end }, most)
+    const max = Math.min(limit - found.length, MAX_ROWS)
+    const rows = await read({ newest, end }, max)
     found.push(...rows)
     if (found.length >= limit) break
-    const isCut = rows.length === most
+    const isCut = rows.length === max
     // Ids may have wide gaps, so the start of the next range is looked up.
     newest = await findNewest(db, isCut ? rows.at(-1)!.id : String(BigInt(end) + 1n))
-    if (!isCut) size = Math.min(2 * size, RANGE_SIZE.most)
+    if (!isCut) size = Math.min(2 * size, RANGE_SIZE.max)
     await setImmediate()
   }
   return found

@@ -158,14 +158,14 @@ const MIN_CACHE_MS = 2_000
 function cacheResults<K, T>(read: (key: K) => Promise<T>): (key: K) => Promise<T> {
   const known = new Map<K, Promise<T>>()
   return (key) => {
-    const fresh = known.get(key)
-    if (fresh) return fresh
-    const begun = performance.now()
+    const cached = known.get(key)
+    if (cached) return cached
+    const startedAt = performance.now()
     const reading = read(key)
     known.set(key, reading)
     const forget = () => known.delete(key)
     const forgetLater = () =>
-      setTimeout(forget, Math.max(MIN_CACHE_MS, (performance.now() - begun) / MAX_TIME_SHARE)).unref()
+      setTimeout(forget, Math.max(MIN_CACHE_MS, (performance.now() - startedAt) / MAX_TIME_SHARE)).unref()
     reading.then(forgetLater, forget)
     return reading
   }

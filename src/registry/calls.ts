@@ -68,14 +68,14 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
 /** Returns matching calls, newest first, without `contents`. */
 export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
   const { before, limit } = query
-  const read = (piece: IdRange, most: number) =>
-    selectMatching(db, piece, query).orderBy('id', 'desc').limit(most).execute()
+  const read = (range: IdRange, max: number) =>
+    selectMatching(db, range, query).orderBy('id', 'desc').limit(max).execute()
   return (await scanNewest(db, { before, limit, read })).map(toEntry)
 }
 
-function selectMatching(db: Db, piece: IdRange, query: CallFilter) {
+function selectMatching(db: Db, range: IdRange, query: CallFilter) {
   const { server, tool, kind, outcome, failed, cause, caller, endpoint, text, min_ms: least, from, to } = query
-  let rows = selectRange(db, piece)
+  let rows = selectRange(db, range)
   if (server !== undefined) rows = rows.where('server', '=', server)
   if (tool !== undefined) rows = rows.where(matchesTool(tool))
   if (kind !== undefined) rows = rows.where('kind', '=', kind)
@@ -121,12 +121,12 @@ type Row = Nullable<Omit<CallEntry, 'at'>> & { readonly at: Date }
 
 /** Restores the values that a row omits because they are implied. */
 function impliedValues({ via, client_protocol, server_protocol, session_mode, upstream_ms, ended_in }: Row) {
-  const spoken = client_protocol ?? (via === 'modern' ? IMPLIED_REVISION : null)
-  const wasMeantForServer = (upstream_ms ?? 0) > 0
+  const clientProtocol = client_protocol ?? (via === 'modern' ? IMPLIED_REVISION : null)
+  const reachedServer = (upstream_ms ?? 0) > 0
   return {
-    client_protocol: spoken,
-    server_protocol: server_protocol ?? (wasMeantForServer && ended_in === null ? spoken : null),
-    session_mode: session_mode ?? (wasMeantForServer ? 'stateless' : null)
+    client_protocol: clientProtocol,
+    server_protocol: server_protocol ?? (reachedServer && ended_in === null ? clientProtocol : null),
+    session_mode: session_mode ?? (reachedServer ? 'stateless' : null)
   }
 }
 

@@ -50,11 +50,11 @@ export async function loadDatabaseIdentity(
 
 const readIdentityRow = (db: Db) => db.selectFrom('gateway').select(['mode', 'canary']).executeTakeFirst()
 
-function checkMode(found: string, asked: string): void {
-  if (found === asked) return
+function checkMode(stored: string, requested: string): void {
+  if (stored === requested) return
   throw new StartupError(
-    `the database was initialised in ${found} mode and cannot be started in ${asked} mode: ` +
-      `start it in ${found} mode, or use another database`
+    `the database was initialised in ${stored} mode and cannot be started in ${requested} mode: ` +
+      `start it in ${stored} mode, or use another database`
   )
 }
 

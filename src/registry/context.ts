@@ -7,10 +7,10 @@ import type { Db } from './tables.ts'
 /** Context of one write transaction. */
 export interface WriteContext {
   readonly db: Db
-  /** Keys that open stored secrets */
+  /** Keys that decrypt stored secrets */
   readonly keys: MasterKeys
   /**
-   * Returns the keys that new secrets are sealed with. Throws a 503 AppError if this process does not have the
+   * Returns the keys to encrypt new secrets with. Throws a 503 AppError if this process does not have the
    * database's current key.
    */
   readonly encryptionKeys: () => MasterKeys

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from './tables.ts'
 
 /** Rows deleted by one statement, limited so that it does not block other queries for long */
-const DELETED_AT_ONCE = 5_000
+const DELETE_BATCH_SIZE = 5_000
 
 export interface Expiry {
   /** Unique advisory lock number, so that one process at a time deletes */
@@ -21,10 +21,10 @@ export async function deleteExpired(db: Db, { advisoryLock, maxStatements, delet
       const { rows } = await sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLock}) as free`.execute(
         trx
       )
-      return rows[0]!.free ? deleteSome(trx, DELETED_AT_ONCE) : 0
+      return rows[0]!.free ? deleteSome(trx, DELETE_BATCH_SIZE) : 0
     })
     deleted += count
-    if (count < DELETED_AT_ONCE) break
+    if (count < DELETE_BATCH_SIZE) break
   }
   return deleted
 }
@@ -34,7 +34,7 @@ export interface Schedule {
   readonly onError: (error: unknown) => void
 }
 
-const FIRST_MS = 60_000
+const FIRST_RUN_MS = 60_000
 
 /**
  * Runs `expire` periodically. The first run is early, for processes that are restarted often, but not immediate, so
@@ -51,12 +51,12 @@ export function scheduleExpiry(db: Db, expiry: Expiry, { everyMs, onError }: Sch
         isRunning = false
       })
   }
-  const first = setTimeout(run, FIRST_MS).unref()
-  const later = setInterval(run, everyMs).unref()
+  const first = setTimeout(run, FIRST_RUN_MS).unref()
+  const timer = setInterval(run, everyMs).unref()
   return {
     stop() {
       clearTimeout(first)
-      clearInterval(later)
+      clearInterval(timer)
     }
   }
 }

@@ -6,7 +6,7 @@ import type { GroupConfig, StoredGroup } from './model.ts'
 import type { Db } from './tables.ts'
 
 /** Groups read by one statement, so that no query is unbounded */
-const CHUNK = 1_000
+const CHUNK_SIZE = 1_000
 
 const configColumns = ['description', 'included_tools', 'included_servers', 'excluded_tools', 'tool_names'] as const
 
@@ -90,12 +90,14 @@ export function createGroupRepository({ db, version, recordEffect }: WriteContex
 /** Returns all groups ordered by name; groups in `known` with an unchanged revision are not read again. */
 export async function readGroups(db: Db, known: readonly StoredGroup[] = []): Promise<StoredGroup[]> {
   const groups = new Map(known.map((group) => [group.name, group]))
-  const heads = await db.selectFrom('tool_groups').select(['name', 'revision']).execute()
-  const stale = heads.filter(({ name, revision }) => groups.get(name)?.revision !== revision).map(({ name }) => name)
-  for (let at = 0; at < stale.length; at += CHUNK) {
-    for (const group of await readChunk(db, stale.slice(at, at + CHUNK))) groups.set(group.name, group)
+  const revisions = await db.selectFrom('tool_groups').select(['name', 'revision']).execute()
+  const stale = revisions
+    .filter(({ name, revision }) => groups.get(name)?.revision !== revision)
+    .map(({ name }) => name)
+  for (let at = 0; at < stale.length; at += CHUNK_SIZE) {
+    for (const group of await readChunk(db, stale.slice(at, at + CHUNK_SIZE))) groups.set(group.name, group)
   }
-  return heads.map(({ name }) => groups.get(name)!).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return revisions.map(({ name }) => groups.get(name)!).toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 async function readChunk(db: Db, names: readonly string[]): Promise<StoredGroup[]> {

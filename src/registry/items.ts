@@ -47,14 +47,14 @@ export async function storeItems(
   offered: readonly OfferedItem[]
 ): Promise<StoredListDifference> {
   const known = new Map((await readStoredItems(db, serverId)).map((item) => [keyOf(item), item]))
-  const placed = assignPositions(offered)
+  const positioned = assignPositions(offered)
   const isListed = (item: StoredItemRow | undefined) => item !== undefined && item.position !== null
   const before = (item: PositionedItem) => known.get(keyOf(item))
 
-  const removed = [...known.values()].filter((item) => isListed(item) && !placed.has(keyOf(item)))
-  const added = [...placed.values()].filter((item) => !isListed(before(item)))
-  const changed = [...placed.values()].filter((item) => isListed(before(item)) && isAltered(before(item)!, item))
-  const moved = [...placed.values()].filter((item) => isMoved(before(item), item))
+  const removed = [...known.values()].filter((item) => isListed(item) && !positioned.has(keyOf(item)))
+  const added = [...positioned.values()].filter((item) => !isListed(before(item)))
+  const changed = [...positioned.values()].filter((item) => isListed(before(item)) && isAltered(before(item)!, item))
+  const moved = [...positioned.values()].filter((item) => isMoved(before(item), item))
 
   await markUnlisted(db, serverId, removed)
   await upsertItems(db, serverId, [...added, ...changed, ...moved])
@@ -99,7 +99,7 @@ export function createItemRepository({ db, version, recordEffect }: WriteContext
     },
 
     /** Marks the item's current definition as accepted. Throws a 404 AppError for an unknown server. */
-    async accept(serverName: string, { kind, name }: ItemRef): Promise<void> {
+    async acceptDefinition(serverName: string, { kind, name }: ItemRef): Promise<void> {
       const { id } = await findServer(db, serverName)
       const accepted = await db
         .updateTable('items')
@@ -182,16 +182,16 @@ const readStoredItems = (db: Db, serverId: string) =>
 
 /** Assigns positions, counted per kind. Of items with the same kind and name, the first is used. */
 function assignPositions(offered: readonly OfferedItem[]): Map<string, PositionedItem> {
-  const placed = new Map<string, PositionedItem>()
+  const positioned = new Map<string, PositionedItem>()
   const counts = new Map<ItemKind, number>()
   for (const item of offered) {
-    if (placed.has(keyOf(item))) continue
+    if (positioned.has(keyOf(item))) continue
     const position = counts.get(item.kind) ?? 0
     counts.set(item.kind, position + 1)
     const fingerprint = createHash('sha256').update(item.definition).digest('hex')
-    placed.set(keyOf(item), { ...item, position, fingerprint })
+    positioned.set(keyOf(item), { ...item, position, fingerprint })
   }
-  return placed
+  return positioned
 }
 
 const keyOf = ({ kind, name }: ItemRef) => `${kind} ${name}`

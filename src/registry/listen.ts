@@ -39,22 +39,22 @@ export function listenForChanges({ connect, onChange, onAnnouncement, onError }:
   let failures = 0
 
   const attempt = async () => {
-    const own = connect()
-    client = own
-    const loss = connectionLoss(own)
-    own.on('notification', ({ channel, payload = '' }) => {
+    const newClient = connect()
+    client = newClient
+    const loss = connectionLoss(newClient)
+    newClient.on('notification', ({ channel, payload = '' }) => {
       if (channel === SESSION_ENDS_CHANNEL) onAnnouncement(payload)
       else onChange(payload)
     })
     try {
-      await own.connect()
-      await own.query(`listen ${CHANGES_CHANNEL}; listen ${SESSION_ENDS_CHANNEL}`)
+      await newClient.connect()
+      await newClient.query(`listen ${CHANGES_CHANNEL}; listen ${SESSION_ENDS_CHANNEL}`)
       failures = 0
       markReady()
       onChange()
       throw await loss
     } catch (error) {
-      disconnect(own)
+      disconnect(newClient)
       markReady()
       if (!stopped) scheduleRetry(error)
     }

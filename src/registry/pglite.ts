@@ -156,7 +156,7 @@ function createSingleConnectionPool(
  */
 function createSemaphore(limitMs: number) {
   const waiting: (() => void)[] = []
-  let taken = false
+  let isTaken = false
 
   const releaseOnce = () => {
     let released = false
@@ -165,26 +165,26 @@ function createSemaphore(limitMs: number) {
       released = true
       const next = waiting.shift()
       if (next) next()
-      else taken = false
+      else isTaken = false
     }
   }
   const wait = () =>
     new Promise<void>((resolve, reject) => {
-      const turn = () => {
+      const resume = () => {
         clearTimeout(timer)
         resolve()
       }
       const timer = setTimeout(() => {
-        waiting.splice(waiting.indexOf(turn), 1)
+        waiting.splice(waiting.indexOf(resume), 1)
         const message = `the embedded store gave no connection within ${limitMs} ms: a transaction holds it`
         reject(Object.assign(new Error(message), { code: STORE_BUSY }))
       }, limitMs)
-      waiting.push(turn)
+      waiting.push(resume)
     })
   return {
     async acquire(): Promise<() => void> {
-      if (taken) await wait()
-      taken = true
+      if (isTaken) await wait()
+      isTaken = true
       return releaseOnce()
     }
   }

@@ -62,28 +62,28 @@ export async function createListenerFactory(url: string, connectTimeoutMs: numbe
 }
 
 function guardClient(client: pg.PoolClient): PostgresPoolClient {
-  let broken: Error | undefined
+  let failure: Error | undefined
   // Between two statements of a transaction nothing else handles errors, and a database restart would end the process.
   const onError = (error: Error) => {
-    broken ??= error
+    failure ??= error
   }
   client.on('error', onError)
 
   const query = async (text: string, parameters: readonly unknown[]) => {
     // A statement on a hung connection has already waited for its timeout; the rollback must not wait again.
-    if (broken) throw broken
+    if (failure) throw failure
     requireStorable(parameters)
     try {
       const { command, rowCount, rows } = await client.query(text, parameters as unknown[])
       return { command, rowCount: rowCount ?? 0, rows }
     } catch (error) {
-      if (isConnectionLoss(error)) broken ??= error as Error
+      if (isConnectionLoss(error)) failure ??= error as Error
       throw error
     }
   }
   const release = () => {
     client.off('error', onError)
-    client.release(broken ?? client.getTransactionStatus() !== 'I')
+    client.release(failure ?? client.getTransactionStatus() !== 'I')
   }
   return { query: query as PostgresPoolClient['query'], release }
 }

@@ -8,7 +8,7 @@ import type { ClientConfig, StoredClient, StoredPrincipal, StoredUser } from './
 import type { Db } from './tables.ts'
 
 /** Principals read by one statement, so that no query is unbounded */
-const CHUNK = 1_000
+const CHUNK_SIZE = 1_000
 
 /** Name of the administrator created by initialisation */
 export const FIRST_ADMIN = 'admin'
@@ -23,7 +23,7 @@ export interface ClientUpdate extends Partial<Omit<ClientConfig, 'name'>> {
   readonly tokenHash?: Uint8Array | undefined
 }
 
-const shownToken = (hash: Uint8Array | undefined) => (hash ? { access_token: Buffer.from(hash).toString('hex') } : {})
+const auditedToken = (hash: Uint8Array | undefined) => (hash ? { access_token: Buffer.from(hash).toString('hex') } : {})
 
 type ClientRow = Pick<ClientConfig, 'description'> & { readonly allowed_servers: string }
 
@@ -57,7 +57,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
       throw isUniqueViolation(error, 'users_name_key') ? conflict('user', name) : error
     }
     await addToken(tokenHash, { user_id: id })
-    recordEffect({ after: { role, ...shownToken(tokenHash) } })
+    recordEffect({ after: { role, ...auditedToken(tokenHash) } })
   }
 
   return {
@@ -89,7 +89,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
         .returning('hash')
         .executeTakeFirst()
       await addToken(tokenHash, { user_id: user.id })
-      recordEffect({ before: shownToken(before?.hash), after: shownToken(tokenHash) })
+      recordEffect({ before: auditedToken(before?.hash), after: auditedToken(tokenHash) })
       return user.role
     },
 
@@ -112,7 +112,7 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
         throw isUniqueViolation(error, 'clients_name_key') ? conflict('client', name) : error
       }
       await addToken(tokenHash, { client_id: id })
-      recordEffect({ after: { description, allowed_servers, ...shownToken(tokenHash) } })
+      recordEffect({ after: { description, allowed_servers, ...auditedToken(tokenHash) } })
     },
 
     /** Updates a client and returns its configuration. Writes nothing if nothing differs. Throws a 404 AppError. */
@@ -138,8 +138,8 @@ export function createPrincipalRepository({ db, version, recordEffect }: WriteCo
         .where('id', '=', found.id)
         .execute()
       recordEffect({
-        before: { ...before, ...shownToken(found.hash) },
-        after: { ...after, ...shownToken(tokenHash ?? found.hash) }
+        before: { ...before, ...auditedToken(found.hash) },
+        after: { ...after, ...auditedToken(tokenHash ?? found.hash) }
       })
       return { name, ...after }
     },
@@ -180,8 +180,8 @@ export async function readPrincipals(db: Db, known: readonly StoredPrincipal[] =
   const stale = revisions.filter(({ id, revision }) => principals.get(id)?.revision !== revision)
   for (const [read, ofUsers] of [[readUsers, true] as const, [readClients, false] as const]) {
     const ids = stale.filter(({ isUser }) => isUser === ofUsers).map(({ id }) => id)
-    for (let at = 0; at < ids.length; at += CHUNK) {
-      for (const principal of await read(db, ids.slice(at, at + CHUNK))) principals.set(principal.id, principal)
+    for (let at = 0; at < ids.length; at += CHUNK_SIZE) {
+      for (const principal of await read(db, ids.slice(at, at + CHUNK_SIZE))) principals.set(principal.id, principal)
     }
   }
   return revisions.map(({ id }) => principals.get(id)!).toSorted(comparePrincipals)

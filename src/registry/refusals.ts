@@ -5,11 +5,11 @@ import { toAuditRow, safeRow, type AuditRow } from './audit.ts'
 import type { AuditedAction, Actor, Outcome, Refusal } from './model.ts'
 import { createRowQueue, type QueueState } from './row-queue.ts'
 
-const BATCH = 500
+const BATCH_SIZE = 500
 /** Rows per minute for one address of unauthenticated callers, and for all of them */
-const ANONYMOUS = { perKey: 60, inAll: 600 }
+const ANONYMOUS_LIMITS = { perKey: 60, inAll: 600 }
 /** Rows per minute for one principal, and for all of them; separate from the limits of unauthenticated callers */
-const KNOWN = { perKey: 60, inAll: 3_000 }
+const PRINCIPAL_LIMITS = { perKey: 60, inAll: 3_000 }
 /**
  * Rows of unauthenticated callers that may wait while the database is unreachable; the rest of the queue is reserved
  * for principals
@@ -49,8 +49,8 @@ const actorOf = (key: string): Actor => {
 
 export function createRefusalLog({ write, onError, now }: RefusalLogOptions): RefusalLog {
   const clock = now ? { now } : {}
-  const anonymous = createRateLimiter({ ...ANONYMOUS, ...clock })
-  const known = createRateLimiter({ ...KNOWN, ...clock })
+  const anonymous = createRateLimiter({ ...ANONYMOUS_LIMITS, ...clock })
+  const principals = createRateLimiter({ ...PRINCIPAL_LIMITS, ...clock })
   /** Rejected requests of unauthenticated callers that did not fit into the queue */
   let rejectedByQueue = 0
   let isClosed = false
@@ -59,7 +59,7 @@ export function createRefusalLog({ write, onError, now }: RefusalLogOptions): Re
     write,
     onError,
     onDropped: (count) => recordDropped('audit.dropped', count),
-    batch: BATCH
+    batch: BATCH_SIZE
   })
 
   const toFullRow = (act: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) => ({
@@ -79,12 +79,13 @@ export function createRefusalLog({ write, onError, now }: RefusalLogOptions): Re
     for (const { key, count } of anonymous.startWindow()) summarise(count, gatewayActor, key)
     if (rejectedByQueue > 0) summarise(rejectedByQueue, gatewayActor)
     rejectedByQueue = 0
-    for (const { key, count } of known.startWindow()) summarise(count, key === undefined ? gatewayActor : actorOf(key))
+    for (const { key, count } of principals.startWindow())
+      summarise(count, key === undefined ? gatewayActor : actorOf(key))
   }
 
   /** Returns true if a rejected request gets its own row; otherwise counts it. */
-  const admits = ({ actor, address = '' }: AuditedAction) => {
-    if (actor.kind !== 'anonymous') return known.admit(keyOf(actor))
+  const admit = ({ actor, address = '' }: AuditedAction) => {
+    if (actor.kind !== 'anonymous') return principals.admit(keyOf(actor))
     if (queue.length < MAX_WAITING_ANONYMOUS) return anonymous.admit(networkOf(address))
     rejectedByQueue++
     return false
@@ -100,7 +101,7 @@ export function createRefusalLog({ write, onError, now }: RefusalLogOptions): Re
       if (isClosed) return
       if (anonymous.remainingMs() <= 0) startMinute()
       minuteTimer ??= setTimeout(startMinute, anonymous.remainingMs()).unref()
-      if (admits(act)) push(act, 'refused', { reason, endpoint: endpoint ?? null })
+      if (admit(act)) push(act, 'refused', { reason, endpoint: endpoint ?? null })
     },
     recordFailure: (action, target, reason) => push({ actor: gatewayActor, action, target }, 'failed', { reason }),
     enqueue: queue.forcePush,

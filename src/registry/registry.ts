@@ -54,7 +54,7 @@ import { createTokenRepository, createTokenStore, type TokenStore } from './upst
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
 /** A batch blocks the event loop for some 5 ms with the embedded store. */
-const CALLS_AT_ONCE = 250
+const CALL_BATCH_SIZE = 250
 
 /** Repositories bound to one write transaction. Inside a write, only these may access the database. */
 export interface Transaction {
@@ -200,7 +200,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     onError
   })
   /** Rows already reported as undecryptable, so that each is reported once instead of at every use */
-  const reported = new WeakSet<Uint8Array>()
+  const reportedSecrets = new WeakSet<Uint8Array>()
   const calls = createRowQueue<CallRow>({
     async write(rows) {
       await withErrorTranslation(() => recordCalls(db, rows))
@@ -208,7 +208,7 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
     },
     onError,
     onDropped: (count) => refusalLog.recordDropped('calls.dropped', count),
-    batch: CALLS_AT_ONCE
+    batch: CALL_BATCH_SIZE
   })
   const closeCalls = async () => {
     const lost = await calls.close()
@@ -246,8 +246,8 @@ function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, optio
       try {
         return decryptSecrets(keys, server)
       } catch (error) {
-        if (server.sealed && !reported.has(server.sealed)) {
-          reported.add(server.sealed)
+        if (server.sealed && !reportedSecrets.has(server.sealed)) {
+          reportedSecrets.add(server.sealed)
           refusalLog.recordFailure('secrets.unreadable', server.name, (error as Error).message)
         }
         throw error

@@ -6,9 +6,9 @@ import { encryptedColumns, type EncryptedColumn } from './sealed-columns.ts'
 import { keyId, rewrapDataKey, DecryptionError, envelopeKeyId, type MasterKeys, type ValueLocation } from './sealed.ts'
 import type { Db } from './tables.ts'
 
-const BATCH = 100
+const BATCH_SIZE = 100
 /** Maximum duration of one request; the next one continues */
-const BUDGET_MS = 20_000
+const TIME_LIMIT_MS = 20_000
 
 /** Progress of a key rotation */
 export interface Rotation {
@@ -28,7 +28,7 @@ export interface Rotation {
  * canary.
  */
 export async function rotateKeys(db: Db, keys: MasterKeys, change: Change): Promise<Rotation> {
-  const end = performance.now() + BUDGET_MS
+  const end = performance.now() + TIME_LIMIT_MS
   const runTransaction: RunTransaction = (work) => db.transaction().execute(work)
   for (let total = 0; ;) {
     const pass = await rewrapAllColumns(runTransaction, keys, change, end)
@@ -46,9 +46,9 @@ type RunTransaction = <T>(work: (trx: Db) => Promise<T>) => Promise<T>
 async function rewrapAllColumns(transact: RunTransaction, keys: MasterKeys, change: Change, end: number) {
   let rewrapped = 0
   let unreadable = 0
-  for (const place of encryptedColumns) {
+  for (const location of encryptedColumns) {
     for (let last: string | undefined = ''; last !== undefined && performance.now() < end;) {
-      const batch = await transact((trx) => rewrapBatch(trx, keys, change, place, last!))
+      const batch = await transact((trx) => rewrapBatch(trx, keys, change, location, last!))
       rewrapped += batch.rewrapped
       unreadable += batch.unreadable
       last = batch.last
@@ -61,12 +61,12 @@ async function rewrapAllColumns(transact: RunTransaction, keys: MasterKeys, chan
 const usesOtherKey = (column: string, { current }: MasterKeys) =>
   sql<boolean>`substring(${sql.ref(column)} from 2 for 8) <> ${Buffer.from(keyId(current), 'hex')}`
 
-async function rewrapBatch(db: Db, keys: MasterKeys, change: Change, place: EncryptedColumn, after: string) {
-  const { table, id, column } = place
+async function rewrapBatch(db: Db, keys: MasterKeys, change: Change, location: EncryptedColumn, after: string) {
+  const { table, id, column } = location
   const { rows } = await sql<{ id: string; sealed: Uint8Array }>`
     select ${sql.ref(id)}::text as id, ${sql.ref(column)} as sealed from ${sql.table(table)}
     where ${usesOtherKey(column, keys)} and ${sql.ref(id)}::text > ${after}
-    order by ${sql.ref(id)}::text limit ${BATCH} for update`.execute(db)
+    order by ${sql.ref(id)}::text limit ${BATCH_SIZE} for update`.execute(db)
   let rewrapped = 0
   for (const { id: row, sealed } of rows) {
     const moved = rewrapIfPossible(keys, sealed, { table, row, column })
@@ -76,12 +76,16 @@ async function rewrapBatch(db: Db, keys: MasterKeys, change: Change, place: Encr
     rewrapped++
   }
   if (rewrapped > 0) await recordRotation(db, { ...change, target: `${table}.${column}` }, rewrapped, keys)
-  return { rewrapped, unreadable: rows.length - rewrapped, last: rows.length < BATCH ? undefined : rows.at(-1)!.id }
+  return {
+    rewrapped,
+    unreadable: rows.length - rewrapped,
+    last: rows.length < BATCH_SIZE ? undefined : rows.at(-1)!.id
+  }
 }
 
-function rewrapIfPossible(keys: MasterKeys, sealed: Uint8Array, place: ValueLocation): Buffer | undefined {
+function rewrapIfPossible(keys: MasterKeys, sealed: Uint8Array, location: ValueLocation): Buffer | undefined {
   try {
-    return rewrapDataKey(keys, sealed, place)
+    return rewrapDataKey(keys, sealed, location)
   } catch (error) {
     if (error instanceof DecryptionError) return undefined
     throw error
@@ -105,7 +109,7 @@ async function countOtherKeys(db: Db, keys: MasterKeys): Promise<number> {
 async function rewrapCanary(db: Db, keys: MasterKeys, change: Change, unreadable: number) {
   const { canary } = await db.selectFrom('gateway').select('canary').forUpdate().executeTakeFirstOrThrow()
   const remaining = (await countOtherKeys(db, keys)) - unreadable
-  if (remaining > BATCH) return { rewrapped: 0, unreadable, remaining }
+  if (remaining > BATCH_SIZE) return { rewrapped: 0, unreadable, remaining }
   const last = await rewrapAllColumns((work) => work(db), keys, change, Infinity)
   if (envelopeKeyId(canary) !== keyId(keys.current)) {
     const moved = rewrapDataKey(keys, canary, canaryLocation)

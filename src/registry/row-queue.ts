@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts'
 import { withTimeout } from './within.ts'
 
 const MAX_QUEUED = 10_000
-const GATHER_MS = 250
+const BATCH_DELAY_MS = 250
 const RETRY_MS = 1_000
 const CLOSE_MS = 2_000
 
@@ -67,9 +67,9 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
     } catch (error) {
       if (!isDown) onError(error)
       isDown = true
-      const isPassing = error instanceof AppError && error.statusCode === 503
+      const isTemporary = error instanceof AppError && error.statusCode === 503
       // Rows that can never be written must not block the others.
-      if (!isPassing) drop(queue.splice(0, batch.length).length)
+      if (!isTemporary) drop(queue.splice(0, batch.length).length)
       return false
     }
     isDown = false
@@ -94,7 +94,7 @@ export function createRowQueue<T>({ write, onError, onDropped, batch: size }: Ro
 
   const forcePush = (row: T) => {
     queue.push(row)
-    schedule(GATHER_MS)
+    schedule(BATCH_DELAY_MS)
   }
 
   return {

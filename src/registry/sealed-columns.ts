@@ -1,4 +1,4 @@
-/** Column of encrypted values; the text of column `id` is the `row` of their `Place` (sealed.ts) */
+/** Column of encrypted values; the text of column `id` is the `row` of their `ValueLocation` (sealed.ts) */
 export interface EncryptedColumn {
   readonly table: string
   readonly id: string

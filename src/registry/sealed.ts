@@ -43,23 +43,23 @@ export function envelopeKeyId(sealed: Uint8Array): string {
  * Encrypts a value with envelope encryption (security-model.md#secrets-at-rest). Result: format version, key id, wrap
  * nonce, wrapped data key and tag, payload nonce, payload and tag.
  */
-export function encryptEnvelope({ current }: MasterKeys, plain: Buffer, place: ValueLocation): Buffer {
+export function encryptEnvelope({ current }: MasterKeys, plaintext: Buffer, location: ValueLocation): Buffer {
   const dataKey = randomBytes(KEY_BYTES)
-  return Buffer.concat([wrapDataKey(current, dataKey, place), encrypt(dataKey, plain, payloadAad(place))])
+  return Buffer.concat([wrapDataKey(current, dataKey, location), encrypt(dataKey, plaintext, payloadAad(location))])
 }
 
 /** Decrypts a value encrypted for the same place, with either key. Throws DecryptionError. */
-export function decryptEnvelope(keys: MasterKeys, sealed: Uint8Array, place: ValueLocation): Buffer {
+export function decryptEnvelope(keys: MasterKeys, sealed: Uint8Array, location: ValueLocation): Buffer {
   const bytes = requireEnvelope(sealed)
-  const dataKey = unwrapDataKey(keys, bytes, place)
-  return asDecryptionError(() => decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(place)))
+  const dataKey = unwrapDataKey(keys, bytes, location)
+  return asDecryptionError(() => decrypt(dataKey, bytes.subarray(PAYLOAD_AT), payloadAad(location)))
 }
 
 /** Wraps a value's data key with the current master key; the payload stays unchanged. Throws DecryptionError. */
-export function rewrapDataKey(keys: MasterKeys, sealed: Uint8Array, place: ValueLocation): Buffer {
+export function rewrapDataKey(keys: MasterKeys, sealed: Uint8Array, location: ValueLocation): Buffer {
   const bytes = requireEnvelope(sealed)
   return Buffer.concat([
-    wrapDataKey(keys.current, unwrapDataKey(keys, bytes, place), place),
+    wrapDataKey(keys.current, unwrapDataKey(keys, bytes, location), location),
     bytes.subarray(PAYLOAD_AT)
   ])
 }
@@ -67,20 +67,20 @@ export function rewrapDataKey(keys: MasterKeys, sealed: Uint8Array, place: Value
 /** Returns the part that a key rotation does not change. Nonces are random, so equal payloads are the same value. */
 export const envelopePayload = (sealed: Uint8Array): Uint8Array => sealed.subarray(PAYLOAD_AT)
 
-function wrapDataKey(master: Buffer, dataKey: Buffer, place: ValueLocation): Buffer {
+function wrapDataKey(master: Buffer, dataKey: Buffer, location: ValueLocation): Buffer {
   const id = idBytes(master)
-  return Buffer.concat([Buffer.of(FORMAT), id, encrypt(master, dataKey, wrapAad(place, id))])
+  return Buffer.concat([Buffer.of(FORMAT), id, encrypt(master, dataKey, wrapAad(location, id))])
 }
 
-function unwrapDataKey({ current, previous }: MasterKeys, bytes: Buffer, place: ValueLocation): Buffer {
+function unwrapDataKey({ current, previous }: MasterKeys, bytes: Buffer, location: ValueLocation): Buffer {
   const id = bytes.subarray(1, WRAP_AT)
-  const known = [current, ...(previous ? [previous] : [])]
-  const master = known.find((key) => id.equals(idBytes(key)))
+  const masters = [current, ...(previous ? [previous] : [])]
+  const master = masters.find((key) => id.equals(idBytes(key)))
   if (!master) {
-    const availableIds = known.map(keyId).join(' and ')
+    const availableIds = masters.map(keyId).join(' and ')
     throw new DecryptionError(`sealed with another key (key id ${id.toString('hex')}, ours is ${availableIds})`)
   }
-  return asDecryptionError(() => decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(place, id)))
+  return asDecryptionError(() => decrypt(master, bytes.subarray(WRAP_AT, PAYLOAD_AT), wrapAad(location, id)))
 }
 
 function asDecryptionError(decryption: () => Buffer): Buffer {
@@ -107,7 +107,7 @@ function payloadAad({ table, row, column }: ValueLocation): Buffer {
   return withLengths([Buffer.of(FORMAT), Buffer.from(table), Buffer.from(row), Buffer.from(column)])
 }
 
-const wrapAad = (place: ValueLocation, id: Buffer) => Buffer.concat([payloadAad(place), withLengths([id])])
+const wrapAad = (location: ValueLocation, id: Buffer) => Buffer.concat([payloadAad(location), withLengths([id])])
 
 function withLengths(parts: readonly Buffer[]): Buffer {
   return Buffer.concat(
@@ -119,16 +119,16 @@ function withLengths(parts: readonly Buffer[]): Buffer {
   )
 }
 
-function encrypt(key: Buffer, plain: Buffer, aad: Buffer): Buffer {
+function encrypt(key: Buffer, plaintext: Buffer, aad: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(aad)
-  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+  return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
 }
 
-function decrypt(key: Buffer, box: Buffer, aad: Buffer): Buffer {
-  const end = box.length - TAG_BYTES
-  const nonce = box.subarray(0, NONCE_BYTES)
+function decrypt(key: Buffer, ciphertext: Buffer, aad: Buffer): Buffer {
+  const end = ciphertext.length - TAG_BYTES
+  const nonce = ciphertext.subarray(0, NONCE_BYTES)
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(aad)
-  decipher.setAuthTag(box.subarray(end))
-  return Buffer.concat([decipher.update(box.subarray(NONCE_BYTES, end)), decipher.final()])
+  decipher.setAuthTag(ciphertext.subarray(end))
+  return Buffer.concat([decipher.update(ciphertext.subarray(NONCE_BYTES, end)), decipher.final()])
 }

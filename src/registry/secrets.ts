@@ -61,13 +61,13 @@ export const decryptSecrets = (
 ): ServerSecrets =>
   sealed === null ? {} : decryptJson<ServerSecrets>(keys, sealed, locationOf(id), `server "${name}"`)
 
-export const encryptJson = (keys: MasterKeys, value: object, place: ValueLocation): Buffer =>
-  encryptEnvelope(keys, Buffer.from(JSON.stringify(value)), place)
+export const encryptJson = (keys: MasterKeys, value: object, location: ValueLocation): Buffer =>
+  encryptEnvelope(keys, Buffer.from(JSON.stringify(value)), location)
 
 /** Decrypts a value of `sealJson` for the same place. Throws an AppError if that fails. */
-export function decryptJson<T>(keys: MasterKeys, sealed: Uint8Array, place: ValueLocation, owner = 'the server'): T {
+export function decryptJson<T>(keys: MasterKeys, sealed: Uint8Array, location: ValueLocation, owner = 'the server'): T {
   try {
-    return JSON.parse(decryptEnvelope(keys, sealed, place).toString('utf8')) as T
+    return JSON.parse(decryptEnvelope(keys, sealed, location).toString('utf8')) as T
   } catch (cause) {
     if (!(cause instanceof DecryptionError)) throw cause
     const message = `the stored secrets of ${owner} do not open with the encryption key in use`

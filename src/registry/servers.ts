@@ -113,7 +113,7 @@ export function createServerRepository(context: WriteContext) {
      */
     async encryptPlainSecrets(): Promise<string[]> {
       const rows = await db.selectFrom('servers').select(serverColumns).forUpdate().execute()
-      const moved: string[] = []
+      const changedNames: string[] = []
       for (const row of rows) {
         if (!hasUnmaskedSecrets(JSON.parse(row.settings) as ServerSettings) || !canDecrypt(keys, row)) continue
         const config = toConfig(row, decryptSecrets(keys, row))
@@ -126,10 +126,10 @@ export function createServerRepository(context: WriteContext) {
           })
           .where('id', '=', row.id)
           .execute()
-        moved.push(row.name)
+        changedNames.push(row.name)
       }
-      if (moved.length > 0) recordEffect({ after: { servers: moved } })
-      return moved
+      if (changedNames.length > 0) recordEffect({ after: { servers: changedNames } })
+      return changedNames
     },
 
     /**

@@ -38,7 +38,7 @@ export function parseAnnouncement(text: string): EndedSession | undefined {
 const MAX_PER_PRINCIPAL = 10_000
 const MAX_LOADED = 100_000
 
-export const createSessionEnds = (db: Db, announces: boolean): SessionEnds => ({
+export const createSessionEnds = (db: Db, shouldAnnounce: boolean): SessionEnds => ({
   add: ({ mark, principal, expiresAt }) =>
     withErrorTranslation(() =>
       db.transaction().execute(async (trx) => {
@@ -48,7 +48,7 @@ export const createSessionEnds = (db: Db, announces: boolean): SessionEnds => ({
           .values(row)
           .onConflict((conflict) => conflict.doNothing())
           .execute()
-        if (announces)
+        if (shouldAnnounce)
           await sql`select pg_notify(${SESSION_ENDS_CHANNEL}, ${formatAnnouncement({ mark, principal })})`.execute(trx)
       })
     ),

@@ -6,7 +6,7 @@ import { serverColumns } from './servers.ts'
 import type { Db } from './tables.ts'
 
 /** Servers whose rows are read by one statement, so that no query is unbounded */
-const CHUNK = 100
+const CHUNK_SIZE = 100
 
 const serverStateColumns = [...serverColumns, 'left_out', 'revision', 'registered_at', 'updated_at'] as const
 
@@ -19,25 +19,25 @@ export function loadState(db: Db, previous?: RegistryState): Promise<RegistrySta
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => {
-      const { version, initialized } = await readHead(trx)
+      const { version, initialized } = await readGatewayRow(trx)
       if (version === previous?.version) return previous
-      const reused = wasRestored(previous, version) ? undefined : previous
-      const known = new Map(reused?.servers.map((server) => [server.id, server]))
-      const groups = await readGroups(trx, reused?.groups)
-      const principals = await readPrincipals(trx, reused?.principals)
-      const heads = await trx.selectFrom('servers').select(['id', 'revision']).execute()
-      const stale = heads.filter(({ id, revision }) => known.get(id)?.revision !== revision)
+      const reusable = wasRestored(previous, version) ? undefined : previous
+      const known = new Map(reusable?.servers.map((server) => [server.id, server]))
+      const groups = await readGroups(trx, reusable?.groups)
+      const principals = await readPrincipals(trx, reusable?.principals)
+      const revisions = await trx.selectFrom('servers').select(['id', 'revision']).execute()
+      const stale = revisions.filter(({ id, revision }) => known.get(id)?.revision !== revision)
       const read = await readServers(
         trx,
         stale.map((head) => head.id)
       )
-      const servers = heads.map(({ id }) => read.get(id) ?? known.get(id)!)
-      const inOrder = servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      return { version, initialized, servers: inOrder, groups, principals }
+      const servers = revisions.map(({ id }) => read.get(id) ?? known.get(id)!)
+      const sorted = servers.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      return { version, initialized, servers: sorted, groups, principals }
     })
 }
 
-async function readHead(db: Db): Promise<{ version: string; initialized: boolean }> {
+async function readGatewayRow(db: Db): Promise<{ version: string; initialized: boolean }> {
   const { version, initialized_at } = await db
     .selectFrom('gateway')
     .select(['version', 'initialized_at'])
@@ -57,8 +57,8 @@ const wasRestored = (previous: RegistryState | undefined, version: string) =>
 
 async function readServers(db: Db, ids: readonly string[]): Promise<Map<string, StoredServer>> {
   const servers = new Map<string, StoredServer>()
-  for (let at = 0; at < ids.length; at += CHUNK) {
-    for (const server of await readChunk(db, ids.slice(at, at + CHUNK))) servers.set(server.id, server)
+  for (let at = 0; at < ids.length; at += CHUNK_SIZE) {
+    for (const server of await readChunk(db, ids.slice(at, at + CHUNK_SIZE))) servers.set(server.id, server)
   }
   return servers
 }

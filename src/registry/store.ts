@@ -68,11 +68,11 @@ async function openPostgresStore(url: string, options: StoreOptions): Promise<St
     poolStats: pool.stats,
     listener: await createListenerFactory(direct, connectTimeoutMs),
     async runMaintenance(work) {
-      const own = createDb(await open(direct, 1, MAINTENANCE_MS))
+      const maintenanceDb = createDb(await open(direct, 1, MAINTENANCE_MS))
       try {
-        return await work(own)
+        return await work(maintenanceDb)
       } finally {
-        await own.destroy()
+        await maintenanceDb.destroy()
       }
     },
     close: () => withTimeout(connectTimeoutMs, db.destroy())

@@ -20,7 +20,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   const waiters = new Set<{ version: bigint; resolve: () => void }>()
   let apply: ((state: RegistryState) => void) | undefined
   let current: RegistryState | undefined
-  let dirty = false
+  let isOutdated = false
   let running: Promise<void> | undefined
   let closed = false
   let stopListening = () => {}
@@ -42,8 +42,8 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
   // Runs one load at a time; further triggers during it cause only one more.
   const run = async () => {
     try {
-      while (dirty && !closed) {
-        dirty = false
+      while (isOutdated && !closed) {
+        isOutdated = false
         await advance()
         confirm()
       }
@@ -57,7 +57,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
     }
   }
   const trigger = () => {
-    dirty = true
+    isOutdated = true
     running ??= run()
   }
 
@@ -97,7 +97,7 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
       } finally {
         running = undefined
       }
-      if (dirty) trigger()
+      if (isOutdated) trigger()
       if (!listener) return
       const onChange = (version?: string) => {
         if (version === undefined) onListening()
@@ -116,11 +116,11 @@ export function createSync({ store: { db, listener }, onError }: SyncOptions) {
     /** Resolves when the follower has applied the version, or after the limit; the change is committed either way. */
     async waitForVersion(version: string, limitMs: number): Promise<void> {
       if (!apply) return
-      const wanted = BigInt(version)
-      if (current && BigInt(current.version) >= wanted) return
+      const target = BigInt(version)
+      if (current && BigInt(current.version) >= target) return
       await new Promise<void>((resolve) => {
         const timer = setTimeout(() => done(), limitMs)
-        const waiter = { version: wanted, resolve: () => done() }
+        const waiter = { version: target, resolve: () => done() }
         const done = () => {
           clearTimeout(timer)
           waiters.delete(waiter)

@@ -99,8 +99,8 @@ export function createTokenStore(db: Db, keys: MasterKeys): TokenStore {
   })
   const createClaim = (serverId: string, claim: string, row: Row): TokenClaim => {
     const current = toStored(row)
-    const endClaim = async (values: object, on = db): Promise<boolean> => {
-      const { numUpdatedRows } = await on
+    const endClaim = async (values: object, executor = db): Promise<boolean> => {
+      const { numUpdatedRows } = await executor
         .updateTable('upstream_tokens')
         .set({ claim: null, claimed_until: null, ...values })
         .where('server_id', '=', serverId)

@@ -129,7 +129,9 @@ for (const engine of engines) {
     await read('second')
     const { version, servers } = latest()
     const accept = (name: string) =>
-      registry.write(change('tool.accept', `time__${name}`), (tx) => tx.items.accept('time', { kind: 'tool', name }))
+      registry.write(change('tool.accept', `time__${name}`), (tx) =>
+        tx.items.acceptDefinition('time', { kind: 'tool', name })
+      )
     await accept('nobody')
     assert.equal(latest().version, version)
     await accept('a')

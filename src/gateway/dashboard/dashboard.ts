@@ -172,7 +172,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const item = anyByName(catalog(), kind, name)
       if (!item) throw notFound(kind, name)
       await registry.write(auditChange(caller, `${kind}.accept`, name), (tx) =>
-        tx.items.accept(item.server.name, { kind, name: item.name })
+        tx.items.acceptDefinition(item.server.name, { kind, name: item.name })
       )
     },
 
