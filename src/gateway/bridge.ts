@@ -33,7 +33,7 @@ const requiredMember: Readonly<Record<string, string>> = {
 }
 
 /**
- * Tests for an `input_required` result, which passes unchanged between a modern upstream and a modern client
+ * Tests for an `input_required` result, which a modern client gets from a modern upstream
  * (mcp-proxy.md#asking-the-client).
  */
 const isInputRequired = (resultType: string | undefined, { method, to }: Adaptation) =>
@@ -49,7 +49,7 @@ function checkResult(result: Payload, resultType: string | undefined, { method }
   }
 }
 
-/** Returns a result's `_meta` member with the gateway's `serverInfo`; the upstream's moves to the gateway's own key. */
+/** Returns a result's `_meta` with the gateway's `serverInfo`; the upstream's moves to a key of the gateway. */
 function metaWithServerInfo(meta: string | undefined, { server, serverInfo }: Adaptation): string {
   if (!meta?.startsWith('{')) return `"_meta":{"${SERVER_INFO}":${serverInfo}}`
   const found = members(meta)

@@ -35,7 +35,10 @@ function tailOf({ outcome, stderr, redact }: CallObservation): string | undefine
     .join('\n')
 }
 
-/** Builds a call's row. Columns with their usual value, and waits that did not happen, stay NULL: see migration 9. */
+/**
+ * Builds a call's row. Columns with their usual value, and waits that did not happen, stay NULL
+ * (`migrations/0009_call_stages.ts`).
+ */
 function rowOf(call: CallObservation): CallRow {
   const { caller, result, item, error, waits, serverVersion } = call
   const spoken = call.via === 'modern' ? MODERN_VERSION : call.clientVersion

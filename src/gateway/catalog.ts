@@ -230,7 +230,7 @@ function readBlock(stored: StoredServer, toolNames: ToolNames): ServerBlock {
   }
 }
 
-/** Returns a server's block: the same object for the same revision (architecture, "Reloading is incremental"). */
+/** Returns a server's block: the same object for the same revision (architecture.md#two-planes). */
 function blockOf(stored: StoredServer, toolNames: ToolNames): ServerBlock {
   const existing = blocks[toolNames].get(stored)
   if (existing) return existing

@@ -3,7 +3,7 @@ import type { Catalog } from './catalog.ts'
 import type { Observer } from './observation.ts'
 import type { FailureReason } from './upstream/failure.ts'
 
-/** Outcome of the last contact with a server: a call, a refresh of its lists, a test or its registration. */
+/** Result of the last contact with a server: a call, a refresh of its lists, a test or its registration. */
 export interface ServerHealth {
   readonly isHealthy: boolean
   /** Time of the change to the current state, in milliseconds since 1970. */
@@ -22,7 +22,7 @@ export interface HealthTrackerOptions {
   onChange(): void
 }
 
-/** Health of servers by name, derived from real contacts only (design of the dashboard, 3.3). */
+/** Health of servers by name, derived from real contacts only (dashboard.md#status-and-outcomes). */
 export interface HealthTracker {
   /** Observer that records the outcomes of calls. */
   readonly observer: Pick<Observer, 'onCall' | 'onConnectionFailure'>

@@ -13,7 +13,7 @@ export interface Deadlines {
 
 const TICK_MS = 100
 
-/** Uses one timer for all calls: a timer per call is a measurable part of its cost (performance page). */
+/** Uses one timer for all calls, since a timer per call is a measurable part of the call's cost. */
 export function createDeadlines(): Deadlines {
   const calls = createSlotSet<Call>()
   let timer: NodeJS.Timeout | null = null

@@ -52,7 +52,7 @@ const LOOP = 'the egress policy does not allow this address: it leads back to th
 
 const INSIDE =
   'the address lies on loopback or a private network, which the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
-/** Host names whose outermost address is remembered; the first added is evicted first. */
+/** Host names whose outermost zone is remembered; the first added is evicted first. */
 const MAX_KNOWN_HOSTS = 10_000
 
 const denied = (message: string) => new UpstreamFailure('denied', message, { maybeProcessed: false })
@@ -66,42 +66,41 @@ const isOfThisMachine = (address: string) =>
 /** Tests if a listen address is reachable at `target`; a wildcard address covers all addresses of this machine. */
 function isReachedAt({ address }: ListenAddress, target: string): boolean {
   const isWildcard = address === '0.0.0.0' || address === '::'
-  return reachableAddresses(target).some((reading) => reading === address || (isWildcard && isOfThisMachine(reading)))
+  return reachableAddresses(target).some((each) => each === address || (isWildcard && isOfThisMachine(each)))
 }
 
 const hostOf = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Remembers the outermost address of each host name, so that a name that later moves inside gains no access. */
-function createKnownHosts(reachOf: (address: string) => AddressZone) {
+/** Remembers the outermost zone of each host name: a name that later resolves further inside gains no access. */
+function createKnownHosts(zoneOf: (address: string) => AddressZone) {
   const known = new Map<string, AddressZone>()
   return {
     get: (host: string) => known.get(host),
     note(host: string, addresses: readonly LookupAddress[]) {
       for (const { address } of addresses) {
-        const reach = reachOf(address)
+        const zone = zoneOf(address)
         const before = known.get(host)
-        if (before !== undefined && !isFurtherInside(before, reach)) continue
+        if (before !== undefined && !isFurtherInside(before, zone)) continue
         if (before === undefined && known.size >= MAX_KNOWN_HOSTS) known.delete(known.keys().next().value!)
-        known.set(host, reach)
+        known.set(host, zone)
       }
     }
   }
 }
 
-/** Creates a connector that refuses addresses further inside than `most`, such as loopback for `private`. */
+/** Creates a connector that refuses addresses in zones further inside than `innermost`. */
 function createConnector(
-  { policy, connectMs, listenAddresses, resolve: ask = resolve }: EgressOptions,
-  reachOf: (address: string) => AddressZone,
-  most: AddressZone,
+  { policy, connectMs, listenAddresses, resolve: lookUp = resolve }: EgressOptions,
+  zoneOf: (address: string) => AddressZone,
+  innermost: AddressZone,
   onResolved: (host: string, addresses: readonly LookupAddress[]) => void
 ) {
   const isOwn = (address: string, port: number) =>
-    !policy.isAllowed(address) &&
-    listenAddresses().some((listening) => listening.port === port && isReachedAt(listening, address))
+    !policy.isAllowed(address) && listenAddresses().some((own) => own.port === port && isReachedAt(own, address))
 
   const problemOf = (address: string, port: number | null): string | undefined => {
     if (policy.isDenied(address)) return REFUSAL
-    if (isFurtherInside(reachOf(address), most) && !policy.isAllowed(address)) return INSIDE
+    if (isFurtherInside(zoneOf(address), innermost) && !policy.isAllowed(address)) return INSIDE
     return port !== null && isOwn(address, port) ? LOOP : undefined
   }
 
@@ -110,11 +109,11 @@ function createConnector(
     (port: number | null): LookupFunction =>
     (name, options, done) => {
       const family = options.family ?? 0
-      ask(name, { all: true, family, ...(options.hints ? { hints: options.hints } : {}) }, (error, addresses) => {
+      lookUp(name, { all: true, family, ...(options.hints ? { hints: options.hints } : {}) }, (error, addresses) => {
         if (error) return done(error, [])
         onResolved(name, addresses)
-        const isFree = policy.checkHost(name) === 'allowed'
-        const problem = isFree ? undefined : addresses.map(({ address }) => problemOf(address, port)).find(Boolean)
+        const isExempt = policy.checkHost(name) === 'allowed'
+        const problem = isExempt ? undefined : addresses.map(({ address }) => problemOf(address, port)).find(Boolean)
         if (problem !== undefined) return done(denied(problem), [])
         if (options.all) return done(null, addresses)
         const [first] = addresses
@@ -130,7 +129,7 @@ function createConnector(
 
   /** Returns a connector per own port, since a lookup function does not get the port. */
   const connectorAt = (port: number): buildConnector.connector => {
-    if (!listenAddresses().some((listening) => listening.port === port)) return otherPorts
+    if (!listenAddresses().some((own) => own.port === port)) return otherPorts
     const known = ownPorts.get(port) ?? through(lookupFor(port))
     ownPorts.set(port, known)
     return known
@@ -161,13 +160,13 @@ function createConnector(
 }
 
 export function createEgress(options: EgressOptions): Egress {
-  const { connectMs, resolve: ask = resolve } = options
-  const reachOf = createZoneLookup()
-  const known = createKnownHosts(reachOf)
+  const { connectMs, resolve: lookUp = resolve } = options
+  const zoneOf = createZoneLookup()
+  const known = createKnownHosts(zoneOf)
   // administrators configure the URLs of servers: these may be on any network
-  const { connector } = createConnector(options, reachOf, 'loopback', known.note)
-  const createRoute = (most: AddressZone) => {
-    const route = createConnector(options, reachOf, most, () => {})
+  const { connector } = createConnector(options, zoneOf, 'loopback', known.note)
+  const createRoute = (innermost: AddressZone) => {
+    const route = createConnector(options, zoneOf, innermost, () => {})
     const agent = new Agent({ connect: route.connector, headersTimeout: connectMs, bodyTimeout: connectMs })
     return { ...route, agent }
   }
@@ -176,10 +175,10 @@ export function createEgress(options: EgressOptions): Egress {
   /** Returns the route for a server's URL. A host name never connected to since the start is resolved now. */
   const routeFrom = async (configured: string) => {
     const host = hostOf(configured)
-    if (isIP(host) !== 0) return routes[reachOf(host)]
+    if (isIP(host) !== 0) return routes[zoneOf(host)]
     if (known.get(host) === undefined) {
       await new Promise<void>((done) => {
-        ask(host, { all: true }, (error, addresses) => {
+        lookUp(host, { all: true }, (error, addresses) => {
           if (!error) known.note(host, addresses)
           done()
         })

@@ -78,7 +78,7 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
     if (!item) throw notFound(labels[kind], name)
     return item
   }
-  const refuseDisabled = (item: Item, name: string): void => {
+  const checkEnabled = (item: Item, name: string): void => {
     if (item.enabled) return
     if (item.problem !== undefined)
       throw new AppError(409, `${labels[item.kind]} "${name}" cannot be used: ${item.problem.reason}`)
@@ -133,7 +133,7 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       if (active) running.delete(active)
     }
   }
-  const use = (
+  const runNamed = (
     kind: 'tool' | 'prompt',
     caller: Caller,
     name: string,
@@ -144,7 +144,7 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       const item = findNamed(kind, name)
       const { server } = item
       observation.setTarget(server.name, item.alias)
-      refuseDisabled(item, name)
+      checkEnabled(item, name)
       const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
       const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []
       return { server, request: { method: methodOf[kind], members, meta: '', name: item.name, headers } }
@@ -168,9 +168,9 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       if (!item) throw notFound(labels[kind], name)
       return itemRecord(catalog(), item)
     },
-    invoke: async (caller, name, args, signal) => (await use('tool', caller, name, args ?? '{}', signal)).bytes,
+    invoke: async (caller, name, args, signal) => (await runNamed('tool', caller, name, args ?? '{}', signal)).bytes,
     async render(caller, name, args, signal) {
-      const result = await use('prompt', caller, name, JSON.stringify(args), signal)
+      const result = await runNamed('prompt', caller, name, JSON.stringify(args), signal)
       return renamedMeta(result.toString())
     },
     async read(caller, uri, signal) {

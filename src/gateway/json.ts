@@ -19,9 +19,9 @@ import {
 
 /**
  * Parses the structure of JSON text without building values: the offsets of members and elements, so that everything
- * that the gateway does not interpret is passed on byte for byte (architecture, ideas 1 and 4). Offsets are into the
- * given text; on the `latin1Slice()` of UTF-8 bytes they are byte offsets, since all JSON punctuation is ASCII. The
- * grammar is strict outside strings; strings are checked only with `checksStrings`.
+ * that the gateway does not interpret is passed on byte for byte (architecture.md#main-design-decisions). Offsets are
+ * into the given text; on the `latin1Slice()` of UTF-8 bytes they are byte offsets, since all JSON punctuation is
+ * ASCII. The grammar is strict outside strings; strings are checked only with `checksStrings`.
  */
 
 export interface Span {

@@ -42,7 +42,7 @@ export interface Page {
   readonly next: number | undefined
 }
 
-/** Cache of listings derived from a server's full listing, such as a group's selection (architecture, idea 2). */
+/** Cache of listings derived from a server's full listing, such as a group's selection of its tools. */
 export interface ListingCache {
   /** Returns the cached listing for this key and this `source` object, or else the result of `make`. */
   get(key: string, source: Listing, make: () => Listing): Listing
