@@ -18,21 +18,21 @@ export function page(
   const goals = outcomes.filter(({ goal }) => goal).length
   return `# Performance
 
-What Towpath costs, next to what the same work costs without it, measured in one run of \`npm run bench\` on ${day}
-(${minutes.toFixed(1)} minutes). ${goals - missed} of ${goals} goals are met. This page is the output of that run, but for the last section.
+The cost of Towpath, compared with the cost of the same work without it, measured in one run of \`npm run bench\` on
+${day} (${minutes.toFixed(1)} minutes). ${goals - missed} of ${goals} goals are met. Except for the last section, this page is the output of that run.
 
-Read the ratios: they hold from machine to machine, the figures behind them only for this one. Each ratio compares
-processes that were measured in turns within the run, by the CPU time that the operating system counts for them, and is
-the median over the rounds. Every answer is checked; a single wrong one fails its line.
+The ratios are comparable between machines; the absolute figures apply to this machine only. Each ratio compares processes
+that were measured alternately within the run, by the CPU time that the operating system reports, and is the median of all
+rounds. Every response is checked; a single wrong one fails its row.
 
 ${machine.map((line) => `- ${line}`).join('\n')}
 
-The gateway has its checks and metrics on, and the call log off where its line does not say otherwise. The raw byte proxy
-is \`node:http\` in front of undici: it reads nothing, checks nothing, and is as fast as one thread of Node.js gets.
+The gateway runs with its checks and metrics on, and with the call log off unless a row says otherwise. The raw byte proxy
+is \`node:http\` in front of undici: it parses nothing, checks nothing, and is as fast as one thread of Node.js can be.
 
 <!-- prettier-ignore -->
 ${table(outcomes)}
 
-How to measure again: \`benchmarks/README.md\`.
+To repeat the measurement, see \`benchmarks/README.md\`.
 ${reading}`
 }
