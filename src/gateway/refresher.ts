@@ -2,86 +2,86 @@ import type { UpstreamOffer, StoredServer } from '../registry/model.ts'
 import type { Catalog } from './catalog.ts'
 
 export interface RefresherOptions {
-  /** Milliseconds between two re-reads of each enabled server's lists; 0 = never, also not after the start. */
+  /** Milliseconds between re-reads of each enabled server's lists; 0: no periodic reads, and none after the start. */
   readonly intervalMs: number
   catalog(): Catalog
-  /** False where somebody, here or in another replica, has begun to read the lists within so many milliseconds. */
+  /** Claims a read; false if this or another replica began to read the lists in the last `withinMs` milliseconds. */
   claim(stored: StoredServer, withinMs: number): Promise<boolean>
-  /** Reads an upstream's lists anew. */
+  /** Reads an upstream's lists. */
   read(stored: StoredServer): Promise<UpstreamOffer>
-  /** Stores what was read; writes nothing where nothing differs. */
+  /** Stores the lists; writes nothing if they are unchanged. */
   store(stored: StoredServer, offer: UpstreamOffer): Promise<{ readonly unchanged: boolean }>
-  /** A request has been answered: the lists are as new as they can be had. */
+  /** Called after each requested read, whether it succeeded or not. */
   readonly onAnswered?: (stored: StoredServer) => void
   readonly log: { warn(details: object, text: string): void }
 }
 
 /** Keeps the lists of upstreams fresh in the background (http-contract.md#registration-input). */
 export interface Refresher {
-  /** Begins with what may have changed while no gateway ran: all servers, but those that are processes (`used`). */
+  /** Reads the lists of all servers except stdio ones, which are read when their process runs (`used`). */
   start(): void
-  /** A process of this server runs or is about to: its lists are read if they are from before the start. */
+  /** Reads the lists of a stdio server if they are older than the start; called when its process runs or is about to. */
   used(id: string): void
   /**
-   * Re-reads one server soon, because it said that its lists changed. Requests in quick succession are one; of a server that
-   * goes on at each reading, each is later than the one before, but within five seconds.
+   * Re-reads a server's lists soon, after its `list_changed` notification. Requests in quick succession are combined. For a
+   * server that notifies during every read, the delay doubles up to five seconds.
    */
   request(id: string): void
   /**
-   * The same where what was said may mean nothing: many servers announce their lists at the start of each session. The more
-   * often nothing differs, the later it is looked at, but within a minute.
+   * Re-reads after a notification that may be meaningless: many servers announce their lists at the start of each session.
+   * Each read without a difference doubles the delay of the next, up to a minute.
    */
   suggest(id: string): void
-  /** The servers in the catalog have changed. */
+  /** Drops the state of servers that are no longer in the catalog; to be called when the catalog has changed. */
   review(): void
   close(): void
 }
 
-/** A re-read that is about to begin. */
+/** A scheduled re-read. */
 interface Pending {
   readonly timer: NodeJS.Timeout
   readonly isRequest: boolean
-  /** When the last reason for it came (`performance.now()`): a read that begins later takes it in. */
+  /** `performance.now()` of the latest notification: a read that began later already covers it. */
   heardAt: number
 }
 
 const DELAY_MS = 100
-/** Reading, storing and serving ten thousand new items again and again would leave time for little else. */
+/** Reading, storing and serving ten thousand new items in a loop would keep the gateway busy. */
 const LONGEST_DELAY_MS = 5_000
 const CONCURRENCY = 4
-/** However soon an upstream says that its lists are outdated. */
+/** Minimum for the lifetime that an upstream declares for its lists. */
 const MIN_TTL_MS = 10_000
 const LONGEST_TIMER = 2 ** 31 - 1
 const FIRST_QUIET_MS = 1_000
 const LONGEST_QUIET_MS = 60_000
-/** The first re-read comes after what a start has to do, and not in all replicas at the same moment. */
+/** Delays the first re-read until the start has finished; a random part keeps replicas apart. */
 const START_DELAY_MS = 250
-/** Each server widens the time in which the first re-read begins. */
+/** Milliseconds per server of the random part of the delay. */
 const SPREAD_MS = 20
 const MAX_SPREAD_MS = 5_000
-/** A read that another replica began a little before its time counts. */
+/** A read that another replica began slightly early counts as well. */
 const isDueAfter = (ms: number) => ms * 0.9
 
 export function createRefresher(options: RefresherOptions): Refresher {
   const { intervalMs, catalog, claim, read, store, onAnswered, log } = options
   const requested = new Map<string, Pending>()
   const running = new Set<string>()
-  /** What servers last said that their lists are good for, and when that is over. */
+  /** Lifetimes in milliseconds that servers last declared for their lists, and the timers for their ends. */
   const ttls = new Map<string, number>()
   const outdating = new Map<string, NodeJS.Timeout>()
-  /** How long to wait after a suggestion, where the last one meant nothing. */
+  /** Delays after a suggestion, for servers whose last suggested read found no difference. */
   const quiet = new Map<string, number>()
-  /** Processes whose lists are from before the start. */
+  /** Stdio servers whose lists are older than the start. */
   const unread = new Set<string>()
   let startedAt = 0
-  /** How long the last request waited, and when the last read ended. */
+  /** Delays of the last requests, and times at which the last reads ended. */
   const delays = new Map<string, number>()
   const ends = new Map<string, number>()
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
 
   const current = (id: string) => catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
-  /** Whether something differed; undefined where that is not known. */
+  /** Reads and stores a server's lists. Returns whether they differed; undefined if they were not read or stored. */
   const refresh = async (stored: StoredServer, withinMs: number): Promise<boolean | undefined> => {
     const { id, name } = stored
     if (running.has(id)) return undefined
@@ -104,7 +104,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
   }
 
   const enabled = () => catalog().servers.flatMap((server) => (server.enabled ? [server.stored] : []))
-  /** A slow upstream holds up one of the workers, not the others. */
+  /** Reads servers with a few workers, so that a slow upstream blocks only one of them. */
   const readAll = async (servers: readonly StoredServer[], withinMs: () => number) => {
     const queue = servers.map(({ id }) => id)
     const work = async () => {
@@ -120,7 +120,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     timer = setTimeout(() => void round().finally(schedule), intervalMs).unref()
     if (isClosed) clearTimeout(timer)
   }
-  /** What a replica that runs already, or starts with this one, has begun to read since counts. */
+  /** Skips servers that another replica has begun to read since this one started. */
   const firstRound = () =>
     readAll(
       enabled().filter(({ transport }) => transport !== 'stdio'),
@@ -139,7 +139,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const stored = current(id)
     if (stored) void refresh(stored, isDueAfter(afterMs))
   }
-  /** Waits for the end of what the server's lists are good for, where it says so. */
+  /** Schedules a re-read for the end of the lifetime that the server declared for its lists, if any. */
   function expectEnd({ id, verdict }: StoredServer): void {
     const ttlMs = ttls.get(id) ?? verdict?.listTtlMs ?? 0
     if (isClosed || ttlMs === 0 || outdating.has(id)) return
@@ -165,7 +165,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     if (isDifferent) quiet.delete(id)
     else quiet.set(id, next)
   }
-  /** What changed during a read may have come too late for it, so that the request waits for the read's end. */
+  /** Performs a scheduled re-read. A read in progress may have missed the change, so the request waits for its end. */
   const answer = async (id: string) => {
     const { isRequest, heardAt } = requested.get(id)!
     requested.delete(id)

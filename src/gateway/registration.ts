@@ -29,11 +29,11 @@ export interface RegistrationOptions {
   readonly registry: Registry
   readonly attempts: Attempts
   catalog(): Catalog
-  /** Connects, finds out what the upstream speaks and reads its lists. Rejects with UpstreamFailure. */
+  /** Connects, negotiates the protocol version and reads the lists. Rejects with UpstreamFailure. */
   readOffer(target: Target): Promise<UpstreamOffer>
   readonly signIns: SignIns
   readonly authorizations: Authorizations
-  /** Told of a server that has just been stored: it answered. */
+  /** Called after a server was stored, which implies that it answered. */
   readonly onStored: (server: string, took?: DiscoveryTimings) => void
 }
 
@@ -42,16 +42,16 @@ type Registration = Pick<
   'register' | 'replace' | 'completeAuthorization' | 'refuseAuthorization' | 'authorizationSession'
 >
 
-/** What is to be stored once the upstream has answered. */
+/** Change to the registry, to be stored once the upstream has answered. */
 interface Plan {
   readonly config: ServerConfig
-  /** Whether a server of that name gives way to a new one. */
+  /** True to remove an existing server of that name. */
   readonly force: boolean
-  /** The server whose row stays and gets the new configuration. */
+  /** Existing server that gets the new configuration; null to create one. */
   readonly replaced: StoredServer | null
 }
 
-/** What becomes of the tokens: those that there are stay, or go, or these take their place. */
+/** OAuth tokens to store: keep the existing ones, remove them, or replace them by those granted. */
 type Tokens = 'kept' | 'none' | TokenGrantResult
 
 const asks = 'the upstream asks for authorization'
@@ -73,13 +73,13 @@ const isAuth = (error: unknown): error is UpstreamFailure => error instanceof Up
 const challengeOf = ({ cause }: UpstreamFailure) => (cause as { wwwAuthenticate?: string } | undefined)?.wwwAuthenticate
 
 /**
- * Registering and replacing servers, with a sign-in in between where the upstream asks for one
+ * Creates the operations that register and replace servers. If the upstream requires OAuth, a sign-in comes in between
  * (http-contract.md#registration-input).
  */
 export function createRegistration(options: RegistrationOptions): Registration {
   const { registry, attempts, catalog, readOffer, signIns, authorizations, onStored } = options
 
-  /** What was just stored, also where this process is slow to serve it: what is committed is answered as done. */
+  /** Returns the record of a server just stored, even if this process does not serve it yet: the write is committed. */
   const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
     const server = catalog().server(config.name)
     if (server) {
@@ -97,12 +97,12 @@ export function createRegistration(options: RegistrationOptions): Registration {
     const { config, force, replaced } = plan
     await registry.write(auditChange(caller, action, config.name), async (tx) => {
       if (force) await tx.servers.removeIfExists(config.name)
-      // tokens that stay are those of what was read: whoever came first may have signed in elsewhere
+      // kept tokens must be those of the row that was read: a concurrent request may have signed in elsewhere
       const seen = tokens === 'kept' ? (replaced ?? undefined) : undefined
       const id = await (replaced
         ? tx.servers.replace(config.name, config, offer, seen)
         : tx.servers.create(config, offer))
-      // a sign-in takes its time: another server may have the name by now
+      // a sign-in takes time: another server may have the name by now
       if (replaced && id !== replaced.id) throw notFound('server', config.name)
       if (tokens === 'none') await tx.tokens.remove(id)
       else if (tokens !== 'kept') await tx.tokens.upsert(id, tokens.source, tokens.grant)
@@ -111,7 +111,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     return written(caller, config, replaced?.enabled ?? true)
   }
 
-  /** The tokens that there are, where they were made for the same upstream and client. */
+  /** Returns the existing tokens if they were issued for the same upstream and OAuth client. */
   const known = ({ config, replaced }: Plan): Authorization | undefined => {
     if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
     if ((config.oauth_issuer ?? replaced.issuer) !== replaced.issuer) return undefined
@@ -132,12 +132,12 @@ export function createRegistration(options: RegistrationOptions): Registration {
     }
     return { offer: await offerOf(configTarget(plan.config)), tokens: 'none' }
   }
-  /** What a server of this name and origin is bound to, whether it is replaced in place or gives way to a new one. */
+  /** Returns the issuer that the existing server of this name is bound to, if it has the same origin; else null. */
   const boundTo = ({ config, force, replaced }: Plan): string | null => {
     const before = replaced ?? (force ? catalog().server(config.name)?.stored : undefined)
     return before && originOf(before.settings.url) === originOf(config.url) ? boundIssuer(before) : null
   }
-  /** An upstream that asks for no sign-in this time does not get rid of the issuer that its client belongs to. */
+  /** Keeps the issuer of the configured OAuth client, even if the upstream requires no sign-in this time. */
   const stillBound = (plan: Plan): Plan => {
     const { config } = plan
     const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundTo(plan))
@@ -167,7 +167,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     }
     return store(caller, action, found.tokens === 'none' ? stillBound(plan) : plan, found.offer, found.tokens)
   }
-  /** The authorization server is contacted, and the upstream with its tokens. */
+  /** Records the contact with the authorization server, and with the upstream under the new tokens, as an attempt. */
   const contacted =
     (caller: Caller): Contacted =>
     ({ config }, work) =>

@@ -15,44 +15,43 @@ import { withMembers } from './json.ts'
 import { joinListing, pickEntries, type Listing } from './listing.ts'
 import type { Caller } from './caller.ts'
 
-/** Where a resource URI leads: the server to ask and the URI that it knows. */
+/** Result of resolving a resource URI. */
 export interface ResourceTarget {
   readonly server: ServerBlock
   /** The upstream's own URI. */
   readonly uri: string
-  /** True when the caller used the `towpath://<server>/` form, so that answers are given in it. */
+  /** True if the caller used the form `towpath://<server>/`; answers then use it as well. */
   readonly isAlias: boolean
 }
 
 /**
- * What a caller can see and use at an endpoint: the one gate for lists, calls, reads, completion and streams
- * (architecture, idea 2). What is not in it does not exist for the caller.
+ * Everything that a caller can see and use at an endpoint. Lists, calls, reads, completion and streams all go through it;
+ * an item outside the scope does not exist for the caller.
  */
 export interface Scope {
   readonly catalog: Catalog
-  /** Equal for scopes that hold the same of their catalog, and short. */
+  /** Short key, equal for scopes with the same part of their catalog. */
   readonly contentHash: string
-  /** Enabled servers of which something can be used here, in order of name. */
+  /** Enabled servers with at least one item in scope, sorted by name. */
   readonly servers: readonly ServerBlock[]
-  /** Those among them whose prompts and resources are served too: of a group, the ones that it includes whole. */
+  /** Servers whose prompts and resources are served as well: in a group, those that it includes as a whole. */
   readonly whole: readonly ServerBlock[]
-  /** One server under its own names, as if it were spoken to directly (mcp-proxy.md#bare-names). */
+  /** True for a single server whose items keep their own names (mcp-proxy.md#bare-names). */
   readonly isBare: boolean
-  /** Whether an item can be used here. */
+  /** Returns true if an item is in scope. */
   serves(item: Item): boolean
-  /** A tool or prompt by the name under which it is listed here. */
+  /** Returns a tool or prompt by its listed name. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /**
-   * mcp-proxy.md#resource-uris. `guesses` (the default): what nobody lists goes to `sender`, the name of the server
-   * that sent
-   * the caller this URI, else to the only server that can be meant.
+   * Resolves a resource URI (mcp-proxy.md#resource-uris). With `guesses` (the default), a URI that no server lists resolves
+   * to `sender`, the name of the server that sent the caller this URI, else to the only candidate.
    */
   resolve(uri: string, guesses?: boolean, sender?: string): ResourceTarget | undefined
-  /** A URI that is known to lead to this server, listed there or not; undefined where the server must not be asked for it. */
+  /** Resolves a URI of a known server, listed or not; undefined if the server is out of scope or has the URI disabled. */
   resolveAt(server: string, uri: string): ResourceTarget | undefined
-  /** A template by the string under which it is listed here, alias or not. */
+  /** Resolves a template by its listed string, aliased or not. */
   resolveTemplate(template: string): ResourceTarget | undefined
-  /** Ready list entries, one listing a server. */
+  /** Returns the serialized list entries, one listing per server. */
   listings(kind: ItemKind): readonly Listing[]
 }
 
@@ -60,7 +59,7 @@ const ALIAS = 'towpath://'
 
 export const aliasOf = (server: string, uri: string) => `${ALIAS}${server}/${uri}`
 
-/** Server and original URI of the alias form; undefined for every other URI. */
+/** Splits an alias into server and original URI; undefined for other URIs. */
 function splitAlias(uri: string): { server: string; uri: string } | undefined {
   if (!uri.startsWith(ALIAS)) return undefined
   const slash = uri.indexOf('/', ALIAS.length)
@@ -72,7 +71,7 @@ const byRegistration = (a: ServerBlock, b: ServerBlock) =>
 
 const keys = { resource: 'uri', template: 'uriTemplate' } as const
 
-/** The alias takes the URI's place; on collision the title tells the servers apart. */
+/** Returns a definition with the alias in place of the URI; on collision the title names the server. */
 function aliasedText(item: Item, collides: boolean): string {
   const key = keys[item.kind as keyof typeof keys]
   const alias = JSON.stringify(aliasOf(item.server.name, item.name))
@@ -84,10 +83,10 @@ function aliasedText(item: Item, collides: boolean): string {
 
 const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri)?.[0].toLowerCase()
 
-/** A template such as `{+uri}` describes every URI, so it says of none whose it is. */
+/** A template such as `{+uri}` describes every URI, so it does not show that a URI belongs to its server. */
 const namesScheme = ({ name }: Item) => authority(name) !== undefined
 
-/** Which of the `templates` describe a URI: an enabled one, else disabled ones alone, else none. Looks at each once. */
+/** Returns 'enabled' if an enabled template matches the URI, 'disabled' if only disabled ones do. Tests each once. */
 function describedBy(templates: readonly Item[], uri: string): 'enabled' | 'disabled' | undefined {
   let found: 'disabled' | undefined
   for (const item of templates) {
@@ -102,13 +101,13 @@ const described = (server: ServerBlock, uri: string) => describedBy(server.items
 const describedAsOwn = (server: ServerBlock, uri: string) =>
   describedBy(server.items('template').filter(namesScheme), uri)
 
-/** Disabled items are found by no step, so what only they describe must not reach its server by another way. */
+/** A URI that only disabled items describe must not reach the server by any step of the resolution. */
 function isDisabled(server: ServerBlock, uri: string): boolean {
   const item = server.find('resource', uri)
   return item ? !item.enabled : described(server, uri) === 'disabled'
 }
 
-/** Whether an enabled template of the server describes a URI that is not listed as a disabled resource. */
+/** Returns true if an enabled template of the server matches a URI that is not listed as a disabled resource. */
 const expands = (server: ServerBlock, uri: string, describes = describedAsOwn) =>
   server.find('resource', uri)?.enabled !== false && describes(server, uri) === 'enabled'
 
@@ -121,13 +120,13 @@ const sharesAuthority = (server: ServerBlock, uri: string) => {
   return wanted !== undefined && (server.items('resource').some(same) || server.items('template').some(same))
 }
 
-/** An entry or a template says whose it is, were they disabled or out of scope. */
+/** Returns true if some server's entry or template shows whose URI it is, even if disabled or out of scope. */
 const isExplained = ({ servers }: Catalog, uri: string) =>
   servers.some((server) => server.find('resource', uri) !== undefined || describedAsOwn(server, uri) !== undefined)
 
 /**
- * Step 5 of "Resolving": the only server that can be meant, else one whose template describes every URI. Never for what is
- * known to be of another one.
+ * Step 5 of the resolution (mcp-proxy.md#resource-uris): the only candidate, else a server with a template that matches
+ * every URI. A URI that is known to belong to another server is never guessed.
  */
 function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): ServerBlock | undefined {
   if (isExplained(catalog, uri)) return undefined
@@ -146,7 +145,7 @@ function offers(server: ServerBlock, part: ServerSelection): boolean {
   return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
 }
 
-/** A server's tools as far as the part takes them. A whole server shares its ready listing. */
+/** Returns the listing of a server's tools in `part`. A whole server shares its own listing. */
 function toolListing({ listings }: Catalog, server: ServerBlock, part: ServerSelection, isBare: boolean): Listing {
   const source = server.listing('tool', isBare)
   if (part.isWhole && part.names.size === 0) return source
@@ -159,17 +158,17 @@ function toolListing({ listings }: Catalog, server: ServerBlock, part: ServerSel
   })
 }
 
-/** Where the URIs of resources and templates lead among these servers, and how they are listed. */
+/** Creates the resolution and the listings of resources and templates among these servers. */
 function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: boolean) {
   const byAge = servers.toSorted(byRegistration)
   const byName = new Map(servers.map((server) => [server.name, server]))
-  /** Server and own URI or template where the text is the alias form of a server in scope: it is then nothing else. */
+  /** Parses an alias of a server in scope; such a text has no other meaning. */
   const readAlias = (text: string): ResourceTarget | undefined => {
     const alias = isBare ? undefined : splitAlias(text)
     const server = alias && byName.get(alias.server)
     return server && { server, uri: alias!.uri, isAlias: true }
   }
-  /** The item that keeps its original URI: the first registered server's. */
+  /** Returns the item that keeps its original URI: the one of the server that was registered first. */
   const ownerOf = (kind: 'resource' | 'template', uri: string): Item | undefined => {
     if (readAlias(uri)) return undefined
     for (const server of byAge) {
@@ -183,7 +182,7 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
     return server && !isDisabled(server, uri) ? server : undefined
   }
   return {
-    /** One server's entries, those that collide under their alias. */
+    /** Returns one server's entries; those that collide are listed under their alias. */
     listing(server: ServerBlock, kind: 'resource' | 'template'): Listing {
       const source = server.listing(kind)
       const enabled = server.items(kind).filter((item) => item.enabled)
@@ -239,7 +238,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
     if (kind === 'prompt') return wholeServers.map((server) => server.listing(kind, isBare))
     return wholeServers.map((server) => uris().listing(server, kind))
   }
-  // what is made for a part of a server is held by the bounded cache alone
+  // only listings of whole servers are cached here; those of parts are in the bounded cache of the catalog
   const listed = new Map<ItemKind, readonly Listing[]>()
   return {
     catalog,
@@ -270,7 +269,7 @@ function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: A
 const MAX_SCOPES = 1_000
 const scopes = new WeakMap<Catalog, Map<string, Scope>>()
 
-/** What can be used of a group, or at the global endpoint, by a caller with this allow list. */
+/** Returns the scope of a group, or of the global endpoint, for a caller with this allow list. */
 export function scopeFor(catalog: Catalog, group?: GroupParts, allowed: AllowList = allServers): Scope {
   let known = scopes.get(catalog)
   if (!known) scopes.set(catalog, (known = new Map()))
@@ -278,27 +277,27 @@ export function scopeFor(catalog: Catalog, group?: GroupParts, allowed: AllowLis
   const contentHash = allowed.isAll ? ofGroup : `${ofGroup} ${allowed.contentHash}`
   let scope = known.get(contentHash)
   if (scope && known.size < MAX_SCOPES) return scope
-  // full: the one that was used least recently gives way
+  // if full, the least recently used scope is evicted
   known.delete(contentHash)
   if (!scope && known.size >= MAX_SCOPES) known.delete(known.keys().next().value!)
   known.set(contentHash, (scope ??= createScope(catalog, group, allowed, contentHash)))
   return scope
 }
 
-/** By a group's name; nothing is in scope where there is no such group (any more). */
+/** Returns the scope of a group by name, or of the global endpoint. An unknown or removed group has an empty scope. */
 export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: AllowList): Scope =>
   group === undefined
     ? scopeFor(catalog, undefined, allowed)
     : scopeFor(catalog, catalog.group(group) ?? nothing, allowed)
 
-/** As of this catalog: streams hold a caller for longer than its allow list, or its token, is good. */
+/** Returns the caller's allow list in this catalog: on a stream, the list or the token may have changed since. */
 export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
   caller.kind === 'client' ? (catalog.currentPrincipal(caller)?.caller.allowed ?? noServers) : allServers
 
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 
 /**
- * An item by its URI or alias as REST knows it: the one that the URI leads to, else any server's, disabled ones included
+ * Returns an item by its URI or alias in REST: the item that the URI resolves to, else that of any server, enabled or not
  * (mcp-proxy.md#resource-uris).
  */
 export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
@@ -313,7 +312,7 @@ export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: s
   return byAge.map((each) => each.find(kind, uri)).find((item) => item !== undefined)
 }
 
-/** An item by the name that REST has for it, whether or not anybody may use it: qualified, or a URI. */
+/** Returns an item by its name in REST, a qualified name or a URI, whether enabled or not. */
 export function anyByName(catalog: Catalog, kind: ItemKind, name: string): Item | undefined {
   if (kind === 'resource' || kind === 'template') return anyByUri(catalog, kind, name)
   const split = splitName(name)

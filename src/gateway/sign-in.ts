@@ -22,51 +22,51 @@ export interface SignInOptions {
   readonly http: OAuthHttpFor
   readonly sessionMs: number
   readonly retentionMs: number
-  /** Told when a sign-in begins or ends. */
+  /** Called when a sign-in begins or ends. */
   readonly onChange: () => void
   readonly log: { warn(details: object, text: string): void }
 }
 
-/** What asks for a sign-in. */
+/** Request for a sign-in. */
 export interface Wanted {
   readonly config: ServerConfig
   readonly serverId: string | null
   readonly force: boolean
   /** `WWW-Authenticate` of the upstream's 401. */
   readonly challenge: string | undefined
-  /** The issuer that the server of this name and origin is bound to. */
+  /** Issuer that the server of this name and origin is bound to; null if none. */
   readonly boundTo: string | null
 }
 
-/** Runs the part of completing a sign-in that contacts others. */
+/** Wraps the part of completing a sign-in that contacts the authorization server and the upstream. */
 export type Contacted = <T>(pending: PendingSignIn, work: () => Promise<T>) => Promise<T>
 
 /**
- * Signing in at the authorization server of an upstream (http-contract.md#dashboard-routes,
- * http-contract.md#registration-input). Throws AppError.
+ * OAuth sign-ins at the authorization servers of upstreams (http-contract.md#dashboard-routes,
+ * http-contract.md#registration-input). Methods throw AppError.
  */
 export interface SignIns {
-  /** Undefined where nothing says how to sign in. */
+  /** Starts a sign-in; undefined if the upstream publishes no OAuth metadata. */
   begin(wanted: Wanted): Promise<AuthorizationRequired | undefined>
   find(id: string): Promise<AuthorizationSession>
   /**
-   * Takes the session, which nobody can take again, and gives its code for tokens, which `use` gets. `contacted` runs all
-   * that, once the answer is known to be good.
+   * Validates the authorization response, consumes the sign-in session, exchanges the code for tokens and passes them to
+   * `use`. Everything after the validation runs inside `contacted`.
    */
   complete<T>(
     answer: AuthorizationAnswer,
     contacted: Contacted,
     use: (signedIn: PendingSignIn, granted: TokenGrantResult) => Promise<T>
   ): Promise<T>
-  /** Ends a session that the authorization server said no to. */
+  /** Ends a sign-in that the authorization server refused. */
   refuse(answer: AuthorizationRefusal): Promise<void>
-  /** Removes what is over from time to time. */
+  /** Starts removing finished sign-ins periodically. */
   start(): void
   close(): void
 }
 
 const SWEEP_MS = 60_000
-/** Of what an authorization server says when it refuses. */
+/** Characters kept of `error_description` and `error` of an authorization server. */
 const MAX_WORDS = 300
 const MAX_CODE = 64
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -78,7 +78,7 @@ function toSession({ id, server, status, expiresAt, error }: OAuthSession): Auth
   return error === null ? about : { ...about, error }
 }
 
-/** 409: how to accept another authorization server stands in it, since only an administrator may. */
+/** Error 409 for another issuer than before. The message explains how an administrator can accept it. */
 function issuerChanged({ oauth_issuer: pinned }: ServerConfig, named: string): AppError {
   const issuer = JSON.stringify(printable(named, MAX_WORDS))
   const text =
@@ -88,7 +88,7 @@ function issuerChanged({ oauth_issuer: pinned }: ServerConfig, named: string): A
   return new AppError(409, text, { code: 'upstream_oauth_issuer_changed' })
 }
 
-/** The scopes that were configured, else those that the upstream asks for. */
+/** Returns the configured scopes, else those that the upstream asks for. */
 const scopeOf = ({ oauth_scopes: own }: ServerConfig, asked: readonly string[] | undefined) =>
   (own ?? asked)?.join(' ') || undefined
 
@@ -111,7 +111,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     const found = await discover(http(upstreamUrl), upstreamUrl, asked, expected, assumesPkce)
     if (!found) return undefined
     const { server, resource } = found
-    // neither a client's secret nor a person is led to another issuer that the upstream names (CVE-2026-104850)
+    // an upstream must not send the client secret or the user to another issuer (CVE-2026-104850)
     if (expected !== null && expected !== server.issuer) throw issuerChanged(config, server.issuer)
     const scope = scopeOf(config, found.scopes)
     const client: OAuthClient = await clientOf(config, server, scope)
@@ -132,7 +132,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     if (!session) throw notFound('sign-in', id)
     return session
   }
-  /** Changes nothing: a forged answer must not end a sign-in. */
+  /** Validates an authorization response without consuming the session: a forged response must not end a sign-in. */
   const check = async ({
     id,
     state,
@@ -162,7 +162,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
       throw isWrong ? invalid(shown.message) : toAppError(shown, config.name)
     }
   }
-  /** Nothing depends on it: a session that was taken cannot be taken again. */
+  /** Stores the outcome. A failure is only logged, because a consumed session cannot be consumed again. */
   const finish = async (id: string, status: 'completed' | 'failed', error?: string) => {
     try {
       await sessions.finish(id, status, error)

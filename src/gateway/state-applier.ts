@@ -7,17 +7,17 @@ export interface StateApplierOptions {
   readonly catalog: () => Catalog
   /** Treatment of items whose names clients cannot use. */
   readonly toolNames: ToolNames
-  /** Serves the catalog, and returns what has to follow, the most urgent first. Must not throw. */
+  /** Serves the catalog and returns the steps that must follow, the most urgent first. Must not throw. */
   readonly swap: (next: Catalog) => readonly (() => void)[]
   readonly onApplied: (ms: number) => void
   readonly log: { warn(details: object, text: string): void; error(details: object, text: string): void }
 }
 
-/** Turns each state of the registry into the catalog that is served. */
+/** Builds and serves a catalog from each state of the registry. */
 export interface StateApplier {
-  /** What of the registry is not in force, in words for `/ready`; undefined where all is. */
+  /** Message for `/ready` if a part of the registry's state is not in effect; else undefined. */
   readonly problem: string | undefined
-  /** Never throws, so that no state keeps the later ones from being applied. */
+  /** Applies a state. Never throws, so that a faulty state does not keep later ones from being applied. */
   apply(state: RegistryState): void
 }
 
@@ -39,7 +39,7 @@ export function createStateApplier(options: StateApplierOptions): StateApplier {
   const listings = createListingCache()
   let problem: string | undefined
 
-  /** Each stored revision is reported once. */
+  /** Logs unusable items and faults, once per stored revision. */
   const report = (before: Catalog, { servers, faults }: Catalog) => {
     const known = new Set(before.servers)
     for (const { name, unusable } of servers.filter((server) => !known.has(server))) {

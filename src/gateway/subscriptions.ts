@@ -1,45 +1,45 @@
 import type { ExtraParams } from './notifications.ts'
 
-/** One who wants to hear when a resource changes. */
+/** Receiver of updates of resources: a client session or a `subscriptions/listen` stream. */
 export interface Subscriber {
-  /** `uri` is the upstream's own, of the resource or of a part of it; `said` what it says besides. */
+  /** `uri`: the upstream's own URI of the resource or of a part; `extra`: further members of the notification. */
   updated(uri: string, extra: ExtraParams): void
-  /** Whether it may not hear of it any more; then it does not count on it either. */
+  /** Returns true if the subscriber may no longer receive updates. */
   isLost(): boolean
 }
 
-/** Who follows which resources, counted by server and the upstream's own URI (mcp-proxy.md#subscriptions). */
+/** Subscribers by server and the upstream's own URI (mcp-proxy.md#subscriptions). */
 export interface Subscriptions {
-  /** Settles when the upstream knows, or could not be told. The same subscriber twice is one. */
+  /** Adds a subscriber; adding it twice has no effect. Resolves once the upstream has been asked to subscribe or failed. */
   add(server: string, uri: string, subscriber: Subscriber): Promise<void>
   delete(server: string, uri: string, subscriber: Subscriber): void
-  /** The URIs that the upstream is asked to tell of. */
+  /** Returns the URIs to subscribe to at the upstream. */
   followed(server: string): ReadonlySet<string>
-  /** A server says that a resource has changed. */
+  /** Notifies the subscribers of a resource that the server reported as updated. */
   updated(server: string, uri: string, extra: ExtraParams): void
-  /** Lets go of those who are lost. */
+  /** Removes subscribers whose `isLost` returns true. */
   review(): void
   close(): void
 }
 
 interface Followed {
   readonly subscribers: Set<Subscriber>
-  /** Runs while nobody subscribes any more. */
+  /** Timer that unsubscribes upstream; set while there is no subscriber. */
   leaving: NodeJS.Timeout | null
 }
 
-/** Who comes back within this time costs the upstream nothing. */
+/** Delay before unsubscribing upstream, so that a client that reconnects causes no request. */
 const LEAVE_DELAY_MS = 5_000
-/** Resources of all servers that wait for that; past it the upstream is told at once. */
+/** Limit for all resources that wait for the delay; beyond it they are unsubscribed at once. */
 const MAX_LEAVING_BYTES = 4_194_304
 const ENTRY_BYTES = 512
 const sizeOf = (uri: string) => ENTRY_BYTES + 2 * uri.length
 
-/** An upstream may tell of a part of what was subscribed to. */
+/** Returns true if `uri` is `whole` or a sub-resource of it, for which an upstream may send updates as well. */
 export const isPartOf = (uri: string, whole: string) =>
   uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))
 
-/** `follow` is called when what is followed at a server is another set. */
+/** Creates the subscriptions. `follow` is called when the set of subscribed URIs of a server has changed. */
 export function createSubscriptions(follow: (server: string) => Promise<void>): Subscriptions {
   const servers = new Map<string, Map<string, Followed>>()
   let leavingBytes = 0

@@ -18,7 +18,7 @@ import type { Log } from './upstream/stdio-process.ts'
 import { createStderrTail, printable, type StderrTail } from './upstream/stdio-tail.ts'
 import { createStdioClient } from './upstream/stdio.ts'
 
-/** A server as a transport sees it, registered or about to be. */
+/** A server to connect to, registered or not. */
 export interface Target {
   readonly name: string
   readonly transport: Transport
@@ -26,23 +26,23 @@ export interface Target {
   readonly secrets: ServerSecrets
   /** Null before discovery. */
   readonly verdict: Verdict | null
-  /** Where somebody signed in with OAuth. */
+  /** OAuth tokens, if a user signed in. */
   readonly authorization?: Authorization | undefined
-  /** Where what its process writes to stderr goes; absent: with that of the registered server of its name. */
+  /** Receives the stderr of the process; absent: the tail of the registered server of this name. */
   readonly tail?: StderrTail
-  /** On whose behalf it is contacted; absent: the gateway's own. */
+  /** Request that the connection is opened for; absent if the gateway itself needs it. */
   readonly by?: ConnectRequester
-  /** Why nothing may be sent there. */
+  /** Set if no request may be sent, for example because the secrets cannot be decrypted. */
   readonly problem?: UpstreamFailure
 }
 
-/** Decisions "Starting": stdio servers may be switched off, or bound to a list of executables. */
+/** Policy for stdio servers: they may be switched off, or restricted to a list of commands. */
 interface StdioPolicy {
   readonly enabled: boolean
   readonly commands: readonly string[] | null
 }
 
-/** The secret part of a configuration. */
+/** Returns the secret part of a configuration. */
 export const secretsOf = ({ bearer_token, headers, env, oauth_client_secret }: ServerConfig): ServerSecrets => ({
   ...(bearer_token === undefined ? {} : { bearer_token }),
   ...(headers === undefined ? {} : { headers }),
@@ -50,7 +50,7 @@ export const secretsOf = ({ bearer_token, headers, env, oauth_client_secret }: S
   ...(oauth_client_secret === undefined ? {} : { oauth_client_secret })
 })
 
-/** A server that is not registered, or not with this configuration. */
+/** Returns the target of a configuration that is not stored, or not yet. */
 export const configTarget = (config: ServerConfig, authorization?: Authorization) =>
   ({
     name: config.name,
@@ -65,14 +65,14 @@ export const configTarget = (config: ServerConfig, authorization?: Authorization
 export interface TransportOptions {
   readonly schedule: BatchScheduler
   readonly readingTurns: ReadingTurns
-  /** Our version, told to upstreams. */
+  /** Product version, sent to upstreams in `clientInfo`. */
   readonly version: string
-  /** For HTTP: the egress policy's. */
+  /** Connector for HTTP that enforces the egress policy. */
   readonly connector: buildConnector.connector
   readonly maxResponseBytes: number
-  /** What each server makes the gateway hold, in bytes. */
+  /** Quota on bytes buffered for each server. */
   readonly pending: Quota
-  /** What becomes of messages of a server that hold its own secrets. */
+  /** Treatment of messages of a server that contain its own secrets. */
   readonly resultSecrets: SecretsMode
   readonly stdio: StdioPolicy & {
     readonly environment: Readonly<Record<string, string | undefined>>
@@ -86,15 +86,15 @@ export interface TransportOptions {
 
 export interface Transports {
   create(target: Target): TransportClient
-  /** What a server's processes last wrote to stderr. */
+  /** Returns the last lines on stderr of a server's processes. */
   tail(name: string): StderrTail
-  /** Forgets those of servers that are gone. */
+  /** Drops the stderr of servers that are not in `names`. */
   keep(names: ReadonlySet<string>): void
 }
 
 /**
- * `Authorization` in `headers`, in any letter case, takes the place of `bearer_token`
- * (http-contract.md#registration-input).
+ * Returns the headers for an upstream. `Authorization` in `headers`, in any letter case, takes precedence over
+ * `bearer_token` (http-contract.md#registration-input).
  */
 function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): Record<string, string> {
   const isGiven = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
@@ -103,11 +103,11 @@ function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): Record<
     : { ...headers, Authorization: `Bearer ${bearer_token}` }
 }
 
-/** Whether the upstream is told who we are: then its 401 means that it does not want this credential. */
+/** Returns true if requests carry a credential; a 401 then means that the upstream rejects it. */
 export const hasCredential = (secrets: ServerSecrets) =>
   Object.keys(upstreamHeaders(secrets)).some((name) => name.toLowerCase() === 'authorization')
 
-/** Asked at every start: a server may have been registered before the setting was made. */
+/** Checks the policy at each start of a process, because a server may have been registered before the setting changed. */
 function stdioProblem({ enabled, commands }: StdioPolicy, { settings, secrets }: Target): string | undefined {
   if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
   if (commands === null) return undefined
@@ -122,7 +122,7 @@ function stdioProblem({ enabled, commands }: StdioPolicy, { settings, secrets }:
 
 const FOUND_LOG_MS = 60_000
 
-/** Where results are searched, a screen for each server that has secrets; a find is logged once a minute. */
+/** Creates filters that search the messages of a server for its own secrets, and log a match at most once a minute. */
 function createScreens({ resultSecrets: mode, log }: Pick<TransportOptions, 'resultSecrets' | 'log'>) {
   return ({ name, settings, secrets, authorization }: Target): MessageScreen | null => {
     if (mode === 'off') return null
@@ -149,7 +149,7 @@ function createScreens({ resultSecrets: mode, log }: Pick<TransportOptions, 'res
 
 const DROPPED_PER_MINUTE = 20
 
-/** Logs what a server sends and nobody gets, at most so many times a minute. */
+/** Logs dropped messages of a server, at most 20 a minute. */
 function createDropLog(server: string, log: Log): (why: string) => void {
   let minute = -1
   let count = 0

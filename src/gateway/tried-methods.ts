@@ -1,22 +1,22 @@
 import type { Verdict } from '../registry/model.ts'
 
-/** Methods that legacy servers may have without declaring so: capabilities came later than some, and SDKs forget others. */
+/** Methods that legacy servers may support without declaring the capability, which some revisions and SDKs lack. */
 export type TriedMethod = 'completion/complete' | 'resources/subscribe' | 'logging/setLevel'
 
-/** A server that learns a method without being registered anew is asked again after that. */
+/** Milliseconds after which a method that the server rejected is tried again. */
 const REFUSED_MS = 600_000
 
-/** By what the server said of itself when it was registered or checked: what it says next is tried anew. */
+/** Results by verdict, so that a new verdict of the server starts without results. */
 const known = new WeakMap<Verdict, Map<TriedMethod, { readonly has: boolean; readonly at: number }>>()
 
-/** Whether the server has a method that it does not declare; undefined where nobody has tried of late. */
+/** Returns whether the server supports an undeclared method; undefined if that was not tried recently. */
 export function hasMethod(verdict: Verdict, method: TriedMethod): boolean | undefined {
   const found = known.get(verdict)?.get(method)
   if (!found || (!found.has && performance.now() - found.at > REFUSED_MS)) return undefined
   return found.has
 }
 
-/** What came of trying. */
+/** Records the result of trying a method. */
 export function noteMethod(verdict: Verdict, method: TriedMethod, has: boolean): void {
   const methods = known.get(verdict) ?? new Map<TriedMethod, { readonly has: boolean; readonly at: number }>()
   methods.set(method, { has, at: performance.now() })

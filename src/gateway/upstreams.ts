@@ -6,44 +6,44 @@ import type { SessionCounts } from './upstream/sessions.ts'
 import type { MayReclaim, SlotPool } from './upstream/slots.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
-/** The upstreams of the servers in the catalog, made when first used. */
+/** Upstreams of the servers in the catalog, created on first use. */
 export interface Upstreams {
   of(server: ServerBlock): Upstream
-  /** Keeps those whose configuration is the same; the others end when their calls have ended. */
+  /** Keeps upstreams with the same configuration; the others are closed when their calls have ended. */
   keep(catalog: Catalog): void
   /**
-   * Somebody needs a place of `pool`: ends a spare session, else the one that nobody has used for longest of those that
-   * may be ended, whichever server's. False: there is none.
+   * Frees a slot of `pool`: closes a spare session, else the session of any server that has been idle for longest among
+   * those that `mayEnd` allows. Returns false if there is none.
    */
   reclaim(pool: SlotPool, mayEnd: MayReclaim): boolean
-  /** Names with whether they are given a rest, of those that have been used. */
+  /** Returns the state of the circuit breaker of each server in use. */
   breakers(): [server: string, state: BreakerState][]
-  /** Calls under way. */
+  /** Returns the number of calls in progress. */
   active(): number
-  /** How many sessions are kept ready, of the servers in use that may have such. */
+  /** Returns the number of spare sessions of each server in use that may have spares. */
   spares(): [server: string, transport: Transport, ready: number][]
-  /** Lets go of those of a server, by its name, that may not be as it is now. */
+  /** Closes the spare sessions of a server, by name, because they may be outdated. */
   discardWarmSessions(server: string): void
-  /** Keeps no session ready from now on. */
+  /** Closes all spare sessions and opens no more. */
   closeWarmPools(): void
-  /** Ends the calls under way at servers that were removed, disabled or changed since. */
+  /** Ends the calls in progress at servers that were removed, disabled or changed since. */
   endRetired(): void
-  /** Sessions of a server by its id. */
+  /** Returns the numbers of sessions of a server, by its id. */
   counts(id: string): SessionCounts
-  /** Tells the sessions that belong to an owner. */
+  /** Sends a notification on the upstream sessions of an owner. */
   notifyOwner(owner: string, method: string): void
   closeOwner(owner: string): void
   close(): void
 }
 
 interface Entry {
-  /** As it was last seen. */
+  /** Latest row with this configuration. */
   stored: StoredServer
   readonly configuration: string
   readonly upstream: Upstream
 }
 
-/** Everything that a connection depends on; switches, lists and the key that secrets are sealed with are not part of it. */
+/** Serializes everything that a connection depends on; `enabled` flags, lists and the encryption key are not part of it. */
 export function configurationOf(stored: StoredServer): string {
   const { transport, session_mode, settings, sealed, verdict, issuer } = stored
   const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]
@@ -53,12 +53,12 @@ export function configurationOf(stored: StoredServer): string {
 
 export function createUpstreams(create: (server: StoredServer) => Upstream): Upstreams {
   const entries = new Map<string, Entry>()
-  /** Those whose calls have not ended yet. */
+  /** Upstreams that are no longer in the catalog and whose calls have not ended yet. */
   const retired = new Set<Upstream>()
 
   const all = () => [...[...entries.values()].map(({ upstream }) => upstream), ...retired]
   let keepsSpares = true
-  /** Whatever was changed, a program that was updated for example: nothing from before is used. */
+  /** Discards spare sessions on any change, because the server's program may have been updated, for example. */
   const seen = (entry: Entry, stored: StoredServer) => {
     if (entry.stored.revision !== stored.revision) entry.upstream.discardWarmSessions()
     entry.stored = stored

@@ -4,32 +4,32 @@ import { shapeProblem } from './item-shape.ts'
 import type { Problem } from './left-out.ts'
 import { withoutLoneSurrogates } from './surrogates.ts'
 
-/** A stored item that no list shows and no call reaches. */
+/** A stored item that is neither listed nor callable. */
 export interface UnusableItem {
   readonly kind: ItemKind
   readonly name: string
   readonly problem: Problem
 }
 
-/** A server whose items all hold text that may go to clients, in the shape that MCP demands. */
+/** A server with only those items whose definitions are valid text in the shape that MCP requires. */
 export interface UsableServer {
   readonly stored: StoredServer
-  /** The other items. */
+  /** Items that were removed from `stored`. */
   readonly unusable: readonly UnusableItem[]
 }
 
-/** The item with text that may go to clients, or why there is none. */
+/** Returns the item with a definition that is valid for clients, or its problem. */
 function usableItem(item: StoredItem): StoredItem | UnusableItem {
   const { kind, name } = item
   const problem = definitionProblem(item.definition) ?? shapeProblem(kind, item.definition)
   if (problem !== undefined) return { kind, name, problem }
   const definition = withoutLoneSurrogates(item.definition)
-  // an accepted text that cannot be shown still differs from the present one
+  // an unreadable accepted definition still has to differ from the present one
   const accepted = item.accepted === null || definitionProblem(item.accepted) === undefined ? item.accepted : '{}'
   return definition === item.definition && accepted === item.accepted ? item : { ...item, definition, accepted }
 }
 
-/** For an item that is left out because of an error in the gateway. */
+/** Result for an item whose check failed with an unexpected error. */
 const unreadable = ({ kind, name }: StoredItem): UnusableItem => ({
   kind,
   name,
@@ -37,8 +37,8 @@ const unreadable = ({ kind, name }: StoredItem): UnusableItem => ({
 })
 
 /**
- * The server without the items that cannot be used: version 0.1 stored definitions that nobody had checked. The same object
- * where all can.
+ * Returns the server without its unusable items: version 0.1 stored definitions unchecked. `stored` is the same object if
+ * all items are usable.
  */
 export function withUsableItems(stored: StoredServer): UsableServer {
   const checked = stored.items.map((item) => {

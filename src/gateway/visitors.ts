@@ -1,36 +1,36 @@
 import { isObject } from '../domain/is-object.ts'
 import { groupOf } from './endpoint.ts'
 
-/** A client on one endpoint, as it names itself. */
+/** A client of one endpoint, by the name in its `clientInfo`. */
 export interface Visitor {
   readonly endpoint: string
   readonly name: string
-  /** What it said last. */
+  /** Version in its latest `clientInfo`. */
   version: string | undefined
   /** Milliseconds since 1970. */
   seenAt: number
 }
 
-/** Who used which endpoint of this process, and when; for the dashboard alone. */
+/** Clients and last use of each endpoint in this process, for the dashboard. */
 export interface Visitors {
-  /** A request came. */
+  /** Records a request. */
   came(endpoint: string): void
-  /** Its client has said who it is: what later requests of it mark as seen; null where that is no name. */
+  /** Records a client's `clientInfo` and returns its entry, for later requests to update; null if it has no name. */
   met(endpoint: string, info: unknown): Visitor | null
-  /** When an endpoint was last used, of those that fit; undefined: never. */
+  /** Returns when an endpoint that `fits` was last used, in milliseconds since 1970; undefined if never. */
   lastAt(fits?: (endpoint: string) => boolean): number | undefined
-  /** Clients on the endpoints that fit, the newest first. */
+  /** Returns the clients of the endpoints that `fits` accepts, the most recent first. */
   clients(fits?: (endpoint: string) => boolean): Visitor[]
-  /** The group is no more. */
+  /** Drops the entries of a removed group. */
   forget(group: string): void
 }
 
-/** Names come from outside: as long as this, and so many an endpoint, the longest gone forgotten. */
+/** Limits for names, which clients choose: characters, and clients per endpoint, of which the oldest is dropped. */
 const MAX_TEXT = 80
 const MAX_CLIENTS = 20
 
 const text = (value: unknown): string | undefined =>
-  // copied: a part of a text keeps the whole of it in memory
+  // copied, because a slice keeps the whole string in memory
   typeof value === 'string' && value !== '' ? Buffer.from(value.slice(0, MAX_TEXT)).toString() : undefined
 
 const all = () => true

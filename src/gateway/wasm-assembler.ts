@@ -1,10 +1,10 @@
 /**
- * Writes WebAssembly modules. An expression is the bytes that leave its value on the stack; a statement leaves none. Names
- * are those of the WebAssembly text format, so that a function reads like it, inside out.
+ * WebAssembly code: an expression leaves its value on the stack, a statement leaves none. The builders below are named as
+ * in the WebAssembly text format and nest like its folded form.
  */
 export type Code = readonly number[]
 
-/** LEB128, signed: the form of constants. */
+/** Encodes signed LEB128, the format of constants. */
 function signed(value: bigint): number[] {
   const bytes: number[] = []
   for (let rest = value; ;) {
@@ -16,7 +16,7 @@ function signed(value: bigint): number[] {
   }
 }
 
-/** LEB128, unsigned: the form of indexes and lengths. */
+/** Encodes unsigned LEB128, the format of indexes and lengths. */
 function unsigned(value: number): number[] {
   const bytes: number[] = []
   for (let rest = value; ; rest >>>= 7) {
@@ -55,7 +55,7 @@ export const i64 = {
 export const v128 = {
   load: (address: Code, offset: number): Code => [...address, 0xfd, 0, 0, ...unsigned(offset)],
   store: (address: Code, value: Code, offset: number): Code => [...address, ...value, 0xfd, 11, 0, ...unsigned(offset)],
-  /** Of sixteen bytes. */
+  /** `bytes`: sixteen bytes. */
   const: (bytes: readonly number[]): Code => [0xfd, 12, ...bytes],
   /** The same byte sixteen times. */
   splat: (byte: number): Code => [0xfd, 12, ...Array<number>(16).fill(byte)],
@@ -86,7 +86,7 @@ export const when = (condition: Code, ...body: readonly Code[]): Code => [
   ...body.flat(),
   0x0b
 ]
-/** `depth`: so many blocks are left, or loops begun anew, besides the innermost. */
+/** Branches out of the block, or to the start of the loop, at nesting `depth`; 0 is the innermost. */
 export const br = (depth: number): Code => [0x0c, depth]
 export const giveBack = (value: Code): Code => [...value, 0x0f]
 
@@ -101,14 +101,14 @@ export interface Local {
   readonly set: (value: Code) => Code
 }
 
-/** A function of i32 parameters with an i32 result. */
+/** A function with i32 parameters and an i32 result. */
 export interface Func {
   readonly name: string
   readonly parameters: number
   readonly code: Code
 }
 
-/** `body` gets the parameters and makes further locals. Its last value is the result. */
+/** Assembles a function. `body` gets the parameters and a function that declares locals; its last value is the result. */
 export function func(
   name: string,
   parameters: number,
@@ -133,7 +133,7 @@ const sized = (bytes: Code): Code => [...unsigned(bytes.length), ...bytes]
 const section = (id: number, items: readonly Code[]): Code => [id, ...sized(vector(items))]
 const text = (name: string): Code => sized([...Buffer.from(name)])
 
-/** The bytes of a module with a memory of `pages` × 64 KiB that is exported, and `globals` i64 that begin as 0. */
+/** Assembles a module with an exported memory of `pages` × 64 KiB and `globals` mutable i64 variables, initially 0. */
 export function moduleOf(functions: readonly Func[], { pages, globals }: { pages: number; globals: number }): Buffer {
   const exported = functions.map(({ name }, index) => [...text(name), 0, index])
   return Buffer.from([

@@ -4,13 +4,13 @@ import type { WatchSession } from './upstream/watch-session.ts'
 import { configurationOf } from './upstreams.ts'
 import { hasMember, canFollow } from './tried-methods.ts'
 
-/** The watch sessions of the servers in the catalog (mcp-proxy.md#upstream-sessions). */
+/** Watch sessions, which receive the notifications of the servers in the catalog (mcp-proxy.md#upstream-sessions). */
 export interface Watching {
-  /** Opens what is missing and closes what is wanted no more, where the catalog or who listens has changed. */
+  /** Opens missing sessions and closes unneeded ones, after a change of the catalog or of the listening clients. */
   review(): void
-  /** The same after a moment, in which others may come or go. */
+  /** Calls `review` after a short delay, in which further clients may come or go. */
   reviewSoon(): void
-  /** What is followed at a server has changed. Settles when the upstream knows, or could not be told. */
+  /** Updates the resource subscriptions at a server. Resolves once the upstream has been asked or failed. */
   follow(server: string): Promise<void>
   close(): void
 }
@@ -18,9 +18,9 @@ export interface Watching {
 export interface WatchingOptions {
   catalog(): Catalog
   create(stored: StoredServer, delayMs: number): WatchSession
-  /** The servers whose changes some client hears of now. */
+  /** Returns the servers whose notifications are sent to at least one client. */
   listenedTo(): ReadonlySet<string>
-  /** The resources of a server that clients subscribed to. */
+  /** Returns the resources of a server that clients subscribed to. */
   followed(server: string): ReadonlySet<string>
 }
 
@@ -31,15 +31,15 @@ interface Entry {
   closing: NodeJS.Timeout | null
 }
 
-/** A client that comes back at once finds the process that it left. */
+/** Delay before closing, so that a client that reconnects finds its process running. */
 const CLOSE_DELAY_MS = 5_000
 const OPEN_DELAY_MS = 250
 const REVIEW_DELAY_MS = 50
-/** Each server widens the time over which all of them are opened. */
+/** Milliseconds per server over which the opening of all sessions is spread at random. */
 const SPREAD_MS = 20
 const MAX_SPREAD_MS = 5_000
 
-/** Whether an upstream has said that it tells anything by itself. */
+/** Returns true if an upstream declares that it sends notifications of changes. */
 const canTell = (verdict: Verdict | null) =>
   canFollow(verdict) ||
   ['tools', 'prompts', 'resources'].some((list) => hasMember(verdict?.capabilities[list], 'listChanged'))
@@ -50,10 +50,13 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
   let soon: NodeJS.Timeout | null = null
   let isClosed = false
 
-  /** What is followed may have turned out to be so without the server's word. */
+  /** Subscribed resources count even if the server does not declare support. */
   const mayTell = ({ name, enabled, verdict }: StoredServer) => enabled && (canTell(verdict) || followed(name).size > 0)
 
-  /** A process is worth its price only to somebody; one without state has nothing to tell but of what is followed. */
+  /**
+   * A process is kept running only if a client needs its notifications. In stateless mode those are only updates of
+   * subscribed resources.
+   */
   const isWanted = (stored: StoredServer, heard: ReadonlySet<string>) => {
     const { name, transport, session_mode } = stored
     if (!mayTell(stored)) return false
@@ -90,7 +93,7 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
       if (!entries.has(stored.name) && isWanted(stored, heard)) start(stored, servers.length)
     }
   }
-  /** What changes in one turn of the event loop is told at once. */
+  /** Sends all changes of one turn of the event loop in one update. */
   const tell = async (server: string) => {
     await new Promise(setImmediate)
     telling.delete(server)
