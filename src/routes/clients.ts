@@ -76,7 +76,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'updateClient',
         summary: 'Change an MCP client',
-        description: 'Members that are absent stay as they are. Takes effect on open sessions too.',
+        description: 'Absent members are unchanged. Also affects open sessions.',
         params,
         body: ref(ClientPatch),
         response: { 200: ref(Client), ...errorResponses(404, 409) }
@@ -106,7 +106,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'deleteClient',
         summary: 'Remove an MCP client',
-        description: 'Its sessions and streams end.',
+        description: 'Ends its sessions and streams.',
         params,
         response: { 204: Type.Null(), ...errorResponses(404) }
       }

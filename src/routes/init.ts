@@ -21,7 +21,7 @@ export const init: FastifyPluginAsyncTypebox<InitOptions> = async (app, { mode, 
         summary: 'Initialise enterprise mode',
         security: [{}, { token: [] }],
         description:
-          'Makes the first administrator; works once. Needs TOWPATH_INIT_SECRET as the Bearer token where that is set.',
+          'Creates the first administrator; works once. Requires TOWPATH_INIT_SECRET as the Bearer token if it is set.',
         response: { 200: ref(Initialized), ...errorResponses(401, 409) }
       }
     },

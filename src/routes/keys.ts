@@ -14,7 +14,7 @@ export const keys: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['keys'],
         operationId: 'rotateKeys',
         summary: 'Move the stored secrets to the current encryption key',
-        description: 'For a gateway that was started with a new key and the previous one. May be repeated at any time.',
+        description: 'For a gateway started with a new key and the previous one. Can be repeated at any time.',
         response: { 200: ref(KeyRotation) }
       }
     },

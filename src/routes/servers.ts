@@ -22,7 +22,10 @@ const tags = ['servers']
 const params = NameParam
 const admin = { access: 'admin' } as const
 const user = { access: 'user' } as const
-const signIn = { ...ref(AuthorizationRequired), description: 'The upstream asks for OAuth: sign in, then complete it' }
+const signIn = {
+  ...ref(AuthorizationRequired),
+  description: 'The upstream requires OAuth: sign in, then complete the session'
+}
 
 /** Routes of servers (http-contract.md#server-object). */
 export const servers: FastifyPluginAsyncTypebox = async (app) => {
@@ -60,7 +63,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'registerServer',
         summary: 'Register a server',
-        description: 'It is stored only after it has answered and its lists have been read.',
+        description: 'The server is stored only after it has responded and its lists have been read.',
         querystring: ForceQuery,
         body: ref(ServerInput),
         response: { 201: ref(RegisteredServer), 202: signIn, ...errorResponses(409, 502, 504) }
@@ -81,7 +84,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'replaceServer',
         summary: 'Replace the configuration of a server',
-        description: 'The new configuration must connect first; what was disabled stays disabled.',
+        description: 'The new configuration must connect first. Disabled items stay disabled.',
         params,
         body: ref(ServerInput),
         response: { 200: ref(Server), 202: signIn, ...errorResponses(404, 409, 502, 504) }
@@ -122,7 +125,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
           tags,
           operationId: `${verb}Server`,
           summary: enabled ? 'Enable a server' : 'Disable a server',
-          description: 'Lists the items whose visibility changed.',
+          description: 'Returns the items whose visibility changed.',
           params,
           response: { 200: ref(ServerState), ...errorResponses(404) }
         }
@@ -139,7 +142,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'getServerSwitches',
         summary: 'What of a server is enabled',
-        description: 'Own switches of the server and of everything that it offers, also while it is disabled.',
+        description: 'Switches of the server and its items, also while the server is disabled.',
         params,
         response: { 200: ref(ServerSwitches), ...errorResponses(404) }
       }
@@ -155,7 +158,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'updateServerSwitches',
         summary: 'Enable and disable several things of a server at once',
-        description: 'All or nothing. What is not named stays as it is; what the server does not offer is a 400.',
+        description: 'All or nothing. Absent items are unchanged; an item that the server does not offer is a 400.',
         params,
         body: ref(ServerSwitchesPatch),
         response: { 200: ref(ServerSwitches), ...errorResponses(404) }

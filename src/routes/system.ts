@@ -58,7 +58,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
   )
 
   const metrics = {
-    description: 'In the text format of Prometheus',
+    description: 'Prometheus text format',
     content: { 'text/plain': { schema: Type.Unsafe<Buffer>(Type.String()) } }
   }
   app.get(
@@ -71,7 +71,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
         operationId: 'getMetrics',
         summary: 'Metrics of this process',
         security: [{}, { token: [] }],
-        description: 'Needs TOWPATH_METRICS_TOKEN as the Bearer token where that is set.',
+        description: 'Requires TOWPATH_METRICS_TOKEN as the Bearer token if it is set.',
         response: { 200: metrics, ...errorResponses(401, 404) }
       }
     },

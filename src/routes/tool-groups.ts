@@ -53,8 +53,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         tags,
         operationId: 'createToolGroup',
         summary: 'Create a tool group',
-        description:
-          'A group is an MCP endpoint of its own with the tools that it names. Nothing included: it is empty.',
+        description: 'A group is a separate MCP endpoint with selected tools. Without inclusions it is empty.',
         body: ref(ToolGroupInput),
         response: { 201: ref(ToolGroupDetails), ...errorResponses(409) }
       }
@@ -103,7 +102,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         tags,
         operationId: 'replaceToolGroup',
         summary: 'Replace the configuration of a tool group',
-        description: 'Open sessions have the new tools at once. Names that the group held before may be missing.',
+        description: 'Open sessions get the new tools at once. Names already in the group may refer to missing items.',
         params,
         body: ref(ToolGroupReplacement),
         response: { 200: ref(ReplacedToolGroup), ...errorResponses(404) }
@@ -124,7 +123,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
         tags,
         operationId: 'deleteToolGroup',
         summary: 'Remove a tool group',
-        description: 'Its open sessions end.',
+        description: 'Ends its open sessions.',
         params,
         response: { 204: Type.Null(), ...errorResponses(404) }
       }

@@ -54,7 +54,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'invokeTool',
         summary: 'Call a tool',
-        description: 'A tool that fails by its own logic is 200 with `isError`.',
+        description: 'An error reported by the tool itself is a 200 with `isError`.',
         querystring: ToolCallQuery,
         body: ref(ToolCall),
         response: { 200: ref(ToolResult), ...errorResponses(404, 409, 502, 504) }

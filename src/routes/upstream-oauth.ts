@@ -34,7 +34,7 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'completeAuthorization',
         summary: 'Complete a sign-in',
-        description: 'Goes on with the registration or replacement that asked for it.',
+        description: 'Continues the registration or replacement that required the sign-in.',
         params,
         body: ref(AuthorizationAnswer),
         response: { 201: ref(RegisteredServer), ...errorResponses(404, 409, 502, 504) }

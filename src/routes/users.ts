@@ -71,7 +71,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'rotateUserToken',
         summary: 'Rotate the token of a user',
-        description: 'The token before is good for nothing any more.',
+        description: 'The old token stops working at once.',
         params,
         body: ref(TokenInput),
         response: { 200: ref(IssuedUser), ...errorResponses(404, 409) }
@@ -91,7 +91,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         operationId: 'deleteUser',
         summary: 'Remove a user',
-        description: 'The last administrator stays.',
+        description: 'The last administrator cannot be removed.',
         params,
         response: { 204: Type.Null(), ...errorResponses(404, 409) }
       }

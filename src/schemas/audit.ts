@@ -9,44 +9,44 @@ export const AuditEntry = Type.Object(
   {
     id: Type.String(),
     at: Type.String({ description: 'ISO 8601' }),
-    actor_kind: StringEnum(kinds, { description: 'system: the gateway itself; anonymous: nobody that is known' }),
+    actor_kind: StringEnum(kinds, { description: 'system: the gateway itself; anonymous: an unauthenticated caller' }),
     actor: Type.String(),
     action: Type.String({ description: 'For example `server.create`' }),
-    target: Type.String({ description: 'What it was done to; tools and prompts by their qualified names' }),
+    target: Type.String({ description: 'Object of the action; tools and prompts by qualified name' }),
     outcome: StringEnum(outcomes, {
-      description: 'begun: a server is about to be contacted, or its command started; the outcome has a row of its own'
+      description:
+        'begun: written before a server is contacted or its command is started; a second entry records the outcome'
     }),
-    reason: Type.Optional(Type.String({ description: 'Why it was refused, or failed' })),
+    reason: Type.Optional(Type.String({ description: 'Reason for the refusal or failure' })),
     endpoint: Type.Optional(Type.String({ description: '`global`, or the name of a tool group' })),
     address: Type.Optional(Type.String()),
     request_id: Type.Optional(Type.String()),
-    count: Type.Integer({ description: 'Events that this row stands for' }),
+    count: Type.Integer({ description: 'Number of events that this entry stands for' }),
     changed: Type.Optional(
-      Type.Unsafe<readonly string[]>(
-        Type.Array(Type.String(), { description: 'Names of the members that a change changed' })
-      )
+      Type.Unsafe<readonly string[]>(Type.Array(Type.String(), { description: 'Names of the changed members' }))
     ),
-    before: Type.Optional(OpenObject('What they were; of secrets the names alone')),
-    after: Type.Optional(OpenObject('What they are; of an attempt what is contacted or started')),
-    version: Type.Optional(Type.String({ description: 'Version of the registry that a change made' })),
+    before: Type.Optional(OpenObject('Values before the change; for secrets only the names')),
+    after: Type.Optional(OpenObject('Values after the change; for an attempt the server contacted or command started')),
+    version: Type.Optional(Type.String({ description: 'Registry version that the change created' })),
     purpose: Type.Optional(
-      Type.String({ description: 'Of `server.attempt` and `server.contact`: the action that asks for it' })
+      Type.String({ description: 'For `server.attempt` and `server.contact`: the action that caused it' })
     ),
     fingerprint: Type.Optional(
       Type.String({
-        description: 'Keyed hash of the command, arguments and environment, or URL and headers: the same for the same'
+        description:
+          'Keyed hash of command, arguments and environment, or of URL and headers; equal configurations have equal hashes'
       })
     ),
     failure: Type.Optional(Type.String({ description: 'Class of the failure, for example `unreachable`' })),
-    duration_ms: Type.Optional(Type.Integer({ description: 'What the contact took' })),
-    attempt: Type.Optional(Type.String({ description: '`id` of the attempt that this is the outcome of' }))
+    duration_ms: Type.Optional(Type.Integer({ description: 'Duration of the contact in milliseconds' })),
+    attempt: Type.Optional(Type.String({ description: '`id` of the attempt whose outcome this is' }))
   },
   { $id: 'AuditEntry' }
 )
 
 export const AuditPage = Type.Object(
   {
-    entries: Type.Array(ref(AuditEntry), { description: 'The newest first' }),
+    entries: Type.Array(ref(AuditEntry), { description: 'Newest first' }),
     next_before: Type.Optional(Type.String({ description: '`before` of the next page; absent on the last one' }))
   },
   { $id: 'AuditPage' }
@@ -57,8 +57,8 @@ export const AuditFilter = Type.Object({
   action: Type.Optional(Text({ minLength: 1 })),
   target: Type.Optional(Text({ minLength: 1 })),
   outcome: Type.Optional(StringEnum(outcomes)),
-  from: Type.Optional(Type.String({ format: 'moment', description: 'Rows of this moment and later, ISO 8601' })),
-  to: Type.Optional(Type.String({ format: 'moment', description: 'Rows before this moment, ISO 8601' })),
-  before: Type.Optional(Type.String({ format: 'row-id', description: 'Rows older than the one with this id' })),
+  from: Type.Optional(Type.String({ format: 'moment', description: 'Entries at or after this time, ISO 8601' })),
+  to: Type.Optional(Type.String({ format: 'moment', description: 'Entries before this time, ISO 8601' })),
+  before: Type.Optional(Type.String({ format: 'row-id', description: 'Entries older than the one with this id' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }))
 })

@@ -16,46 +16,53 @@ const optionalMs = (description: string) => Type.Optional(Type.Integer({ descrip
 export const Call = Type.Object(
   {
     id: Type.String(),
-    at: Type.String({ description: 'When it came in, ISO 8601' }),
+    at: Type.String({ description: 'Time of arrival, ISO 8601' }),
     kind: StringEnum(kinds),
     caller_kind: StringEnum(callerKinds),
     caller: Type.String(),
-    client: Type.Optional(Type.String({ description: 'How the client names itself in MCP, where it does: any text' })),
+    client: Type.Optional(Type.String({ description: 'Name that the MCP client declared for itself; untrusted text' })),
     endpoint: Type.String({ description: 'Path of the MCP endpoint, or `/api/v0`' }),
-    via: StringEnum(protocols, { description: 'REST, or the era of MCP that the caller speaks' }),
-    client_protocol: Type.Optional(Type.String({ description: 'Revision of MCP that the caller speaks' })),
-    server: Type.Optional(Type.String({ description: 'Absent where the caller has no such item' })),
+    via: StringEnum(protocols, { description: 'REST, or the MCP era of the caller' }),
+    client_protocol: Type.Optional(Type.String({ description: 'MCP revision of the caller' })),
+    server: Type.Optional(Type.String({ description: 'Absent if the item is unknown to the caller' })),
     server_protocol: Type.Optional(
-      Type.String({ description: 'Revision that the server was spoken to in; absent where the call did not get there' })
+      Type.String({ description: 'MCP revision used with the server; absent if the call did not reach it' })
     ),
-    session_mode: Type.Optional(StringEnum(sessionModes, { description: 'Of the server, as it was then' })),
+    session_mode: Type.Optional(
+      StringEnum(sessionModes, { description: 'Session mode of the server at the time of the call' })
+    ),
     item: Type.Optional(
       Type.String({
-        description: 'The server’s own name of the tool or prompt, or a URI; of something unknown any text'
+        description:
+          'The server’s own name of the tool or prompt, or the URI of the resource; as sent by the caller if unknown'
       })
     ),
-    outcome: StringEnum(outcomes, { description: '`tool_error`: the tool itself says so' }),
-    total_ms: ms('From the first look at the request to its answer'),
-    upstream_ms: ms('The part of it that the server took, with what had to be waited for before'),
-    queue_ms: optionalMs('The part of that in which a place for a process was waited for; absent where nothing was'),
-    start_ms: optionalMs('In which a process was started, or an event stream opened'),
-    initialize_ms: optionalMs('In which the server was greeted, a process that is new begun to run'),
-    ended_in: Type.Optional(
-      StringEnum(stages, { description: 'Where it ended before it was with the server; `queue`: before anything' })
+    outcome: StringEnum(outcomes, { description: '`tool_error`: the tool reported an error' }),
+    total_ms: ms('Time from the start of processing to the response'),
+    upstream_ms: ms('Part of `total_ms` spent on the server, including queueing and connecting'),
+    queue_ms: optionalMs('Part of `upstream_ms` spent waiting for a free process; absent if there was no wait'),
+    start_ms: optionalMs('Part of `upstream_ms` spent starting a process or opening an event stream'),
+    initialize_ms: optionalMs(
+      'Part of `upstream_ms` spent on the MCP handshake, including the start-up of a new process'
     ),
-    request_bytes: Type.Integer({ description: 'Of the parameters as they went to the server' }),
-    response_bytes: Type.Integer({ description: 'Of the result' }),
-    error: Type.Optional(Type.String({ description: 'What went wrong; what a tool itself says is not kept' })),
+    ended_in: Type.Optional(
+      StringEnum(stages, {
+        description: 'Stage in which the call ended before it reached the server; `queue`: before any other stage'
+      })
+    ),
+    request_bytes: Type.Integer({ description: 'Size of the parameters sent to the server' }),
+    response_bytes: Type.Integer({ description: 'Size of the result' }),
+    error: Type.Optional(Type.String({ description: 'Error message; a tool’s own error text is not stored' })),
     request_id: Type.Optional(
-      Type.String({ description: '`X-Request-Id` of an answer that is an error, and in the log' })
+      Type.String({ description: 'Same as `X-Request-Id` of an error response and `request_id` in the log' })
     ),
     stderr: Type.Optional(
-      Type.String({ description: 'The last lines that the process had written when it failed, without secrets' })
+      Type.String({ description: 'Last lines of the process’s stderr before the failure, secrets removed' })
     ),
     arguments: Type.Optional(
-      Type.String({ description: 'JSON text, cut and without secrets; only where contents are kept' })
+      Type.String({ description: 'JSON text, truncated, secrets removed; only if recording of contents is on' })
     ),
-    result: Type.Optional(Type.String({ description: 'As `arguments`' }))
+    result: Type.Optional(Type.String({ description: 'Same as `arguments`' }))
   },
   { $id: 'Call' }
 )
@@ -63,7 +70,7 @@ export type CallEntry = Static<typeof Call>
 
 export const CallPage = Type.Object(
   {
-    calls: Type.Array(ref(Call), { description: 'The newest first, without `arguments`, `result` and `stderr`' }),
+    calls: Type.Array(ref(Call), { description: 'Newest first, without `arguments`, `result` and `stderr`' }),
     next_before: Type.Optional(Type.String({ description: '`before` of the next page; absent on the last one' }))
   },
   { $id: 'CallPage' }
@@ -77,9 +84,9 @@ export const CallFilter = Type.Object({
   failed: Type.Optional(
     Type.Boolean({ description: 'true: only `tool_error`, `failed` and `timeout`; false: only the others' })
   ),
-  cause: Type.Optional(Text({ minLength: 1, description: 'Failed calls of this cause, as `/calls/causes` names it' })),
+  cause: Type.Optional(Text({ minLength: 1, description: 'Failed calls with this `cause` from `/calls/causes`' })),
   text: Type.Optional(
-    Text({ minLength: 1, maxLength: 200, description: 'What the item, the caller, the client or the error holds' })
+    Text({ minLength: 1, maxLength: 200, description: 'Text contained in the item, caller, client or error' })
   ),
   caller: Type.Optional(Text({ minLength: 1, description: 'Name of a principal' })),
   endpoint: Type.Optional(Text({ minLength: 1 })),
@@ -87,11 +94,11 @@ export const CallFilter = Type.Object({
     Type.Number({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Calls that took so many milliseconds, or more'
+      description: 'Minimum duration in milliseconds'
     })
   ),
-  from: Type.Optional(Type.String({ format: 'moment', description: 'Calls of this moment and later, ISO 8601' })),
-  to: Type.Optional(Type.String({ format: 'moment', description: 'Calls before this moment, ISO 8601' })),
+  from: Type.Optional(Type.String({ format: 'moment', description: 'Calls at or after this time, ISO 8601' })),
+  to: Type.Optional(Type.String({ format: 'moment', description: 'Calls before this time, ISO 8601' })),
   before: Type.Optional(Type.String({ format: 'row-id', description: 'Calls older than the one with this id' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }))
 })
@@ -100,15 +107,17 @@ export type CallFilter = Static<typeof CallFilter>
 /** Failed calls with the same cause. */
 const CallCause = Type.Object({
   server: Type.Optional(Type.String()),
-  cause: Type.String({ description: 'Their error but for what is quoted, ids and numbers; or their outcome' }),
+  cause: Type.String({
+    description: 'Common error without quoted parts, ids and numbers; the outcome if there is no error'
+  }),
   calls: Type.Integer(),
-  outcome: StringEnum(outcomes, { description: 'Of the newest of them' }),
-  error: Type.Optional(Type.String({ description: 'Of the newest of them' }))
+  outcome: StringEnum(outcomes, { description: 'Of the newest call' }),
+  error: Type.Optional(Type.String({ description: 'Of the newest call' }))
 })
 export type CallCause = Static<typeof CallCause>
 
 export const CallCauses = Type.Object(
-  { causes: Type.Array(CallCause, { description: 'At most 20, the most frequent first' }) },
+  { causes: Type.Array(CallCause, { description: 'At most 20, most frequent first' }) },
   { $id: 'CallCauses' }
 )
 

@@ -2,12 +2,12 @@ import { Type } from '@sinclair/typebox'
 
 export const KeyRotation = Type.Object(
   {
-    rewrapped: Type.Integer({ description: 'Secrets that were moved to the current key by this request' }),
+    rewrapped: Type.Integer({ description: 'Secrets moved to the current key by this request' }),
     remaining: Type.Integer({
       description: 'Secrets that still need the previous key: repeat the request until it is 0'
     }),
-    unreadable: Type.Integer({ description: 'Secrets that neither key opens; register their servers again' }),
-    key_id: Type.String({ description: 'Names the current key without revealing it' })
+    unreadable: Type.Integer({ description: 'Secrets that neither key can decrypt; register their servers again' }),
+    key_id: Type.String({ description: 'Identifier of the current key; does not reveal the key' })
   },
   { $id: 'KeyRotation' }
 )

@@ -22,10 +22,10 @@ export const LeftOutItem = Type.Object(
     name: Type.Optional(
       Type.String({
         description:
-          "The upstream's own name or URI, cut after 200 characters, hidden characters as `\\u{202e}`; absent where it has none"
+          "The upstream's own name or URI, truncated to 200 characters, hidden characters written as `\\u{202e}`; absent if it has none"
       })
     ),
-    code: StringEnum(codes, { description: 'The reason, for programs' }),
+    code: StringEnum(codes, { description: 'Machine-readable reason' }),
     reason: Type.String({ description: 'The reason as a sentence' })
   },
   { $id: 'LeftOutItem' }

@@ -8,17 +8,17 @@ export const JsonRpcMessage = Type.Object(
   {
     jsonrpc: Type.Unsafe<'2.0'>({ type: 'string', enum: ['2.0'] }),
     id: Type.Optional(Id),
-    method: Type.Optional(Type.String({ description: 'Of requests and notifications' })),
+    method: Type.Optional(Type.String({ description: 'In requests and notifications' })),
     params: Type.Optional(OpenObject()),
-    result: Type.Optional(OpenObject('Of answers')),
+    result: Type.Optional(OpenObject('In responses')),
     error: Type.Optional(
       Type.Object(
         { code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) },
-        { description: 'Of answers that are errors' }
+        { description: 'In error responses' }
       )
     )
   },
-  { $id: 'JsonRpcMessage', description: 'A request, notification or answer as JSON-RPC 2.0 has it' }
+  { $id: 'JsonRpcMessage', description: 'A JSON-RPC 2.0 request, notification or response' }
 )
 
 /** JSON-RPC error returned by an MCP endpoint. */
@@ -56,7 +56,9 @@ const groupPrefix = (url: string) => (url.includes(':name') ? 'Group' : '')
 const groupSuffix = (url: string) => (url.includes(':name') ? ' of a tool group' : '')
 const params = (url: string) => (url.includes(':name') ? { params: Type.Object({ name: Type.String() }) } : {})
 
-const sessionHeader = Type.Optional(Type.String({ description: 'Of the answer to `initialize`, up to 2025-11-25' }))
+const sessionHeader = Type.Optional(
+  Type.String({ description: 'From the response to `initialize`, in revisions up to 2025-11-25' })
+)
 const versionHeader = Type.Optional(Type.String({ description: 'Revision of the protocol, for example 2025-11-25' }))
 
 /** `POST /mcp`. `url` is the path of the endpoint, global or of a group, in all functions below. */
@@ -65,13 +67,16 @@ export const sendMessage = (url: string) => ({
   operationId: `send${groupPrefix(url)}McpMessage`,
   summary: `Send a message to the MCP endpoint${groupSuffix(url)}`,
   description:
-    'The streamable HTTP transport, of the revisions with and without sessions. A client accepts both `application/json` and `text/event-stream`.',
+    'The streamable HTTP transport, for revisions with and without sessions. A client must accept both `application/json` and `text/event-stream`.',
   ...params(url),
   headers: Type.Object({ 'Mcp-Session-Id': sessionHeader, 'MCP-Protocol-Version': versionHeader }),
   body: messages,
   response: {
-    200: { description: 'The answer, or a stream that ends with it', content: { ...json(messages), ...stream } },
-    202: Type.Null({ description: 'A notification or answer was taken' }),
+    200: {
+      description: 'The response, or an event stream that ends with it',
+      content: { ...json(messages), ...stream }
+    },
+    202: Type.Null({ description: 'Notification or response accepted' }),
     ...mcpErrorResponses(400, 404, 406, 429, 500, 503)
   }
 })
@@ -85,7 +90,7 @@ export const openStream = (url: string) => ({
   headers: Type.Object({
     'Mcp-Session-Id': sessionHeader,
     'MCP-Protocol-Version': versionHeader,
-    'Last-Event-ID': Type.Optional(Type.String({ description: 'Goes on behind this event' }))
+    'Last-Event-ID': Type.Optional(Type.String({ description: 'Resume after this event' }))
   }),
   response: {
     200: { description: 'Messages, until either side ends it', content: stream },
@@ -111,7 +116,7 @@ export const openSse = (url: string) => ({
   tags,
   operationId: `open${groupPrefix(url)}SseStream`,
   summary: `Open a session of the HTTP+SSE transport${groupSuffix(url)}`,
-  description: 'The transport of 2024-11-05. The first event names the address to which messages are posted.',
+  description: 'The transport of 2024-11-05. The first event contains the URL for posting messages.',
   ...params(url),
   response: {
     200: { description: 'Messages, until either side ends it', content: stream },
@@ -126,11 +131,14 @@ export const sendToSse = (url: string) => ({
   summary: `Send a message to a session of the HTTP+SSE transport${groupSuffix(url)}`,
   ...params(url),
   querystring: Type.Object({
-    sessionId: Type.Optional(Type.String({ description: 'As the first event of the stream gives it' }))
+    sessionId: Type.Optional(Type.String({ description: 'From the first event of the stream' }))
   }),
   body: messages,
   response: {
-    202: { description: 'Taken; the answer comes on the stream', content: { 'text/plain': { schema: Type.String() } } },
+    202: {
+      description: 'Accepted; the response arrives on the stream',
+      content: { 'text/plain': { schema: Type.String() } }
+    },
     ...mcpErrorResponses(400, 404, 429, 500, 503)
   }
 })

@@ -6,11 +6,12 @@ const Name = Type.String({ format: 'name', description: '`^[A-Za-z0-9][A-Za-z0-9
 const OwnToken = Type.Optional(
   Type.String({
     format: 'token',
-    description: '16 to 1024 visible ASCII characters without white space; for testing. Absent: one is generated.'
+    description:
+      '16 to 1024 visible ASCII characters without white space; for testing. If absent, a token is generated.'
   })
 )
 
-const IssuedToken = Type.String({ description: 'Shown this once; only its hash is kept' })
+const IssuedToken = Type.String({ description: 'Shown only once; the gateway stores only its hash' })
 
 const roles = ['user', 'admin'] as const
 
@@ -23,7 +24,7 @@ const user = { name: Type.String(), username: Type.String(mcpJungleAlias('name')
 
 export const User = Type.Object(user, { $id: 'User' })
 
-const AliasName = Type.Optional(Type.String({ format: 'name', description: "`name` in MCPJungle's spelling" }))
+const AliasName = Type.Optional(Type.String({ format: 'name', description: "Alias of `name` for MCPJungle's client" }))
 
 /**
  * Input of a user (http-contract.md#clients-and-users). The command line resolves `access_token_ref` itself and sends
@@ -41,7 +42,7 @@ export const UserInput = Type.Object(
 
 export const IssuedUser = Type.Object({ ...user, access_token: IssuedToken }, { $id: 'IssuedUser' })
 
-const PathName = Type.Optional(Text({ description: 'If given, the name in the path' }))
+const PathName = Type.Optional(Text({ description: 'If given, must equal the name in the path' }))
 
 export const TokenInput = Type.Object(
   { name: PathName, username: PathName, access_token: OwnToken },
@@ -52,7 +53,7 @@ const AllowList = Type.Optional(
   Type.Unsafe<readonly string[] | null>({
     ...TextList(),
     type: ['array', 'null'],
-    description: "`allowed_servers` in MCPJungle's spelling; null: absent"
+    description: "Alias of `allowed_servers` for MCPJungle's client; null is the same as absent"
   })
 )
 const IsCustom = (description: string) => Type.Optional(Type.Boolean({ description }))
@@ -61,7 +62,7 @@ const configuration = {
   description: Type.Optional(Text({ maxLength: 65_536 })),
   allowed_servers: Type.Optional(
     TextList({
-      description: 'Names of servers that the client may use; `*` as an entry of its own allows all. Absent: none.'
+      description: 'Names of the servers that the client may use; the entry `*` allows all. If absent, none.'
     })
   )
 }
@@ -73,7 +74,7 @@ export const ClientInput = Type.Object(
     ...configuration,
     allow_list: AllowList,
     access_token: OwnToken,
-    is_custom_access_token: IsCustom('Sent by MCPJungle: true needs `access_token`')
+    is_custom_access_token: IsCustom("Sent by MCPJungle's client; true requires `access_token`")
   },
   { $id: 'ClientInput', additionalProperties: false }
 )
@@ -82,13 +83,11 @@ export const ClientPatch = Type.Object(
   {
     name: PathName,
     ...configuration,
-    allowed_servers: Type.Optional(TextList({ description: 'The whole list; absent: it stays as it is' })),
+    allowed_servers: Type.Optional(TextList({ description: 'The whole list; if absent, unchanged' })),
     allow_list: AllowList,
-    access_token: Type.Optional(
-      Type.String({ format: 'token', description: 'Takes the place of the token; absent: the token stays' })
-    ),
+    access_token: Type.Optional(Type.String({ format: 'token', description: 'New token; if absent, unchanged' })),
     is_custom_access_token: IsCustom(
-      'Sent by MCPJungle, which changes the token alone: true needs `access_token`, and an empty `description` stays as it is'
+      "Sent by MCPJungle's client to change only the token: true requires `access_token`, and an empty `description` leaves the description unchanged"
     )
   },
   { $id: 'ClientPatch', additionalProperties: false }

@@ -33,7 +33,7 @@ export const PromptCall = Type.Object(
 export type PromptCall = Static<typeof PromptCall>
 
 const Message = Type.Object(
-  { role: StringEnum(['user', 'assistant']), content: OpenObject('Has at least `type`') },
+  { role: StringEnum(['user', 'assistant']), content: OpenObject('An MCP content block with at least `type`') },
   { additionalProperties: true }
 )
 

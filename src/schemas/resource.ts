@@ -28,6 +28,6 @@ export const ResourceRead = Type.Object(
 export type ResourceRead = Static<typeof ResourceRead>
 
 export const ResourceContents = Type.Object(
-  { contents: Type.Array(OpenObject('`uri` with `text` or `blob`')) },
+  { contents: Type.Array(OpenObject('An object with `uri`, and `text` or `blob`')) },
   { $id: 'ResourceContents', additionalProperties: true }
 )

@@ -7,17 +7,19 @@ const sessionModes = ['stateless', 'stateful'] as const
 
 const Transport = StringEnum(transports)
 const SessionMode = StringEnum(sessionModes, {
-  description: 'stateless: every call has a connection of its own; stateful: connections are kept per caller'
+  description: 'stateless: each call uses its own session; stateful: sessions are kept per caller'
 })
 
 /** Members that report unserved items, in servers and refresh results. */
 const unservedMembers = {
   left_out_count: Type.Optional(
-    Type.Integer({ description: 'Items that it lists and the gateway does not serve; absent where there are none' })
+    Type.Integer({
+      description: 'Number of items that the server lists but the gateway does not serve; absent if none'
+    })
   ),
   left_out: Type.Optional(
     Type.Unsafe<readonly LeftOutItem[]>(
-      Type.Array(ref(LeftOutItem), { description: 'Those items, the first 100 of them and 64 KiB at most' })
+      Type.Array(ref(LeftOutItem), { description: 'The items not served, limited to the first 100 and 64 KiB' })
     )
   )
 }
@@ -36,7 +38,7 @@ export const Server = Type.Object(
     enabled: Type.Boolean(),
     notes: Type.Optional(
       Type.Unsafe<readonly string[]>(
-        Type.Array(Type.String(), { description: 'Where its configuration does not do what it says; absent mostly' })
+        Type.Array(Type.String(), { description: 'Warnings about settings that have no effect; usually absent' })
       )
     ),
     ...unservedMembers
@@ -46,7 +48,7 @@ export const Server = Type.Object(
 
 /** Response of a registration. */
 export const RegisteredServer = Type.Object(
-  { ...Server.properties, server: { ...ref(Server), description: 'The same, as MCPJungle answers it' } },
+  { ...Server.properties, server: { ...ref(Server), description: 'The same object, as MCPJungle returns it' } },
   { $id: 'RegisteredServer' }
 )
 
@@ -62,35 +64,45 @@ export const ServerInput = Type.Object(
     transport: Transport,
     description: Type.Optional(Text({ maxLength: 65_536 })),
     session_mode: Type.Optional({ ...SessionMode, default: 'stateless' }),
-    url: Type.Optional(Text({ description: 'http:// or https://; required for streamable_http and sse' })),
-    bearer_token: Type.Optional(Text({ maxLength: 16_384, description: 'Sent upstream; ignored for stdio' })),
+    url: Type.Optional(Text({ description: '`http://` or `https://` URL; required for streamable_http and sse' })),
+    bearer_token: Type.Optional(
+      Text({ maxLength: 16_384, description: 'Sent to the server as a Bearer token; ignored for stdio' })
+    ),
     headers: Type.Optional(
-      TextMap({ maxLength: 16_384, description: 'Sent upstream; an Authorization entry wins over bearer_token' })
+      TextMap({
+        maxLength: 16_384,
+        description: 'Sent to the server; an `Authorization` entry overrides `bearer_token`'
+      })
     ),
     command: Type.Optional(Text({ description: 'Executable; required for stdio' })),
     args: Type.Optional(TextList({ maxLength: 131_072, description: 'For stdio' })),
     env: Type.Optional(TextMap({ maxLength: 131_072, description: 'For stdio' })),
     oauth_redirect_uri: Type.Optional(
-      Text({ description: 'For streamable_http: where a sign-in ends; https, or http on a loopback name' })
+      Text({ description: 'For streamable_http: redirect URI of the OAuth sign-in; https, or http on a loopback host' })
     ),
-    oauth_client_id: Type.Optional(Text({ description: 'For streamable_http: a client that is registered already' })),
-    oauth_client_secret: Type.Optional(Text({ description: 'For streamable_http' })),
+    oauth_client_id: Type.Optional(Text({ description: 'For streamable_http: id of a pre-registered OAuth client' })),
+    oauth_client_secret: Type.Optional(
+      Text({ description: 'For streamable_http: secret of the pre-registered OAuth client' })
+    ),
     oauth_scopes: Type.Optional(
-      TextList({ maxItems: 100, description: 'For streamable_http: in place of those that the upstream asks for' })
+      TextList({
+        maxItems: 100,
+        description: 'For streamable_http: scopes to request instead of those that the upstream asks for'
+      })
     ),
     oauth_issuer: Type.Optional(
       Text({
         maxLength: 2_048,
         description:
-          'For streamable_http: issuer of the only authorization server that a sign-in may use, compared as text; ' +
-          'without it the one of the first sign-in'
+          'For streamable_http: issuer of the only authorization server allowed for sign-ins, compared as text; ' +
+          'if absent, the issuer of the first sign-in'
       })
     ),
     oauth_assume_pkce: Type.Optional(
       Type.Boolean({
         description:
-          'For streamable_http: sign in with PKCE S256 although the metadata of the authorization server announce no PKCE. ' +
-          'Safe only if it checks S256 all the same. Absent: false'
+          'For streamable_http: use PKCE S256 although the metadata of the authorization server does not announce it. ' +
+          'Safe only if the server verifies S256 nevertheless. Default: false'
       })
     )
   },
@@ -103,7 +115,7 @@ export const AuthorizationRequired = Type.Object(
   {
     authorization_required: Type.Object({
       session_id: Type.String(),
-      authorization_url: Type.String({ description: 'To be opened in a browser' }),
+      authorization_url: Type.String({ description: 'Open this URL in a browser' }),
       expires_at: Type.String({ format: 'date-time' })
     })
   },
@@ -114,12 +126,12 @@ export const AuthorizationAnswer = Type.Object(
   {
     code: Text({ minLength: 1 }),
     state: Text({ minLength: 1 }),
-    iss: Type.Optional(Text({ description: 'Where the authorization server sent it' }))
+    iss: Type.Optional(Text({ description: 'If the authorization server sent it' }))
   },
   {
     $id: 'AuthorizationAnswer',
     additionalProperties: false,
-    description: 'What the authorization server sent to the redirect URI'
+    description: 'Parameters that the authorization server sent to the redirect URI'
   }
 )
 
@@ -136,7 +148,7 @@ export const AuthorizationSession = Type.Object(
 
 export const ForceQuery = Type.Object({
   force: Type.Optional(
-    Type.Boolean({ default: false, description: 'Replace a server of the same name once the new one has connected' })
+    Type.Boolean({ default: false, description: 'Replace a server of the same name after the new one has connected' })
   )
 })
 
@@ -162,10 +174,10 @@ const switchMap = (description: string) =>
   )
 
 const itemSwitches = {
-  tools: switchMap('Own names of tools, and whether each is enabled'),
-  prompts: switchMap('The same of prompts'),
-  resources: switchMap('The same of resources, by the URIs that the server itself gives them'),
-  templates: switchMap('The same of resource templates')
+  tools: switchMap("Enabled state by the server's own tool names"),
+  prompts: switchMap("Enabled state by the server's own prompt names"),
+  resources: switchMap("Enabled state by the server's own resource URIs"),
+  templates: switchMap("Enabled state by the server's own URI templates")
 }
 
 /** Switches of a server and its items, independent of each other (http-contract.md#enabled-state). */
@@ -177,7 +189,7 @@ export type ServerSwitches = Static<typeof ServerSwitches>
 
 export const ServerSwitchesPatch = Type.Object(
   { enabled: Type.Optional(Type.Boolean()), ...itemSwitches },
-  { $id: 'ServerSwitchesPatch', additionalProperties: false, description: 'What is absent stays as it is.' }
+  { $id: 'ServerSwitchesPatch', additionalProperties: false, description: 'Absent members are unchanged.' }
 )
 export type ServerSwitchesPatch = Static<typeof ServerSwitchesPatch>
 
@@ -189,5 +201,5 @@ export const Refresh = Type.Object(
     changed: Type.Array(Type.String()),
     ...unservedMembers
   },
-  { $id: 'Refresh', description: 'What re-reading the lists changed: qualified names, URIs for resources' }
+  { $id: 'Refresh', description: 'Changes found by reading the lists again: qualified names, URIs for resources' }
 )

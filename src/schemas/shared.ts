@@ -50,23 +50,23 @@ export const ErrorBody = Type.Object(
 )
 
 export const statusDescriptions = {
-  400: 'The input is not valid',
-  401: 'No valid access token',
+  400: 'Invalid input',
+  401: 'Missing or invalid access token',
   403: 'The Host or Origin is not allowed, or the gateway is not initialised',
-  404: 'It does not exist',
-  405: 'The method is not possible here; Allow lists those that are',
-  406: 'The Accept header names none of the types that the answer can have',
+  404: 'Not found',
+  405: 'Method not allowed; `Allow` lists the allowed ones',
+  406: 'The `Accept` header matches no available content type',
   408: 'The request took too long to arrive',
-  409: 'It conflicts with what exists',
+  409: 'Conflict with the current state',
   413: 'The body is too large',
   414: 'The name in the path is too long',
   415: 'The content type is not JSON',
-  429: 'Too many requests at once, or with wrong access tokens; see Retry-After',
+  429: 'Too many concurrent requests, or too many with invalid access tokens; see `Retry-After`',
   431: 'The headers are too large',
-  500: 'A fault of the gateway',
-  502: 'The upstream failed, or cannot be reached',
-  503: 'Stopping, overloaded, or the registry cannot be reached; see Retry-After',
-  504: 'The upstream did not answer in time'
+  500: 'Internal error of the gateway',
+  502: 'The upstream failed or cannot be reached',
+  503: 'Stopping, overloaded, or the database cannot be reached; see `Retry-After`',
+  504: 'The upstream did not respond in time'
 } as const
 export type ErrorStatus = keyof typeof statusDescriptions
 
@@ -79,7 +79,7 @@ export const errorResponses = <const S extends readonly ErrorStatus[]>(...status
   }
 
 /** Describes the alias that MCPJungle's client uses for a member. */
-export const mcpJungleAlias = (member: string) => ({ description: `\`${member}\` in MCPJungle's spelling` })
+export const mcpJungleAlias = (member: string) => ({ description: `Alias of \`${member}\` for MCPJungle's client` })
 
 /** Path parameter. An invalid name matches nothing, so it is a 404 instead of a 400. */
 export const NameParam = Type.Object({ name: Text({ minLength: 1 }) })
@@ -92,12 +92,15 @@ export const NameQuery = Type.Object({
   name: Text({ minLength: 1, description: 'Qualified name, `<server>__<item>`' })
 })
 
-export const UriQuery = Type.Object({ uri: Text({ minLength: 1, description: 'URI as it is listed' }) })
+export const UriQuery = Type.Object({ uri: Text({ minLength: 1, description: 'URI as listed' }) })
 
 export const EntityQuery = Type.Object({
-  entity: Text({ minLength: 1, description: 'One item, or a server for all its items' })
+  entity: Text({
+    minLength: 1,
+    description: 'Qualified name or URI of one item, or the name of a server for all its items'
+  })
 })
 
 export const Names = Type.Array(Type.String(), {
-  description: 'All names that the entity stands for, whether or not their state was the same before'
+  description: 'Names of all affected items, including those already in that state'
 })

@@ -10,7 +10,7 @@ const counts = {
 }
 const measures = {
   ...counts,
-  p50_ms: Type.Optional(Type.Number({ description: 'Half of the calls took so long or less; absent without calls' })),
+  p50_ms: Type.Optional(Type.Number({ description: 'Median duration; absent without calls' })),
   p95_ms: Type.Optional(Type.Number())
 }
 /** Calls of a server during the last day. */
@@ -18,7 +18,7 @@ const ServerStrip = Type.Object({
   server: Type.String(),
   ...measures,
   half_hours: Type.Array(Type.Object({ ...counts, p95_ms: measures.p95_ms }), {
-    description: '48, the oldest first; the last one is not over'
+    description: '48 entries, oldest first; the last half-hour is still running'
   })
 })
 export type ServerStrip = Static<typeof ServerStrip>
@@ -32,15 +32,15 @@ const ToolStats = Type.Object({ server: Type.String(), tool: Type.String(), ...m
 export const Stats = Type.Object(
   {
     range: StringEnum(ranges),
-    from: Type.String({ description: 'Begin of the first bucket, ISO 8601' }),
-    bucket_s: Type.Integer({ description: 'Seconds that a bucket stands for' }),
+    from: Type.String({ description: 'Start of the first bucket, ISO 8601' }),
+    bucket_s: Type.Integer({ description: 'Length of a bucket in seconds' }),
     total: Type.Object({ ...measures, p99_ms: Type.Optional(Type.Number()) }),
-    in_flight: Type.Integer({ description: 'Calls that are under way now, in the process that answers' }),
-    buckets: Type.Array(Type.Object(measures), { description: 'The oldest first; the last one is not over' }),
-    top_tools: Type.Array(ToolStats, { description: 'Those that are called most' }),
-    slowest_tools: Type.Array(ToolStats, { description: 'By `p95_ms`' }),
-    strip_from: Type.String({ description: 'Begin of the first half-hour of `servers`, ISO 8601' }),
-    servers: Type.Array(ServerStrip, { description: 'Servers that were called within a day' })
+    in_flight: Type.Integer({ description: 'Active calls in the process that responds' }),
+    buckets: Type.Array(Type.Object(measures), { description: 'Oldest first; the last bucket is still running' }),
+    top_tools: Type.Array(ToolStats, { description: 'Most called tools' }),
+    slowest_tools: Type.Array(ToolStats, { description: 'Tools with the highest `p95_ms`' }),
+    strip_from: Type.String({ description: 'Start of the first half-hour of `servers`, ISO 8601' }),
+    servers: Type.Array(ServerStrip, { description: 'Servers called in the last day' })
   },
   { $id: 'Stats' }
 )

@@ -5,14 +5,14 @@ const nameList = (description: string, maxItems = 10_000) => Type.Optional(TextL
 
 const configuration = {
   description: Type.Optional(Text({ maxLength: 65_536 })),
-  included_tools: nameList('Tools in `<server>__<tool>` form'),
-  included_servers: nameList('Servers whose whole tool set is included, and their prompts and resources', 1_000),
-  excluded_tools: nameList('Tools in `<server>__<tool>` form that are left out, however they came in'),
+  included_tools: nameList('Tools to include, as `<server>__<tool>`'),
+  included_servers: nameList('Servers to include with all their tools, prompts and resources', 1_000),
+  excluded_tools: nameList('Tools to exclude, as `<server>__<tool>`; overrides both kinds of inclusion'),
   tool_names: Type.Optional(
     StringEnum(['qualified', 'bare'], {
       default: 'qualified',
       description:
-        'bare: the one included server is served under its own names, without a prefix; nothing else may be included'
+        'bare: the group serves one included server under its own names, without a prefix; nothing else may be included'
     })
   )
 }
@@ -28,11 +28,11 @@ export const ToolGroupInput = Type.Object(
 export type ToolGroupInput = Static<typeof ToolGroupInput>
 
 export const ToolGroupReplacement = Type.Object(
-  { name: Type.Optional(Text({ description: 'If given, the name in the path' })), ...configuration },
+  { name: Type.Optional(Text({ description: 'If given, must equal the name in the path' })), ...configuration },
   {
     $id: 'ToolGroupReplacement',
     additionalProperties: false,
-    description: 'The whole configuration: lists that are absent become empty.'
+    description: 'The whole configuration; absent lists become empty.'
   }
 )
 export type ToolGroupReplacement = Static<typeof ToolGroupReplacement>
@@ -45,11 +45,9 @@ const record = {
   included_tools: List(),
   included_servers: List(),
   excluded_tools: List(),
-  tool_names: Type.Optional(
-    StringEnum(['bare'], { description: 'Shown where tools are served under their own names' })
-  ),
+  tool_names: Type.Optional(StringEnum(['bare'], { description: 'Present if tools are served under their own names' })),
   missing: Type.Unsafe<readonly string[]>(
-    Type.Array(Type.String(), { description: 'Tools and servers in the lists that do not exist at present' })
+    Type.Array(Type.String(), { description: 'Tools and servers in the lists that do not exist' })
   )
 }
 
@@ -69,8 +67,8 @@ export const ToolGroupDetails = Type.Object(
 export const ReplacedToolGroup = Type.Object(
   {
     ...ToolGroupDetails.properties,
-    old: { ...ref(ToolGroup), description: 'The group as it was' },
-    new: { ...ref(ToolGroup), description: 'The group as it is, as MCPJungle answers it' }
+    old: { ...ref(ToolGroup), description: 'The group before the change' },
+    new: { ...ref(ToolGroup), description: 'The group after the change, as MCPJungle returns it' }
   },
   { $id: 'ReplacedToolGroup' }
 )
@@ -79,6 +77,6 @@ export const EffectiveTools = Type.Object(
   { tools: List() },
   {
     $id: 'EffectiveTools',
-    description: 'Qualified names of the tools that the group serves now, in the order of its list'
+    description: 'Qualified names of the tools that the group currently serves, in list order'
   }
 )

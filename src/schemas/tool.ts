@@ -5,11 +5,11 @@ import { OpenObject, StringEnum, Text } from './shared.ts'
 export const Tool = Type.Object(
   {
     name: Type.String({ description: '`<server>__<tool>`' }),
-    enabled: Type.Boolean({ description: 'Whether it can be called: its own switch and that of its server' }),
+    enabled: Type.Boolean({ description: 'True if the tool and its server are both enabled' }),
     title: Type.Optional(Type.String()),
     description: Type.Optional(Type.String()),
-    input_schema: Type.Optional(OpenObject('JSON Schema, exactly as the upstream gave it')),
-    output_schema: Type.Optional(OpenObject('JSON Schema, exactly as the upstream gave it')),
+    input_schema: Type.Optional(OpenObject('JSON Schema exactly as received from the upstream')),
+    output_schema: Type.Optional(OpenObject('JSON Schema exactly as received from the upstream')),
     annotations: Type.Optional(OpenObject()),
     icons: Type.Optional(Type.Array(OpenObject())),
     _meta: Type.Optional(OpenObject())
@@ -24,7 +24,7 @@ export const ToolCall = Type.Object(
     $id: 'ToolCall',
     additionalProperties: true,
     description:
-      "The tool's arguments are the other members. If the only other member is an object called `arguments`, and the tool has no parameter of that name, that object holds the arguments: so a tool with a parameter called `name` can be called. With `?arguments=object` they are in `arguments`, whatever the tool's parameters are called."
+      "The other members are the tool's arguments. If the only other member is an object named `arguments`, and the tool has no parameter of that name, that object contains the arguments; use it for tools with a parameter named `name`. With `?arguments=object` the arguments are always in `arguments`."
   }
 )
 export type ToolCall = Static<typeof ToolCall>
@@ -38,7 +38,7 @@ export const ToolCallQuery = Type.Object({
     StringEnum(['beside', 'object'] as const, {
       default: 'beside',
       description:
-        "Place of the tool's arguments in the body: `beside` the name, or in the `object` called `arguments`, beside which there is only the name then"
+        "Place of the tool's arguments in the body. `beside`: members next to `name`; `object`: in the object `arguments`, which is then the only member next to `name`"
     })
   )
 })
@@ -46,8 +46,8 @@ export const ToolCallQuery = Type.Object({
 /** Result of a tool call (http-contract.md#tool-invocation). */
 export const ToolResult = Type.Object(
   {
-    content: Type.Array(OpenObject('Has at least `type`')),
-    isError: Type.Optional(Type.Boolean({ description: 'true when the tool itself reported an error' })),
+    content: Type.Array(OpenObject('An MCP content block with at least `type`')),
+    isError: Type.Optional(Type.Boolean({ description: 'true if the tool itself reported an error' })),
     structuredContent: Type.Optional(Type.Unknown()),
     _meta: Type.Optional(OpenObject())
   },

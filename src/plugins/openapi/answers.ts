@@ -8,8 +8,8 @@ const takesBody = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 /** First part of the 403 description: tokens that the route refuses, besides cross-site requests. */
 const tokenRefusals = {
   public: '',
-  user: 'The token belongs to an MCP client; or ',
-  admin: 'The token is not that of an administrator; or ',
+  user: 'The token belongs to an MCP client, or: ',
+  admin: 'The token is not that of an administrator, or: ',
   client: ''
 } as const
 

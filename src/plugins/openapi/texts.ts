@@ -1,15 +1,15 @@
-export const about = `Management API and MCP endpoints of the gateway. Every answer of the management API that is not 2xx is \`{error}\`, with \`code\` where a machine should tell cases apart. A method that a path does not have is 405.
+export const about = `Management API and MCP endpoints of the gateway. Every response of the management API that is not 2xx is \`{error}\`, in some cases with a machine-readable \`code\`. A method that a path does not support is a 405.
 
-In development mode nothing asks for a token. In enterprise mode the management API takes the token of a user or administrator, the MCP endpoints take that of an MCP client.`
+Development mode has no authentication. In enterprise mode the management API requires the token of a user or administrator, and the MCP endpoints require the token of an MCP client.`
 
 /** Groups of operations, in display order. */
 export const tags = [
-  { name: 'system', description: 'State of the gateway, and its initialisation' },
+  { name: 'system', description: 'State and initialisation of the gateway' },
   { name: 'servers', description: 'Upstream MCP servers: registration, switches, sign-ins' },
   { name: 'tools', description: 'Tools of the registered servers: list, call, enable and disable' },
   { name: 'prompts', description: 'Prompts of the registered servers: list, render, enable and disable' },
   { name: 'resources', description: 'Resources of the registered servers: list, read, enable and disable' },
-  { name: 'tool groups', description: 'Chosen tools behind an MCP endpoint of their own' },
+  { name: 'tool groups', description: 'MCP endpoints with selected tools' },
   { name: 'users', description: 'Users and administrators of the management API, in enterprise mode' },
   { name: 'clients', description: 'MCP clients and the servers that each may use, in enterprise mode' },
   { name: 'calls', description: 'Log and statistics of calls' },

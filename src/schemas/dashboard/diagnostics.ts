@@ -7,7 +7,7 @@ export const Check = Type.Object({
   status: StringEnum(['pass', 'warn', 'fail']),
   title: Type.String(),
   detail: Type.Optional(Type.String()),
-  hint: Type.Optional(Type.String({ description: 'What to do' })),
+  hint: Type.Optional(Type.String({ description: 'Suggested fix' })),
   ms: Type.Optional(Type.Number())
 })
 export type Check = Static<typeof Check>
@@ -31,7 +31,7 @@ export const Diagnostics = Type.Object({
       value: Type.Number(),
       unit: Type.Optional(Type.String())
     }),
-    { description: 'In force' }
+    { description: 'Limits and timeouts in effect' }
   ),
   server_count: Type.Integer(),
   tool_count: Type.Integer(),

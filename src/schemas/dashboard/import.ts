@@ -6,10 +6,14 @@ import { ConfigSummary } from './servers.ts'
 /** Body of `POST /servers/import`, with `?dry_run=true` for a preview. */
 export const ImportInput = Type.Object(
   {
-    configuration: Text({ minLength: 2, maxLength: 1_048_576, description: 'The pasted text, in any format of 3.5' }),
-    names: Type.Optional(TextList({ description: 'Only servers that the preview calls so; absent: all' })),
-    values: Type.Optional(TextMap({ description: 'What stands for the placeholders that `needs` names' })),
-    replace: Type.Optional(Type.Boolean({ default: false, description: 'Servers of these names give way' }))
+    configuration: Text({
+      minLength: 2,
+      maxLength: 1_048_576,
+      description: 'The pasted text, in any supported format'
+    }),
+    names: Type.Optional(TextList({ description: 'Names from the preview to import; if absent, all' })),
+    values: Type.Optional(TextMap({ description: 'Values of the placeholders listed in `needs`' })),
+    replace: Type.Optional(Type.Boolean({ default: false, description: 'Replace existing servers of the same name' }))
   },
   { additionalProperties: false }
 )
@@ -17,22 +21,22 @@ export type ImportInput = Static<typeof ImportInput>
 
 /** A server of the pasted text and its import result. */
 export const ImportedServer = Type.Object({
-  name: Type.String({ description: 'Cleaned to the rule of names' }),
+  name: Type.String({ description: 'Changed to fit the naming rule if needed' }),
   transport: Type.Optional(StringEnum(['stdio', 'streamable_http', 'sse'])),
   config_summary: Type.Optional(ConfigSummary),
   exists: Type.Boolean({ description: 'A server of this name is registered' }),
-  problems: Type.Array(Type.String(), { description: 'Why it cannot be registered; empty: it can be tried' }),
-  ignored: Type.Array(Type.String(), { description: 'Keys that say nothing here' }),
+  problems: Type.Array(Type.String(), { description: 'Reasons why it cannot be registered; empty if it can' }),
+  ignored: Type.Array(Type.String(), { description: 'Keys that have no effect' }),
   needs: Type.Array(
     Type.Object({
-      name: Type.String({ description: 'Of the value in `values`' }),
+      name: Type.String({ description: 'Key in `values`' }),
       description: Type.Optional(Type.String()),
-      is_secret: Type.Boolean({ description: 'Not to be shown while it is typed' }),
-      has_default: Type.Boolean({ description: 'The text holds a value for where none is given' })
+      is_secret: Type.Boolean({ description: 'Mask the input' }),
+      has_default: Type.Boolean({ description: 'The text contains a default value' })
     }),
-    { description: 'Placeholders whose values are asked for' }
+    { description: 'Placeholders that need values' }
   ),
-  notes: Type.Array(Type.String(), { description: 'What was made of it, where that is not plain' }),
+  notes: Type.Array(Type.String(), { description: 'Notes about how the entry was interpreted' }),
   result: Type.Optional(
     Type.Object(
       {

@@ -9,6 +9,6 @@ export const SignInSession = Type.Object({
   status: StringEnum(['pending', 'completed', 'failed', 'expired']),
   server_name: Type.Optional(Type.String()),
   expires_at: Type.Optional(Type.String({ description: 'ISO 8601' })),
-  error: Type.Optional(Type.String({ description: 'Why it failed; may be the text of the authorization server' }))
+  error: Type.Optional(Type.String({ description: 'Reason for the failure; may be text of the authorization server' }))
 })
 export type SignInSession = Static<typeof SignInSession>

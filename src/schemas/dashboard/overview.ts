@@ -16,37 +16,41 @@ export const Attention = Type.Object({
     'items_left_out',
     'group_missing'
   ]),
-  name: Type.String({ description: 'Of the server, tool or prompt (qualified), resource (URI) or group' }),
+  name: Type.String({
+    description: 'Name of the server or group, qualified name of the tool or prompt, or URI of the resource'
+  }),
   title: Type.String({ description: 'One line' }),
-  detail: Type.Optional(Type.String({ description: 'The cause, in the words of an error' })),
+  detail: Type.Optional(Type.String({ description: 'The cause, as an error message' })),
   since: Type.Optional(Type.String({ description: 'ISO 8601' }))
 })
 export type Attention = Static<typeof Attention>
 
 /** `GET /overview`. */
 export const Overview = Type.Object({
-  status: StringEnum(['running', 'degraded'], { description: 'degraded: an enabled server fails, or needs a sign-in' }),
+  status: StringEnum(['running', 'degraded'], {
+    description: 'degraded: an enabled server is failing or needs a sign-in'
+  }),
   mode: StringEnum(['development']),
   version: Type.String(),
   endpoints: Type.Array(Type.Object({ label: Type.String(), url: Type.String() })),
   server_count: Type.Integer(),
   enabled_count: Type.Integer({ description: 'Servers that are enabled' }),
-  connected_count: Type.Integer({ description: 'Servers whose last contact worked' }),
-  tool_count: Type.Integer({ description: 'Served by the global endpoint now, as the other counts' }),
+  connected_count: Type.Integer({ description: 'Servers whose last contact succeeded' }),
+  tool_count: Type.Integer({ description: 'Currently served by the global endpoint, like the other counts' }),
   prompt_count: Type.Integer(),
   resource_count: Type.Integer(),
   group_count: Type.Integer(),
-  tokens: Type.Integer({ description: 'Estimate of what an agent reads of all tools' }),
-  attention: Type.Array(Attention, { description: 'At most 200, the gravest first' }),
+  tokens: Type.Integer({ description: 'Estimated tokens of all tool definitions' }),
+  attention: Type.Array(Attention, { description: 'At most 200, most severe first' }),
   attention_count: Type.Integer(),
   recorded: StringEnum(['nothing', 'calls', 'contents'], {
-    description: 'What is kept of calls; contents: their arguments and results too'
+    description: 'What the call log stores; contents: also arguments and results'
   }),
-  empty_state: Type.Optional(StringEnum(['no_servers', 'no_calls'], { description: 'What is to be done first' })),
+  empty_state: Type.Optional(StringEnum(['no_servers', 'no_calls'], { description: 'The first step to suggest' })),
   last_client_at: Type.Optional(
-    Type.String({ description: 'When an MCP client last sent a request to this process, ISO 8601' })
+    Type.String({ description: 'Time of the last request of an MCP client to this process, ISO 8601' })
   ),
-  clients: Type.Array(SeenClient, { description: 'Of all endpoints, at most 20, the newest first' }),
-  is_bound_wide: Type.Boolean({ description: 'It listens to other machines, and asks nobody for a token' })
+  clients: Type.Array(SeenClient, { description: 'Clients of all endpoints, at most 20, most recent first' }),
+  is_bound_wide: Type.Boolean({ description: 'Listens on a network address without authentication' })
 })
 export type Overview = Static<typeof Overview>

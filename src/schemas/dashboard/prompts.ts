@@ -11,7 +11,7 @@ const PromptArgument = Type.Object({
 /** A prompt of the dashboard. */
 export const PromptView = Type.Object({
   name: Type.String({ description: 'The upstream’s own name' }),
-  canonical_name: Type.String({ description: '`<server>__<prompt>`: what routes and callers use' }),
+  canonical_name: Type.String({ description: '`<server>__<prompt>`, used in routes and by callers' }),
   ...itemMembers,
   arguments: Type.Array(PromptArgument),
   accepted: Type.Optional(
@@ -21,7 +21,7 @@ export const PromptView = Type.Object({
         description: Type.Optional(Type.String()),
         arguments: Type.Array(PromptArgument)
       },
-      { description: 'The accepted definition; only where the present one differs' }
+      { description: 'The accepted definition; only if the current one differs' }
     )
   )
 })

@@ -3,7 +3,7 @@ import { OpenObject } from '../shared.ts'
 import { itemMembers } from './shared.ts'
 
 const members = {
-  name: Type.String({ description: 'What the upstream calls it' }),
+  name: Type.String({ description: 'The upstream’s own name' }),
   ...itemMembers,
   mime_type: Type.Optional(Type.String()),
   annotations: Type.Optional(OpenObject()),
@@ -17,22 +17,22 @@ const members = {
         annotations: Type.Optional(OpenObject()),
         size: Type.Optional(Type.Number())
       },
-      { description: 'The accepted definition; only where the present one differs' }
+      { description: 'The accepted definition; only if the current one differs' }
     )
   )
 }
 
 /** A resource of the dashboard. */
 export const ResourceView = Type.Object({
-  uri: Type.String({ description: 'As routes and callers use it' }),
+  uri: Type.String({ description: 'URI used in routes and by callers' }),
   ...members,
-  size: Type.Optional(Type.Number({ description: 'Bytes, as the upstream says' }))
+  size: Type.Optional(Type.Number({ description: 'Size in bytes, as reported by the upstream' }))
 })
 export type ResourceView = Static<typeof ResourceView>
 
 /** A resource template of the dashboard. */
 export const TemplateView = Type.Object({
-  uri_template: Type.String({ description: 'As callers use it' }),
+  uri_template: Type.String({ description: 'Template used by callers' }),
   ...members
 })
 export type TemplateView = Static<typeof TemplateView>

@@ -17,8 +17,8 @@ export const ConfigSummary = Type.Object({
   has_oauth_client: Type.Optional(Type.Boolean({ description: 'An OAuth client id is configured' })),
   has_oauth_client_secret: Type.Optional(Type.Boolean()),
   oauth_scopes: Type.Optional(Type.Array(Type.String())),
-  oauth_issuer: Type.Optional(Type.String({ description: 'The authorization server that is pinned' })),
-  oauth_assume_pkce: Type.Optional(Type.Boolean({ description: 'A sign-in needs no announcement of PKCE' }))
+  oauth_issuer: Type.Optional(Type.String({ description: 'The pinned authorization server' })),
+  oauth_assume_pkce: Type.Optional(Type.Boolean({ description: 'Sign-ins use PKCE even if it is not announced' }))
 })
 export type ConfigSummary = Static<typeof ConfigSummary>
 
@@ -29,7 +29,7 @@ export const ServerStats = Type.Object({
   ...counts,
   p50_ms: Type.Optional(Type.Number()),
   p95_ms: Type.Optional(Type.Number()),
-  from: Type.String({ description: 'Begin of the first half-hour, ISO 8601' }),
+  from: Type.String({ description: 'Start of the first half-hour, ISO 8601' }),
   half_hours: Type.Array(Type.Object(counts))
 })
 export type ServerStats = Static<typeof ServerStats>
@@ -41,15 +41,15 @@ const view = {
   enabled: Type.Boolean(),
   status: ServerStatus,
   status_since: Type.Optional(Type.String({ description: 'ISO 8601' })),
-  last_error: Type.Optional(Type.String({ description: 'Of the contact that failed; no secret is in it' })),
-  last_stderr: Type.Optional(Type.String({ description: 'Last line that its process wrote before it failed' })),
+  last_error: Type.Optional(Type.String({ description: 'Error of the failed contact, secrets removed' })),
+  last_stderr: Type.Optional(Type.String({ description: 'Last line on stderr before the failure' })),
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),
-  resource_count: Type.Integer({ description: 'Templates included' }),
-  left_out_count: Type.Integer({ description: 'Items that it lists and the gateway does not serve' }),
-  changed_count: Type.Integer({ description: 'Items whose definition is not the accepted one' }),
-  last_discovered_at: Type.Optional(Type.String({ description: 'When its lists were last read, ISO 8601' })),
-  updated_at: Type.String({ description: 'When it or what it offers was last changed, ISO 8601' }),
+  resource_count: Type.Integer({ description: 'Including templates' }),
+  left_out_count: Type.Integer({ description: 'Items that the server lists but the gateway does not serve' }),
+  changed_count: Type.Integer({ description: 'Items whose definition differs from the accepted one' }),
+  last_discovered_at: Type.Optional(Type.String({ description: 'Time when its lists were last read, ISO 8601' })),
+  updated_at: Type.String({ description: 'Time when the server or its items last changed, ISO 8601' }),
   config_summary: ConfigSummary,
   stats_24h: Type.Optional(ServerStats)
 }
@@ -67,24 +67,24 @@ export const ServerDetails = Type.Object({
   ...view,
   protocol: Type.Optional(
     Type.Object({
-      modern: Type.Optional(Type.String({ description: 'Revision of the modern era that it speaks' })),
-      legacy: Type.Optional(Type.String({ description: 'Revision that `initialize` agreed on' })),
+      modern: Type.Optional(Type.String({ description: 'Modern revision that the server supports' })),
+      legacy: Type.Optional(Type.String({ description: 'Revision negotiated by `initialize`' })),
       has_sessions: Type.Boolean(),
       checked_at: Type.String({ description: 'ISO 8601' })
     })
   ),
-  server_info: Type.Optional(OpenObject('As the upstream says')),
-  capabilities: Type.Optional(OpenObject('As the upstream says')),
+  server_info: Type.Optional(OpenObject('As reported by the upstream')),
+  capabilities: Type.Optional(OpenObject('As reported by the upstream')),
   instructions: Type.Optional(Type.String()),
-  left_out: Type.Array(ref(LeftOutItem), { description: 'Items that are not served, the first 100' }),
-  issuer: Type.Optional(Type.String({ description: 'Authorization server that it was signed in at' })),
+  left_out: Type.Array(ref(LeftOutItem), { description: 'Items not served, the first 100' }),
+  issuer: Type.Optional(Type.String({ description: 'Authorization server of the sign-in' })),
   registered_at: Type.String({ description: 'ISO 8601' }),
-  last_connected_at: Type.Optional(Type.String({ description: 'When a contact last worked, ISO 8601' })),
-  sessions: Type.Integer({ description: 'Open ways to it' }),
-  idle_sessions: Type.Integer({ description: 'Those of them that are kept for their callers, and not in use now' }),
-  spare_sessions: Type.Integer({ description: 'Those of them that are ready for the next call, whoever makes it' }),
-  processes: Type.Integer({ description: 'Processes of it that run in this gateway' }),
-  stderr: Type.Array(Type.String(), { description: 'Last lines that its processes wrote, the newest last' })
+  last_connected_at: Type.Optional(Type.String({ description: 'Time of the last successful contact, ISO 8601' })),
+  sessions: Type.Integer({ description: 'Open sessions with the server' }),
+  idle_sessions: Type.Integer({ description: 'Sessions kept for their callers and currently idle' }),
+  spare_sessions: Type.Integer({ description: 'Warm sessions ready for the next call of any caller' }),
+  processes: Type.Integer({ description: 'Processes of the server that this gateway runs' }),
+  stderr: Type.Array(Type.String(), { description: 'Last lines on stderr, newest last' })
 })
 export type ServerDetails = Static<typeof ServerDetails>
 
@@ -124,15 +124,15 @@ export const ServerUpdate = Type.Object(
     transport,
     description,
     session_mode,
-    url: keepable(Text(), 'null: as it is stored, query values included'),
-    bearer_token: keepable(Text({ maxLength: 16_384 }), 'null: as it is stored'),
-    headers: keepableMap('A value that is null: as it is stored'),
+    url: keepable(Text(), 'null keeps the stored value, including query values'),
+    bearer_token: keepable(Text({ maxLength: 16_384 }), 'null keeps the stored value'),
+    headers: keepableMap('A null value keeps the stored one'),
     command: Type.Optional(Text()),
-    args: keepable(TextList({ maxLength: 131_072 }), 'null: as they are stored'),
-    env: keepableMap('A value that is null: as it is stored'),
+    args: keepable(TextList({ maxLength: 131_072 }), 'null keeps the stored values'),
+    env: keepableMap('A null value keeps the stored one'),
     oauth_redirect_uri,
-    oauth_client_id: keepable(Text(), 'null: as it is stored'),
-    oauth_client_secret: keepable(Text(), 'null: as it is stored'),
+    oauth_client_id: keepable(Text(), 'null keeps the stored value'),
+    oauth_client_secret: keepable(Text(), 'null keeps the stored value'),
     oauth_scopes: Type.Optional(TextList({ maxItems: 100 })),
     oauth_issuer,
     oauth_assume_pkce
@@ -150,9 +150,9 @@ const TrialTool = Type.Object({ name: Type.String(), description: Type.Optional(
 export const ServerTrial = Type.Object({
   name: Type.String(),
   status: StringEnum(['connected', 'sign_in_needed', 'failing']),
-  ms: Type.Integer({ description: 'From the beginning to the last list, or to the failure' }),
+  ms: Type.Integer({ description: 'Time until the last list was read or the contact failed' }),
   error: Type.Optional(Type.String()),
-  stderr: Type.Array(Type.String(), { description: 'Last lines that the process wrote, where it failed' }),
+  stderr: Type.Array(Type.String(), { description: 'Last lines on stderr if the contact failed' }),
   tool_count: Type.Integer(),
   prompt_count: Type.Integer(),
   resource_count: Type.Integer(),

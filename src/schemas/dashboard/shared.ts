@@ -4,15 +4,15 @@ import { StringEnum, Text } from '../shared.ts'
 /** Status of a server, from its actual connections. */
 export const ServerStatus = StringEnum(
   ['connected', 'connecting', 'sign_in_needed', 'failing', 'disabled', 'unknown'],
-  { description: 'connected: the last contact worked; unknown: not contacted yet by this process' }
+  { description: 'connected: the last contact succeeded; unknown: not yet contacted by this process' }
 )
 export type ServerStatus = Static<typeof ServerStatus>
 
 /** Warnings about an item, shown before agents use it. */
 export const Flag = StringEnum(['hidden_characters', 'changed', 'unusable'], {
   description:
-    'hidden_characters: its texts hold characters that nobody sees; changed: its definition is not the accepted one; ' +
-    'unusable: the gateway cannot serve it, `problem` says why'
+    'hidden_characters: its texts contain invisible characters; changed: its definition differs from the accepted one; ' +
+    'unusable: the gateway cannot serve it, see `problem`'
 })
 export type Flag = Static<typeof Flag>
 
@@ -21,15 +21,15 @@ export const itemMembers = {
   server: Type.String(),
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
-  enabled: Type.Boolean({ description: 'Its own switch; it can be used only where `server_enabled` too' }),
+  enabled: Type.Boolean({ description: 'The item’s own switch; it is usable only if `server_enabled` is also true' }),
   server_enabled: Type.Boolean(),
   server_status: ServerStatus,
-  tokens: Type.Integer({ description: 'Estimate: bytes of what an agent reads of it, divided by 4' }),
+  tokens: Type.Integer({ description: 'Estimated tokens of the definition: bytes divided by 4' }),
   changed_at: Type.Optional(
-    Type.String({ description: 'ISO 8601; only where the definition differs from the accepted one' })
+    Type.String({ description: 'ISO 8601; only if the definition differs from the accepted one' })
   ),
   flags: Type.Array(Flag),
-  problem: Type.Optional(Type.String({ description: 'Why it is unusable' }))
+  problem: Type.Optional(Type.String({ description: 'Reason why it is unusable' }))
 }
 
 /** A client seen at an endpoint, with the name it declares. Texts must be rendered as plain text. */
@@ -37,7 +37,7 @@ export const SeenClient = Type.Object({
   name: Type.String(),
   version: Type.Optional(Type.String()),
   endpoint: Type.String({ description: 'Path of the MCP endpoint' }),
-  seen: Type.String({ description: 'When it last sent a request to this process, ISO 8601' })
+  seen: Type.String({ description: 'Time of its last request to this process, ISO 8601' })
 })
 export type SeenClient = Static<typeof SeenClient>
 
@@ -57,5 +57,5 @@ export type AcceptedItem = Static<typeof AcceptedItem>
 export const ItemParam = Type.Object({ name: Text({ minLength: 1 }) })
 
 export const DryRunQuery = Type.Object({
-  dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Try it and store nothing' }))
+  dry_run: Type.Optional(Type.Boolean({ default: false, description: 'Test without storing anything' }))
 })

@@ -21,8 +21,8 @@ export type LeftOutTool = Static<typeof LeftOutTool>
 
 const effective = {
   tool_count: Type.Integer(),
-  tokens: Type.Integer({ description: 'Estimate of what an agent reads of the tools' }),
-  tools: Type.Array(GroupTool, { description: 'In the order of the endpoint’s list' }),
+  tokens: Type.Integer({ description: 'Estimated tokens of the tool definitions' }),
+  tools: Type.Array(GroupTool, { description: 'In the endpoint’s list order' }),
   left_out: Type.Array(LeftOutTool)
 }
 
@@ -30,8 +30,8 @@ const effective = {
 export const ToolGroupView = Type.Object({
   ...ToolGroupDetails.properties,
   ...effective,
-  seen: Type.Optional(Type.String({ description: 'When a client last used one of its endpoints, ISO 8601' })),
-  clients: Type.Array(SeenClient, { description: 'That used its endpoints and named themselves, the newest first' })
+  seen: Type.Optional(Type.String({ description: 'Time of the last request to one of its endpoints, ISO 8601' })),
+  clients: Type.Array(SeenClient, { description: 'Clients of its endpoints that declared a name, most recent first' })
 })
 export type ToolGroupView = Static<typeof ToolGroupView>
 
@@ -54,7 +54,7 @@ export const ToolGroupUpdate = ToolGroupReplacement
 export const ToolGroupPreview = Type.Object({
   ...effective,
   missing: Type.Array(Type.String()),
-  total_tool_count: Type.Integer({ description: 'Of the global endpoint' }),
-  total_tokens: Type.Integer({ description: 'Of the global endpoint' })
+  total_tool_count: Type.Integer({ description: 'Count of the global endpoint' }),
+  total_tokens: Type.Integer({ description: 'Count of the global endpoint' })
 })
 export type ToolGroupPreview = Static<typeof ToolGroupPreview>

@@ -5,10 +5,10 @@ import { itemMembers } from './shared.ts'
 /** A tool of the dashboard. */
 export const ToolView = Type.Object({
   name: Type.String({ description: 'The upstream’s own name' }),
-  canonical_name: Type.String({ description: '`<server>__<tool>`: what routes and callers use' }),
+  canonical_name: Type.String({ description: '`<server>__<tool>`, used in routes and by callers' }),
   ...itemMembers,
-  input_schema: OpenObject('JSON Schema, as the upstream gave it'),
-  output_schema: Type.Optional(OpenObject('JSON Schema, as the upstream gave it')),
+  input_schema: OpenObject('JSON Schema as received from the upstream'),
+  output_schema: Type.Optional(OpenObject('JSON Schema as received from the upstream')),
   annotations: Type.Optional(OpenObject()),
   accepted: Type.Optional(
     Type.Object(
@@ -19,7 +19,7 @@ export const ToolView = Type.Object({
         output_schema: Type.Optional(OpenObject()),
         annotations: Type.Optional(OpenObject())
       },
-      { description: 'The accepted definition; only where the present one differs' }
+      { description: 'The accepted definition; only if the current one differs' }
     )
   )
 })
