@@ -17,8 +17,8 @@ function findInCatalog(catalog: Catalog, kind: Kind, name: string): Item | undef
 /** Writes refused MCP requests to the audit log. */
 export interface McpRefusals {
   /**
-   * Audits a request for an item outside the client's scope. The client is answered as if the item did not exist; a name
-   * that exists on no server is not audited.
+   * Audits a request for an item outside the client's scope. The client is answered as if the item did not exist; a
+   * name that exists on no server is not audited.
    */
   auditOutOfScope(exchange: RequestContext, kind: Kind, name: string): void
   /** Audits a request that exceeded a limit per principal. */

@@ -2,8 +2,8 @@ const MAX_ENTRIES = 64
 const MAX_CHARACTERS = 4_096
 
 /**
- * Memoizes `read` for the 64 most recently added texts of at most 4,096 characters: clients repeat the same `_meta` with
- * each request. Results are shared and must not be mutated.
+ * Memoizes `read` for the 64 most recently added texts of at most 4,096 characters: clients repeat the same `_meta`
+ * with each request. Results are shared and must not be mutated.
  */
 export function memoize<T extends {}>(read: (text: string) => T): (text: string) => T {
   const results = new Map<string, T>()

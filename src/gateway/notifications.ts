@@ -45,8 +45,8 @@ export function parseExtraParams(params: string, without?: string): ExtraParams 
 const MAX_URI_CHARACTERS = 8_192
 
 /**
- * Parses the `params` of `notifications/resources/updated`; undefined if malformed, or if the URI is too long. If `params`
- * as a whole is too long, only the URI is kept.
+ * Parses the `params` of `notifications/resources/updated`; undefined if malformed, or if the URI is too long. If
+ * `params` as a whole is too long, only the URI is kept.
  */
 export function parseUpdate(params: string): { readonly uri: string; readonly extra: ExtraParams } | undefined {
   try {

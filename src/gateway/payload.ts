@@ -16,8 +16,8 @@ export interface MemberOffsets {
 
 /**
  * A JSON value passing through the gateway, byte for byte: held as buffers, or as a string with one character per byte
- * (`latin1`), so that UTF-8 is never decoded. The other form is created on first use. A class, because every call creates
- * one.
+ * (`latin1`), so that UTF-8 is never decoded. The other form is created on first use. A class, because every call
+ * creates one.
  */
 export class Payload {
   /** Length in bytes. */

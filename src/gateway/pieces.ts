@@ -35,7 +35,9 @@ export function includesText(buffers: BufferList, text: string): boolean {
   return false
 }
 
-/** Smaller chunks are copied into a shared buffer, so that an answer in tiny chunks takes no more memory than its bytes. */
+/**
+ * Smaller chunks are copied into a shared buffer, so that an answer in tiny chunks takes no more memory than its bytes.
+ */
 const MIN_CHUNK_BYTES = 16_384
 /** Small, because most answers in two chunks are. */
 const MIN_BUFFER_BYTES = 4_096

@@ -4,7 +4,10 @@ import type { StoredPrincipal } from '../registry/model.ts'
 import type { Catalog, Principal } from './catalog.ts'
 import type { Caller } from './caller.ts'
 
-/** Returns the caller of a principal. Administrators and users may use every server, but not over MCP (http-contract.md#roles). */
+/**
+ * Returns the caller of a principal. Administrators and users may use every server, but not over MCP
+ * (http-contract.md#roles).
+ */
 function callerFor(stored: StoredPrincipal): Caller {
   const { kind, id, name } = stored
   if (stored.kind === 'client') {
@@ -32,8 +35,8 @@ const keyOf = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, ha
 const isSameToken = (a: Uint8Array, b: Uint8Array) => Buffer.from(a).equals(b)
 
 /**
- * Indexes principals by token hash and by caller. The map look-up may leak by its timing how much of a hash matched, but a
- * caller cannot choose the hash of a token.
+ * Indexes principals by token hash and by caller. The map look-up may leak by its timing how much of a hash matched,
+ * but a caller cannot choose the hash of a token.
  */
 export function indexPrincipals(all: readonly Principal[]): Pick<Catalog, 'principal' | 'currentPrincipal'> {
   const byHash = new Map(all.map((each) => [keyOf(each.stored.tokenHash), each]))

@@ -55,8 +55,8 @@ export function comparePrincipals(before: Catalog, next: Catalog): PrincipalChan
 }
 
 /**
- * Creates the operations on users and MCP clients (http-contract.md#clients-and-users). A token is returned once, when it is
- * issued; only its hash is stored.
+ * Creates the operations on users and MCP clients (http-contract.md#clients-and-users). A token is returned once, when
+ * it is issued; only its hash is stored.
  */
 export function createPrincipals(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Principals {
   const stored = () => catalog().principals.map((principal) => principal.stored)

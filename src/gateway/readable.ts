@@ -2,7 +2,9 @@ import { AppError } from '../errors.ts'
 import type { ServerSecrets, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 
-/** Returns a server's secrets; none if they cannot be decrypted, so that it can still be listed, replaced and removed. */
+/**
+ * Returns a server's secrets; none if they cannot be decrypted, so that it can still be listed, replaced and removed.
+ */
 export function readableSecrets(registry: Pick<Registry, 'decryptSecrets'>, stored: StoredServer): ServerSecrets {
   try {
     return registry.decryptSecrets(stored)

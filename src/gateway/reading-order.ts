@@ -8,8 +8,8 @@ export interface ReadingOrder {
   /** Runs `work`, which reads the lists, and records when it began. */
   read(work: () => Promise<UpstreamOffer>): Promise<UpstreamOffer>
   /**
-   * Stores lists, unless this replica stores a later read of the same server. In that case it waits until the later read
-   * is stored, so that the caller finds lists that are at least as new as its own, and resolves to no difference.
+   * Stores lists, unless this replica stores a later read of the same server. In that case it waits until the later
+   * read is stored, so that the caller finds lists that are at least as new as its own, and resolves to no difference.
    */
   store(change: Change, server: StoredServer, offer: UpstreamOffer): Promise<ListDifference>
 }

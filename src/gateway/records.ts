@@ -25,8 +25,8 @@ const omitted: Record<ItemKind, readonly string[]> = {
 
 /**
  * Returns the name of an item in REST: the qualified name, or for resources and templates the URI in the global scope
- * (mcp-proxy.md#resource-uris). A disabled item keeps its original URI only if no other server offers the same, because the
- * other server's item may take the URI over.
+ * (mcp-proxy.md#resource-uris). A disabled item keeps its original URI only if no other server offers the same, because
+ * the other server's item may take the URI over.
  */
 export function restName(catalog: Catalog, item: Item): string {
   const { kind, name, server, enabled, publicName } = item
@@ -49,8 +49,8 @@ export function itemRecord(catalog: Catalog, item: Item): string {
 }
 
 /**
- * Serializes all items of a kind as a JSON array, of one server or of all enabled ones. Cached per catalog in the bounded
- * cache of pages.
+ * Serializes all items of a kind as a JSON array, of one server or of all enabled ones. Cached per catalog in the
+ * bounded cache of pages.
  */
 export function itemRecords(catalog: Catalog, kind: ItemKind, only?: ServerBlock): Buffer {
   const key = `records ${kind} ${only?.name ?? ''}`

@@ -20,19 +20,21 @@ export interface RefresherOptions {
 export interface Refresher {
   /** Reads the lists of all servers except stdio ones, which are read when their process runs (`used`). */
   start(): void
-  /** Reads the lists of a stdio server if they are older than the start; called when its process runs or is about to. */
+  /**
+   * Reads the lists of a stdio server if they are older than the start; called when its process runs or is about to.
+   */
   used(id: string): void
   /**
-   * Re-reads a server's lists soon, after its `list_changed` notification. Requests in quick succession are combined. For a
-   * server that notifies during every read, the delay doubles up to five seconds.
+   * Re-reads a server's lists soon, after its `list_changed` notification. Requests in quick succession are combined.
+   * For a server that notifies during every read, the delay doubles up to five seconds.
    */
   request(id: string): void
   /**
-   * Re-reads after a notification that may be meaningless: many servers announce their lists at the start of each session.
-   * Each read without a difference doubles the delay of the next, up to a minute.
+   * Re-reads after a notification that may be meaningless: many servers announce their lists at the start of each
+   * session. Each read without a difference doubles the delay of the next, up to a minute.
    */
   suggest(id: string): void
-  /** Drops the state of servers that are no longer in the catalog; to be called when the catalog has changed. */
+  /** Adapts timers and state to the servers in the catalog; to be called when the catalog has changed. */
   review(): void
   close(): void
 }

@@ -25,8 +25,8 @@ export interface ResourceTarget {
 }
 
 /**
- * Everything that a caller can see and use at an endpoint. Lists, calls, reads, completion and streams all go through it;
- * an item outside the scope does not exist for the caller.
+ * Everything that a caller can see and use at an endpoint. Lists, calls, reads, completion and streams all go through
+ * it; an item outside the scope does not exist for the caller.
  */
 export interface Scope {
   readonly catalog: Catalog
@@ -43,11 +43,13 @@ export interface Scope {
   /** Returns a tool or prompt by its listed name. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /**
-   * Resolves a resource URI (mcp-proxy.md#resource-uris). With `guesses` (the default), a URI that no server lists resolves
-   * to `sender`, the name of the server that sent the caller this URI, else to the only candidate.
+   * Resolves a resource URI (mcp-proxy.md#resource-uris). With `guesses` (the default), a URI that no server lists
+   * resolves to `sender`, the name of the server that sent the caller this URI, else to the only candidate.
    */
   resolve(uri: string, guesses?: boolean, sender?: string): ResourceTarget | undefined
-  /** Resolves a URI of a known server, listed or not; undefined if the server is out of scope or has the URI disabled. */
+  /**
+   * Resolves a URI of a known server, listed or not; undefined if the server is out of scope or has the URI disabled.
+   */
   resolveAt(server: string, uri: string): ResourceTarget | undefined
   /** Resolves a template by its listed string, aliased or not. */
   resolveTemplate(template: string): ResourceTarget | undefined
@@ -297,8 +299,8 @@ export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>
 export const globalScope = (catalog: Catalog): Scope => scopeFor(catalog)
 
 /**
- * Returns an item by its URI or alias in REST: the item that the URI resolves to, else that of any server, enabled or not
- * (mcp-proxy.md#resource-uris).
+ * Returns an item by its URI or alias in REST: the item that the URI resolves to, else that of any server, enabled or
+ * not (mcp-proxy.md#resource-uris).
  */
 export function anyByUri(catalog: Catalog, kind: 'resource' | 'template', uri: string): Item | undefined {
   const scope = globalScope(catalog)

@@ -24,7 +24,9 @@ export const switchesOf = (server: ServerBlock): SwitchesRecord => ({
   templates: ofKind(server, 'template')
 })
 
-/** Stores `enabled` flags of a server and its items. Throws 400 with the names of items that the server does not offer. */
+/**
+ * Stores `enabled` flags of a server and its items. Throws 400 with the names of items that the server does not offer.
+ */
 export async function storeSwitches(tx: Transaction, name: string, patch: SwitchesPatch): Promise<void> {
   for (const [member, kind] of kinds) {
     for (const enabled of [true, false]) {

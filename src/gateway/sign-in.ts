@@ -50,8 +50,8 @@ export interface SignIns {
   begin(wanted: Wanted): Promise<AuthorizationRequired | undefined>
   find(id: string): Promise<AuthorizationSession>
   /**
-   * Validates the authorization response, consumes the sign-in session, exchanges the code for tokens and passes them to
-   * `use`. Everything after the validation runs inside `contacted`.
+   * Validates the authorization response, consumes the sign-in session, exchanges the code for tokens and passes them
+   * to `use`. Everything after the validation runs inside `contacted`.
    */
   complete<T>(
     answer: AuthorizationAnswer,

@@ -10,7 +10,9 @@ export interface Subscriber {
 
 /** Subscribers by server and the upstream's own URI (mcp-proxy.md#subscriptions). */
 export interface Subscriptions {
-  /** Adds a subscriber; adding it twice has no effect. Resolves once the upstream has been asked to subscribe or failed. */
+  /**
+   * Adds a subscriber; adding it twice has no effect. Resolves once the upstream has been asked to subscribe or failed.
+   */
   add(server: string, uri: string, subscriber: Subscriber): Promise<void>
   delete(server: string, uri: string, subscriber: Subscriber): void
   /** Returns the URIs to subscribe to at the upstream. */

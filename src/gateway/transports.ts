@@ -107,7 +107,9 @@ function upstreamHeaders({ headers = {}, bearer_token }: ServerSecrets): Record<
 export const hasCredential = (secrets: ServerSecrets) =>
   Object.keys(upstreamHeaders(secrets)).some((name) => name.toLowerCase() === 'authorization')
 
-/** Checks the policy at each start of a process, because a server may have been registered before the setting changed. */
+/**
+ * Checks the policy at each start of a process, because a server may have been registered before the setting changed.
+ */
 function stdioProblem({ enabled, commands }: StdioPolicy, { settings, secrets }: Target): string | undefined {
   if (!enabled) return 'stdio servers are switched off here (TOWPATH_STDIO)'
   if (commands === null) return undefined

@@ -1,4 +1,6 @@
-/** Creates a semaphore: a function that runs `work`, at most `limit` at a time; further work waits in order of arrival. */
+/**
+ * Creates a semaphore: a function that runs `work`, at most `limit` at a time; further work waits in order of arrival.
+ */
 export function createSemaphore(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let free = limit

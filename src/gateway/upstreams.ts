@@ -43,7 +43,9 @@ interface Entry {
   readonly upstream: Upstream
 }
 
-/** Serializes everything that a connection depends on; `enabled` flags, lists and the encryption key are not part of it. */
+/**
+ * Serializes everything that a connection depends on; `enabled` flags, lists and the encryption key are not part of it.
+ */
 export function configurationOf(stored: StoredServer): string {
   const { transport, session_mode, settings, sealed, verdict, issuer } = stored
   const wire = verdict && [verdict.modern, verdict.legacy, verdict.hasSessions]

@@ -37,8 +37,8 @@ const unreadable = ({ kind, name }: StoredItem): UnusableItem => ({
 })
 
 /**
- * Returns the server without its unusable items: version 0.1 stored definitions unchecked. `stored` is the same object if
- * all items are usable.
+ * Returns the server without its unusable items: version 0.1 stored definitions unchecked. `stored` is the same object
+ * if all items are usable.
  */
 export function withUsableItems(stored: StoredServer): UsableServer {
   const checked = stored.items.map((item) => {

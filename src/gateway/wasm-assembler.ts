@@ -1,6 +1,6 @@
 /**
- * WebAssembly code: an expression leaves its value on the stack, a statement leaves none. The builders below are named as
- * in the WebAssembly text format and nest like its folded form.
+ * WebAssembly code: an expression leaves its value on the stack, a statement leaves none. The builders below are named
+ * as in the WebAssembly text format and nest like its folded form.
  */
 export type Code = readonly number[]
 
@@ -108,7 +108,9 @@ export interface Func {
   readonly code: Code
 }
 
-/** Assembles a function. `body` gets the parameters and a function that declares locals; its last value is the result. */
+/**
+ * Assembles a function. `body` gets the parameters and a function that declares locals; its last value is the result.
+ */
 export function func(
   name: string,
   parameters: number,

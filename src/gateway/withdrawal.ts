@@ -4,7 +4,9 @@ import { REST_ENDPOINT, type Observation } from './observation.ts'
 import { allowedTo, globalScope, scopeAt, type Scope } from './scope.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 
-/** Failure of calls in progress whose permission was withdrawn. A single object, so that it is recognized by identity. */
+/**
+ * Failure of calls in progress whose permission was withdrawn. A single object, so that it is recognized by identity.
+ */
 export const withdrawn = new UpstreamFailure('cancelled', 'the call was ended: what it uses is not allowed any more')
 
 type Underway = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item'>
@@ -13,8 +15,8 @@ const scopeOf = (catalog: Catalog, { caller, endpoint }: Underway): Scope =>
   endpoint === REST_ENDPOINT ? globalScope(catalog) : scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
 
 /**
- * Returns true if a call in progress would still be permitted by this catalog. A call of a tool or prompt that the server
- * itself no longer lists continues, because that is not a matter of permission.
+ * Returns true if a call in progress would still be permitted by this catalog. A call of a tool or prompt that the
+ * server itself no longer lists continues, because that is not a matter of permission.
  */
 export function isStillAllowed(catalog: Catalog, call: Underway): boolean {
   const { kind, server: name, item } = call

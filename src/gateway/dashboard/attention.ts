@@ -18,7 +18,7 @@ function ofServer({ name, status, status_since: since, last_error: detail }: Ser
 
 const MAX_NAMED = 3
 
-/** One entry a server: a hostile one may list thousands. */
+/** Returns a single entry per server, because a hostile server may list thousands of items. */
 function ofLeftOut({ name, leftOut }: ServerBlock): Attention[] {
   if (leftOut === undefined) return []
   const count = leftOutCount(leftOut)
@@ -29,7 +29,7 @@ function ofLeftOut({ name, leftOut }: ServerBlock): Attention[] {
   return [{ kind: 'items_left_out', name, title, detail: named.join('; ') }]
 }
 
-/** What concerns a person about an item of any kind. `name`: as routes know it. */
+/** Creates a function that returns the entries for an item. `nameOf`: returns the item's name in the routes. */
 const ofItem =
   (what: 'tool' | 'prompt' | 'resource', nameOf: (item: Item) => string) =>
   (item: Item): Attention[] => {
@@ -57,7 +57,7 @@ function ofGroups(catalog: Catalog): Attention[] {
   })
 }
 
-/** What a person should look at, the gravest first. */
+/** Returns everything that needs the attention of an administrator, the most serious first. */
 export function attentionOf(catalog: Catalog, servers: readonly ServerView[]): Attention[] {
   const enabled = catalog.servers.filter((server) => server.enabled)
   const all = (kind: ItemKind) => enabled.flatMap((server) => server.items(kind))

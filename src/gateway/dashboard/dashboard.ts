@@ -36,13 +36,13 @@ export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> 
   catalog(): Catalog
   targetOf(stored: StoredServer): Target
   readOffer(target: Target): Promise<UpstreamOffer>
-  /** As `readOffer` for a server that is registered: its status is known afterwards. */
+  /** Reads the lists of a registered server and updates its status. Rejects with UpstreamFailure. */
   readRegistered(target: Target): Promise<UpstreamOffer>
-  /** Rejects with UpstreamFailure where a stdio server's command is not there. */
+  /** Looks up the command of a stdio server. Rejects with UpstreamFailure if it does not exist. */
   findCommand(stored: StoredServer): Promise<unknown>
 }
 
-/** What the global endpoint serves now. */
+/** Numbers of servers, groups and items that the global endpoint serves. */
 export interface Counts {
   readonly server_count: number
   readonly tool_count: number
@@ -52,38 +52,38 @@ export interface Counts {
 }
 
 /**
- * What the dashboard's routes ask for beside the gateway's own functions (http-contract.md#dashboard-routes). Throws
- * AppError.
+ * Queries and commands of the dashboard's routes, beside those of `Gateway` (http-contract.md#dashboard-routes).
+ * Methods throw AppError.
  */
 export interface Dashboard {
   readonly events: Pick<DashboardEvents, 'subscribe' | 'publish'>
   servers(): Promise<ServerView[]>
-  /** 404. */
+  /** Throws 404. */
   server(name: string): Promise<ServerView>
   details(name: string): Promise<ServerDetails>
-  /** JSON text of `ToolsView`: schemas are the upstream's own, byte for byte. */
+  /** Returns a `ToolsView` as JSON text, with the upstream's schemas byte for byte. */
   tools(): string
   prompts(): PromptsView
   resources(): ResourcesView
-  /** What the group serves, when it was last used, in milliseconds since 1970, and by whom; 404. */
+  /** Returns the effective tools of a group, its last use in milliseconds since 1970, and its clients. Throws 404. */
   group(name: string): Effective & { readonly seen?: number; readonly clients: readonly Visitor[] }
   preview(config: GroupConfig): ToolGroupPreview
   counts(): Counts
-  /** Estimate of what an agent reads of all tools. */
+  /** Returns the estimated number of tokens of all tools' definitions. */
   tokens(): number
   attention(servers: readonly ServerView[]): Attention[]
   hasCalls(): Promise<boolean>
-  /** When a client last used one of the MCP endpoints, in milliseconds since 1970. */
+  /** Returns the last use of any MCP endpoint, in milliseconds since 1970. */
   lastSeen(): number | undefined
-  /** Clients of all endpoints, the newest first. */
+  /** Returns the clients of all endpoints, the most recent first. */
   clients(): readonly Visitor[]
   checks(servers: readonly ServerView[]): Promise<Check[]>
-  /** Contacts a registered server; 404. */
+  /** Connects to a registered server and reads its lists. Throws 404. */
   test(caller: Caller, name: string): Promise<ServerTrial>
   trial(caller: Caller, config: ServerConfig): Promise<ServerTrial>
-  /** The present definition of an item is the accepted one from now on; 404. */
+  /** Accepts the current definition of an item. Throws 404. */
   accept(caller: Caller, kind: ItemKind, name: string): Promise<void>
-  /** The whole configuration that an update asks for, kept secrets included; 400, 404. */
+  /** Returns the complete configuration for an update, including the kept secrets. Throws 400 and 404. */
   complete(name: string, update: ServerUpdate): ServerInput
 }
 
@@ -96,7 +96,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     if (!server) throw notFound('server', name)
     return server
   }
-  /** A page without its charts is better than no page. */
+  /** Returns undefined on failure, because a page without charts is better than no page. */
   const stats = (): Promise<CallFigures | undefined> => registry.calls.stats('24h').catch(() => undefined)
   const itemsOf = <T>(kind: ItemKind, view: (item: Item, status: ServerView['status']) => T): T[] =>
     catalog().servers.flatMap((server) => {

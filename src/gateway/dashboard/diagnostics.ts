@@ -4,10 +4,10 @@ import type { ServerView } from '../../schemas/dashboard/servers.ts'
 import type { DiscoveryTimings, StoredServer } from '../../registry/model.ts'
 import { UpstreamFailure } from '../upstream/failure.ts'
 
-/** How far the clocks may be apart before times in lists and tokens are doubtful. */
+/** Largest difference between clocks at which times in lists and tokens can be relied on. */
 const CLOCK_MS = 5_000
 
-/** Whether the database answers, how soon, and what time it has. */
+/** Checks that the database answers and that its clock agrees with the gateway's. */
 export async function checkDatabase(ping: () => Promise<number>): Promise<Check[]> {
   const startedAt = performance.now()
   try {
@@ -48,13 +48,13 @@ const hints: Partial<Record<ServerView['status'], string>> = {
 
 const part = (what: string, ms: number | undefined) => (ms === undefined ? [] : [`${what} ${Math.round(ms)} ms`])
 
-/** `Start 3 ms, initialize 140 ms, lists 12 ms` */
+/** Formats times as in `Start 3 ms, initialize 140 ms, lists 12 ms`. */
 function timesText({ start, initialize, lists }: DiscoveryTimings): string {
   const text = [...part('start', start), ...part('initialize', initialize), ...part('lists', lists)].join(', ')
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
-/** By its last contact, and by its last reading: nothing is started for this. */
+/** Checks a server by its last contact and its last read of the lists; nothing is started for this. */
 export function checkServer(
   { name, status, last_error: error }: ServerView,
   took: DiscoveryTimings | undefined
@@ -73,7 +73,7 @@ export function checkServer(
   }
 }
 
-/** A server that lists what is not served. */
+/** Warns about items that were left out of a server's lists. */
 export const checkLeftOut = ({ name, left_out_count: count }: ServerView): Check[] =>
   count === 0
     ? []
@@ -86,7 +86,7 @@ export const checkLeftOut = ({ name, left_out_count: count }: ServerView): Check
         }
       ]
 
-/** Whether the command of a stdio server is there. `find` rejects with UpstreamFailure. */
+/** Checks that the command of a stdio server exists. `find` rejects with UpstreamFailure if not. */
 export async function checkCommand(stored: StoredServer, find: (stored: StoredServer) => Promise<unknown>) {
   const { name } = stored
   const id = `command:${name}`

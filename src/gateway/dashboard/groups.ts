@@ -7,7 +7,7 @@ import { checkBare, namesIn } from '../groups.ts'
 import { globalScope, scopeFor } from '../scope.ts'
 import { factsOf } from './items.ts'
 
-/** What a group serves at present, with reasons: by the resolver that the proxy uses. */
+/** Tools that a group serves or leaves out, with reasons, computed with the scope that calls use. */
 export interface Effective {
   readonly tool_count: number
   readonly tokens: number
@@ -49,13 +49,16 @@ export function effectiveOf(catalog: Catalog, config: GroupConfig): Effective {
   return { tool_count: tools.length, tokens: tokensOf(tools), tools, left_out: [...left, ...excluded, ...missing] }
 }
 
-/** Everything that the global endpoint serves. */
+/** Counts the tools of the global endpoint and estimates their tokens. */
 export function globalTools(catalog: Catalog): { count: number; tokens: number } {
   const items = globalScope(catalog).servers.flatMap((server) => server.items('tool').filter(({ enabled }) => enabled))
   return { count: items.length, tokens: tokensOf(items.map(factsOf)) }
 }
 
-/** What such a group would serve; unknown names are no failure here. 400 where it could not be stored for another reason. */
+/**
+ * Returns the tools that a group would serve, and the names that do not exist. Throws 400 if the group could not be
+ * stored for another reason.
+ */
 export function previewOf(catalog: Catalog, config: GroupConfig): ToolGroupPreview {
   checkBare(config)
   const { tools, servers } = missingNames(config, namesIn(catalog))

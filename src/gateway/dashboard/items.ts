@@ -11,7 +11,7 @@ import { restName } from '../records.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** What a definition says, and what is to be known of it: the same for as long as the definition is. */
+/** Parsed definition of an item with properties derived from it, computed once per stored item. */
 interface Facts {
   readonly definition: Members
   readonly tokens: number
@@ -30,7 +30,7 @@ const text = <K extends string>(key: K, value: unknown) =>
 const object = <K extends string>(key: K, value: unknown) =>
   (isObject(value) ? { [key]: value } : {}) as { readonly [key in K]?: Record<string, unknown> }
 
-/** What a model reads besides name and description. */
+/** Returns the part of a definition that a model reads in addition to name and description. */
 const readBesides = ({ inputSchema, arguments: list }: Members) => inputSchema ?? list
 
 export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicName'>): Facts {
@@ -41,7 +41,7 @@ export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicNam
   const found = {
     definition,
     tokens: estimateTokens({ name: publicName, description, input_schema: readBesides(definition) }),
-    // as JSON the texts of all its parts are one
+    // serialized, so that the texts of all members are searched at once
     isHidden: hasHidden(JSON.stringify(definition))
   }
   facts.set(stored, found)
@@ -54,7 +54,7 @@ const flagsOf = ({ stored, problem }: Item, { isHidden }: Facts): Flag[] => [
   ...(problem === undefined ? [] : (['unusable'] as const))
 ]
 
-/** What tools, prompts and resources have in common. */
+/** Returns the members that views of tools, prompts and resources share. */
 function common(item: Item, server_status: ServerStatus) {
   const { server, stored, problem } = item
   const known = factsOf(item)
@@ -73,14 +73,16 @@ function common(item: Item, server_status: ServerStatus) {
   }
 }
 
-/** What a tool's definition calls the members that are JSON of the upstream's own, and what the pages call them. */
+/** Members of a tool's definition that are arbitrary JSON of the upstream, and their names in the views. */
 const schemas: Readonly<Record<string, string>> = {
   inputSchema: 'input_schema',
   outputSchema: 'output_schema',
   annotations: 'annotations'
 }
 
-/** They go out as they came: a number that a double would change is part of what agents are told. */
+/**
+ * Copies the arbitrary JSON byte for byte: agents see the original, which parsing could change, such as large numbers.
+ */
 const verbatim = (definition: string): string[] =>
   members(definition)
     .filter(({ key, start }) => Object.hasOwn(schemas, key) && definition[start] === '{')
@@ -94,7 +96,7 @@ const acceptedText = (definition: string): string => {
   return joined([printed({ ...text('title', title), ...text('description', description) }), ...verbatim(definition)])
 }
 
-/** A `ToolView` as JSON text. */
+/** Returns a `ToolView` as JSON text. */
 export function toolText(item: Item, status: ServerStatus): string {
   const { accepted, definition } = item.stored
   const known = { name: item.alias, canonical_name: item.publicName, ...common(item, status) }
@@ -171,6 +173,6 @@ export const templateView = (catalog: Catalog, item: Item, status: ServerStatus)
   ...located(item, status)
 })
 
-/** Items of a server whose definition is not the accepted one. */
+/** Counts the items of a server whose definition differs from the accepted one. */
 export const changedCount = ({ stored }: ServerBlock): number =>
   stored.items.filter(({ accepted }) => accepted !== null).length

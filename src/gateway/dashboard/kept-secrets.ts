@@ -10,14 +10,14 @@ type NullableMap = Readonly<Record<string, string | null>>
 const single = ['url', 'bearer_token', 'args', 'oauth_client_id', 'oauth_client_secret'] as const
 const maps = ['headers', 'env'] as const
 
-/** Whether what is configured for one would go to the other: same command, or same origin. */
+/** Returns true if the update has the same command or the same origin, so that stored secrets reach the same party. */
 function isSameTarget(update: ServerUpdate, stored: ServerConfig): boolean {
   if ((update.transport === 'stdio') !== (stored.transport === 'stdio')) return false
   if (update.transport === 'stdio') return update.command === stored.command
   return update.url === null || originOf(update.url) === originOf(stored.url)
 }
 
-/** Members of which the stored value is asked for, as a message names them. */
+/** Lists the members that are to keep their stored values, as named in the error message. */
 const asked = (update: ServerUpdate): string[] => [
   ...single.filter((member) => update[member] === null),
   ...maps.flatMap((member) =>
@@ -35,14 +35,14 @@ function fillMap(member: string, given: NullableMap, stored: Map = {}): Map {
   )
 }
 
-/** A client secret that is kept goes to no other authorization server than the one that it was agreed with. */
+/** Returns true if a kept client secret would be sent only to the authorization server that issued it. */
 const isSameIssuer = ({ oauth_client_secret, oauth_issuer = '' }: ServerUpdate, issuer: string | null) =>
   oauth_client_secret !== null || oauth_issuer === '' || issuer === null || oauth_issuer === issuer
 
 /**
- * The whole configuration that an update asks for: where it says null, the stored value. A stored secret never follows to
- * another target: then 400 `secrets_not_kept` names what has to be given again. `issuer`: the authorization server that the
- * server is bound to, null where there is none.
+ * Returns the complete configuration for an update, with the stored value of each member that is null. Stored secrets
+ * are never sent to another target: then throws 400 `secrets_not_kept` with the members to enter again. `issuer`: the
+ * authorization server that the server is bound to, or null.
  */
 export function withKeptSecrets(update: ServerUpdate, stored: ServerConfig, issuer: string | null): ServerInput {
   const names = isSameTarget(update, stored) ? [] : asked(update)

@@ -12,19 +12,19 @@ import { summaryOf } from './summary.ts'
 
 export interface ServerViewsOptions {
   readonly health: HealthTracker
-  /** Empty where they do not open. */
+  /** Returns a server's secrets; none if they cannot be decrypted. */
   secretsOf(stored: StoredServer): ServerSecrets
-  /** Takes the server's secrets out of text. */
+  /** Returns a function that redacts the server's secrets in a text. */
   redactorOf(stored: StoredServer): (text: string) => string
-  /** Lines of its processes' stderr, the newest last. */
+  /** Returns the last lines on stderr of a server's processes, the newest last. */
   stderr(server: string): readonly string[]
   sessions(id: string): SessionCounts
 }
 
-/** Servers as the pages show them: an allow list of members, put together here and nowhere else. */
+/** Views of servers for the dashboard. Built member by member here and nowhere else, so that no secret can slip in. */
 export interface ServerViews {
   status(server: ServerBlock): ServerStatus
-  /** Without `stats` where the calls cannot be counted. */
+  /** Returns a server's view; without `stats_24h` if `stats` are absent. */
   view(server: ServerBlock, stats?: CallFigures): ServerView
   details(server: ServerBlock, stats?: CallFigures): ServerDetails
 }
@@ -32,7 +32,7 @@ export interface ServerViews {
 const STDERR_LINES = 200
 const iso = (ms: number) => new Date(ms).toISOString()
 
-/** Of a server that nobody called all is zero. */
+/** Returns the figures of a server; all are zero if it was not called. */
 function statsOf(name: string, { servers, strip_from }: CallFigures): ServerStats {
   const { server: _name, ...row } = servers.find(({ server }) => server === name) ?? {
     server: name,
@@ -79,7 +79,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       ...(contact.stderr === undefined ? {} : { last_stderr: redact(contact.stderr) })
     }
   }
-  /** What a re-read finds is stored only where it differs. */
+  /** Also considers the last read, because a read is stored only if the lists differ. */
   const discovered = ({ name, stored: { verdict } }: ServerBlock) => {
     const read = health.lastReadAt(name)
     const at = Math.max(read ?? 0, verdict ? Date.parse(verdict.checkedAt) : 0)

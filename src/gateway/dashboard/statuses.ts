@@ -5,7 +5,7 @@ import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 
 const isAuthorization = (key: string) => key.toLowerCase() === 'authorization'
 
-/** Whether somebody can sign in there: a credential that is configured has to be replaced instead. */
+/** Returns true if a sign-in is possible; a configured credential has to be replaced instead. */
 const canSignIn = ({ kind, has_bearer_token, header_keys = [] }: ConfigSummary) =>
   kind === 'http' && !has_bearer_token && !header_keys.some(isAuthorization)
 
@@ -14,7 +14,10 @@ const statusOfHealth = ({ isHealthy, reason }: ServerHealth, summary: ConfigSumm
   return reason === 'auth' && canSignIn(summary) ? 'sign_in_needed' : 'failing'
 }
 
-/** From real contacts, never from the configuration but that it is disabled (design of the dashboard, 3.3). */
+/**
+ * Returns the status by the last contact, except that a disabled server is `disabled`
+ * (dashboard.md#status-and-outcomes).
+ */
 export function statusOf({ name, enabled }: ServerBlock, health: HealthTracker, summary: ConfigSummary): ServerStatus {
   if (!enabled) return 'disabled'
   if (health.isConnecting(name)) return 'connecting'

@@ -5,7 +5,8 @@ import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'>
 
 /**
- * The configuration as anybody may see it: names of what is secret, and no value (http-contract.md#dashboard-routes).
+ * Returns the configuration with the names of secret members but without their values
+ * (http-contract.md#dashboard-routes).
  */
 export function summaryOf({ transport, session_mode, settings }: Configured, secrets: ServerSecrets): ConfigSummary {
   const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer, oauth_assume_pkce } = settings

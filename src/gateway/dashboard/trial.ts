@@ -22,13 +22,13 @@ const counted = ({ items }: Pick<UpstreamOffer, 'items'>) => {
 }
 
 export interface TrialOptions {
-  /** Rejects with UpstreamFailure. */
+  /** Connects and reads the lists. Rejects with UpstreamFailure. */
   read(target: Target): Promise<UpstreamOffer>
-  /** Lines that its process has written to stderr. */
+  /** Returns the lines on stderr of the process. */
   stderr(): readonly string[]
 }
 
-/** Connects and reads the lists, as a registration does, and stores nothing. */
+/** Connects and reads the lists, like a registration, but stores nothing. */
 export async function tryOut(target: Target, { read, stderr: lines }: TrialOptions): Promise<ServerTrial> {
   const startedAt = performance.now()
   const tried = () => ({ name: target.name, ms: Math.round(performance.now() - startedAt) })
