@@ -46,14 +46,22 @@ export function createAttemptRecorder({ db, key, withErrorTranslation, enqueue }
   const fingerprintOf = createFingerprint(key)
   const insert = (row: AuditRow) => db.insertInto('audit_log').values(row).returning('id').executeTakeFirstOrThrow()
 
-  return async ({ launch, purpose, ...act }: ContactAttempt): Promise<(end: ContactResult) => Promise<void>> => {
+  return async ({
+    launch,
+    purpose,
+    ...auditedAction
+  }: ContactAttempt): Promise<(end: ContactResult) => Promise<void>> => {
     const config = pickLaunchConfig(launch)
     const shared = { purpose, fingerprint: fingerprintOf(config) }
     const after = JSON.stringify(difference({}, { ...config }).after)
-    const startRow = safeRow(toAuditRow({ ...act, action: 'server.attempt' }, 'begun'))
+    const startRow = safeRow(toAuditRow({ ...auditedAction, action: 'server.attempt' }, 'begun'))
     const { id } = await withErrorTranslation(() => insert({ ...startRow, ...shared, after }))
     return async ({ outcome, failure = null, reason = null, durationMs }) => {
-      const endRow = safeRow({ ...toAuditRow({ ...act, action: 'server.contact' }, outcome), failure, reason })
+      const endRow = safeRow({
+        ...toAuditRow({ ...auditedAction, action: 'server.contact' }, outcome),
+        failure,
+        reason
+      })
       const row = { ...endRow, ...shared, attempt: id, duration_ms: Math.round(durationMs), at: new Date() }
       await withErrorTranslation(() => insert(row)).catch(() => enqueue(row))
     }

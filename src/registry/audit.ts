@@ -14,7 +14,7 @@ const MAX_TEXT = 200
 
 export type AuditRow = Insertable<Tables['audit_log']>
 
-/** Converts an act to a row, without its result. */
+/** Converts an audited action to a row, without its result. */
 export const toAuditRow = ({ actor, action, target, address, requestId }: AuditedAction, outcome: Outcome) => ({
   actor_kind: actor.kind,
   actor: actor.name,
@@ -31,9 +31,9 @@ export const safeRow = <T extends object>(row: T): T =>
     Object.entries(row).map(([name, value]) => [name, typeof value === 'string' ? escapeText(value, MAX_TEXT) : value])
   ) as T
 
-/** Records an act that changes nothing but has to be audited. */
-export async function insertAction(db: Db, act: AuditedAction): Promise<void> {
-  await db.insertInto('audit_log').values(toAuditRow(act, 'ok')).execute()
+/** Records an action that changes nothing but has to be audited. */
+export async function insertAction(db: Db, auditedAction: AuditedAction): Promise<void> {
+  await db.insertInto('audit_log').values(toAuditRow(auditedAction, 'ok')).execute()
 }
 
 export async function insertRows(db: Db, rows: readonly AuditRow[]): Promise<void> {

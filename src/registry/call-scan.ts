@@ -44,7 +44,7 @@ export interface IdRange {
 export interface ScanOptions<T> {
   readonly before?: string | undefined
   readonly limit: number
-  /** Returns the matching rows of a range, newest first, `most` at most. */
+  /** Returns the matching rows of a range, newest first, `max` at most. */
   readonly read: (range: IdRange, max: number) => Promise<readonly T[]>
 }
 

@@ -65,7 +65,7 @@ export async function recordCalls(db: Db, rows: readonly CallRow[]): Promise<voi
     )`.execute(db)
 }
 
-/** Returns matching calls, newest first, without `contents`. */
+/** Returns matching calls, newest first, without arguments, result and stderr. */
 export async function readCalls(db: Db, query: CallFilter & { readonly limit: number }): Promise<CallEntry[]> {
   const { before, limit } = query
   const read = (range: IdRange, max: number) =>

@@ -37,8 +37,8 @@ export interface Schedule {
 const FIRST_RUN_MS = 60_000
 
 /**
- * Runs `expire` periodically. The first run is early, for processes that are restarted often, but not immediate, so
- * that it does not slow down the start.
+ * Runs `deleteExpired` periodically. The first run is early, for processes that are restarted often, but not immediate,
+ * so that it does not slow down the start.
  */
 export function scheduleExpiry(db: Db, expiry: Expiry, { everyMs, onError }: Schedule): { stop(): void } {
   let isRunning = false

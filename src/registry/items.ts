@@ -21,10 +21,10 @@ export interface ListDifference {
   readonly unchanged: boolean
 }
 
-/** Definition hashes by kind and name, for audit rows */
+/** Fingerprints of definitions by kind and name, for audit rows */
 export type Fingerprints = Readonly<Record<string, string>>
 
-/** Difference with the definition hashes of the differing items */
+/** Difference with the fingerprints of the differing items */
 export interface StoredListDifference extends ListDifference {
   readonly before: Fingerprints
   readonly after: Fingerprints
@@ -69,7 +69,7 @@ export async function storeItems(
   }
 }
 
-/** Returns the definition hashes of all currently listed items. */
+/** Returns the fingerprints of all currently listed items. */
 export async function readFingerprints(db: Db, serverId: string): Promise<Fingerprints> {
   return toFingerprints((await readStoredItems(db, serverId)).filter(({ position }) => position !== null))
 }
@@ -90,8 +90,8 @@ export function createItemRepository({ db, version, recordEffect }: WriteContext
       const affected = await readEnabledFlags(db, id, kind, names)
       const differing = affected.filter((item) => item.enabled !== enabled).map((item) => item.name)
       await setEnabledFlags(db, id, kind, differing, enabled)
-      const freed = names === null && enabled ? await enableUnlisted(db, id, kind) : 0n
-      if (differing.length > 0 || freed > 0n) {
+      const enabledUnlisted = names === null && enabled ? await enableUnlisted(db, id, kind) : 0n
+      if (differing.length > 0 || enabledUnlisted > 0n) {
         await db.updateTable('servers').set(revisionColumns(version)).where('id', '=', id).execute()
         recordEffect({ before: enabledFlags(kind, differing, !enabled), after: enabledFlags(kind, differing, enabled) })
       }

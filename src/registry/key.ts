@@ -35,7 +35,7 @@ export async function loadMasterKey({ encryptionKey, dataDir, isDatabaseUsed }: 
 export const deriveKey = (root: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', root, Buffer.alloc(0), label, KEY_BYTES))
 
-function requireKeyLength(key: Buffer, what: string): Buffer {
-  if (key.length !== KEY_BYTES) throw new StartupError(`${what} must hold ${KEY_BYTES} bytes, it has ${key.length}`)
+function requireKeyLength(key: Buffer, source: string): Buffer {
+  if (key.length !== KEY_BYTES) throw new StartupError(`${source} must hold ${KEY_BYTES} bytes, it has ${key.length}`)
   return key
 }

@@ -69,7 +69,7 @@ const toSession = (row: Row): OAuthSession => ({
 
 export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
   const isPending = sql<boolean>`upstream_oauth_sessions.status = 'pending' and upstream_oauth_sessions.expires_at > now()`
-  const open = (id: string, sealed: Uint8Array | null) =>
+  const decryptPending = (id: string, sealed: Uint8Array | null) =>
     sealed === null ? undefined : decryptJson<PendingSignIn>(keys, sealed, locationOf(id))
   const findBy = async (column: 'id' | 'state_hash', value: string | Buffer) => {
     const row = await db
@@ -110,7 +110,7 @@ export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
           .where('id', '=', id)
           .where(isPending)
           .executeTakeFirst()
-        return row && open(id, row.sealed)
+        return row && decryptPending(id, row.sealed)
       }),
 
     takePending: (id) =>
@@ -131,7 +131,7 @@ export function createOAuthSessions(db: Db, keys: MasterKeys): OAuthSessions {
           .where(isPending)
           .returning('old.sealed')
           .executeTakeFirst()
-        return row && open(id, row.sealed)
+        return row && decryptPending(id, row.sealed)
       }),
 
     finish: (id, status, error) =>

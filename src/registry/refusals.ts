@@ -62,16 +62,16 @@ export function createRefusalLog({ write, onError, now }: RefusalLogOptions): Re
     batch: BATCH_SIZE
   })
 
-  const toFullRow = (act: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) => ({
-    ...safeRow(toAuditRow(act, outcome)),
+  const toFullRow = (auditedAction: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) => ({
+    ...safeRow(toAuditRow(auditedAction, outcome)),
     ...safeRow(more),
     at: new Date()
   })
-  const push = (act: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) =>
-    queue.push(toFullRow(act, outcome, more))
+  const push = (auditedAction: AuditedAction, outcome: Outcome, more: Partial<AuditRow>) =>
+    queue.push(toFullRow(auditedAction, outcome, more))
   const summarise = (count: number, actor: Actor, address?: string) => {
-    const act = { actor, action: 'request.refused', target: '*', address }
-    push(act, 'refused', { count, reason: 'more refusals within the same minute' })
+    const auditedAction = { actor, action: 'request.refused', target: '*', address }
+    push(auditedAction, 'refused', { count, reason: 'more refusals within the same minute' })
   }
   const startMinute = () => {
     clearTimeout(minuteTimer)
@@ -97,11 +97,11 @@ export function createRefusalLog({ write, onError, now }: RefusalLogOptions): Re
 
   return {
     state: queue,
-    record({ reason, endpoint, ...act }) {
+    record({ reason, endpoint, ...auditedAction }) {
       if (isClosed) return
       if (anonymous.remainingMs() <= 0) startMinute()
       minuteTimer ??= setTimeout(startMinute, anonymous.remainingMs()).unref()
-      if (admit(act)) push(act, 'refused', { reason, endpoint: endpoint ?? null })
+      if (admit(auditedAction)) push(auditedAction, 'refused', { reason, endpoint: endpoint ?? null })
     },
     recordFailure: (action, target, reason) => push({ actor: gatewayActor, action, target }, 'failed', { reason }),
     enqueue: queue.forcePush,

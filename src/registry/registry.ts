@@ -47,7 +47,7 @@ import {
 } from './servers.ts'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 import { createSessionEnds, sessionEndExpiry, type SessionEnds } from './session-ends.ts'
-import { createSync } from './sync.ts'
+import { createStateFollower } from './sync.ts'
 import type { Db } from './tables.ts'
 import { createTokenRepository, createTokenStore, type TokenStore } from './upstream-tokens.ts'
 
@@ -194,7 +194,7 @@ async function encryptPlainSecrets(store: Store, keys: MasterKeys, onError: (err
 function createRegistry(store: Store, { keys, rootKey }: DatabaseIdentity, options: RegistryOptions): Registry {
   const { onError, auditRetentionDays, callRetention, queryTimeoutMs } = options
   const { db } = store
-  const sync = createSync({ store, onError })
+  const sync = createStateFollower({ store, onError })
   const refusalLog = createRefusalLog({
     write: (rows) => withErrorTranslation(() => insertRows(db, rows)),
     onError

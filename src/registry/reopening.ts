@@ -63,13 +63,13 @@ async function canWrite(folder: string, bytes: number): Promise<boolean> {
 export async function openWithRecovery({ folder, open, onStopped }: RecoveryOptions): Promise<EmbeddedDatabase> {
   let current: PGlite | null = await open()
   let retryAt = 0
-  let lastCheck = { at: -Infinity, isThere: true }
+  let lastCheck = { at: -Infinity, isEnough: true }
 
   const hasFreeSpace = async () => {
-    if (performance.now() - lastCheck.at < FREE_SPACE_TTL_MS) return lastCheck.isThere
+    if (performance.now() - lastCheck.at < FREE_SPACE_TTL_MS) return lastCheck.isEnough
     const { bavail, bsize } = await statfs(folder)
-    lastCheck = { at: performance.now(), isThere: bavail * bsize >= MIN_FREE_BYTES }
-    return lastCheck.isThere
+    lastCheck = { at: performance.now(), isEnough: bavail * bsize >= MIN_FREE_BYTES }
+    return lastCheck.isEnough
   }
   const reopen = async (): Promise<PGlite> => {
     if (performance.now() < retryAt) throw codedError(STORE_STOPPED, 'the embedded store has stopped')

@@ -64,7 +64,7 @@ export const decryptSecrets = (
 export const encryptJson = (keys: MasterKeys, value: object, location: ValueLocation): Buffer =>
   encryptEnvelope(keys, Buffer.from(JSON.stringify(value)), location)
 
-/** Decrypts a value of `sealJson` for the same place. Throws an AppError if that fails. */
+/** Decrypts a value of `encryptJson` for the same place. Throws an AppError if that fails. */
 export function decryptJson<T>(keys: MasterKeys, sealed: Uint8Array, location: ValueLocation, owner = 'the server'): T {
   try {
     return JSON.parse(decryptEnvelope(keys, sealed, location).toString('utf8')) as T

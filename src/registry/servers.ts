@@ -76,7 +76,7 @@ export function createServerRepository(context: WriteContext) {
 
     /**
      * Replaces a server's configuration and returns its id. The server's enabled flag and those of the remaining items
-     * are kept. Throws a 409 AppError if its configuration is no longer `seen`.
+     * are kept. Throws a 409 AppError if its configuration no longer equals `expected`.
      */
     async replace(
       name: string,
@@ -153,7 +153,7 @@ export function createServerRepository(context: WriteContext) {
 
     /**
      * Stores refreshed lists, keeping the items' enabled flags, and the negotiated protocol. Writes nothing if only
-     * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration is no longer `seen`.
+     * `checkedAt` or `listTtlMs` differ, if the server is gone, or if its configuration no longer equals `expected`.
      */
     async refresh(id: string, offer: UpstreamOffer, expected?: ConnectionConfig): Promise<ListDifference> {
       const row = await db.selectFrom('servers').select(refreshColumns).where('id', '=', id).executeTakeFirst()

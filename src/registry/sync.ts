@@ -5,7 +5,7 @@ import type { Store } from './store.ts'
 
 const POLL_MS = 1_000
 
-export interface SyncOptions {
+export interface StateFollowerOptions {
   readonly store: Pick<Store, 'db' | 'listener'>
   /** Called once per outage, when the registry cannot be read or followed */
   readonly onError: (error: unknown) => void
@@ -15,7 +15,7 @@ export interface SyncOptions {
  * Keeps one follower at the registry's version: after own commits, by NOTIFY and, if that fails, by polling the
  * version.
  */
-export function createSync({ store: { db, listener }, onError }: SyncOptions) {
+export function createStateFollower({ store: { db, listener }, onError }: StateFollowerOptions) {
   const report = createOutageReporter(onError)
   const waiters = new Set<{ version: bigint; resolve: () => void }>()
   let apply: ((state: RegistryState) => void) | undefined

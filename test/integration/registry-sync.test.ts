@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import pg from 'pg'
 import type { Registry } from '../../src/registry/registry.ts'
 import { openStore } from '../../src/registry/store.ts'
-import { createSync } from '../../src/registry/sync.ts'
+import { createStateFollower } from '../../src/registry/sync.ts'
 import { startFaultProxy, type FaultProxy } from '../fixtures/fault-proxy.ts'
 import { engines, freshPlace, later, startRegistry, tempDir } from '../store.ts'
 import { administer, limits, quiet } from '../templates.ts'
@@ -74,7 +74,7 @@ test('where NOTIFY cannot reach, the version poll does, and the failure is told 
   later(t, () => store.close())
   const errors: unknown[] = []
   const listener = () => new pg.Client({ host: '127.0.0.1', port: 1 })
-  const sync = createSync({ store: { db: store.db, listener }, onError: (error) => errors.push(error) })
+  const sync = createStateFollower({ store: { db: store.db, listener }, onError: (error) => errors.push(error) })
   later(t, () => sync.close())
   const { until } = await follow({ follow: sync.follow })
   await create(writer, 'one')
