@@ -44,7 +44,7 @@ export const settings = {
     flag: '--enterprise',
     fallback: 'development',
     about:
-      '`development` or `enterprise`, in any letter case. Development mode asks nobody who they are; enterprise mode asks everybody for a token.',
+      '`development` or `enterprise`, in any letter case. Development mode has no authentication; enterprise mode requires tokens.',
     parse: oneOf('development', 'enterprise')
   },
   host: {
@@ -52,14 +52,14 @@ export const settings = {
     flag: '--host',
     otherwise: '`127.0.0.1`; in enterprise mode `0.0.0.0`',
     about:
-      'Address to listen on. Development mode lets everybody who reaches the port run commands: an address that is not loopback prints a warning.',
+      'Address to listen on. In development mode anyone who reaches the port can run commands, so an address other than loopback prints a warning.',
     parse: text
   },
   port: {
     variable: 'PORT',
     flag: '--port',
     fallback: '8080',
-    about: 'Port to listen on; 0 takes a free one.',
+    about: 'Port to listen on; 0 picks a free one.',
     parse: port
   },
   databaseUrl: {
@@ -68,7 +68,7 @@ export const settings = {
     file: true,
     secret: true,
     otherwise: 'the embedded store',
-    about: 'PostgreSQL to store everything in, `postgres://…`.',
+    about: 'PostgreSQL database that stores everything, `postgres://…`.',
     parse: databaseUrl
   },
   directDatabaseUrl: {
@@ -76,13 +76,13 @@ export const settings = {
     file: true,
     secret: true,
     otherwise: '`DATABASE_URL`',
-    about: 'Direct connection for LISTEN and migrations where `DATABASE_URL` goes through a transaction-mode pooler.',
+    about: 'Direct connection for LISTEN and migrations, if `DATABASE_URL` goes through a transaction-mode pooler.',
     parse: databaseUrl
   },
   postgresHost: {
     variable: 'POSTGRES_HOST',
     file: true,
-    about: 'Builds a database URL, with the next four, when `DATABASE_URL` is absent.',
+    about: 'Without `DATABASE_URL`, this and the next four settings form the database URL.',
     parse: databaseHost
   },
   postgresPort: { variable: 'POSTGRES_PORT', file: true, fallback: '5432', about: 'See `POSTGRES_HOST`.', parse: port },
@@ -114,7 +114,7 @@ export const settings = {
     file: true,
     secret: true,
     otherwise: 'a key file in the data folder, created when missing; with PostgreSQL in enterprise mode it is required',
-    about: 'Seals upstream secrets at rest: 32 bytes as base64 or as 64 hexadecimal digits.',
+    about: 'Encrypts stored upstream secrets: 32 bytes as base64 or as 64 hexadecimal digits.',
     parse: key
   },
   adminToken: {
@@ -122,27 +122,28 @@ export const settings = {
     file: true,
     secret: true,
     about:
-      'Enterprise mode: initialises an empty database at the start, with this as the access token of the first administrator. A database that is initialised already stays as it is.',
+      'Enterprise mode: initialises an empty database at start, with this as the access token of the first administrator. A database that is already initialised is not changed.',
     parse: token
   },
   initSecret: {
     variable: `${ENV_PREFIX}INIT_SECRET`,
     file: true,
     secret: true,
-    about: 'Enterprise mode: `POST /init` needs it as `Authorization: Bearer <secret>`.',
+    about: 'Enterprise mode: required by `POST /init` as `Authorization: Bearer <secret>`.',
     parse: token
   },
   staleLimitS: {
     variable: `${ENV_PREFIX}STALE_LIMIT`,
     otherwise: '`0`; in enterprise mode `3600`',
-    about: 'Seconds for which a gateway that cannot reach its database goes on serving what it knows; 0 = for ever.',
+    about:
+      'Seconds for which a gateway that cannot reach its database keeps serving its last known state; 0 = no limit.',
     parse: integer(0, 31_536_000)
   },
   previousKey: {
     variable: `${ENV_PREFIX}ENCRYPTION_KEY_PREVIOUS`,
     file: true,
     secret: true,
-    about: 'The key that was in use before, while keys are changed.',
+    about: 'The previous encryption key, during a key rotation.',
     parse: key
   },
   demo: {
@@ -164,61 +165,61 @@ export const settings = {
     file: true,
     secret: true,
     about:
-      '`GET /metrics` needs it as `Authorization: Bearer <token>`. Without it whoever reaches the port reads the names of all servers and tools there.',
+      'Required by `GET /metrics` as `Authorization: Bearer <token>`. Without it, anyone who reaches the port can read the names of all servers and tools.',
     parse: token
   },
   otlpEndpoint: {
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     about:
-      'Where traces are sent, `http://collector:4318` for example: a span of each call with one of its server, in the trace of the caller. Other variables of the OpenTelemetry SDK for traces apply too: `OTEL_EXPORTER_OTLP_PROTOCOL`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` and others. `OTEL_ENABLED=off` turns traces off.',
+      'Endpoint for traces, for example `http://collector:4318`: a span for each call with a child span for its server, in the trace of the caller. Other trace variables of the OpenTelemetry SDK apply too, such as `OTEL_EXPORTER_OTLP_PROTOCOL`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` and `OTEL_SERVICE_NAME`. `OTEL_ENABLED=off` turns traces off.',
     parse: otlpEndpoint
   },
   docs: {
     variable: `${ENV_PREFIX}DOCS`,
     fallback: 'on',
     about:
-      'Who may read the description of the API, `/openapi.json` and `/docs`: `on` everybody, `admin` those with the access token of an administrator (in development mode everybody), `off` nobody.',
+      'Access to the API description, `/openapi.json` and `/docs`: `on` everyone, `admin` administrators only (in development mode everyone), `off` nobody.',
     parse: oneOf('on', 'admin', 'off')
   },
   traceContext: {
     variable: `${ENV_PREFIX}TRACE_CONTEXT`,
     fallback: 'own',
     about:
-      "Trace context that servers are sent with a call, in headers and `_meta`. `off`: none. `own`: `traceparent` of the gateway's own span, while it exports traces. `all`: besides, `traceparent`, `tracestate` and `baggage` of the caller, which may tell servers of others about your systems.",
+      "Trace context sent to servers with a call, in headers and `_meta`. `off`: none. `own`: `traceparent` of the gateway's own span, while it exports traces. `all`: also `traceparent`, `tracestate` and `baggage` of the caller, which may reveal details of your systems to third-party servers.",
     parse: oneOf('off', 'own', 'all')
   },
   logLevel: {
     variable: `${ENV_PREFIX}LOG_LEVEL`,
     flag: '--log-level',
     fallback: 'info',
-    about: 'Logs are JSON lines on standard error.',
+    about: 'Lowest level that is logged. Logs are JSON lines on standard error.',
     parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
   },
   publicUrl: {
     variable: `${ENV_PREFIX}PUBLIC_URL`,
     otherwise: 'from the request',
-    about: 'URL under which callers reach the gateway. Its host and origin are always accepted.',
+    about: 'URL at which clients reach the gateway. Its host and origin are always accepted.',
     parse: publicUrl
   },
   allowedHosts: {
     variable: `${ENV_PREFIX}ALLOWED_HOSTS`,
     otherwise: 'none; in enterprise mode any',
     about:
-      'Host names that requests may name besides loopback names (and, when listening beyond loopback, IP addresses), separated by commas. Keeps out DNS rebinding.',
+      'Accepted values of `Host`, separated by commas, besides loopback names and, when listening beyond loopback, IP addresses. Protects against DNS rebinding.',
     parse: hosts
   },
   allowedOrigins: {
     variable: `${ENV_PREFIX}ALLOWED_ORIGINS`,
     otherwise: 'none',
     about:
-      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. Pages of the host that a request names need not be listed. In development mode pages of other loopback origins may send requests that only read, but get no CORS headers.',
+      'Origins whose web pages may use the gateway and read its answers (CORS), separated by commas. The origin of the requested host is always allowed. In development mode pages of other loopback origins may send read-only requests, but get no CORS headers.',
     parse: origins
   },
   trustedProxies: {
     variable: `${ENV_PREFIX}TRUSTED_PROXIES`,
     otherwise: 'none',
     about:
-      'Reverse proxies in front of the gateway: addresses, networks such as `10.0.0.0/8`, `private` or `loopback`, separated by commas. On a request of one of them the client is the rightmost address of `X-Forwarded-For` that is not listed here: it stands in logs and the audit log, and limits per address count it. The header of everybody else is ignored. Other `X-Forwarded-…` headers and `Forwarded` are never read.',
+      'Reverse proxies in front of the gateway: addresses, networks such as `10.0.0.0/8`, `private` or `loopback`, separated by commas. On their requests the client is the rightmost address of `X-Forwarded-For` that is not listed here; logs, the audit log and limits per address use it. From anyone else the header is ignored. Other `X-Forwarded-…` headers and `Forwarded` are never read.',
     parse: proxies
   },
   stdio: {
@@ -231,7 +232,7 @@ export const settings = {
     variable: `${ENV_PREFIX}STDIO_COMMANDS`,
     otherwise: 'any',
     about:
-      'Executables that `stdio` servers may start: absolute paths, separated by commas. With it, variables that load code, such as `LD_PRELOAD`, `NODE_OPTIONS` or `PATH`, are refused in `env`.',
+      'Executables that `stdio` servers may start: absolute paths, separated by commas. If set, variables that load code, such as `LD_PRELOAD`, `NODE_OPTIONS` or `PATH`, are refused in `env`.',
     parse: commands
   },
   stdioUid: {
@@ -255,134 +256,134 @@ export const settings = {
   stdioProcesses: {
     variable: `${ENV_PREFIX}STDIO_PROCESSES`,
     fallback: '32',
-    about: 'Processes of `stdio` servers at one time.',
+    about: 'Concurrent processes of `stdio` servers.',
     parse: integer(1, 10_000)
   },
   stdioQueue: {
     variable: `${ENV_PREFIX}STDIO_QUEUED_CALLS`,
     fallback: '128',
-    about: 'Calls that wait for a process; further ones get 503.',
+    about: 'Calls that may wait for a process; past it 503.',
     parse: integer(0, 100_000)
   },
   stdioProcessesPerPrincipal: {
     variable: `${ENV_PREFIX}STDIO_PROCESSES_PER_PRINCIPAL`,
     otherwise: 'half of `TOWPATH_STDIO_PROCESSES`',
     about:
-      'Processes of `stdio` servers that one user or client may have in enterprise mode. Past it its own idle session gives way, else the call waits; then 429.',
+      'Processes of `stdio` servers per user or client in enterprise mode. Past it one of its own idle sessions is closed; if there is none the call waits, then gets 429.',
     parse: count
   },
   egressDeny: {
     variable: `${ENV_PREFIX}EGRESS_DENY`,
     otherwise: 'none',
     about:
-      'What upstreams may not be reached at: networks such as `10.0.0.0/8`, host names, `private` or `loopback`, separated by commas. Link-local addresses, cloud metadata services, unspecified, multicast and broadcast addresses, and the gateway itself are denied anyway.',
+      'Addresses that the gateway must not connect to: networks such as `10.0.0.0/8`, host names, `private` or `loopback`, separated by commas. Link-local addresses, cloud metadata services, unspecified, multicast and broadcast addresses, and the gateway itself are denied by default.',
     parse: egress
   },
   egressAllow: {
     variable: `${ENV_PREFIX}EGRESS_ALLOW`,
     otherwise: 'none',
     about:
-      'Exceptions to what is denied, in the same form. A host name that is listed may resolve to any address; a network may be reached under any name that is not denied itself.',
+      'Exceptions to denied addresses, in the same form. A listed host name may resolve to any address; a listed network may be reached under any name that is not itself denied.',
     parse: egress
   },
   resultSecrets: {
     variable: `${ENV_PREFIX}RESULT_SECRETS`,
     fallback: 'redact',
     about:
-      "What becomes of an answer or notification that holds a secret of the server it comes from (token, headers, variables, secret parameters and arguments): `redact` puts `***` in its place, `block` fails the call, `off` passes it on. Only that server's own secrets of 8 characters or more are searched. That takes about 1 µs of CPU for 10 kB and 0.1 ms for 1 MB, with five secrets as with one, and nothing for a server without secrets.",
+      "Treatment of an answer or notification that contains a secret of its own server (token, headers, variables, secret parameters and arguments): `redact` replaces it with `***`, `block` fails the call, `off` passes it on. Only that server's own secrets of 8 characters or more are searched for. The search takes about 1 µs of CPU for 10 kB and 0.1 ms for 1 MB, with five secrets as with one, and nothing for a server without secrets.",
     parse: oneOf('redact', 'block', 'off')
   },
   toolNames: {
     variable: `${ENV_PREFIX}TOOL_NAMES`,
     fallback: 'leave-out',
     about:
-      'What becomes of tools and prompts whose names clients cannot use. `leave-out`: they are not served; tools may have letters, digits and `_`, `-`, `.`, `/` in their names, and the name with that of the server in front at most 128 characters. `rename`: they are served under a name of letters, digits, `_` and `-`, of 64 characters where the name of the server allows it, that always is the same for the same tool. `keep`: they are served as they are.',
+      "Treatment of tools and prompts whose names clients cannot use. `leave-out`: they are not served; names of tools may contain letters, digits, `_`, `-`, `.` and `/`, and have at most 128 characters together with the server's name. `rename`: they are served under a name of letters, digits, `_` and `-`, of at most 64 characters if the server's name allows it; the same tool always gets the same name. `keep`: they are served unchanged.",
     parse: oneOf('leave-out', 'rename', 'keep')
   },
   spareSessions: {
     variable: `${ENV_PREFIX}SPARE_SESSIONS`,
     fallback: '1',
     about:
-      'Sessions, or processes of `stdio` servers, that are kept ready for each server which is called again and again in `stateless` mode; 0 = none.',
+      'Spare sessions, or processes of `stdio` servers, kept ready for each server in `stateless` mode that is called repeatedly; 0 = none.',
     parse: integer(0, 100)
   },
   refreshIntervalMs: {
     variable: `${ENV_PREFIX}REFRESH_INTERVAL_MS`,
     fallback: '300000',
-    about: "Interval of re-reading the upstreams' lists, which also happens after a start; 0 = off, then too.",
+    about: "Interval between refreshes of the servers' lists; one also runs after start. 0 = no refreshes at all.",
     parse: integer(0, 86_400_000)
   },
   auditRetentionDays: {
     variable: `${ENV_PREFIX}AUDIT_RETENTION_DAYS`,
     fallback: '90',
-    about: 'Days for which the audit log is kept.',
+    about: 'Days to keep the audit log.',
     parse: integer(1, 36_500)
   },
   callLog: {
     variable: `${ENV_PREFIX}CALL_LOG`,
     fallback: 'on',
-    about: 'Keeps who called what, how it went and how long it took, for `GET /api/v0/calls` and the charts.',
+    about: 'Records who called what, the outcome and the duration, for `GET /api/v0/calls` and the charts.',
     parse: onOff
   },
   callLogContents: {
     variable: `${ENV_PREFIX}CALL_LOG_CONTENTS`,
     fallback: 'off',
     about:
-      'Keeps arguments and results of calls too: the first 4,096 characters, without what looks like a secret, and nothing of what is larger than 64 KiB.',
+      'Also records arguments and results of calls: the first 4,096 characters, without values that look like secrets. Contents larger than 64 KiB are not recorded.',
     parse: onOff
   },
   callLogDays: {
     variable: `${ENV_PREFIX}CALL_LOG_RETENTION_DAYS`,
     fallback: '7',
-    about: 'Days for which calls are kept.',
+    about: 'Days to keep the call log.',
     parse: integer(1, 36_500)
   },
   callLogRows: {
     variable: `${ENV_PREFIX}CALL_LOG_MAX_ROWS`,
     otherwise: '`1000000`; with the embedded store `100000`',
-    about: 'Calls that are kept; past it the oldest go.',
+    about: 'Calls to keep in the call log; past it the oldest are deleted.',
     parse: integer(1, 1_000_000_000)
   },
   connectMs: {
     variable: `${ENV_PREFIX}CONNECT_TIMEOUT_MS`,
     fallback: '30000',
-    about: 'Connecting to an upstream and initialising it.',
+    about: 'Time to connect to a server and initialise the session.',
     parse: duration
   },
   callMs: {
     variable: `${ENV_PREFIX}CALL_TIMEOUT_MS`,
     fallback: '60000',
-    about: 'A call without progress.',
+    about: 'Time that a call may take without progress.',
     parse: duration
   },
   callTotalMs: {
     variable: `${ENV_PREFIX}CALL_TOTAL_TIMEOUT_MS`,
     fallback: '300000',
-    about: 'A call in all.',
+    about: 'Total time of a call.',
     parse: duration
   },
   requestBodyMs: {
     variable: `${ENV_PREFIX}REQUEST_BODY_TIMEOUT_MS`,
     fallback: '30000',
-    about: 'Receiving a request; past it 408.',
+    about: 'Time to receive a request; past it 408.',
     parse: duration
   },
   databaseConnectMs: {
     variable: `${ENV_PREFIX}DATABASE_CONNECT_TIMEOUT_MS`,
     fallback: '2000',
-    about: 'Waiting for a database connection; past it 503.',
+    about: 'Time to wait for a database connection; past it 503.',
     parse: duration
   },
   databaseQueryMs: {
     variable: `${ENV_PREFIX}DATABASE_QUERY_TIMEOUT_MS`,
     fallback: '5000',
-    about: 'One database query; past it 503.',
+    about: 'Time of one database query; past it 503.',
     parse: duration
   },
   drainMs: {
     variable: `${ENV_PREFIX}DRAIN_TIMEOUT_MS`,
     fallback: '25000',
-    about: 'Time for requests under way to finish when the gateway stops.',
+    about: 'Time for requests in progress to finish when the gateway stops.',
     parse: integer(0, 86_400_000)
   },
   sessionIdleMs: {
@@ -394,19 +395,19 @@ export const settings = {
   oauthSessionMs: {
     variable: `${ENV_PREFIX}OAUTH_SESSION_MS`,
     fallback: '600000',
-    about: 'Time to sign in at the authorization server of an upstream.',
+    about: 'Time to complete a sign-in at the authorization server of a server.',
     parse: duration
   },
   oauthRetentionMs: {
     variable: `${ENV_PREFIX}OAUTH_RETENTION_MS`,
     fallback: '3600000',
-    about: 'Time for which a sign-in that has expired can still be asked for.',
+    about: 'Time for which an expired sign-in can still be queried.',
     parse: duration
   },
   restBodyBytes: {
     variable: `${ENV_PREFIX}REST_BODY_BYTES`,
     fallback: '1048576',
-    about: 'Request body on REST; past it 413.',
+    about: 'Request body over REST; past it 413.',
     parse: bytes
   },
   mcpBodyBytes: {
@@ -418,7 +419,7 @@ export const settings = {
   jsonDepth: {
     variable: `${ENV_PREFIX}JSON_DEPTH_LEVELS`,
     fallback: '64',
-    about: 'Nesting of JSON in a request, 64 at most; past it 400.',
+    about: 'Nesting depth of JSON in a request, 64 at most; past it 400.',
     parse: integer(2, 64)
   },
   jsonElements: {
@@ -430,13 +431,13 @@ export const settings = {
   batch: {
     variable: `${ENV_PREFIX}BATCH_MESSAGES`,
     fallback: '100',
-    about: 'Messages of a JSON-RPC batch; past it 400.',
+    about: 'Messages in a JSON-RPC batch; past it 400.',
     parse: count
   },
   batchBytes: {
     variable: `${ENV_PREFIX}BATCH_BYTES`,
     fallback: '4194304',
-    about: 'Answers of a JSON-RPC batch together, 256 MiB at most; past it an answer is an error.',
+    about: 'Responses to a JSON-RPC batch, in total, 256 MiB at most; past it a response is an error.',
     // V8 limits the length of a string
     parse: integer(1_024, 268_435_456)
   },
@@ -444,20 +445,19 @@ export const settings = {
     variable: `${ENV_PREFIX}IDENTIFIER_BYTES`,
     fallback: '8192',
     about:
-      'A URI, name, cursor, token or id in a request on MCP endpoints; past it invalid params. Eight times as much for ' +
-      '`requestState` and `clientInfo`.',
+      'A URI, name, cursor, token or id in a request on MCP endpoints; past it the error `invalid params`. Eight times as much for `requestState` and `clientInfo`.',
     parse: integer(256, 1_048_576)
   },
   headerBytes: {
     variable: `${ENV_PREFIX}HEADER_BYTES`,
     fallback: '16384',
-    about: 'Headers of a request with its first line; past it 431.',
+    about: 'Request line and headers; past it 431.',
     parse: integer(1_024, 1_048_576)
   },
   upstreamResponseBytes: {
     variable: `${ENV_PREFIX}UPSTREAM_RESPONSE_BYTES`,
     fallback: '16777216',
-    about: 'One answer of an upstream; past it 502.',
+    about: 'One response of a server; past it 502.',
     parse: bytes
   },
   streamBufferBytes: {
@@ -470,139 +470,129 @@ export const settings = {
     variable: `${ENV_PREFIX}SESSIONS`,
     fallback: '10000',
     about:
-      'Sessions of MCP clients, and streams that only listen. Past it the session that was idle for longest gives way; ' +
-      'where each has an open stream, and for streams, 503.',
+      'Client sessions and listening streams. Past it the session that was idle for longest is closed; if every session has an open stream, and for a new stream, 503.',
     parse: count
   },
   sessionsPerPrincipal: {
     variable: `${ENV_PREFIX}SESSIONS_PER_PRINCIPAL`,
     fallback: '1000',
     about:
-      'The same of one client in enterprise mode: its own gives way; where each has an open stream, 429. It may have as many ' +
-      'streams open that only listen.',
+      'The same per client in enterprise mode: its own longest-idle session is closed; if each has an open stream, 429. The same number applies to its listening streams.',
     parse: count
   },
   subscriptionsPerPrincipal: {
     variable: `${ENV_PREFIX}SUBSCRIPTIONS_PER_PRINCIPAL`,
     fallback: '10000',
-    about: 'Resources that one client may have subscribed to in enterprise mode; past it 429.',
+    about: 'Resource subscriptions per client in enterprise mode; past it 429.',
     parse: count
   },
   subscriptionBytes: {
     variable: `${ENV_PREFIX}SUBSCRIPTION_BYTES`,
     fallback: '33554432',
     about:
-      'What is kept of resources that clients have subscribed to, of all clients; past it 429. One client may take a ' +
-      'quarter of it in enterprise mode.',
+      'Memory for the resource subscriptions of all clients; past it 429. In enterprise mode one client may use a quarter of it.',
     parse: bytes
   },
   callBytes: {
     variable: `${ENV_PREFIX}CALL_BYTES`,
     fallback: '134217728',
     about:
-      'Requests of calls under way or waiting, of all callers; past it 429. One user or client may take a quarter of it in ' +
-      'enterprise mode.',
+      'Requests of all calls in progress or waiting; past it 429. In enterprise mode one user or client may use a quarter of it.',
     parse: bytes
   },
   pendingBytes: {
     variable: `${ENV_PREFIX}PENDING_BYTES`,
     fallback: '268435456',
     about:
-      'Unfinished answers and unanswered questions of upstreams, of all servers; past it 502. One server may take a quarter ' +
-      'of it.',
+      'Unfinished responses and unanswered requests of all servers; past it 502. One server may use a quarter of it.',
     parse: bytes
   },
   upstreamSessions: {
     variable: `${ENV_PREFIX}UPSTREAM_SESSIONS`,
     fallback: '5000',
     about:
-      'Sessions with servers in `stateful` mode over HTTP. Past it an idle one of whoever has more than an equal part gives way, to a caller who has none also another; where there is none, 503.',
+      'Sessions with servers in `stateful` mode over HTTP. Past it an idle session of a caller with more than an equal share is closed, for a caller without sessions any idle one; if there is none, 503.',
     parse: count
   },
   upstreamSessionsPerPrincipal: {
     variable: `${ENV_PREFIX}UPSTREAM_SESSIONS_PER_PRINCIPAL`,
     fallback: '500',
     about:
-      'The same of one user or client in enterprise mode: its own idle session gives way; where all are in use, 429.',
+      'The same per user or client in enterprise mode: one of its own idle sessions is closed; if all are in use, 429.',
     parse: count
   },
   callsPerPrincipal: {
     variable: `${ENV_PREFIX}CALLS_PER_PRINCIPAL`,
     fallback: '64',
-    about: 'Calls that one user or client may have under way in enterprise mode; past it 429.',
+    about: 'Calls in progress per user or client in enterprise mode; past it 429.',
     parse: count
   },
   connections: {
     variable: `${ENV_PREFIX}CONNECTIONS`,
     fallback: '20000',
     about:
-      'Connections of callers, and not more than four fifths of the files that the process may open. Past it the oldest ' +
-      'one without a request under way is closed; where there is none, the new one.',
+      'Client connections, but at most four fifths of the files that the process may open. Past it the oldest connection without a request in progress is closed; if there is none, the new one.',
     parse: count
   },
   connectionsPerAddress: {
     variable: `${ENV_PREFIX}CONNECTIONS_PER_ADDRESS`,
     fallback: '15000',
     about:
-      'The same from one address, or from one /64 network of IPv6. `TOWPATH_TRUSTED_PROXIES` are not counted: behind a ' +
-      'proxy that is not listed there all callers share this number.',
+      'The same per address or IPv6 /64 network. `TOWPATH_TRUSTED_PROXIES` are not counted: behind a proxy that is not listed there all clients share this limit.',
     parse: count
   },
   pipelinedRequests: {
     variable: `${ENV_PREFIX}PIPELINED_REQUESTS`,
     fallback: '16',
     about:
-      'Requests that wait on one connection for the answer to the one before; behind the last of them the connection is ' +
-      'closed.',
+      'Requests that wait on one connection for the answer to an earlier one; past it the connection is closed after the last of them.',
     parse: count
   },
   unsentBytes: {
     variable: `${ENV_PREFIX}UNSENT_BYTES`,
     fallback: '134217728',
     about:
-      'Bytes of all connections together that wait for callers to read them; past it the connections that were not read ' +
-      'from for longest are closed. One client may take a quarter of it on MCP endpoints in enterprise mode.',
+      'Bytes of all connections that clients have not read yet; past it the connections that were unread for longest are closed. In enterprise mode one client may use a quarter of it on MCP endpoints.',
     parse: bytes
   },
   unreadAnswerMs: {
     variable: `${ENV_PREFIX}UNREAD_ANSWER_TIMEOUT_MS`,
     fallback: '60000',
-    about: 'Time for which a caller may read nothing of an answer or stream; past it the connection is closed.',
+    about: 'Time for which a client may read nothing of an answer or stream; past it the connection is closed.',
     parse: duration
   },
   failedAuthentications: {
     variable: `${ENV_PREFIX}FAILED_AUTHENTICATIONS`,
     fallback: '600',
     about:
-      'Requests with a wrong access token a minute of one address in enterprise mode; further ones get 429 instead of 401. Requests with a valid token are never counted or refused, whatever comes from the same address.',
+      'Requests with a wrong access token per minute and address in enterprise mode; past it 429 instead of 401. Requests with a valid token are never counted or refused, whatever else comes from the same address.',
     parse: count
   },
   heapPercent: {
     variable: `${ENV_PREFIX}HEAP_PERCENT`,
     fallback: '90',
     about:
-      'Memory in use, of what Node.js may take for its heap; past it new work gets 503; `/health` and administrators are answered.',
+      'Memory in use, in per cent of the heap limit of Node.js; past it new work gets 503, while `/health` and administrators are still served.',
     parse: integer(1, 100)
   },
   memoryLimitBytes: {
     variable: `${ENV_PREFIX}MEMORY_LIMIT_BYTES`,
     otherwise: 'the limit of the container, or the memory of the machine',
-    about: 'Memory that the process may take, its buffers included; what its `stdio` servers take does not count.',
+    about: 'Memory that the process may use, including buffers but not its `stdio` servers.',
     parse: integer(1_048_576, 1_099_511_627_776)
   },
   memoryPercent: {
     variable: `${ENV_PREFIX}MEMORY_PERCENT`,
     fallback: '85',
     about:
-      'Resident memory, of `TOWPATH_MEMORY_LIMIT_BYTES`; past it new work gets 503 as with `TOWPATH_HEAP_PERCENT`, unless ' +
-      'most of it is only kept by the allocator.',
+      'Resident memory, in per cent of `TOWPATH_MEMORY_LIMIT_BYTES`; past it new work gets 503 as with `TOWPATH_HEAP_PERCENT`, unless most of it is only retained by the allocator.',
     parse: integer(1, 100)
   },
   eventLoopLagMs: {
     variable: `${ENV_PREFIX}EVENT_LOOP_LAG_MS`,
     fallback: '2000',
     about:
-      'Lag of the event loop; past it for five seconds new work gets 503; `/health` and administrators are answered.',
+      'Lag of the event loop; past it for five seconds new work gets 503, while `/health` and administrators are still served.',
     parse: duration
   }
 } satisfies Record<string, Setting>

@@ -12,9 +12,9 @@ function row({ variable, flag, file, fallback, otherwise, about }: Setting): str
 export const configurationReference = (): string =>
   `# Configuration
 
-Every setting is an environment variable; some are also flags of \`towpath start\`, which win. An empty variable counts as
-absent. Where a \`…_FILE\` form is listed, it names a file that holds the value; giving both is an error. A value that cannot
-be used stops the start with exit code 2 and one line that names the setting. Times are in milliseconds.
+Every setting is an environment variable; some are also flags of \`towpath start\`, which take precedence. An empty variable
+counts as unset. A \`…_FILE\` variable names a file that contains the value; setting both forms is an error. An invalid value
+stops the start with exit code 2 and one line that names the setting. Times are in milliseconds.
 
 This page is generated from \`src/settings.ts\`.
 

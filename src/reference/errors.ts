@@ -6,40 +6,41 @@ const statusRow = ([status, meaning]: [string, string]) => `| ${status} | ${mean
 
 /** Meaning of each reason, in page order. */
 const reasons: Readonly<Record<keyof typeof httpStatuses, string>> = {
-  unreachable: 'It cannot be connected to; or it is given a rest after five time-outs: then 503 with `Retry-After`',
+  unreachable:
+    'The gateway cannot connect to it; or its circuit breaker is open after five time-outs: then 503 with `Retry-After`',
   timeout: 'It did not answer in time',
   crashed: 'Its process ended',
-  auth: 'It rejects the credentials that it is sent, or its authorization has ended',
-  bad_response: 'Its answer is no MCP, or cannot be passed on to this caller',
-  too_large: 'Its answer is larger than `TOWPATH_UPSTREAM_RESPONSE_BYTES`',
-  overloaded: 'No process is free, or too many calls wait for an answer of their client',
-  limited: 'The caller has too many calls under way',
-  denied: 'The egress policy or the `stdio` settings forbid it',
-  unreadable: 'Its stored secrets do not open with the encryption key in use',
-  cancelled: 'The caller, or the gateway at its stop, ended the call'
+  auth: 'It rejects its credentials, or its authorization has expired',
+  bad_response: 'Its response is not valid MCP, or cannot be passed on to this caller',
+  too_large: 'Its response is larger than `TOWPATH_UPSTREAM_RESPONSE_BYTES`',
+  overloaded: 'No process is free, or too many calls wait for input from their clients',
+  limited: 'The caller has too many calls in progress',
+  denied: 'The egress policy or the `stdio` settings deny it',
+  unreadable: 'Its stored secrets cannot be decrypted with the current encryption key',
+  cancelled: 'The caller cancelled the call, or the gateway stopped'
 }
 
 const rpc: Readonly<Record<keyof typeof codes, string>> = {
-  parse: 'The body is not JSON, or past a limit',
-  invalidRequest: 'It is JSON, and no request',
-  methodNotFound: 'The method is unknown, or nobody here offers it',
-  invalidParams: 'Parameters are wrong, or a tool, prompt or resource is not known at this endpoint',
-  internal: 'The upstream failed; `data` says how',
-  session: 'The request does not fit the session or the transport',
-  sessionNotFound: 'The session has ended or never was: initialize again',
-  legacyResourceNotFound: 'The upstream does not know the resource (clients up to 2025-11-25)',
-  headerMismatch: 'A header does not say what the body says (2026-07-28)',
+  parse: 'The body is not JSON, or exceeds a limit',
+  invalidRequest: 'The JSON is not a request',
+  methodNotFound: 'The method is unknown, or no server here supports it',
+  invalidParams: 'Invalid parameters, or a tool, prompt or resource that this endpoint does not have',
+  internal: 'The upstream failed; `data` has the reason',
+  session: 'The request does not match the session or the transport',
+  sessionNotFound: 'The session has ended or never existed: initialize again',
+  legacyResourceNotFound: 'Resource not found (clients up to 2025-11-25)',
+  headerMismatch: 'A header and the body differ (2026-07-28)',
   missingCapability: 'The server needs a capability that the client did not declare (2026-07-28)',
-  unsupportedVersion: 'The protocol version is not supported; `data` lists those that are'
+  unsupportedVersion: 'The protocol version is not supported; `data` lists the supported ones'
 }
 
 /** Returns the text of docs/reference/errors.md. */
 export const errorsReference = (): string =>
   `# Errors
 
-Every answer that is not a success is JSON, \`{"error": "what went wrong"}\`, with \`Content-Type: application/json\`; unknown
-paths and methods too. Some have a second member \`code\`, for programs. A text of the 5xx kind holds no stack, SQL, path or
-secret. On MCP endpoints what goes wrong in the protocol is a JSON-RPC error instead.
+Every error response is JSON, \`{"error": "message"}\`, with \`Content-Type: application/json\`, including unknown paths and
+methods. Some also have a machine-readable \`code\`. Messages of 5xx errors contain no stack, SQL, path or secret. On MCP
+endpoints, protocol errors are JSON-RPC errors instead.
 
 This page is generated from the source.
 
@@ -50,25 +51,25 @@ This page is generated from the source.
 |---|---|
 ${Object.entries(statusDescriptions).map(statusRow).join('\n')}
 
-Also 417 (an expectation other than \`100-continue\`). 401 carries \`WWW-Authenticate: Bearer\`. The 4xx and 5xx that each
-operation can answer are in the [HTTP interface](http.md).
+Also 417 (an expectation other than \`100-continue\`). 401 has \`WWW-Authenticate: Bearer\`. The [HTTP interface](http.md)
+lists the errors of each operation.
 
-A tool that fails by its own logic is no error: 200, and the result has \`"isError": true\`.
+A tool that reports a failure is not an HTTP error: the status is 200 and the result has \`"isError": true\`.
 
 ## Codes
 
 <!-- prettier-ignore -->
 | Code | With | Meaning |
 |---|---|---|
-| \`upstream_oauth_required\` | 400 | The server wants a sign-in: register it with \`oauth_redirect_uri\` |
-| \`upstream_oauth_issuer_changed\` | 409 | The server names another authorization server than at its first sign-in, or than \`oauth_issuer\` |
-| \`store_full\` | 503 | The disk of the database is full: calls go on, nothing can be changed |
-| \`secrets_unreadable\` | 503 | A stored secret does not open with the encryption key in use |
+| \`upstream_oauth_required\` | 400 | The server requires a sign-in: register it with \`oauth_redirect_uri\` |
+| \`upstream_oauth_issuer_changed\` | 409 | The server names a different authorization server than at its first sign-in, or than \`oauth_issuer\` |
+| \`store_full\` | 503 | The disk of the database is full: calls still work, changes do not |
+| \`secrets_unreadable\` | 503 | A stored secret cannot be decrypted with the current encryption key |
 
 ## When an upstream fails
 
-Over REST the status; over MCP the error \`-32603\`, whose \`data\` has \`server\`, \`reason\`, and \`status\` or \`retryAfter\` (seconds)
-where there is one. A caller with too many calls gets the plain 429 over MCP too, where HTTP can still say it.
+REST answers with the status below; MCP with error \`-32603\`, whose \`data\` has \`server\`, \`reason\`, and \`status\` or
+\`retryAfter\` (seconds) if known. A caller with too many calls also gets a plain 429 over MCP, unless the response has started.
 
 <!-- prettier-ignore -->
 | \`reason\` | Status | Meaning |
@@ -79,7 +80,7 @@ ${Object.entries(reasons)
 
 ## JSON-RPC codes of the gateway
 
-An upstream's own errors are passed on with their codes; [eras](../explanation/eras.md) says which ones change.
+Errors of an upstream are passed on with their codes; [eras](../explanation/eras.md) lists the ones that change.
 
 <!-- prettier-ignore -->
 | Code | Meaning |

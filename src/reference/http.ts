@@ -111,12 +111,12 @@ export function httpReference({ paths, components }: Document): string {
   const schemas = Object.entries(components.schemas).map(([name, schema]) => schemaText(name, schema))
   return `# HTTP interface
 
-Every path, as it stands in \`openapi.json\`, from which this page is generated. A running gateway serves the document at
-\`/openapi.json\` and a page to try it out at \`/docs\`. Bodies are JSON; members that are not listed are refused.
+All operations, generated from \`openapi.json\`. A running gateway serves that document at \`/openapi.json\` and an interactive
+page at \`/docs\`. Bodies are JSON; unlisted members are refused.
 
-In enterprise mode a request needs \`Authorization: Bearer <token>\` of a user or administrator, at the MCP endpoints that of
-an MCP client ([who may what](../how-to/users-and-clients.md)); the document of a development gateway asks for none. A query
-parameter that an operation under \`/api/v0\` does not have is refused. Errors: [statuses and codes](errors.md).
+In enterprise mode a request needs \`Authorization: Bearer <token>\` of a user or administrator, on MCP endpoints of an MCP
+client ([permissions](../how-to/users-and-clients.md)); development mode needs none. Unknown query parameters of operations
+under \`/api/v0\` are refused. Errors: [statuses and codes](errors.md).
 
 ${parts.join('\n\n')}
 

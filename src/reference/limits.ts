@@ -60,9 +60,9 @@ const row = ({ variable, fallback, otherwise, about }: Setting) =>
 export const limitsReference = (): string =>
   `# Limits
 
-Everything that grows is bounded, and each bound is a setting. Times in \`…_MS\` are milliseconds, sizes bytes; they hold for
-one process. How they work together: [limits, overload and faults](../explanation/reliability.md). What is answered past
-them: [errors](errors.md). What is kept for longer than a request, and for whom: [every bound](bounds.md).
+Everything that grows has a limit, and each limit is a setting. Times in \`…_MS\` are milliseconds, sizes are bytes. Limits
+apply to one process. How they work together: [limits, overload and faults](../explanation/reliability.md). Responses past a
+limit: [errors](errors.md). State that outlives a request, and who pays for it: [every bound](bounds.md).
 
 This page is generated from \`src/settings.ts\`.
 
