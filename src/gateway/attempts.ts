@@ -50,7 +50,7 @@ export const createAttempts = (registry: Pick<Registry, 'beginAttempt'>): Attemp
     })
     const startedAt = performance.now()
     try {
-      const result = await contact({ ...target, by: { caller, requestId } })
+      const result = await contact({ ...target, requester: { caller, requestId } })
       await end({ outcome: 'ok', durationMs: performance.now() - startedAt })
       return result
     } catch (error) {

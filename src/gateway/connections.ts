@@ -19,9 +19,9 @@ import type { TransportClient } from './upstream/connection.ts'
 import { readUpstream } from './upstream/discovery.ts'
 import { redactFailure, UpstreamFailure } from './upstream/failure.ts'
 import { createOAuthHttp, type OAuthHttpFor } from './upstream/oauth-http.ts'
-import { createReadingTurns } from './upstream/reading-turns.ts'
+import { createReadScheduler } from './upstream/reading-turns.ts'
 import { createSlotPool, type SlotPool } from './upstream/slots.ts'
-import { createChildren } from './upstream/stdio-children.ts'
+import { createChildRegistry } from './upstream/stdio-children.ts'
 import { childEnvironment, findExecutable } from './upstream/stdio-command.ts'
 import type { Log } from './upstream/stdio-process.ts'
 import { createWatchdog } from './upstream/stdio-watchdog.ts'
@@ -100,7 +100,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   /** Returns a limit per principal. Without authentication all callers are one principal, which is not limited. */
   const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
   const deadlines = createDeadlines()
-  const children = createChildren(createWatchdog)
+  const children = createChildRegistry(createWatchdog)
   const slots: SlotPool = createSlotPool(stdio.maxProcesses, stdio.maxQueue, {
     reclaim: (mayEnd) => upstreams.reclaim(slots, mayEnd),
     share: shareOf(stdio.processesPerPrincipal)
@@ -117,7 +117,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   })
   const transports = createTransports({
     schedule,
-    readingTurns: createReadingTurns(),
+    readingTurns: createReadScheduler(),
     version,
     connector: egress.connector,
     maxResponseBytes: limits.upstreamResponseBytes,

@@ -10,10 +10,10 @@ import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createHttpClient } from './upstream/http.ts'
 import { memoryQuota } from './upstream/pending.ts'
-import type { ReadingTurns } from './upstream/reading-turns.ts'
+import type { ReadScheduler } from './upstream/reading-turns.ts'
 import { createScreen, type MessageScreen, type SecretsMode } from './upstream/result-secrets.ts'
 import { createSseClient } from './upstream/sse.ts'
-import type { Children } from './upstream/stdio-children.ts'
+import type { ChildRegistry } from './upstream/stdio-children.ts'
 import type { Log } from './upstream/stdio-process.ts'
 import { createStderrTail, printable, type StderrTail } from './upstream/stdio-tail.ts'
 import { createStdioClient } from './upstream/stdio.ts'
@@ -31,7 +31,7 @@ export interface Target {
   /** Receives the stderr of the process; absent: the tail of the registered server of this name. */
   readonly tail?: StderrTail
   /** Request that the connection is opened for; absent if the gateway itself needs it. */
-  readonly by?: ConnectRequester
+  readonly requester?: ConnectRequester
   /** Set if no request may be sent, for example because the secrets cannot be decrypted. */
   readonly problem?: UpstreamFailure
 }
@@ -64,7 +64,7 @@ export const configTarget = (config: ServerConfig, authorization?: Authorization
 
 export interface TransportOptions {
   readonly schedule: BatchScheduler
-  readonly readingTurns: ReadingTurns
+  readonly readingTurns: ReadScheduler
   /** Product version, sent to upstreams in `clientInfo`. */
   readonly version: string
   /** Connector for HTTP that enforces the egress policy. */
@@ -80,7 +80,7 @@ export interface TransportOptions {
     readonly gid: number | undefined
     readonly cwd: string | undefined
   }
-  readonly children: Children
+  readonly children: ChildRegistry
   readonly log: Log
 }
 
@@ -200,7 +200,7 @@ export function createTransports(options: TransportOptions): Transports {
       settings: { command = '', args = [] },
       secrets,
       tail: own,
-      by
+      requester
     } = target
     const problem = stdioProblem(stdio, target)
     if (problem !== undefined) return refusingClient(new UpstreamFailure('denied', problem, { maybeProcessed: false }))
@@ -217,7 +217,7 @@ export function createTransports(options: TransportOptions): Transports {
       memory: memoryQuota(pending, name),
       reads: readingTurns.server(),
       log,
-      by,
+      requester,
       tail: own ?? tail(name),
       children,
       screen: screens(target),

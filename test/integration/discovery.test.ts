@@ -4,7 +4,7 @@ import type { OpenOptions, TransportClient } from '../../src/gateway/upstream/co
 import { readUpstream } from '../../src/gateway/upstream/discovery.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import { createHttpClient } from '../../src/gateway/upstream/http.ts'
-import { createChildren } from '../../src/gateway/upstream/stdio-children.ts'
+import { createChildRegistry } from '../../src/gateway/upstream/stdio-children.ts'
 import { createStderrTail } from '../../src/gateway/upstream/stdio-tail.ts'
 import { createWatchdog } from '../../src/gateway/upstream/stdio-watchdog.ts'
 import { createStdioClient } from '../../src/gateway/upstream/stdio.ts'
@@ -133,7 +133,7 @@ const stdioFixtures = new URL('../fixtures/stdio/', import.meta.url).pathname
 
 /** A stdio client that counts how many of its processes run at a time. */
 function startStdio(t: TestContext, args: string[], env: Record<string, string> = {}) {
-  const children = createChildren(createWatchdog)
+  const children = createChildRegistry(createWatchdog)
   const client = createStdioClient({
     server: 'x',
     version: '1',

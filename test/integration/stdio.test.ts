@@ -21,9 +21,9 @@ import type { Sink } from '../../src/gateway/upstream/call.ts'
 import type { OpenOptions } from '../../src/gateway/upstream/connection.ts'
 import { UpstreamFailure } from '../../src/gateway/upstream/failure.ts'
 import type { FailureReason } from '../../src/gateway/upstream/failure.ts'
-import { createChildren } from '../../src/gateway/upstream/stdio-children.ts'
+import { createChildRegistry } from '../../src/gateway/upstream/stdio-children.ts'
 import type { Log } from '../../src/gateway/upstream/stdio-process.ts'
-import { asIdentity } from '../../src/gateway/upstream/stdio-command.ts'
+import { withIdentity } from '../../src/gateway/upstream/stdio-command.ts'
 import { createStderrTail } from '../../src/gateway/upstream/stdio-tail.ts'
 import { createWatchdog } from '../../src/gateway/upstream/stdio-watchdog.ts'
 import { createStdioClient } from '../../src/gateway/upstream/stdio.ts'
@@ -41,7 +41,7 @@ interface LogLine {
 
 /** Everything that the gateway has one of; all processes are gone when the test is over. */
 const startGateway = (t: TestContext) => {
-  const children = createChildren(createWatchdog)
+  const children = createChildRegistry(createWatchdog)
   const logged: LogLine[] = []
   const lives: Record<string, unknown>[] = []
   const log: Log = {
@@ -310,7 +310,7 @@ test(
   'without setpriv only root can start a second user, for others keep capabilities',
   { skip: needsRoot },
   async () => {
-    const start = await asIdentity('/bin/true', [], { uid: 65_534, gid: undefined }, '/no/such/setpriv')
+    const start = await withIdentity('/bin/true', [], { uid: 65_534, gid: undefined }, '/no/such/setpriv')
     assert.deepEqual(start, { file: '/bin/true', args: [], uid: 65_534, gid: 65_534 })
     const script = `
     import { asIdentity } from '${commandModule}'
@@ -650,7 +650,7 @@ test('LC-04 when the gateway is killed, the watchdog ends every tree within seco
 test('the watchdog survives the signals of a terminal and spares a group that it was told is gone', async (t) => {
   const watchdog = createWatchdog('TOWPATH_STDIO_SESSION=none.')
   const before = childrenOf(process.pid)
-  watchdog.ready()
+  watchdog.ensureRunning()
   const [shell] = childrenOf(process.pid).filter((pid) => !before.includes(pid))
   const start = () => spawn('sleep', ['100'], { detached: true, stdio: 'ignore' })
   const [gone, left] = [start(), start()]
@@ -675,12 +675,12 @@ test('a watchdog that was killed is started again with the groups that it had', 
   const findShell = () => childrenOf(process.pid).find((pid) => !before.includes(pid) && pid !== sleeper.pid)
   const sleeper = spawn('sleep', ['100'], { detached: true, stdio: 'ignore' })
   t.after(() => sleeper.kill('SIGKILL'))
-  watchdog.ready()
+  watchdog.ensureRunning()
   const first = findShell()!
   watchdog.add(sleeper.pid!)
   process.kill(first, 'SIGKILL')
   await until('its death', () => !isListed(first))
-  await until('the next one', () => (watchdog.ready(), findShell() !== undefined))
+  await until('the next one', () => (watchdog.ensureRunning(), findShell() !== undefined))
   watchdog.close()
   await until('the end of the group', () => sleeper.signalCode === 'SIGTERM')
 })
@@ -691,7 +691,7 @@ test('LC-04 the watchdog goes when there have been no children for a while, and 
   const sleeper = spawn('sleep', ['100'], { detached: true, stdio: 'ignore' })
   t.after(() => sleeper.kill('SIGKILL'))
   const findShell = () => childrenOf(process.pid).find((pid) => !before.includes(pid) && pid !== sleeper.pid)
-  watchdog.ready()
+  watchdog.ensureRunning()
   watchdog.add(sleeper.pid!)
   const first = findShell()!
   await delay(200)
@@ -699,9 +699,9 @@ test('LC-04 the watchdog goes when there have been no children for a while, and 
   watchdog.remove(sleeper.pid!)
   await until('its end', () => !isAlive(first))
 
-  watchdog.ready()
+  watchdog.ensureRunning()
   await until('its end where no child came', () => findShell() === undefined)
-  watchdog.ready()
+  watchdog.ensureRunning()
   watchdog.add(sleeper.pid!)
   await delay(200)
   assert.ok(findShell())

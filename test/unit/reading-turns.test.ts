@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createReadingTurns, type ServerReads } from '../../src/gateway/upstream/reading-turns.ts'
+import { createReadScheduler, type ServerReads } from '../../src/gateway/upstream/reading-turns.ts'
 
 /** Sources whose reads take as long as they are told to, and how often each has been resumed. */
 function setUp() {
   let time = 0
-  const turns = createReadingTurns(() => time)
+  const turns = createReadScheduler(() => time)
   const open = (server: ServerReads) => {
     const opened = { resumed: 0, source: server.open(() => void opened.resumed++) }
     return { ...opened, opened, read: (ms: number) => opened.source.read(() => void (time += ms)) }
@@ -20,7 +20,7 @@ test('SR-H3 sources of a server that has taken its time in a turn of the event l
   const sources = [open(server), open(server), open(server)]
   for (const each of sources) each.read(20)
   assert.deepEqual(
-    sources.map(({ source }) => source.mustWait),
+    sources.map(({ source }) => source.mustPause),
     [true, true, true],
     'a read of 20 ms is more than a turn has'
   )
@@ -31,7 +31,7 @@ test('SR-H3 sources of a server that has taken its time in a turn of the event l
   }
   assert.deepEqual(resumed, ['100', '110', '111'])
   assert.ok(
-    sources.every(({ source }) => !source.mustWait),
+    sources.every(({ source }) => !source.mustPause),
     'nothing waits any more'
   )
 })
@@ -45,7 +45,7 @@ test('SR-H3 servers with sources that wait take turns, and others never wait', a
   for (const flood of floods) flood.read(20)
   late.read(20)
   calm.read(1)
-  assert.equal(calm.source.mustWait, false, 'a server that takes little goes on')
+  assert.equal(calm.source.mustPause, false, 'a server that takes little goes on')
   await nextTurn()
   await nextTurn()
   assert.equal(late.opened.resumed, 1, 'the other server comes second, not sixth')
@@ -57,7 +57,7 @@ test('a server that takes little time in each turn is never held up', async () =
   const only = open(turns.server())
   for (let turn = 0; turn < 50; turn++) {
     only.read(7)
-    assert.equal(only.source.mustWait, false, `turn ${turn}`)
+    assert.equal(only.source.mustPause, false, `turn ${turn}`)
     await nextTurn()
   }
 })
@@ -67,9 +67,9 @@ test('sources that took little are read on together', async () => {
   const server = turns.server()
   const sources = Array.from({ length: 20 }, () => open(server))
   for (const each of sources) each.read(1)
-  assert.equal(sources.filter(({ source }) => source.mustWait).length, 12)
+  assert.equal(sources.filter(({ source }) => source.mustPause).length, 12)
   await nextTurn()
-  assert.equal(sources.filter(({ source }) => source.mustWait).length, 4, 'eight of one millisecond fill a turn')
+  assert.equal(sources.filter(({ source }) => source.mustPause).length, 4, 'eight of one millisecond fill a turn')
 })
 
 test('a source that is closed while it waits is resumed once, and a failing read counts too', async () => {
@@ -79,7 +79,7 @@ test('a source that is closed while it waits is resumed once, and a failing read
   one.source.close()
   assert.equal(one.opened.resumed, 1)
   one.read(20)
-  assert.equal(one.source.mustWait, false, 'nothing waits behind its end')
+  assert.equal(one.source.mustPause, false, 'nothing waits behind its end')
   await nextTurn()
   assert.equal(one.opened.resumed, 1)
   const failing = open(turns.server())
@@ -89,5 +89,5 @@ test('a source that is closed while it waits is resumed once, and a failing read
       throw new Error('bad')
     })
   }, /bad/)
-  assert.equal(failing.source.mustWait, true)
+  assert.equal(failing.source.mustPause, true)
 })

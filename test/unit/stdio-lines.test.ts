@@ -23,7 +23,7 @@ test('SR-H3 a line that comes byte by byte takes about its own length, and is re
   const before = bytesInUse()
   for (let i = 0; i < 400_000; i++) reader.push(Buffer.from([97 + (i % 26)]))
   const taken = bytesInUse() - before
-  assert.equal(reader.held, 400_000, 'all of it counts')
+  assert.equal(reader.bufferedBytes, 400_000, 'all of it counts')
   assert.ok(taken < 8_000_000, `${taken} bytes are taken`)
   reader.push(Buffer.from('!\r\nnext'))
   assert.deepEqual(
@@ -31,7 +31,7 @@ test('SR-H3 a line that comes byte by byte takes about its own length, and is re
     [[400_001, 'abc', endOf(400_000)]],
     'the line'
   )
-  assert.equal(reader.held, 4, 'the next one')
+  assert.equal(reader.bufferedBytes, 4, 'the next one')
 })
 
 /** The last two letters of so many, and the mark behind them. */

@@ -12,7 +12,7 @@ import { Exchange, type ExchangeHost } from '../../src/gateway/upstream/http-exc
 import { createJsonRpcPeer } from '../../src/gateway/upstream/peer.ts'
 import { createScreen, type MessageScreen } from '../../src/gateway/upstream/result-secrets.ts'
 import { unlimitedMemory } from '../../src/gateway/upstream/pending.ts'
-import { unsharedReads } from '../../src/gateway/upstream/reading-turns.ts'
+import { unscheduledReads } from '../../src/gateway/upstream/reading-turns.ts'
 
 const SIZE = 1_000_000
 /** As large as undici gives them. */
@@ -57,17 +57,17 @@ function exchanged(chunks: readonly Buffer[], screen: MessageScreen | null): Pro
     memory: unlimitedMemory,
     screen,
     schedule: (work) => work(),
-    reads: unsharedReads,
+    reads: unscheduledReads,
     reply: ignore,
     cancel: ignore,
     resume: ignore,
-    moved: () => false,
-    again: ignore,
-    dropped: ignore,
-    notification: ignore,
-    sessionLost: ignore,
-    settled: ignore,
-    ended: ignore
+    followRedirect: () => false,
+    resend: ignore,
+    onDropped: ignore,
+    onNotification: ignore,
+    onSessionLost: ignore,
+    onSettled: ignore,
+    onEnded: ignore
   }
   return new Promise((resolve, reject) => {
     const exchange = new Exchange(host, new Call(outgoing, silentSink), ID, resolve, reject)

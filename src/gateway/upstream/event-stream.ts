@@ -11,19 +11,19 @@ const MAX_TYPE = 64
 const UNKNOWN_TYPE = 'unknown'
 
 /**
- * Reads `text/event-stream` as the bytes come (HTML standard, 9.2.6). An event without its closing blank line is not one.
- * A class, since an upstream may answer each call with a stream.
+ * Incremental parser of `text/event-stream` (HTML standard, 9.2.6). An event without its closing blank line is
+ * discarded. A class, since an upstream may answer each call with a stream.
  */
 export class EventStream {
-  /** The last id that came with a finished event, as it has to stand in `Last-Event-ID`; null where none came. */
+  /** Id of the last complete event, as needed in `Last-Event-ID`; null if there was none. */
   lastEventId: string | null = null
-  /** What the server asked for with `retry`, in milliseconds. */
+  /** Milliseconds in the server's last `retry` field. */
   retryMs: number | null = null
   readonly #maxEventBytes: number
   readonly #onEvent: (data: Buffer, type: string) => void
-  /** The beginning of a line that has not ended. */
+  /** Start of an unfinished line. */
   #rest: GrowableBuffer | null = null
-  /** The first data line of the event; with a second one they move to `#lines`. */
+  /** First data line of the event; from the second on, lines are collected in `#lines`. */
   #data: Buffer | null = null
   #lines: GrowableBuffer | null = null
   #type = ''
@@ -32,15 +32,15 @@ export class EventStream {
   #isAtStart = true
 
   /**
-   * `maxEventBytes` bounds one event, unfinished lines included. `onEvent` gets each event that has data: the bytes of its
-   * data lines, joined by LF, and its type, empty where none was given.
+   * `maxEventBytes` limits one event, unfinished lines included. `onEvent` receives each event with data: its data
+   * lines joined by LF, and its type, empty if there was none.
    */
   constructor(maxEventBytes: number, onEvent: (data: Buffer, type: string) => void) {
     this.#maxEventBytes = maxEventBytes
     this.#onEvent = onEvent
   }
 
-  /** False: the event is larger than allowed, nothing more can be read. */
+  /** Parses a chunk. Returns false if an event exceeds the limit; the parser is unusable then. */
   write(chunk: Buffer): boolean {
     let at = this.#isAfterCarriageReturn && chunk[0] === LF ? 1 : 0
     if (chunk.length > 0) this.#isAfterCarriageReturn = false
@@ -48,8 +48,8 @@ export class EventStream {
     let cr = chunk.indexOf(CR, at)
     while (lf >= 0 || cr >= 0) {
       const end = lf < 0 || (cr >= 0 && cr < lf) ? cr : lf
-      if (this.held + end - at > this.#maxEventBytes) return false
-      this.#takeLine(chunk.subarray(at, end))
+      if (this.bufferedBytes + end - at > this.#maxEventBytes) return false
+      this.#parseLine(chunk.subarray(at, end))
       at = end + 1
       if (end === cr) {
         if (at === chunk.length) this.#isAfterCarriageReturn = true
@@ -59,15 +59,15 @@ export class EventStream {
       if (cr >= 0 && cr < at) cr = chunk.indexOf(CR, at)
     }
     if (at < chunk.length) (this.#rest ??= new GrowableBuffer()).add(chunk.subarray(at))
-    return this.held <= this.#maxEventBytes
+    return this.bufferedBytes <= this.#maxEventBytes
   }
 
-  /** Bytes of the event that has not ended. */
-  get held(): number {
+  /** Bytes of the unfinished event. */
+  get bufferedBytes(): number {
     return (this.#rest?.length ?? 0) + (this.#lines?.length ?? this.#data?.length ?? 0)
   }
 
-  #takeLine(part: Buffer): void {
+  #parseLine(part: Buffer): void {
     let line = part
     if (this.#rest) {
       this.#rest.add(part)
@@ -82,17 +82,20 @@ export class EventStream {
     const found = line.indexOf(COLON)
     const colon = found < 0 ? line.length : found
     if (colon === 0 || colon > LONGEST_FIELD) return
-    this.#takeField(line.toString('latin1', 0, colon), line.subarray(line[colon + 1] === SPACE ? colon + 2 : colon + 1))
+    this.#parseField(
+      line.toString('latin1', 0, colon),
+      line.subarray(line[colon + 1] === SPACE ? colon + 2 : colon + 1)
+    )
   }
 
-  #takeField(name: string, value: Buffer): void {
+  #parseField(name: string, value: Buffer): void {
     if (name === 'data') {
-      this.#takeData(value)
+      this.#addData(value)
     } else if (name === 'event') {
-      // a longer one is no type that anybody knows, and would be held without being counted
+      // no known type is longer, and a longer one would take memory that is not counted
       this.#type = value.length <= MAX_TYPE ? value.toString('utf8') : UNKNOWN_TYPE
     } else if (name === 'id') {
-      // it goes back in a header, which takes no control characters
+      // the id is sent back in a header, which allows no control characters
       const id = value.toString('latin1')
       // oxlint-disable-next-line no-control-regex
       if (value.length <= MAX_ID && !/[\0-\x08\x0a-\x1f\x7f]/.test(id)) this.#id = id
@@ -102,7 +105,7 @@ export class EventStream {
     }
   }
 
-  #takeData(value: Buffer): void {
+  #addData(value: Buffer): void {
     if (this.#data === null) {
       this.#data = value
       return

@@ -106,7 +106,7 @@ export function createConnection(
     maxBytes,
     memory,
     screen,
-    dropped: onDropped,
+    onDropped: onDropped,
     schedule,
     reads,
     reply,
@@ -120,15 +120,15 @@ export function createConnection(
     resume: (exchange, lastEventId) => {
       pool.resume([...streamHeaders(headers), 'last-event-id', lastEventId], exchange)
     },
-    moved: pool.followRedirect,
-    again: (call, resolve, reject) => start(call, resolve, reject),
-    notification: (method, params) => connection.onNotification?.(method, params),
-    sessionLost: end,
-    settled(exchange, isOpen) {
+    followRedirect: pool.followRedirect,
+    resend: (call, resolve, reject) => start(call, resolve, reject),
+    onNotification: (method, params) => connection.onNotification?.(method, params),
+    onSessionLost: end,
+    onSettled(exchange, isOpen) {
       exchanges.delete(exchange)
       if (isOpen) pool.linger(exchange)
     },
-    ended: (exchange) => pool.endRequest(exchange)
+    onEnded: (exchange) => pool.endRequest(exchange)
   }
 
   const start = (call: Call, resolve: (answer: Answer) => void, reject: (failure: UpstreamFailure) => void) => {

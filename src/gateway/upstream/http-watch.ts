@@ -102,7 +102,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
   }
   const readChunk = (chunk: Buffer) => {
     try {
-      if (isOpen && !isClosed && !(stream.write(chunk) && reservation.resize(stream.held))) close()
+      if (isOpen && !isClosed && !(stream.write(chunk) && reservation.resize(stream.bufferedBytes))) close()
     } catch {
       close()
     }
@@ -135,7 +135,7 @@ export function createNotificationStream(options: NotificationStreamOptions): No
     },
     onData(chunk) {
       schedule(() => source.read(() => readChunk(chunk)))
-      return !source.mustWait
+      return !source.mustPause
     },
     onComplete: () => schedule(() => end(new UpstreamFailure('unreachable', 'event stream ended'))),
     onError: (error) => schedule(() => end(socketFailure(error, abort !== null)))

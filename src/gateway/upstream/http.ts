@@ -17,7 +17,7 @@ import { createHttpPool } from './http-pool.ts'
 import type { MessageScreen } from './result-secrets.ts'
 import { baseHeaders, connectionHeaders, legacyBody } from './http-request.ts'
 import { checkGreeting, type MemoryQuota, unlimitedMemory } from './pending.ts'
-import { type ServerReads, unsharedReads } from './reading-turns.ts'
+import { type ServerReads, unscheduledReads } from './reading-turns.ts'
 import { clientInfo } from './peer-opening.ts'
 
 export interface HttpClientOptions {
@@ -107,18 +107,18 @@ function sendInitialize(shared: ClientContext, call: Call): Promise<{ answer: An
       maxBytes,
       memory,
       screen,
-      dropped: onDropped,
+      onDropped: onDropped,
       schedule,
       reads,
       reply() {},
       cancel() {},
       resume: (exchange) => exchange.stop(new UpstreamFailure('unreachable', 'event stream ended before the answer')),
-      moved: pool.followRedirect,
-      again: () => post(),
-      notification() {},
-      sessionLost() {},
-      settled: (exchange, isOpen) => isOpen && pool.linger(exchange),
-      ended: (exchange) => pool.endRequest(exchange)
+      followRedirect: pool.followRedirect,
+      resend: () => post(),
+      onNotification() {},
+      onSessionLost() {},
+      onSettled: (exchange, isOpen) => isOpen && pool.linger(exchange),
+      onEnded: (exchange) => pool.endRequest(exchange)
     }
     const post = () => {
       const id = shared.nextId()
@@ -181,7 +181,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     screen: options.screen ?? null,
     onDropped: options.onDropped ?? (() => {}),
     schedule: options.schedule ?? createBatchScheduler(),
-    reads: options.reads ?? unsharedReads,
+    reads: options.reads ?? unscheduledReads,
     connections,
     streams: createStreamStats(),
     nextId: () => String(++lastId)

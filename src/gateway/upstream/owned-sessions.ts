@@ -25,10 +25,7 @@ export interface StatefulSessions {
   release(connection: Connection): void
   /** Returns the session that has been idle longest among those that `mayReclaim` allows. */
   findLongestIdle(mayReclaim: MayReclaim): IdleSession | undefined
-  /**
-   * Sends a notification on the owner's open sessions; sessions still being opened declare the current state
-   * themselves.
-   */
+  /** Sends a notification on the owner's open sessions; a session being opened sees the current state anyway. */
   notifyOwner(owner: string, method: string): void
   /** Closes the sessions of an owner. */
   closeOwner(owner: string): void

@@ -1,70 +1,70 @@
-/** Milliseconds of one turn of the event loop for the messages of one server; past that its streams wait for their turn. */
-const TURN_MS = 8
+/** Milliseconds per event-loop turn for the messages of one server; beyond that its streams wait for a later turn. */
+const TURN_BUDGET_MS = 8
 
-/** One stream, pipe or answer from which messages of a server come piece by piece. */
-export interface Source {
-  /** Runs `work`, which reads a piece, and counts the time it takes. */
+/** One stream, pipe or response body that delivers messages of a server in chunks. */
+export interface ReadSource {
+  /** Runs `work`, which reads one chunk, and measures its time. */
   read(work: () => void): void
-  /** True while the source must not be read on: `resume` is called when it may. */
-  readonly mustWait: boolean
-  /** The source is at its end, or nobody needs the rest. Resumes it if it waits. */
+  /** True while the source must be paused; `resume` is called when it may continue. */
+  readonly mustPause: boolean
+  /** Call when the source has ended or the rest is not needed. Resumes a paused source. */
   close(): void
 }
 
 /** Sources of one server. */
 export interface ServerReads {
-  /** `resume` lets the source be read on. */
-  open(resume: () => void): Source
+  /** Registers a source; `resume` continues its reading. */
+  open(resume: () => void): ReadSource
 }
 
 /**
- * Shares the event loop among servers: all sockets that have something are read in one turn of the loop, so a server that
- * floods many streams would make every caller wait for all of them. A server that has taken its time in a turn is read on
- * in later turns, one source after the other, servers in rotation. A server alone is not slowed down: the loop never idles
- * while a source waits. `now` is `performance.now` but in tests.
+ * Divides event-loop time among servers. One loop turn reads all readable sockets, so a server that floods many streams
+ * would delay every caller. A server that has used its time is read on in later turns, one source at a time, servers in
+ * rotation. A server alone is not slowed down: the loop never idles while a source waits. `now` is replaced only in
+ * tests.
  */
-export interface ReadingTurns {
-  /** For one server, over all of its connections. */
+export interface ReadScheduler {
+  /** Creates the scheduler of one server, for all its connections. */
   server(): ServerReads
 }
 
-interface Waiting {
+interface PausedSource {
   lastMs: number
   go(): void
 }
 
-interface Server {
+interface ServerState {
   turn: number
   usedMs: number
-  readonly waiting: Waiting[]
+  readonly paused: PausedSource[]
 }
 
-export function createReadingTurns(now: () => number = () => performance.now()): ReadingTurns {
-  /** Those with a source that waits, the next to be read first. */
-  const servers = new Set<Server>()
+export function createReadScheduler(now: () => number = () => performance.now()): ReadScheduler {
+  /** Servers with a paused source, in reading order. */
+  const servers = new Set<ServerState>()
   let turn = 0
   let isScheduled = false
 
   const schedule = () => {
     if (isScheduled) return
     isScheduled = true
-    setImmediate(next)
+    setImmediate(runTurn)
   }
-  const next = () => {
+  const runTurn = () => {
     isScheduled = false
     turn++
-    for (let leftMs = TURN_MS; leftMs > 0 && servers.size > 0;) {
+    for (let leftMs = TURN_BUDGET_MS; leftMs > 0 && servers.size > 0;) {
       const server = servers.values().next().value!
       servers.delete(server)
-      const source = server.waiting.shift()
+      const source = server.paused.shift()
       if (!source) continue
-      if (server.waiting.length > 0) servers.add(server)
+      if (server.paused.length > 0) servers.add(server)
       leftMs -= source.lastMs
       source.go()
     }
     if (servers.size > 0) schedule()
   }
-  const count = (server: Server, ms: number) => {
+  const addTime = (server: ServerState, ms: number) => {
     if (server.turn !== turn) server.usedMs = 0
     server.turn = turn
     server.usedMs += ms
@@ -73,41 +73,41 @@ export function createReadingTurns(now: () => number = () => performance.now()):
 
   return {
     server() {
-      const server: Server = { turn: 0, usedMs: 0, waiting: [] }
+      const server: ServerState = { turn: 0, usedMs: 0, paused: [] }
       return {
         open(resume) {
           let isClosed = false
-          let isWaiting = false
-          const waiting: Waiting = {
+          let isPaused = false
+          const pausedSource: PausedSource = {
             lastMs: 0,
             go() {
-              isWaiting = false
+              isPaused = false
               resume()
             }
           }
           return {
-            get mustWait() {
-              return isWaiting
+            get mustPause() {
+              return isPaused
             },
             read(work) {
               const begun = now()
               try {
                 work()
               } finally {
-                waiting.lastMs = now() - begun
-                count(server, waiting.lastMs)
-                if (server.usedMs > TURN_MS && !isWaiting && !isClosed) {
-                  isWaiting = true
-                  server.waiting.push(waiting)
+                pausedSource.lastMs = now() - begun
+                addTime(server, pausedSource.lastMs)
+                if (server.usedMs > TURN_BUDGET_MS && !isPaused && !isClosed) {
+                  isPaused = true
+                  server.paused.push(pausedSource)
                   servers.add(server)
                 }
               }
             },
             close() {
               isClosed = true
-              if (!isWaiting) return
-              server.waiting.splice(server.waiting.indexOf(waiting), 1)
-              waiting.go()
+              if (!isPaused) return
+              server.paused.splice(server.paused.indexOf(pausedSource), 1)
+              pausedSource.go()
             }
           }
         }
@@ -116,10 +116,10 @@ export function createReadingTurns(now: () => number = () => performance.now()):
   }
 }
 
-/** For connections that stand alone: nothing waits. */
-export const unsharedReads: ServerReads = {
+/** For connections outside the gateway's scheduling: no source ever waits. */
+export const unscheduledReads: ServerReads = {
   open: () => ({
-    mustWait: false,
+    mustPause: false,
     read: (work) => work(),
     close() {}
   })

@@ -65,8 +65,7 @@ export interface Sessions {
   /** Returns a session that holds a slot of `pool` and may be closed: a warm one, or the stateful one idle longest. */
   findLongestIdle(pool: SlotPool, mayReclaim: MayReclaim): IdleSession | undefined
   /**
-   * Sends a notification on the owner's open stateful sessions; sessions still being opened declare the current state
-   * themselves.
+   * Sends a notification on the owner's open stateful sessions; a session being opened sees the current state anyway.
    */
   notifyOwner(owner: string, method: string): void
   /** Closes the stateful sessions of an owner that has gone. */

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { EventStream } from './event-stream.ts'
 import { UpstreamFailure } from './failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from './pending.ts'
-import { type ServerReads, unsharedReads } from './reading-turns.ts'
+import { type ServerReads, unscheduledReads } from './reading-turns.ts'
 import { headerOf, socketFailure, statusFailure } from './http-failure.ts'
 
 /** The event stream of the 2024-11-05 transport. */
@@ -54,7 +54,7 @@ function tryParse(text: string, base: string): URL | null {
 }
 
 export function openSseStream(options: SseStreamOptions): SseStream {
-  const { url, maxEventBytes, memory = unlimitedMemory, reads = unsharedReads, hasCredential } = options
+  const { url, maxEventBytes, memory = unlimitedMemory, reads = unscheduledReads, hasCredential } = options
   let abort: ((error?: Error) => void) | null = null
   let hasEndpoint = false
   let isEnded = false
@@ -101,7 +101,8 @@ export function openSseStream(options: SseStreamOptions): SseStream {
   const readChunk = (chunk: Buffer) => {
     if (!events.write(chunk)) {
       fail(new UpstreamFailure('too_large', `sent an event of more than ${maxEventBytes} bytes`))
-    } else if (!isEnded && !reservation.resize(events.held)) fail(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
+    } else if (!isEnded && !reservation.resize(events.bufferedBytes))
+      fail(new UpstreamFailure('too_large', TOO_MUCH_MEMORY))
   }
 
   const handler: Dispatcher.DispatchHandler = {
@@ -119,7 +120,7 @@ export function openSseStream(options: SseStreamOptions): SseStream {
     onData(chunk) {
       if (isEnded) return true
       source.read(() => readChunk(chunk))
-      return !source.mustWait
+      return !source.mustPause
     },
     onComplete: () => fail(new UpstreamFailure('unreachable', 'event stream ended')),
     onError: (error) => fail(socketFailure(error, abort !== null))

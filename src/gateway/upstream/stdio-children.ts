@@ -6,44 +6,44 @@ import { entryOf, readTable, type ChildIdentity, type ReadTable } from './proces
 import { endTree, killTreesNow } from './stdio-tree.ts'
 import type { Watchdog } from './stdio-watchdog.ts'
 
-/** One child with everything that it started. */
-export interface Tree {
-  /** Ends it in the background; `isPatient` false: at once. Idempotent, the first call counts. */
+/** One child with all its descendants. */
+export interface ProcessTree {
+  /** Ends the tree in the background; `isPatient` false: kills it at once. Idempotent, the first call counts. */
   end(isPatient: boolean): void
-  /** Resolves when nothing of it is left and `cleanUp` is done. */
+  /** Resolves when no process is left and `cleanUp` is done. */
   readonly ended: Promise<void>
 }
 
-/** Every process tree of this gateway that is not known to be gone: those on their way out count. */
-export interface Children {
+/** All process trees of this gateway that may still be alive, including those being ended. */
+export interface ChildRegistry {
   readonly size: number
   /**
-   * To be called before a child is started. Throws UpstreamFailure once `closeAll` has begun. The answer is to be the value
-   * of `MARK` in the child's environment.
+   * Call before starting a child. Returns the value for `MARK` in the child's environment. Throws UpstreamFailure once
+   * `closeAll` has begun.
    */
-  prepare(): string
+  createMark(): string
   /**
-   * Takes charge of a started child, which must lead its own session. `uid`: identity that it was given, if any.
+   * Registers a started child, which must lead its own session. `uid`: user id that it was started with, if any.
    * `cleanUp` must not reject.
    */
-  adopt(child: ChildProcess, mark: string, uid: number | undefined, cleanUp: () => Promise<void>): Tree
-  /** Ends all of them and lets the watchdog go. Resolves when they are gone, after some six seconds at the latest. */
+  register(child: ChildProcess, mark: string, uid: number | undefined, cleanUp: () => Promise<void>): ProcessTree
+  /** Ends all trees and releases the watchdog. Resolves when they are gone, after some six seconds at the latest. */
   closeAll(): Promise<void>
-  /** Kills all of them without waiting: for `process.on('exit')`. */
+  /** Kills all trees without waiting, for `process.on('exit')`. */
   killAll(): void
 }
 
-/** Variable by which processes are known that have lost their parent. Nobody else's has this gateway's random value. */
-export const MARK = 'TOWPATH_STDIO_SESSION'
+/** Environment variable that identifies orphaned processes. Its value is random and unique to this gateway. */
+export const MARK_VARIABLE = 'TOWPATH_STDIO_SESSION'
 
-/** Time in which those who end together share one look at the process table. */
+/** Delay in which several ending trees share one read of the process table. */
 const SWEEP_DELAY_MS = 20
 
-/** `watch` starts the watchdog of a gateway, whose marks all begin with `prefix`. */
-export function createChildren(watch: (prefix: string) => Watchdog): Children {
-  const prefix = `${MARK}=${randomUUID()}.`
+/** Creates the registry of children. `watch` starts the gateway's watchdog; all its marks begin with `prefix`. */
+export function createChildRegistry(watch: (prefix: string) => Watchdog): ChildRegistry {
+  const prefix = `${MARK_VARIABLE}=${randomUUID()}.`
   const watchdog = watch(prefix)
-  const trees = new Map<number, ChildIdentity & Tree>()
+  const trees = new Map<number, ChildIdentity & ProcessTree>()
   let started = 0
   let isClosing = false
   let sweeping: ReturnType<ReadTable> | null = null
@@ -60,14 +60,14 @@ export function createChildren(watch: (prefix: string) => Watchdog): Children {
     get size() {
       return trees.size
     },
-    prepare() {
+    createMark() {
       if (isClosing) throw new UpstreamFailure('unreachable', 'the gateway is stopping', { maybeProcessed: false })
-      watchdog.ready()
-      return `${prefix}${started++}`.slice(MARK.length + 1)
+      watchdog.ensureRunning()
+      return `${prefix}${started++}`.slice(MARK_VARIABLE.length + 1)
     },
-    adopt(child, mark, uid, cleanUp) {
+    register(child, mark, uid, cleanUp) {
       const pid = child.pid!
-      const belongings = { pid, start: entryOf(pid)?.start ?? 0, mark: `${MARK}=${mark}`, uid }
+      const belongings = { pid, start: entryOf(pid)?.start ?? 0, mark: `${MARK_VARIABLE}=${mark}`, uid }
       let begin: (isPatient: boolean) => void = () => {}
       const work = async () => {
         const isPatient = await new Promise<boolean>((resolve) => (begin = resolve))

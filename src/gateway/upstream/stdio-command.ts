@@ -12,12 +12,12 @@ const inheritedNames = new Set(['HOME', 'PATH', 'SHELL', 'TERM', 'USER', 'LOGNAM
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 const SETPRIV = '/usr/bin/setpriv'
 
-/** A start that failed before anything ran. */
-export const notStarted = (message: string, cause?: unknown) =>
+/** Returns the failure of a start that ran nothing. */
+export const startFailure = (message: string, cause?: unknown) =>
   new UpstreamFailure('unreachable', message, { maybeProcessed: false, cause })
 
 /**
- * All that a child gets to see of our environment, and what was declared for it
+ * Returns the environment of a child: the few inherited variables, and the declared ones
  * (security-model.md#child-process-isolation, SE-10).
  */
 export function childEnvironment(gateway: Environment, declared: Readonly<Record<string, string>>) {
@@ -26,13 +26,13 @@ export function childEnvironment(gateway: Environment, declared: Readonly<Record
     if (value !== undefined && (inheritedNames.has(name) || name.startsWith('LC_'))) env[name] = value
   }
   for (const [name, value] of Object.entries(declared)) {
-    if (!/^[^=\0]+$/.test(name) || value.includes('\0')) throw notStarted('env holds an invalid name or value')
+    if (!/^[^=\0]+$/.test(name) || value.includes('\0')) throw startFailure('env holds an invalid name or value')
     env[name] = value
   }
   return env
 }
 
-/** Time of the last change; 0 where it is no file. */
+/** Returns the time of the last change; 0 if the path is not a file. */
 function changedAt(path: string): number {
   try {
     const entry = statSync(path)
@@ -43,8 +43,8 @@ function changedAt(path: string): number {
 }
 
 /**
- * Is another text when the program was changed, as far as that shows in its file, or in the script that is its first
- * argument, where they are given by absolute paths. Who writes a server sees what it does now, not what it did before.
+ * Returns a text that changes when the program changes: the modification times of the executable and of the script in
+ * its first argument, if their paths are absolute. During development of a server, new calls then run the new code.
  */
 export const programVersion = (command: string, [script = '']: readonly string[]): string =>
   [command, script].map((path) => (isAbsolute(path) ? changedAt(path) : 0)).join(' ')
@@ -61,7 +61,10 @@ async function problemOf(file: string): Promise<string | null> {
   )
 }
 
-/** Absolute path of what a command names, by the child's own PATH and folder. Rejects naming what is wrong with it. */
+/**
+ * Returns the absolute path of a command, resolved with the child's own PATH and folder. Rejects with the reason
+ * otherwise.
+ */
 export async function findExecutable(command: string, path: string, cwd: string): Promise<string> {
   const folders = command.includes('/') ? [cwd] : path.split(':')
   let problem = 'was not found'
@@ -71,24 +74,24 @@ export async function findExecutable(command: string, path: string, cwd: string)
     if (found === null) return file
     if (found !== 'was not found') problem = found
   }
-  throw notStarted(`command "${command}" ${problem}`)
+  throw startFailure(`command "${command}" ${problem}`)
 }
 
-export interface Identity {
+export interface ProcessIdentity {
   readonly uid: number | undefined
   readonly gid: number | undefined
 }
 
-/** A fresh folder that only the child's user can enter. */
-export async function createFolder({ uid, gid }: Identity): Promise<string> {
+/** Creates a temporary folder that only the child's user can enter. */
+export async function createFolder({ uid, gid }: ProcessIdentity): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `${PRODUCT}-`))
   if (uid === undefined) return folder
-  // without the right to give it away, as open as the folder it lies in
+  // without the right to change the owner, open the folder to all users, as its parent is
   await chown(folder, uid, gid ?? uid).catch(() => chmod(folder, 0o1777))
   return folder
 }
 
-export interface Start {
+export interface SpawnCommand {
   readonly file: string
   readonly args: readonly string[]
   readonly uid?: number
@@ -96,30 +99,30 @@ export interface Start {
 }
 
 /**
- * A second user's process keeps no capability of ours; Node's own `uid` leaves the ambient ones
- * (security-model.md#child-process-isolation).
+ * Returns the command line that runs a program as another user. The process keeps no capability of the gateway; Node's
+ * own `uid` option would leave the ambient ones (security-model.md#child-process-isolation).
  */
-export async function asIdentity(
+export async function withIdentity(
   file: string,
   args: readonly string[],
-  { uid, gid }: Identity,
+  { uid, gid }: ProcessIdentity,
   setpriv = SETPRIV
-): Promise<Start> {
+): Promise<SpawnCommand> {
   if (uid === undefined && gid === undefined) return { file, args }
   const user = uid === undefined ? [] : [`--reuid=${uid}`]
   const group = gid ?? uid!
   if ((await problemOf(setpriv)) !== null) {
-    if (process.getuid?.() !== 0) throw notStarted(`TOWPATH_STDIO_UID needs ${setpriv}`)
-    // root gives up all capabilities with its user id, nobody else does
+    if (process.getuid?.() !== 0) throw startFailure(`TOWPATH_STDIO_UID needs ${setpriv}`)
+    // only root loses all capabilities by changing its user id
     return { file, args, gid: group, ...(uid === undefined ? {} : { uid }) }
   }
   const drop = ['--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs']
   return { file: setpriv, args: [...user, `--regid=${group}`, ...drop, file, ...args] }
 }
 
-/** Runs to its end, whatever that is. */
-async function runAs(identity: Identity, file: string, args: readonly string[]): Promise<void> {
-  const { file: command, args: all, ...user } = await asIdentity(file, args, identity)
+/** Runs a program to its end and ignores the outcome. */
+async function runAs(identity: ProcessIdentity, file: string, args: readonly string[]): Promise<void> {
+  const { file: command, args: all, ...user } = await withIdentity(file, args, identity)
   await new Promise<void>((resolve) => {
     const child = spawn(command, all, { ...user, env: {}, cwd: '/', stdio: 'ignore' })
     child.once('error', () => resolve())
@@ -127,13 +130,13 @@ async function runAs(identity: Identity, file: string, args: readonly string[]):
   })
 }
 
-/** Removes what `createFolder` made. Never rejects. */
-export async function removeFolder(folder: string, identity: Identity): Promise<void> {
+/** Removes the folder of `createFolder`. Never rejects. */
+export async function removeFolder(folder: string, identity: ProcessIdentity): Promise<void> {
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
     await remove()
   } catch {
-    // what a second user made in it is closed to us unless we are root: that user empties it
+    // unless the gateway is root, only the second user can remove that user's files
     if (identity.uid !== undefined) await runAs(identity, '/bin/rm', ['-rf', '--', folder])
     await remove().catch(() => {})
   }

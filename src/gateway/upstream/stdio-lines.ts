@@ -5,42 +5,42 @@ const CARRIAGE_RETURN = 13
 
 export interface LineReader {
   push(chunk: Buffer): void
-  /** Bytes of the line that has not ended. */
-  readonly held: number
+  /** Bytes of the unfinished line. */
+  readonly bufferedBytes: number
 }
 
 export interface LineReaderOptions {
   readonly maxBytes: number
-  /** One line without its end; never empty. */
+  /** Receives each line without its end; never empty. */
   readonly onLine: (line: Buffer) => void
-  /** The line under way is longer than the limit. Nothing is read after that. */
+  /** Called when a line exceeds the limit. Nothing is read after that. */
   readonly onTooLong: () => void
 }
 
-/** Cuts a byte stream into lines without ever holding more than one line of the limit. */
+/** Splits a byte stream into lines and buffers at most one line within the limit. */
 export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOptions): LineReader {
-  // chunks of a few bytes are put together: as buffers of their own they take a hundred times their length
-  const held = new BufferCollector()
+  // small chunks are merged: a separate Buffer of a few bytes takes a hundred times its length
+  const buffered = new BufferCollector()
   let isTooLong = false
 
   const take = (tail: Buffer) => {
-    const line = held.length === 0 ? tail : concatBuffers([...held.take(), tail])
+    const line = buffered.length === 0 ? tail : concatBuffers([...buffered.take(), tail])
     const end = line.at(-1) === CARRIAGE_RETURN ? line.length - 1 : line.length
     if (end > 0) onLine(line.subarray(0, end))
   }
 
   return {
-    get held() {
-      return held.length
+    get bufferedBytes() {
+      return buffered.length
     },
     push(chunk) {
       let start = 0
       while (!isTooLong) {
         const end = chunk.indexOf(LINE_FEED, start)
         const rest = (end < 0 ? chunk.length : end) - start
-        if (held.length + rest > maxBytes) {
+        if (buffered.length + rest > maxBytes) {
           isTooLong = true
-          held.take()
+          buffered.take()
           return onTooLong()
         }
         if (end < 0) break
@@ -48,7 +48,7 @@ export function createLineReader({ maxBytes, onLine, onTooLong }: LineReaderOpti
         start = end + 1
       }
       if (isTooLong || start === chunk.length) return
-      held.add(chunk.subarray(start))
+      buffered.add(chunk.subarray(start))
     }
   }
 }

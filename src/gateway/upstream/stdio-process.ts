@@ -8,22 +8,22 @@ import { maskArguments, secretsOfArguments } from '../../domain/secret-parts.ts'
 import { truncate } from '../../domain/text.ts'
 import { UpstreamFailure } from './failure.ts'
 import { MemoryReservation, type MemoryQuota, TOO_MUCH_MEMORY, unlimitedMemory } from './pending.ts'
-import { type ServerReads, unsharedReads } from './reading-turns.ts'
+import { type ServerReads, unscheduledReads } from './reading-turns.ts'
 import type { ConnectRequester } from './stages.ts'
-import { MARK, type Children, type Tree } from './stdio-children.ts'
+import { MARK_VARIABLE, type ChildRegistry, type ProcessTree } from './stdio-children.ts'
 import {
-  asIdentity,
+  withIdentity,
   childEnvironment,
   createFolder,
   findExecutable,
-  notStarted,
+  startFailure,
   removeFolder
 } from './stdio-command.ts'
 import { createLineReader } from './stdio-lines.ts'
 import { createStderrReader, createStderrTail, printable } from './stdio-tail.ts'
 import type { StderrTail } from './stdio-tail.ts'
 
-/** What of a logger is used here. */
+/** The methods used of a logger. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -35,74 +35,83 @@ export interface ProcessSettings {
   readonly server: string
   readonly command: string
   readonly args: readonly string[]
-  /** Declared for the child. Its values are taken out of everything that is logged or told. */
+  /** Environment declared for the child. Its values are redacted in logs and failures. */
   readonly env: Readonly<Record<string, string>>
-  /** The gateway's own environment, of which a child gets seven names and `LC_*`. */
+  /** The gateway's own environment, of which a child inherits seven variables and `LC_*`. */
   readonly gatewayEnv: Readonly<Record<string, string | undefined>>
-  /** On whose behalf it is started; undefined: the gateway's own. */
-  readonly by?: ConnectRequester | undefined
-  /** undefined: a fresh empty folder, removed at the end. */
+  /** Caller that the process is started for; undefined: the gateway itself. */
+  readonly requester?: ConnectRequester | undefined
+  /** Working folder; undefined: a new empty folder, removed at the end. */
   readonly cwd: string | undefined
   readonly uid: number | undefined
   readonly gid: number | undefined
   readonly limits: { readonly maxLineBytes: number }
-  /** What the server's answers and questions hold. Default: not counted. */
+  /** Quota for the memory of the server's answers and requests. Default: unlimited. */
   readonly memory?: MemoryQuota
-  /** Shares the event loop with other servers. Default: with none. */
+  /** Divides event-loop time among servers. Default: no sharing. */
   readonly reads?: ServerReads | undefined
   readonly log: Log
-  /** stderr of all processes of this server. */
+  /** Last stderr output of all processes of this server. */
   readonly tail: StderrTail
-  readonly children: Children
+  readonly children: ChildRegistry
 }
 
 export interface ProcessEvents {
-  /** One line of stdout. False: it is noise. */
+  /** Receives one line of stdout. Returns false if the line is not a message. */
   readonly onLine: (line: Buffer) => boolean
-  /** It can carry nothing more. Called once, not after `close`. */
+  /** Called once when the process can carry no more messages, but not after `close`. */
   readonly onEnd: (failure: UpstreamFailure) => void
 }
 
 export interface StdioProcess {
   readonly pid: number
-  /** Its exit has been seen; the last of its output may still come. */
+  /** True once the process has exited; its last output may still arrive. */
   readonly hasExited: boolean
-  /** Writes one line. `refuse` is called where it was not taken: at once where too much lies unread, or once that is seen. */
+  /**
+   * Writes one line. `refuse` is called if the line was not delivered: at once if too much input is unread, or as soon
+   * as the write fails.
+   */
   write(text: string, refuse: (failure: UpstreamFailure) => void): void
-  /** The last that it wrote to stderr, without secrets. */
+  /** Returns the last output on stderr, secrets redacted. */
   stderr(): string
-  /** Returns at once; the tree is ended in the background. Idempotent. */
+  /** Returns at once; the process tree is ended in the background. Idempotent. */
   close(): void
-  /** Resolves when nothing of its process tree is left. Never rejects. */
+  /** Resolves when no process of the tree is left. Never rejects. */
   readonly ended: Promise<void>
 }
 
-/** Bytes that may wait for a child that does not read; a single longer message still passes. */
+/** Limit of unread input; a single larger message is still written. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024
-/** Time for the last output after the exit; a grandchild may hold the pipes open for ever. */
+/** Time for the last output after the exit; a grandchild may keep the pipes open indefinitely. */
 const LAST_OUTPUT_MS = 200
-const JUNK_PER_MINUTE = 20
+const NOISE_PER_MINUTE = 20
 const LOGGED_ARGUMENTS = 20
-/** Characters of each argument in the log. */
+/** Limit of each argument in the log, in characters. */
 const LOGGED_LENGTH = 200
 
-const notTaken = () =>
+const inputClosed = () =>
   new UpstreamFailure('crashed', 'the process does not take its input any more', { maybeProcessed: false })
 
-/** Counts per child and minute, so that a chatty server fills no disk (security-model.md#http-hardening). */
-function createJunkLog({ server, log }: ProcessSettings, redact: (text: string) => string) {
+/**
+ * Logs lines that are not messages, a limited number per child and minute, so that no server fills the disk
+ * (security-model.md#http-hardening).
+ */
+function createNoiseLog({ server, log }: ProcessSettings, redact: (text: string) => string) {
   let minute = -1
   let count = 0
   return (line: Buffer) => {
     const now = Math.floor(performance.now() / 60_000)
     count = now === minute ? count + 1 : 1
     minute = now
-    if (count > JUNK_PER_MINUTE) return
+    if (count > NOISE_PER_MINUTE) return
     log.warn({ server, line: printable(redact(line.toString('utf8', 0, 4_000)), 500) }, 'no JSON-RPC message on stdout')
   }
 }
 
-/** What a child creates is for its user alone. The mask is inherited, and nothing of ours runs before it is put back. */
+/**
+ * Runs `start` with a umask that reserves the child's files for its user. The mask is inherited, and no other code of
+ * the gateway runs before it is restored.
+ */
 function withUmask<T>(start: () => T): T {
   const before = process.umask(0o077)
   try {
@@ -112,19 +121,22 @@ function withUmask<T>(start: () => T): T {
   }
 }
 
-/** Arguments for the log: without values that are secrets by their flag or in the environment, and cut. */
+/** Returns the arguments for the log, without secrets and truncated. */
 function shownArguments({ args, env }: ProcessSettings): string[] {
   const redact = createRedactor(Object.values(env))
   const shown = maskArguments(args.slice(0, LOGGED_ARGUMENTS))
   return shown.map((arg) => truncate(redact(arg), LOGGED_LENGTH))
 }
 
-/** Every start is logged, with its actor and request: a process that is gone has left no other trace. */
-function logLife(child: ChildProcess, settings: ProcessSettings): void {
-  const { server, command, log, by } = settings
+/** Logs start and end of a process with caller and request: an ended process leaves no other trace. */
+function logLifetime(child: ChildProcess, settings: ProcessSettings): void {
+  const { server, command, log, requester } = settings
   const about = { server, command: basename(command), pid: child.pid }
   const start = performance.now()
-  const actor = { actor: by?.caller.key ?? PRODUCT, ...(by?.requestId ? { request_id: by.requestId } : {}) }
+  const actor = {
+    actor: requester?.caller.key ?? PRODUCT,
+    ...(requester?.requestId ? { request_id: requester.requestId } : {})
+  }
   log.info({ ...about, args: shownArguments(settings), ...actor }, 'process started')
   child.once('exit', (code, signal) => {
     const ms = Math.round(performance.now() - start)
@@ -137,11 +149,11 @@ async function spawnChild(settings: ProcessSettings, cwd: string) {
   const isFolder = await stat(cwd)
     .then((entry) => entry.isDirectory())
     .catch(() => false)
-  if (!isFolder) throw notStarted('the working folder does not exist')
+  if (!isFolder) throw startFailure('the working folder does not exist')
   const found = await findExecutable(settings.command, env.PATH ?? '', cwd)
-  const { file, args, ...identity } = await asIdentity(found, settings.args, settings)
-  const mark = settings.children.prepare()
-  const marked = { ...env, [MARK]: mark }
+  const { file, args, ...identity } = await withIdentity(found, settings.args, settings)
+  const mark = settings.children.createMark()
+  const marked = { ...env, [MARK_VARIABLE]: mark }
   const start = () => spawn(file, args, { ...identity, cwd, env: marked, shell: false, detached: true, stdio: 'pipe' })
   const child = withUmask(start)
   if (child.pid !== undefined) return { child, mark }
@@ -152,10 +164,10 @@ async function spawnChild(settings: ProcessSettings, cwd: string) {
 const startError = (command: string, error: unknown): UpstreamFailure => {
   if (error instanceof UpstreamFailure) return error
   const code = (error as NodeJS.ErrnoException).code
-  return notStarted(`command "${command}" could not be started${code ? ` (${code})` : ''}`, error)
+  return startFailure(`command "${command}" could not be started${code ? ` (${code})` : ''}`, error)
 }
 
-/** Starts the server's command. Rejects with UpstreamFailure `unreachable` naming the cause. */
+/** Starts the server's command. Rejects with UpstreamFailure `unreachable` and its cause. */
 export async function startProcess(settings: ProcessSettings, events: ProcessEvents): Promise<StdioProcess> {
   const folder = settings.cwd === undefined ? await createFolder(settings) : undefined
   const cleanUp = async () => {
@@ -163,43 +175,43 @@ export async function startProcess(settings: ProcessSettings, events: ProcessEve
   }
   try {
     const { child, mark } = await spawnChild(settings, folder ?? settings.cwd!)
-    const tree = settings.children.adopt(child, mark, settings.uid, cleanUp)
-    return watch(child, settings, events, tree)
+    const tree = settings.children.register(child, mark, settings.uid, cleanUp)
+    return superviseChild(child, settings, events, tree)
   } catch (error) {
     await cleanUp()
     throw startError(settings.command, error)
   }
 }
 
-function watch(
+function superviseChild(
   child: ChildProcessWithoutNullStreams,
   settings: ProcessSettings,
   { onLine, onEnd }: ProcessEvents,
-  tree: Tree
+  tree: ProcessTree
 ): StdioProcess {
-  logLife(child, settings)
+  logLifetime(child, settings)
   const redact = createRedactor([...Object.values(settings.env), ...secretsOfArguments(settings.args)])
-  const junk = createJunkLog(settings, redact)
-  // its own, besides the server's: another caller's process must not show in this one's failure
+  const logNoise = createNoiseLog(settings, redact)
+  // separate from the server's tail: another caller's process must not show up in this one's failure
   const ownTail = createStderrTail(4_096)
   const stderr = createStderrReader(redact, [ownTail, settings.tail])
-  let isOver = false
+  let isEnded = false
 
-  const holding = new MemoryReservation(settings.memory ?? unlimitedMemory)
-  const source = (settings.reads ?? unsharedReads).open(() => child.stdout.resume())
-  const over = () => {
-    isOver = true
+  const reservation = new MemoryReservation(settings.memory ?? unlimitedMemory)
+  const source = (settings.reads ?? unscheduledReads).open(() => child.stdout.resume())
+  const release = () => {
+    isEnded = true
     source.close()
-    holding.release()
+    reservation.release()
   }
   const finish = (failure: UpstreamFailure, isPatient = true) => {
-    if (isOver) return
-    over()
+    if (isEnded) return
+    release()
     onEnd(failure)
     tree.end(isPatient)
   }
 
-  const cause = () => {
+  const crashFailure = () => {
     stderr.flush()
     const { exitCode, signalCode } = child
     const last = printable(ownTail.lines().at(-1) ?? '', 200)
@@ -211,7 +223,7 @@ function watch(
           : 'the process closed its pipes'
     return new UpstreamFailure('crashed', last === '' ? what : `${what}: ${last}`)
   }
-  const crash = () => finish(cause())
+  const crash = () => finish(crashFailure())
   const crashSoon = () => void setTimeout(crash, LAST_OUTPUT_MS)
 
   const tooLong = () => {
@@ -222,22 +234,23 @@ function watch(
     maxBytes: settings.limits.maxLineBytes,
     onTooLong: tooLong,
     onLine: (line) => {
-      if (!isOver && !onLine(line)) junk(line)
+      if (!isEnded && !onLine(line)) logNoise(line)
     }
   })
   const readChunk = (chunk: Buffer) => {
     try {
       lines.push(chunk)
     } catch (error) {
-      // thrown out of an event handler, a fault in reading one server would end the gateway
+      // an exception in an event handler would end the gateway
       return finish(new UpstreamFailure('bad_response', 'sent something that cannot be read', { cause: error }), false)
     }
-    if (!isOver && !holding.resize(lines.held)) finish(new UpstreamFailure('too_large', TOO_MUCH_MEMORY), false)
+    if (!isEnded && !reservation.resize(lines.bufferedBytes))
+      finish(new UpstreamFailure('too_large', TOO_MUCH_MEMORY), false)
   }
   child.stdout.on('data', (chunk: Buffer) => {
-    if (isOver) return
+    if (isEnded) return
     source.read(() => readChunk(chunk))
-    if (source.mustWait) child.stdout.pause()
+    if (source.mustPause) child.stdout.pause()
   })
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
   child.once('close', crash)
@@ -254,12 +267,12 @@ function watch(
       if (child.stdin.writableLength > MAX_UNREAD_BYTES) {
         refuse(new UpstreamFailure('overloaded', 'the process does not read its input', { maybeProcessed: false }))
       } else if (child.stdin.writable) {
-        // a line without its end is none
+        // the newline completes the message
         child.stdin.write(`${text}\n`, (error) => {
-          if (error) refuse(notTaken())
+          if (error) refuse(inputClosed())
         })
       } else {
-        refuse(notTaken())
+        refuse(inputClosed())
       }
     },
     stderr() {
@@ -267,8 +280,8 @@ function watch(
       return ownTail.text()
     },
     close() {
-      if (isOver) return
-      over()
+      if (isEnded) return
+      release()
       tree.end(true)
     },
     ended: tree.ended

@@ -3,15 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { readTableNow, signalEntry, treeOf } from './process-table.ts'
 import type { ChildIdentity, ProcessEntry, ReadTable } from './process-table.ts'
 
-/** Each step of the ending: after the end of stdin, and after TERM (security-model.md#child-process-isolation). */
+/** Wait after closing stdin, and after SIGTERM (security-model.md#child-process-isolation). */
 const GRACE_MS = 2_000
-/** After KILL. */
-const KILLED_MS = 1_000
+/** Wait after SIGKILL. */
+const KILL_WAIT_MS = 1_000
 const POLL_MS = 50
-/** For what starts others faster than they are ended. */
+/** Limit of SIGKILL rounds, for trees that start processes faster than they are killed. */
 const MAX_ROUNDS = 20
 
-/** Signals a whole process group; false where nothing of it is left. */
+/** Signals a whole process group; returns false if the group is gone. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)
@@ -22,7 +22,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
 
 const hasExited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
 
-async function isWithin(ms: number, child: ChildProcess, isDone: () => Promise<boolean>): Promise<boolean> {
+async function waitUntil(ms: number, child: ChildProcess, isDone: () => Promise<boolean>): Promise<boolean> {
   const end = performance.now() + ms
   const exited = new Promise((resolve) => child.once('exit', resolve))
   while (!(await isDone())) {
@@ -32,7 +32,7 @@ async function isWithin(ms: number, child: ChildProcess, isDone: () => Promise<b
   return true
 }
 
-/** Kills all that these children have started, without waiting for anything: for the moment before our own exit. */
+/** Kills these children and their descendants without waiting, for the moment before the gateway exits. */
 export function killTreesNow(trees: Iterable<ChildIdentity>): void {
   const table = readTableNow()
   for (const child of trees) {
@@ -42,15 +42,16 @@ export function killTreesNow(trees: Iterable<ChildIdentity>): void {
   }
 }
 
-/** What was never read would hold back the end of the stream, so then the pipe is dropped. */
+/** Closes stdin; unread input would delay the end of the stream, so the pipe is then destroyed. */
 function endInput({ stdin }: ChildProcess): void {
   if (stdin && stdin.writableLength > 0) stdin.destroy()
   else stdin?.end()
 }
 
 /**
- * Ends a child and all that it has started, also what left its group and its session; resolves when nothing of it is left,
- * at the latest some six seconds later. `isPatient` false: KILL at once. `read` is shared by all that end at the same moment.
+ * Ends a child and all its descendants, including those that left its group or session; resolves when none is left, at
+ * the latest some six seconds later. `isPatient` false: SIGKILL at once. `read` is shared by trees that end at the same
+ * time.
  */
 export async function endTree(
   child: ChildProcess,
@@ -60,37 +61,37 @@ export async function endTree(
 ): Promise<void> {
   const group = belongings.pid
   let members: readonly ProcessEntry[] = []
-  /** False where there is no /proc. */
-  const look = async () => {
+  /** Updates `members`; returns false without /proc. */
+  const updateMembers = async () => {
     const table = await read()
     if (table) members = treeOf(table, belongings, members)
     return table !== null
   }
-  // A group of nothing but zombies takes signals too, and stays where no init reaps orphans; hence the second look.
+  // a group of zombies still accepts signals, and remains if no init reaps orphans, so the process table is checked too
   const isGroupGone = async () => {
     if (!hasExited(child)) return false
-    return !signalGroup(group, 0) || ((await look()) && members.length === 0)
+    return !signalGroup(group, 0) || ((await updateMembers()) && members.length === 0)
   }
-  const isAllGone = async () => (await isGroupGone()) && (!(await look()) || members.length === 0)
+  const isAllGone = async () => (await isGroupGone()) && (!(await updateMembers()) || members.length === 0)
   const signal = (name: NodeJS.Signals) => {
     signalGroup(group, name)
     for (const member of members) signalEntry(member, name)
   }
 
-  // before the first of them ends: an orphan no longer tells who started it
-  await look()
+  // before any process ends: an orphan no longer shows its ancestors
+  await updateMembers()
   endInput(child)
   if (isPatient) {
-    // only the group is waited for: those that left it have hardly an input that ends
-    await isWithin(GRACE_MS, child, isGroupGone)
+    // wait for the group only: processes outside of it rarely read this stdin
+    await waitUntil(GRACE_MS, child, isGroupGone)
     if (!(await isAllGone())) {
       signal('SIGTERM')
-      await isWithin(GRACE_MS, child, isAllGone)
+      await waitUntil(GRACE_MS, child, isAllGone)
     }
   }
   for (let round = 0; round < MAX_ROUNDS && !(await isAllGone()); round++) {
     signal('SIGKILL')
-    await isWithin(round === 0 ? KILLED_MS : POLL_MS, child, isAllGone)
+    await waitUntil(round === 0 ? KILL_WAIT_MS : POLL_MS, child, isAllGone)
   }
   child.stdout?.destroy()
   child.stderr?.destroy()

@@ -2,25 +2,24 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 
 /**
- * Outlives the gateway by a second to end what a killed gateway leaves behind
+ * Helper process that survives the gateway by a second and ends the child processes of a killed gateway
  * (security-model.md#child-process-isolation, LC-04).
  */
 export interface Watchdog {
-  /** Starts it if it does not run; called before a child is started so that no child is ever without it. */
-  ready(): void
+  /** Starts the helper unless it runs. Call before starting a child, so that no child is ever without it. */
+  ensureRunning(): void
   add(group: number): void
   remove(group: number): void
-  /** Lets it go; it ends the groups that it still knows. */
+  /** Releases the helper; it ends the groups that are still registered. */
   close(): void
 }
 
 /**
- * Reads `+ group` and `- group` lines. When the pipe ends, however the gateway died, it ends the groups that are left and
- * all that they have started: TERM, a second, KILL. Its own session keeps a terminal's Ctrl-C away, the trap any signal
- * meant for the gateway. `$1` begins the mark that the gateway's children have in their environment.
- *
- * `find` adds to `found` the members of the sessions, those that bear the mark, and their descendants, while their parents
- * live. Where there is no /proc, the groups are all there is.
+ * Reads `+ group` and `- group` lines. When the pipe closes, however the gateway died, the script ends the remaining
+ * groups and their descendants: TERM, one second, KILL. It runs in its own session, out of reach of a terminal's
+ * Ctrl-C, and traps signals meant for the gateway. `$1` is the beginning of the mark in the environment of the
+ * gateway's children. `find` adds to `found` the members of the sessions, the marked processes, and their descendants,
+ * while their parents live. Without /proc only the groups are ended.
  */
 const script = `
 trap '' HUP INT QUIT TERM
@@ -71,19 +70,19 @@ for group in $groups; do kill -KILL "-$group"; done
 for pid in $found; do kill -KILL "$pid"; done
 `
 
-/** It has nothing to do while there are no children; busy `stateless` servers need not start it for each call. */
+/** Time without children before the helper ends; busy `stateless` servers need not start it for each call. */
 const IDLE_MS = 60_000
 
 /**
- * One small shell per gateway, whose children bear `mark`, while there are children, and for a minute after the last. Started again should somebody
- * kill it.
+ * Creates the watchdog: one small shell per gateway, running while there are children and for a minute after the last.
+ * Restarted if it is killed. `mark` is the mark of the gateway's children.
  */
 export function createWatchdog(mark: string, idleMs = IDLE_MS): Watchdog {
   const groups = new Set<number>()
   let shell: ChildProcess | null = null
   let idle: NodeJS.Timeout | undefined
 
-  const tell = (line: string) => shell?.stdin?.write(line)
+  const send = (line: string) => shell?.stdin?.write(line)
 
   const start = () => {
     const started = spawn('/bin/sh', ['-c', script, 'sh', mark], {
@@ -102,7 +101,7 @@ export function createWatchdog(mark: string, idleMs = IDLE_MS): Watchdog {
     // the pipe must not keep the gateway's event loop alive
     ;(started.stdin as unknown as { unref(): void }).unref()
     shell = started
-    for (const group of groups) tell(`+ ${group}\n`)
+    for (const group of groups) send(`+ ${group}\n`)
   }
 
   const release = () => {
@@ -115,17 +114,17 @@ export function createWatchdog(mark: string, idleMs = IDLE_MS): Watchdog {
   }
 
   return {
-    ready() {
+    ensureRunning() {
       if (!shell) start()
       releaseWhenIdle()
     },
     add(group) {
       groups.add(group)
       clearTimeout(idle)
-      tell(`+ ${group}\n`)
+      send(`+ ${group}\n`)
     },
     remove(group) {
-      if (groups.delete(group)) tell(`- ${group}\n`)
+      if (groups.delete(group)) send(`- ${group}\n`)
       releaseWhenIdle()
     },
     close() {

@@ -8,26 +8,26 @@ import { startProcess } from './stdio-process.ts'
 import type { ProcessSettings, StdioProcess } from './stdio-process.ts'
 
 export interface StdioOptions extends ProcessSettings {
-  /** Our version, told to the server beside the product's name. */
+  /** Gateway version, sent to the server with the product name. */
   readonly version: string
-  /** Looks for secrets in each message. Default: nothing is searched. */
+  /** Searches each message for secrets. Default: no search. */
   readonly screen?: MessageScreen | null
 }
 
-/** A process of its own per connection. */
+/** A connection to its own process. */
 export interface StdioConnection extends Connection {
   readonly pid: number
-  /** Answers requests of the server that come while no call is under way; null: -32601. */
+  /** Answers requests of the server while no call is in flight; null: error -32601. */
   onRequest: SessionRequestHandler | null
-  /** Resolves when nothing of the process tree is left, some six seconds after `close` at the latest. */
+  /** Resolves when no process of the tree is left, at the latest some six seconds after `close`. */
   readonly ended: Promise<void>
 }
 
 export interface StdioClient extends TransportClient {
   /**
-   * Starts a process and completes the opening: legacy `initialize`, modern `server/discover`. Rejects with
-   * UpstreamFailure: `unreachable` where the command cannot be started, `crashed`, `timeout`, `bad_response` where the
-   * server does not speak that era; the process is ended in the background then.
+   * Starts a process and completes the handshake: `initialize` in the legacy era, `server/discover` in the modern one.
+   * Rejects with UpstreamFailure: `unreachable` if the command cannot be started, `crashed`, `timeout`, or
+   * `bad_response` if the server does not speak that era; the process is then ended in the background.
    */
   open(options: OpenOptions): Promise<StdioConnection>
 }
@@ -35,7 +35,10 @@ export interface StdioClient extends TransportClient {
 const closedFailure = () => new UpstreamFailure('cancelled', 'the connection was closed')
 const exitedFailure = () => new UpstreamFailure('crashed', 'the process has exited', { maybeProcessed: false })
 
-/** `onOpened` gets the way to close it as soon as a process runs, `onEnd` is called when it carries nothing more. */
+/**
+ * Opens one connection. `onOpened` receives its close function once a process runs, `onEnd` is called when it has
+ * ended.
+ */
 async function openConnection(
   settings: StdioOptions,
   options: OpenOptions,
@@ -64,7 +67,7 @@ async function openConnection(
   }
   if (timings) timings.startedAt = performance.now()
   const child: StdioProcess = await startProcess(
-    { ...settings, by: timings?.requester ?? settings.by },
+    { ...settings, requester: timings?.requester ?? settings.requester },
     { onLine: (line) => peer.receive(line), onEnd: end }
   )
   const close = () => {
@@ -101,8 +104,8 @@ async function openConnection(
 }
 
 /**
- * Talks to a server that is a child process (mcp-proxy.md#upstream-negotiation, mcp-proxy.md#upstream-sessions;
- * security-model.md#child-process-isolation).
+ * Creates the client of a server that runs as a child process (mcp-proxy.md#upstream-negotiation,
+ * mcp-proxy.md#upstream-sessions; security-model.md#child-process-isolation).
  */
 export function createStdioClient(settings: StdioOptions): StdioClient {
   const open = new Set<() => void>()
