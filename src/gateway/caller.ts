@@ -5,7 +5,7 @@ import type { TraceContext } from './trace-context.ts'
 export interface Caller {
   readonly kind: 'development' | 'admin' | 'user' | 'client'
   readonly name: string
-  /** Permanent id of the principal: sessions, upstream sessions and suspended calls belong to it, never to the name. */
+  /** Permanent id of the principal: sessions, upstream sessions and parked calls belong to it, never to the name. */
   readonly key: string
   /** Servers that the caller may use over MCP. */
   readonly allowed: AllowList
