@@ -18,7 +18,7 @@ export interface AuthorizationsOptions {
 export interface Authorizations {
   of(server: Pick<StoredServer, 'id' | 'name' | 'revision'>): Authorization
   /** Forgets the tokens of removed servers, and reloads the tokens of changed servers before their next use. */
-  keep(catalog: Catalog): void
+  prune(catalog: Catalog): void
 }
 
 /** Time before expiry at which a token is renewed, but never in the first half of its lifetime. */
@@ -199,7 +199,7 @@ export function createAuthorizations(options: AuthorizationsOptions): Authorizat
       }
       return entry.authorization
     },
-    keep({ servers }) {
+    prune({ servers }) {
       const current = new Map(servers.map(({ stored }) => [stored.id, stored]))
       for (const [id, entry] of entries) {
         const stored = current.get(id)

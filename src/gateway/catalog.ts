@@ -25,7 +25,7 @@ import type { Caller } from './caller.ts'
 /** One tool, prompt, resource or template of the catalog. Immutable. */
 export interface Item {
   readonly kind: ItemKind
-  readonly server: ServerBlock
+  readonly server: CatalogServer
   readonly stored: StoredItem
   /** Name of a tool or prompt at its server, URI of a resource, URI template of a template. */
   readonly name: string
@@ -36,7 +36,7 @@ export interface Item {
   /** True if the item and its server are enabled, and the item has no `problem`. */
   readonly enabled: boolean
   /** Arguments of a tool that are also sent as HTTP headers. */
-  readonly params: ParamHeaders
+  readonly paramHeaders: ParamHeaders
   /** Reason that the item is not served, if any. */
   readonly problem: Problem | undefined
 }
@@ -49,7 +49,7 @@ export interface Fault {
 }
 
 /** A server and everything it offers. Built once per stored revision and shared by all catalogs that contain it. */
-export interface ServerBlock {
+export interface CatalogServer {
   readonly stored: StoredServer
   readonly name: string
   readonly enabled: boolean
@@ -57,7 +57,7 @@ export interface ServerBlock {
   readonly leftOut: LeftOut | undefined
   /** Stored items that are not in `items`. */
   readonly unusable: readonly UnusableItem[]
-  /** Error that occurred while the block was built; the block then has no items. */
+  /** Error that occurred while the server was built from the stored record; it then has no items. */
   readonly fault: Fault | undefined
   /** Returns all items of a kind, including disabled ones, in the upstream's order. */
   items(kind: ItemKind): readonly Item[]
@@ -74,16 +74,16 @@ export interface ServerSelection extends Selection {
 }
 
 /** Resolved contents of a group. */
-export interface GroupParts {
+export interface ResolvedGroup {
   readonly isBare: boolean
   /** Selections by server name; a server that a group names may not exist. */
-  readonly parts: ReadonlyMap<string, ServerSelection>
+  readonly selections: ReadonlyMap<string, ServerSelection>
   /** Hash of all selections: equal for groups with the same contents. */
   readonly contentHash: string
 }
 
 /** A tool group. Built once per stored revision. */
-export interface GroupBlock extends GroupParts {
+export interface CatalogGroup extends ResolvedGroup {
   readonly stored: StoredGroup
 }
 
@@ -99,11 +99,11 @@ export interface Catalog {
   /** True once enterprise mode has its first administrator. */
   readonly initialized: boolean
   /** Sorted by name. */
-  readonly servers: readonly ServerBlock[]
-  server(name: string): ServerBlock | undefined
+  readonly servers: readonly CatalogServer[]
+  server(name: string): CatalogServer | undefined
   /** Sorted by name. */
-  readonly groups: readonly GroupBlock[]
-  group(name: string): GroupBlock | undefined
+  readonly groups: readonly CatalogGroup[]
+  group(name: string): CatalogGroup | undefined
   /** Users, then clients, each sorted by name. */
   readonly principals: readonly Principal[]
   /** Finds a principal by the SHA-256 of an access token. */
@@ -162,13 +162,13 @@ const isNamed = (kind: ItemKind) => kind === 'tool' || kind === 'prompt'
 const problemOf = ({ problem }: ParamHeaders): Problem | undefined =>
   problem === undefined ? undefined : { code: 'parameters', reason: problem }
 
-function createBlock({ stored, unusable }: UsableServer, toolNames: ToolNames, fault?: Fault): ServerBlock {
+function createServer({ stored, unusable }: UsableServer, toolNames: ToolNames, fault?: Fault): CatalogServer {
   const byKind = new Map<ItemKind, Item[]>()
   const byName = new Map<ItemKind, Map<string, Item>>()
   const listings = new Map<string, Listing>()
   let leftOut: LeftOut | undefined | null = null
   const items = (kind: ItemKind): readonly Item[] => byKind.get(kind) ?? []
-  const block: ServerBlock = {
+  const server: CatalogServer = {
     stored,
     name: stored.name,
     enabled: stored.enabled,
@@ -197,67 +197,67 @@ function createBlock({ stored, unusable }: UsableServer, toolNames: ToolNames, f
       byKind.set(kind, [])
       byName.set(kind, new Map())
     }
-    const entry = createItem(block, item, itemNames)
+    const entry = createItem(server, item, itemNames)
     byKind.get(kind)!.push(entry)
     byName.get(kind)!.set(name, entry).set(entry.alias, entry)
   }
-  return block
+  return server
 }
 
-function createItem(server: ServerBlock, item: StoredItem, names: ItemNames): Item {
+function createItem(server: CatalogServer, item: StoredItem, names: ItemNames): Item {
   const { kind, name } = item
   const { stored } = server
   const isHttp = stored.transport === 'streamable_http'
   const alias = names.publicPart(kind, name)
   const publicName = isNamed(kind) ? `${stored.name}__${alias}` : name
-  const params = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
+  const paramHeaders = kind === 'tool' && isHttp ? readParamHeaders(item.definition) : noParamHeaders
   const problem =
-    names.problem(kind, name) ?? problemOf(params) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)
+    names.problem(kind, name) ?? problemOf(paramHeaders) ?? (kind === 'tool' ? taskProblem(item.definition) : undefined)
   const enabled = item.enabled && stored.enabled && problem === undefined
-  return { kind, server, stored: item, name, alias, publicName, enabled, params, problem }
+  return { kind, server, stored: item, name, alias, publicName, enabled, paramHeaders, problem }
 }
 
-const newBlocks = () => new WeakMap<StoredServer, ServerBlock>()
-const blocks = { 'leave-out': newBlocks(), rename: newBlocks(), keep: newBlocks() }
+const newServerMap = () => new WeakMap<StoredServer, CatalogServer>()
+const catalogServers = { 'leave-out': newServerMap(), rename: newServerMap(), keep: newServerMap() }
 
-function readBlock(stored: StoredServer, toolNames: ToolNames): ServerBlock {
+function createServerOrFault(stored: StoredServer, toolNames: ToolNames): CatalogServer {
   try {
-    return createBlock(withUsableItems(stored), toolNames)
+    return createServer(withUsableItems(stored), toolNames)
   } catch (error) {
     // an error in one server must not stop the others, or a revocation, from taking effect
     const empty = { stored: { ...stored, items: [] }, unusable: [] }
-    return createBlock(empty, toolNames, { subject: `server "${stored.name}"`, error })
+    return createServer(empty, toolNames, { subject: `server "${stored.name}"`, error })
   }
 }
 
-/** Returns a server's block: the same object for the same revision (architecture.md#two-planes). */
-function blockOf(stored: StoredServer, toolNames: ToolNames): ServerBlock {
-  const existing = blocks[toolNames].get(stored)
+/** Returns the catalog entry of a stored server: the same object for the same revision (architecture.md#two-planes). */
+function catalogServerOf(stored: StoredServer, toolNames: ToolNames): CatalogServer {
+  const existing = catalogServers[toolNames].get(stored)
   if (existing) return existing
-  const block = readBlock(stored, toolNames)
-  blocks[toolNames].set(stored, block)
-  return block
+  const server = createServerOrFault(stored, toolNames)
+  catalogServers[toolNames].set(stored, server)
+  return server
 }
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 
 /** Resolves a group's configuration, which need not be stored, to the selections of its servers. */
-export function partsOf(config: GroupConfig): GroupParts {
+export function resolveSelections(config: GroupConfig): ResolvedGroup {
   const isBare = config.tool_names === 'bare'
-  const parts = new Map<string, ServerSelection>()
+  const selections = new Map<string, ServerSelection>()
   for (const [server, selection] of [...resolveGroup(config)].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const { isWhole, names, without = [] } = selection
-    parts.set(server, { ...selection, contentHash: digest([isWhole, [...names].sort(), [...without].sort()]) })
+    selections.set(server, { ...selection, contentHash: digest([isWhole, [...names].sort(), [...without].sort()]) })
   }
-  const contentHash = digest([isBare, [...parts].map(([server, part]) => [server, part.contentHash])])
-  return { isBare, parts, contentHash }
+  const contentHash = digest([isBare, [...selections].map(([server, selection]) => [server, selection.contentHash])])
+  return { isBare, selections, contentHash }
 }
 
-const groupBlocks = new WeakMap<StoredGroup, GroupBlock>()
+const catalogGroups = new WeakMap<StoredGroup, CatalogGroup>()
 
-function groupBlockOf(stored: StoredGroup): GroupBlock {
-  let group = groupBlocks.get(stored)
-  if (!group) groupBlocks.set(stored, (group = { stored, ...partsOf(stored) }))
+function catalogGroupOf(stored: StoredGroup): CatalogGroup {
+  let group = catalogGroups.get(stored)
+  if (!group) catalogGroups.set(stored, (group = { stored, ...resolveSelections(stored) }))
   return group
 }
 
@@ -287,11 +287,11 @@ export function buildCatalog(
   listings: ListingCache = createListingCache(),
   toolNames: ToolNames = 'leave-out'
 ): Catalog {
-  const servers = state.servers.map((stored) => blockOf(stored, toolNames))
+  const servers = state.servers.map((stored) => catalogServerOf(stored, toolNames))
   const faults = servers.flatMap(({ fault }) => fault ?? [])
-  const groups = buildEach('tool group', state.groups, groupBlockOf, faults)
+  const groups = buildEach('tool group', state.groups, catalogGroupOf, faults)
   const principals = buildEach('principal', state.principals, principalOf, faults)
-  const byName = new Map(servers.map((block) => [block.name, block]))
+  const byName = new Map(servers.map((server) => [server.name, server]))
   const groupsByName = new Map(groups.map((group) => [group.stored.name, group]))
   return {
     version: state.version,

@@ -70,7 +70,7 @@ export interface Connections {
   /** Stops the calls in progress that a predicate selects. */
   stopCalls: Deadlines['stop']
   /** Closes connections and drops state of servers that were removed or changed. */
-  keep(catalog: Catalog): void
+  prune(catalog: Catalog): void
   readonly processes: number
   /** Number of calls that wait for a process. */
   readonly waitingForProcess: number
@@ -101,12 +101,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const shareOf = (limit: number) => (config.mode === 'enterprise' ? limit : Infinity)
   const deadlines = createDeadlines()
   const children = createChildRegistry(createWatchdog)
-  const slots: SlotPool = createSlotPool(stdio.maxProcesses, stdio.maxQueue, {
-    reclaim: (mayEnd) => upstreams.reclaim(slots, mayEnd),
+  const processSlots: SlotPool = createSlotPool(stdio.maxProcesses, stdio.maxQueue, {
+    reclaim: (mayEnd) => upstreams.reclaim(processSlots, mayEnd),
     share: shareOf(stdio.processesPerPrincipal)
   })
-  const places: SlotPool = createSlotPool(limits.upstreamSessions, 0, {
-    reclaim: (mayEnd) => upstreams.reclaim(places, mayEnd),
+  const sessionSlots: SlotPool = createSlotPool(limits.upstreamSessions, 0, {
+    reclaim: (mayEnd) => upstreams.reclaim(sessionSlots, mayEnd),
     share: shareOf(limits.upstreamSessionsPerPrincipal),
     noun: 'sessions with servers'
   })
@@ -148,8 +148,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
       server: stored,
       verdict: stored.verdict!,
       client: transports.create(target),
-      processSlots: stored.transport === 'stdio' ? slots : undefined,
-      sessionSlots: stored.transport === 'stdio' ? undefined : places,
+      processSlots: stored.transport === 'stdio' ? processSlots : undefined,
+      sessionSlots: stored.transport === 'stdio' ? undefined : sessionSlots,
       warmPool: {
         maxSize: config.spareSessions,
         idleMs: WARM_IDLE_MS,
@@ -202,16 +202,16 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return findExecutable(stored.settings.command ?? '', PATH, stdio.cwd ?? '/')
     },
     stopCalls: deadlines.stop,
-    keep(catalog) {
-      authorizations.keep(catalog)
-      upstreams.keep(catalog)
-      transports.keep(new Set(catalog.servers.map(({ name }) => name)))
+    prune(catalog) {
+      authorizations.prune(catalog)
+      upstreams.prune(catalog)
+      transports.prune(new Set(catalog.servers.map(({ name }) => name)))
     },
     get processes() {
       return children.size
     },
     get waitingForProcess() {
-      return slots.waiting
+      return processSlots.waiting
     },
     kill: () => children.killAll(),
     async close() {

@@ -44,7 +44,7 @@ export interface HealthTracker {
   /** Returns the time of the last successful contact, in milliseconds since 1970. */
   lastSuccessAt(server: string): number | undefined
   /** Forgets servers that are not in the catalog. */
-  keep(catalog: Catalog): void
+  prune(catalog: Catalog): void
 }
 
 interface ReadResult {
@@ -119,7 +119,7 @@ export function createHealthTracker({ lastLine, onChange }: HealthTrackerOptions
     isConnecting: (server) => running.has(server) && !states.get(server)?.isHealthy,
     lastReadAt: (server) => readTimes.get(server),
     lastSuccessAt: (server) => successTimes.get(server),
-    keep(catalog) {
+    prune(catalog) {
       for (const map of [states, successTimes, readTimes, durations]) {
         for (const server of map.keys()) if (!catalog.server(server)) map.delete(server)
       }

@@ -262,8 +262,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
           ({ observation }) => observation !== null && !isStillAllowed(next, observation),
           withdrawn
         ),
-      () => connections.keep(next),
-      () => health.keep(next),
+      () => connections.prune(next),
+      () => health.prune(next),
       () => hasNewAllowLists && subscriptions.review(),
       () => endGroups(removed),
       () => mcp.scheduleListChanges(),

@@ -3,7 +3,7 @@ import { canBeBare, missingNames, type GroupRules, type NameLookup } from '../do
 import { invalid, notFound } from '../errors.ts'
 import type { GroupConfig } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
-import type { Catalog, GroupBlock } from './catalog.ts'
+import type { Catalog, CatalogGroup } from './catalog.ts'
 import { auditChange } from './change.ts'
 import type { Gateway, GroupRecord } from './gateway.ts'
 import { groupRecord } from './records.ts'
@@ -48,7 +48,7 @@ export function checkBare(config: GroupConfig): void {
 
 /** Creates the operations on tool groups (http-contract.md#tool-groups). */
 export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => Catalog): Groups {
-  const find = (name: string): GroupBlock => {
+  const find = (name: string): CatalogGroup => {
     const group = catalog().group(name)
     if (!group) throw notFound('tool group', name)
     return group
@@ -62,7 +62,7 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
       const found = catalog().group(name)
       if (!found || !caller) return found !== undefined
       const allowed = allowedTo(catalog(), caller)
-      return allowed.isAll || [...found.parts.keys()].some((server) => allows(allowed, server))
+      return allowed.isAll || [...found.selections.keys()].some((server) => allows(allowed, server))
     },
 
     async createGroup(caller, config) {

@@ -5,7 +5,7 @@ import type { ItemKind } from '../registry/model.ts'
 import { aliasedContents } from './aliased-contents.ts'
 import { createSlotSet, type SlotItem } from './bag.ts'
 import { adaptResult, errorCode, errorMessage } from './bridge.ts'
-import type { Catalog, Item, ServerBlock } from './catalog.ts'
+import type { Catalog, Item, CatalogServer } from './catalog.ts'
 import type { DataPlane } from './downstream/exchange.ts'
 import type { Gateway } from './gateway.ts'
 import { members, valueOf, withMembers } from './json.ts'
@@ -45,14 +45,14 @@ const disabled = (kind: string, name: string) => new AppError(409, `${kind} "${n
 /** Error codes for a missing resource: -32602 since 2026-07-28, -32002 before. */
 const noSuchResource = new Set<unknown>([-32002, -32602])
 
-function refusalOf({ name }: ServerBlock, { method }: OutgoingRequest, answer: Answer): AppError {
+function refusalOf({ name }: CatalogServer, { method }: OutgoingRequest, answer: Answer): AppError {
   const isMissing = method === 'resources/read' && noSuchResource.has(errorCode(answer))
   return new AppError(isMissing ? 404 : 502, serverError(name, errorMessage(answer)))
 }
 
 /** A request and its target server. */
 interface PreparedCall {
-  readonly server: ServerBlock
+  readonly server: CatalogServer
   readonly request: OutgoingRequest
 }
 
@@ -60,7 +60,7 @@ const disconnected = () => new UpstreamFailure('cancelled', 'the caller has left
 const revoked = new UpstreamFailure('cancelled', 'the access token is not valid any more')
 
 /** Converts a call's error to the error that the caller gets. */
-function callerError(error: unknown, call: Call | undefined, server: ServerBlock | undefined): unknown {
+function callerError(error: unknown, call: Call | undefined, server: CatalogServer | undefined): unknown {
   if (call?.stopped === revoked) return unauthorized(revoked.message)
   if (call?.stopped === withdrawn) return new AppError(409, withdrawn.message, { cause: withdrawn })
   return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
@@ -99,7 +99,7 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
     const observation = new Observation(observer, kind, { caller, endpoint: REST_ENDPOINT, via: 'rest', requestId })
     observation.setTarget(undefined, name)
     let active: ActiveCall | undefined
-    let server: ServerBlock | undefined
+    let server: CatalogServer | undefined
     try {
       const prepared = prepare(observation)
       const { request } = prepared
@@ -146,7 +146,8 @@ export function createInvocation(catalog: () => Catalog, core: DataPlane, observ
       observation.setTarget(server.name, item.alias)
       checkEnabled(item, name)
       const members = `"name":${JSON.stringify(item.name)}${args === undefined ? '' : `,"arguments":${args}`}`
-      const headers = item.params.headers.length > 0 ? paramHeaderPairs(item.params, JSON.parse(args ?? '{}')) : []
+      const headers =
+        item.paramHeaders.headers.length > 0 ? paramHeaderPairs(item.paramHeaders, JSON.parse(args ?? '{}')) : []
       return { server, request: { method: methodOf[kind], members, meta: '', name: item.name, headers } }
     })
   const resolve = (uri: string): ResourceTarget => {

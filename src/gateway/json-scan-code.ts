@@ -19,9 +19,9 @@ import {
 } from './wasm-assembler.ts'
 
 /** Result bit of `check`: line breaks or tabs. */
-export const FOUND_WHITE = 1
+export const FOUND_CONTROL_SPACE = 1
 /** Result bit of `check`: possibly malformed JSON, or a lone surrogate. */
-export const FOUND_DOUBT = 2
+export const FOUND_SUSPECT = 2
 /** Result bit of `check`: an escape or a surrogate pair continues after the end. */
 export const FOUND_UNFINISHED = 4
 
@@ -99,7 +99,7 @@ type EscapeLocals = Readonly<Record<(typeof escapeNames)[number], Local>>
 const locals = <const T extends string>(names: readonly T[], local: (type: Type) => Local) =>
   Object.fromEntries(names.map((name) => [name, local('i64')])) as Record<T, Local>
 
-const doubt = giveBack(i32.const(FOUND_DOUBT))
+const returnSuspect = giveBack(i32.const(FOUND_SUSPECT))
 const mask = (vectors: readonly Local[], test: (bytes: Code) => Code, among: Code) =>
   i64.and(among, maskOf(vectors, test))
 
@@ -108,7 +108,7 @@ const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: Escape
   const { units, wanted, digits, seconds, lows } = own
   return [
     wanted.set(or(carried.hex.get, ...[1, 2, 3, 4].map((by) => shl(units.get, by)))),
-    when(isNonZero(mask(vectors, (bytes) => v128.not(isHex(bytes)), wanted.get)), doubt),
+    when(isNonZero(mask(vectors, (bytes) => v128.not(isHex(bytes)), wanted.get)), returnSuspect),
     // bit 3 of the carried digits: the block's first byte is the first of four digits
     digits.set(
       mask(vectors, (bytes) => isByte(lowerCase(bytes), code('d')), or(shl(units.get, 1), shr(carried.hex.get, 3)))
@@ -118,7 +118,7 @@ const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: Escape
       seconds.set(or(shl(digits.get, 1), carried.second.get)),
       lows.set(mask(vectors, isCToF, seconds.get)),
       seconds.set(mask(vectors, is8ToB, seconds.get)),
-      when(i64.ne(or(shl(seconds.get, 6), carried.low.get), lows.get), doubt),
+      when(i64.ne(or(shl(seconds.get, 6), carried.low.get), lows.get), returnSuspect),
       carried.second.set(shr(digits.get, 63)),
       carried.low.set(shr(seconds.get, 58))
     ),
@@ -131,7 +131,7 @@ const checkEscapes = (vectors: readonly Local[], slashes: Local, carried: CarryL
   const { escaped, starts, units } = own
   return [
     ...findEscaped(slashes, carried.escape, escaped, starts),
-    when(isNonZero(mask(vectors, (bytes) => isByte(mayBeEscaped(bytes), 0), escaped.get)), doubt),
+    when(isNonZero(mask(vectors, (bytes) => isByte(mayBeEscaped(bytes), 0), escaped.get)), returnSuspect),
     units.set(mask(vectors, (bytes) => isByte(bytes, code('u')), escaped.get)),
     when(isNonZero(or(units.get, carried.hex.get, carried.low.get)), ...checkUnits(vectors, carried, own))
   ]
@@ -166,9 +166,9 @@ const check = func('check', 2, ([at, end], local) => {
           v128.anyTrue(isControl(vectors.map(({ get }) => get).reduce((a, b) => i8x16.minU(a, b)))),
           when(
             anyOf(vectors, (bytes) => v128.andnot(isControl(bytes), isWhite(bytes))),
-            doubt
+            returnSuspect
           ),
-          found.set(i32.const(FOUND_WHITE))
+          found.set(i32.const(FOUND_CONTROL_SPACE))
         ),
         slashes.set(i64.const(0n)),
         // cheaper than the mask, which most blocks do not need

@@ -1,10 +1,10 @@
 import { BACKSLASH, LOWER_U, SPACE } from './json-characters.ts'
-import { FOUND_DOUBT, FOUND_WHITE } from './json-scan-code.ts'
+import { FOUND_SUSPECT, FOUND_CONTROL_SPACE } from './json-scan-code.ts'
 import { scanText } from './json-scan.ts'
 import { syntaxError } from './json.ts'
 
 /** Result bits of `checkText`: line breaks or tabs, which are valid between values only; lone surrogates. */
-export const HAS_CONTROL_SPACE = FOUND_WHITE
+export const HAS_CONTROL_SPACE = FOUND_CONTROL_SPACE
 export const HAS_LONE_SURROGATES = 2
 
 const CONTROL = 1
@@ -122,5 +122,5 @@ export function checkEachCharacter(bytes: Buffer): number {
  */
 export function checkText(bytes: Buffer): number {
   const found = scanText(bytes)
-  return (found & FOUND_DOUBT) === 0 ? found : checkEachCharacter(bytes)
+  return (found & FOUND_SUSPECT) === 0 ? found : checkEachCharacter(bytes)
 }

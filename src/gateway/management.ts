@@ -2,7 +2,7 @@ import { notFound } from '../errors.ts'
 import type { ItemKind, UpstreamOffer, StoredServer } from '../registry/model.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Attempts } from './attempts.ts'
-import type { Catalog, ServerBlock } from './catalog.ts'
+import type { Catalog, CatalogServer } from './catalog.ts'
 import { auditChange } from './change.ts'
 import type { Gateway, RefreshResult } from './gateway.ts'
 import { readableSecrets } from './readable.ts'
@@ -34,19 +34,19 @@ type Management = Pick<
 export function createManagement(options: ManagementOptions): Management {
   const { registry, readings, attempts, catalog, readOffer, targetOf } = options
 
-  const find = (name: string): ServerBlock => {
+  const find = (name: string): CatalogServer => {
     const server = catalog().server(name)
     if (!server) throw notFound('server', name)
     return server
   }
-  const record = (caller: Caller, server: ServerBlock) =>
+  const record = (caller: Caller, server: CatalogServer) =>
     serverRecord(server, readableSecrets(registry, server.stored), caller)
-  const fullRecord = (caller: Caller, server: ServerBlock) => ({
+  const fullRecord = (caller: Caller, server: CatalogServer) => ({
     ...record(caller, server),
     ...leftOutRecord(server, true)
   })
 
-  const publicNames = (server: ServerBlock, kind: ItemKind, names: readonly string[]) =>
+  const publicNames = (server: CatalogServer, kind: ItemKind, names: readonly string[]) =>
     names.map((name) => {
       const item = server.find(kind, name)
       return item ? restName(catalog(), item) : name
@@ -69,8 +69,8 @@ export function createManagement(options: ManagementOptions): Management {
       })
       const before = catalog()
       const difference = await readings.store(auditChange(caller, 'server.refresh', name), stored, offer)
-      const publicNameOf = (block: ServerBlock | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
-        block?.find(kind, own)?.publicName ?? own
+      const publicNameOf = (server: CatalogServer | undefined, { kind, name: own }: { kind: ItemKind; name: string }) =>
+        server?.find(kind, own)?.publicName ?? own
       return {
         name,
         added: difference.added.map((ref) => publicNameOf(catalog().server(name), ref)),

@@ -1,6 +1,6 @@
 import { splitName } from '../domain/names.ts'
 import type { Refusal } from '../registry/model.ts'
-import type { Catalog, Item, ServerBlock } from './catalog.ts'
+import type { Catalog, Item, CatalogServer } from './catalog.ts'
 import type { RequestContext } from './downstream/exchange.ts'
 import { groupOf } from './endpoint.ts'
 import { anyByUri } from './scope.ts'
@@ -24,7 +24,7 @@ export interface McpRefusals {
   /** Audits a request that exceeded a limit per principal. */
   auditLimit(request: RefusedRequest, target: string, reason: string): void
   /** Audits a call that the gateway's own settings or limits kept from a server. */
-  auditFailure(exchange: RequestContext, server: ServerBlock, failure: UpstreamFailure): void
+  auditFailure(exchange: RequestContext, server: CatalogServer, failure: UpstreamFailure): void
 }
 
 type RefusedRequest = Pick<RequestContext, 'caller' | 'endpoint' | 'address' | 'requestId'>

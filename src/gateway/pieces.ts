@@ -1,4 +1,4 @@
-import { scanRoom } from './json-scan.ts'
+import { scanBuffer } from './json-scan.ts'
 
 /** Bytes in several buffers, as received: concatenating a large answer costs more than relaying it. */
 export type BufferList = readonly Buffer[]
@@ -89,11 +89,11 @@ export class BufferCollector {
 export function copyToScratch(buffers: BufferList): Buffer {
   if (buffers.length === 1) return buffers[0]!
   const length = totalLength(buffers)
-  if (length > scanRoom.length) return Buffer.concat(buffers)
+  if (length > scanBuffer.length) return Buffer.concat(buffers)
   let at = 0
   for (const buffer of buffers) {
-    scanRoom.set(buffer, at)
+    scanBuffer.set(buffer, at)
     at += buffer.length
   }
-  return scanRoom.subarray(0, length)
+  return scanBuffer.subarray(0, length)
 }

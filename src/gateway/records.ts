@@ -1,6 +1,6 @@
 import { missingNames, type NameLookup } from '../domain/groups.ts'
 import type { GroupConfig, ItemKind, ServerSecrets, StoredServer } from '../registry/model.ts'
-import type { Catalog, Item, ServerBlock } from './catalog.ts'
+import type { Catalog, Item, CatalogServer } from './catalog.ts'
 import type { GroupRecord, LeftOutRecord, ServerRecord } from './gateway.ts'
 import { members } from './json.ts'
 import { leftOutCount } from './left-out.ts'
@@ -52,7 +52,7 @@ export function itemRecord(catalog: Catalog, item: Item): string {
  * Serializes all items of a kind as a JSON array, of one server or of all enabled ones. Cached per catalog in the
  * bounded cache of pages.
  */
-export function itemRecords(catalog: Catalog, kind: ItemKind, only?: ServerBlock): Buffer {
+export function itemRecords(catalog: Catalog, kind: ItemKind, only?: CatalogServer): Buffer {
   const key = `records ${kind} ${only?.name ?? ''}`
   const known = catalog.pages.get(key)
   if (known) return known.bytes
@@ -100,7 +100,7 @@ export function serverRecord({ stored }: RecordSource, secrets: ServerSecrets, c
 }
 
 /** Returns the number of items that were left out when the server's lists were read; `withItems`: also the items. */
-export function leftOutRecord(server: Pick<ServerBlock, 'leftOut'> | undefined, withItems: boolean): LeftOutRecord {
+export function leftOutRecord(server: Pick<CatalogServer, 'leftOut'> | undefined, withItems: boolean): LeftOutRecord {
   const leftOut = server?.leftOut
   if (leftOut === undefined) return {}
   return { left_out_count: leftOutCount(leftOut), ...(withItems ? { left_out: leftOut.items } : {}) }

@@ -6,10 +6,10 @@ import type { ItemKind } from '../registry/model.ts'
 import {
   listEntry,
   type Catalog,
-  type GroupParts,
+  type ResolvedGroup,
   type ServerSelection,
   type Item,
-  type ServerBlock
+  type CatalogServer
 } from './catalog.ts'
 import { withMembers } from './json.ts'
 import { joinListing, pickEntries, type Listing } from './listing.ts'
@@ -17,7 +17,7 @@ import type { Caller } from './caller.ts'
 
 /** Result of resolving a resource URI. */
 export interface ResourceTarget {
-  readonly server: ServerBlock
+  readonly server: CatalogServer
   /** The upstream's own URI. */
   readonly uri: string
   /** True if the caller used the form `towpath://<server>/`; answers then use it as well. */
@@ -33,9 +33,9 @@ export interface Scope {
   /** Short key, equal for scopes with the same part of their catalog. */
   readonly contentHash: string
   /** Enabled servers with at least one item in scope, sorted by name. */
-  readonly servers: readonly ServerBlock[]
+  readonly servers: readonly CatalogServer[]
   /** Servers whose prompts and resources are served as well: in a group, those that it includes as a whole. */
-  readonly whole: readonly ServerBlock[]
+  readonly whole: readonly CatalogServer[]
   /** True for a single server whose items keep their own names (mcp-proxy.md#bare-names). */
   readonly isBare: boolean
   /** Returns true if an item is in scope. */
@@ -68,7 +68,7 @@ function splitAlias(uri: string): { server: string; uri: string } | undefined {
   return slash < 0 ? undefined : { server: uri.slice(ALIAS.length, slash), uri: uri.slice(slash + 1) }
 }
 
-const byRegistration = (a: ServerBlock, b: ServerBlock) =>
+const byRegistration = (a: CatalogServer, b: CatalogServer) =>
   a.stored.registeredAt < b.stored.registeredAt ? -1 : a.stored.registeredAt > b.stored.registeredAt ? 1 : 0
 
 const keys = { resource: 'uri', template: 'uriTemplate' } as const
@@ -99,24 +99,24 @@ function describedBy(templates: readonly Item[], uri: string): 'enabled' | 'disa
   return found
 }
 
-const described = (server: ServerBlock, uri: string) => describedBy(server.items('template'), uri)
-const describedAsOwn = (server: ServerBlock, uri: string) =>
+const described = (server: CatalogServer, uri: string) => describedBy(server.items('template'), uri)
+const describedAsOwn = (server: CatalogServer, uri: string) =>
   describedBy(server.items('template').filter(namesScheme), uri)
 
 /** A URI that only disabled items describe must not reach the server by any step of the resolution. */
-function isDisabled(server: ServerBlock, uri: string): boolean {
+function isDisabled(server: CatalogServer, uri: string): boolean {
   const item = server.find('resource', uri)
   return item ? !item.enabled : described(server, uri) === 'disabled'
 }
 
 /** Returns true if an enabled template of the server matches a URI that is not listed as a disabled resource. */
-const expands = (server: ServerBlock, uri: string, describes = describedAsOwn) =>
+const expands = (server: CatalogServer, uri: string, describes = describedAsOwn) =>
   server.find('resource', uri)?.enabled !== false && describes(server, uri) === 'enabled'
 
-const hasResources = (server: ServerBlock) =>
+const hasResources = (server: CatalogServer) =>
   server.items('resource').some((item) => item.enabled) || server.items('template').some((item) => item.enabled)
 
-const sharesAuthority = (server: ServerBlock, uri: string) => {
+const sharesAuthority = (server: CatalogServer, uri: string) => {
   const wanted = authority(uri)
   const same = (item: Item) => item.enabled && authority(item.name) === wanted
   return wanted !== undefined && (server.items('resource').some(same) || server.items('template').some(same))
@@ -130,7 +130,7 @@ const isExplained = ({ servers }: Catalog, uri: string) =>
  * Step 5 of the resolution (mcp-proxy.md#resource-uris): the only candidate, else a server with a template that matches
  * every URI. A URI that is known to belong to another server is never guessed.
  */
-function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): ServerBlock | undefined {
+function guess(catalog: Catalog, ordered: readonly CatalogServer[], uri: string): CatalogServer | undefined {
   if (isExplained(catalog, uri)) return undefined
   const open = ordered.filter((server) => hasResources(server) && !isDisabled(server, uri))
   const related = open.filter((server) => sharesAuthority(server, uri))
@@ -138,17 +138,17 @@ function guess(catalog: Catalog, ordered: readonly ServerBlock[], uri: string): 
   return open.length === 1 ? open[0] : open.find((server) => expands(server, uri, described))
 }
 
-const nothing: GroupParts = { isBare: false, parts: new Map(), contentHash: 'nothing' }
+const nothing: ResolvedGroup = { isBare: false, selections: new Map(), contentHash: 'nothing' }
 const wholePart: ServerSelection = { ...wholeServer, contentHash: '' }
 
-function offers(server: ServerBlock, part: ServerSelection): boolean {
+function offers(server: CatalogServer, part: ServerSelection): boolean {
   const isOffered = (item: Item | undefined) =>
     item !== undefined && item.enabled && selects(part, item.name, item.alias)
   return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
 }
 
 /** Returns the listing of a server's tools in `part`. A whole server shares its own listing. */
-function toolListing({ listings }: Catalog, server: ServerBlock, part: ServerSelection, isBare: boolean): Listing {
+function toolListing({ listings }: Catalog, server: CatalogServer, part: ServerSelection, isBare: boolean): Listing {
   const source = server.listing('tool', isBare)
   if (part.isWhole && part.names.size === 0) return source
   return listings.get(`${server.name} ${isBare} ${part.contentHash}`, source, () => {
@@ -161,7 +161,7 @@ function toolListing({ listings }: Catalog, server: ServerBlock, part: ServerSel
 }
 
 /** Creates the resolution and the listings of resources and templates among these servers. */
-function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: boolean) {
+function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare: boolean) {
   const byAge = servers.toSorted(byRegistration)
   const byName = new Map(servers.map((server) => [server.name, server]))
   /** Parses an alias of a server in scope; such a text has no other meaning. */
@@ -185,7 +185,7 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
   }
   return {
     /** Returns one server's entries; those that collide are listed under their alias. */
-    listing(server: ServerBlock, kind: 'resource' | 'template'): Listing {
+    listing(server: CatalogServer, kind: 'resource' | 'template'): Listing {
       const source = server.listing(kind)
       const enabled = server.items(kind).filter((item) => item.enabled)
       const owners = enabled.map((item) => ownerOf(kind, item.name))
@@ -214,11 +214,16 @@ function createUris(catalog: Catalog, servers: readonly ServerBlock[], isBare: b
   }
 }
 
-function createScope(catalog: Catalog, group: GroupParts | undefined, allowed: AllowList, contentHash: string): Scope {
+function createScope(
+  catalog: Catalog,
+  group: ResolvedGroup | undefined,
+  allowed: AllowList,
+  contentHash: string
+): Scope {
   const isBare = group?.isBare ?? false
-  const partOf = ({ name }: ServerBlock) =>
-    allows(allowed, name) ? (group ? group.parts.get(name) : wholePart) : undefined
-  const isIn = (server: ServerBlock) => {
+  const partOf = ({ name }: CatalogServer) =>
+    allows(allowed, name) ? (group ? group.selections.get(name) : wholePart) : undefined
+  const isIn = (server: CatalogServer) => {
     const part = server.enabled ? partOf(server) : undefined
     return part !== undefined && offers(server, part)
   }
@@ -272,7 +277,7 @@ const MAX_SCOPES = 1_000
 const scopes = new WeakMap<Catalog, Map<string, Scope>>()
 
 /** Returns the scope of a group, or of the global endpoint, for a caller with this allow list. */
-export function scopeFor(catalog: Catalog, group?: GroupParts, allowed: AllowList = allServers): Scope {
+export function scopeFor(catalog: Catalog, group?: ResolvedGroup, allowed: AllowList = allServers): Scope {
   let known = scopes.get(catalog)
   if (!known) scopes.set(catalog, (known = new Map()))
   const ofGroup = group?.contentHash ?? ''

@@ -1,7 +1,7 @@
 import { invalid } from '../errors.ts'
 import type { ItemKind } from '../registry/model.ts'
 import type { Transaction } from '../registry/registry.ts'
-import type { ServerBlock } from './catalog.ts'
+import type { CatalogServer } from './catalog.ts'
 import type { SwitchesPatch, SwitchesRecord } from './gateway.ts'
 
 const kinds = [
@@ -11,11 +11,11 @@ const kinds = [
   ['templates', 'template']
 ] as const satisfies readonly (readonly [keyof SwitchesPatch, ItemKind])[]
 
-const ofKind = (server: ServerBlock, kind: ItemKind): Record<string, boolean> =>
+const ofKind = (server: CatalogServer, kind: ItemKind): Record<string, boolean> =>
   Object.fromEntries(server.items(kind).map(({ name, stored }) => [name, stored.enabled]))
 
 /** Returns the `enabled` flags of a server and of each item, which records combine into one for a disabled server. */
-export const switchesOf = (server: ServerBlock): SwitchesRecord => ({
+export const switchesOf = (server: CatalogServer): SwitchesRecord => ({
   name: server.name,
   enabled: server.enabled,
   tools: ofKind(server, 'tool'),

@@ -89,7 +89,7 @@ export interface Transports {
   /** Returns the last lines on stderr of a server's processes. */
   tail(name: string): StderrTail
   /** Drops the stderr of servers that are not in `names`. */
-  keep(names: ReadonlySet<string>): void
+  prune(names: ReadonlySet<string>): void
 }
 
 /**
@@ -232,7 +232,7 @@ export function createTransports(options: TransportOptions): Transports {
       return target.authorization ? withAuthorization(client, target.authorization) : client
     },
     tail,
-    keep(names) {
+    prune(names) {
       for (const name of tails.keys()) if (!names.has(name)) tails.delete(name)
     }
   }

@@ -1,6 +1,6 @@
 import type { StoredServer, Transport } from '../registry/model.ts'
 import { envelopePayload } from '../registry/sealed.ts'
-import type { Catalog, ServerBlock } from './catalog.ts'
+import type { Catalog, CatalogServer } from './catalog.ts'
 import type { BreakerState } from './upstream/breaker.ts'
 import type { SessionCounts } from './upstream/sessions.ts'
 import type { MayReclaim, SlotPool } from './upstream/slots.ts'
@@ -8,9 +8,9 @@ import type { Upstream } from './upstream/upstream.ts'
 
 /** Upstreams of the servers in the catalog, created on first use. */
 export interface Upstreams {
-  of(server: ServerBlock): Upstream
+  of(server: CatalogServer): Upstream
   /** Keeps upstreams with the same configuration; the others are closed when their calls have ended. */
-  keep(catalog: Catalog): void
+  prune(catalog: Catalog): void
   /**
    * Frees a slot of `pool`: closes a spare session, else the session of any server that has been idle for longest among
    * those that `mayEnd` allows. Returns false if there is none.
@@ -77,7 +77,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       entries.set(stored.id, entry)
       return entry.upstream
     },
-    keep({ servers }) {
+    prune({ servers }) {
       const current = new Map(servers.map(({ stored }) => [stored.id, stored]))
       for (const [id, entry] of entries) {
         const now = current.get(id)

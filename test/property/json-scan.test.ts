@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { checkEachCharacter, checkText, HAS_LONE_SURROGATES } from '../../src/gateway/json-text.ts'
-import { FOUND_DOUBT } from '../../src/gateway/json-scan-code.ts'
-import { isInScanRoom, scanRoom, scanText } from '../../src/gateway/json-scan.ts'
+import { FOUND_SUSPECT } from '../../src/gateway/json-scan-code.ts'
+import { isInScanBuffer, scanBuffer, scanText } from '../../src/gateway/json-scan.ts'
 import { checkJson, JsonError } from '../../src/gateway/json.ts'
 import { skipValueBytes } from '../../src/gateway/json-bytes.ts'
 import { copyToScratch } from '../../src/gateway/pieces.ts'
@@ -29,11 +29,11 @@ const parses = (text: string): boolean => {
   }
 }
 
-/** In `scanRoom`, between two other texts that are not to be looked at. */
+/** In `scanBuffer`, between two other texts that are not to be looked at. */
 function inRoom(bytes: Buffer, before: number): Buffer {
-  scanRoom.fill('\\u"\u0001', 0, before + bytes.length + 200)
-  scanRoom.set(bytes, before)
-  return scanRoom.subarray(before, before + bytes.length)
+  scanBuffer.fill('\\u"\u0001', 0, before + bytes.length + 200)
+  scanBuffer.set(bytes, before)
+  return scanBuffer.subarray(before, before + bytes.length)
 }
 
 const good = [
@@ -91,9 +91,9 @@ holds(
       `in the room: ${label}`
     )
     const hasDoubt = found === 'syntax' || ((found as number) & HAS_LONE_SURROGATES) !== 0
-    if (isInScanRoom(room)) {
-      assert.equal((scanText(bytes) & FOUND_DOUBT) !== 0, hasDoubt, `doubt: ${label}`)
-      assert.equal((scanText(room) & FOUND_DOUBT) !== 0, hasDoubt, `doubt in the room: ${label}`)
+    if (isInScanBuffer(room)) {
+      assert.equal((scanText(bytes) & FOUND_SUSPECT) !== 0, hasDoubt, `doubt: ${label}`)
+      assert.equal((scanText(room) & FOUND_SUSPECT) !== 0, hasDoubt, `doubt in the room: ${label}`)
     }
     // white space in strings is told apart by the reader, see `SPACED`
     const isStrict =

@@ -63,7 +63,7 @@ test('a server is being contacted while something reads from it, but for one tha
 test('servers that are gone are forgotten', () => {
   const { contacts } = start()
   for (const name of ['a', 'b']) contacts.recordSuccess(name)
-  contacts.keep(catalogOf('b'))
+  contacts.prune(catalogOf('b'))
   assert.deepEqual(
     [contacts.get('a'), contacts.lastSuccessAt('a'), contacts.get('b')?.isHealthy],
     [undefined, undefined, true]

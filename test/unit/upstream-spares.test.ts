@@ -266,9 +266,9 @@ test('whatever is changed at a server, what was ready before is not used', async
   assert.equal(upstreams.of(block), upstream)
   await warm()
   const known = [...recorder.sessions]
-  upstreams.keep(at('1'))
+  upstreams.prune(at('1'))
   assert.equal(upstream.counts().spare, 1)
-  upstreams.keep(at('2'))
+  upstreams.prune(at('2'))
   assert.equal(upstream.counts().spare, 0)
   await call()
   await spare()

@@ -2,7 +2,7 @@ import { missingNames } from '../../domain/groups.ts'
 import type { ItemKind } from '../../registry/model.ts'
 import type { Attention } from '../../schemas/dashboard/overview.ts'
 import type { ServerView } from '../../schemas/dashboard/servers.ts'
-import type { Catalog, Item, ServerBlock } from '../catalog.ts'
+import type { Catalog, Item, CatalogServer } from '../catalog.ts'
 import { namesIn } from '../groups.ts'
 import { leftOutCount } from '../left-out.ts'
 import { restName } from '../records.ts'
@@ -19,7 +19,7 @@ function ofServer({ name, status, status_since: since, last_error: detail }: Ser
 const MAX_NAMED = 3
 
 /** Returns a single entry per server, because a hostile server may list thousands of items. */
-function ofLeftOut({ name, leftOut }: ServerBlock): Attention[] {
+function ofLeftOut({ name, leftOut }: CatalogServer): Attention[] {
   if (leftOut === undefined) return []
   const count = leftOutCount(leftOut)
   const named = leftOut.items

@@ -10,7 +10,7 @@ import type { ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
 import type { ServerInput } from '../../schemas/server.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
 import type { Attempts } from '../attempts.ts'
-import type { Catalog, Item, ServerBlock } from '../catalog.ts'
+import type { Catalog, Item, CatalogServer } from '../catalog.ts'
 import type { DashboardEvents } from '../changes.ts'
 import { boundIssuer } from '../bound-issuer.ts'
 import { auditChange } from '../change.ts'
@@ -91,7 +91,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const { registry, attempts, catalog, events, visitors, targetOf, readOffer, readRegistered, findCommand } = options
   const views = createServerViews({ ...options, secretsOf: (stored) => readableSecrets(registry, stored) })
 
-  const find = (name: string): ServerBlock => {
+  const find = (name: string): CatalogServer => {
     const server = catalog().server(name)
     if (!server) throw notFound('server', name)
     return server

@@ -2,7 +2,7 @@ import { missingNames, selects } from '../../domain/groups.ts'
 import { splitName } from '../../domain/names.ts'
 import type { GroupConfig } from '../../registry/model.ts'
 import type { GroupTool, LeftOutTool, ToolGroupPreview } from '../../schemas/dashboard/tool-groups.ts'
-import { partsOf, type Catalog, type Item } from '../catalog.ts'
+import { resolveSelections, type Catalog, type Item } from '../catalog.ts'
 import { checkBare, namesIn } from '../groups.ts'
 import { globalScope, scopeFor } from '../scope.ts'
 import { factsOf } from './items.ts'
@@ -23,12 +23,12 @@ function whyLeftOut({ server, stored }: Item): LeftOutTool['reason'] {
 }
 
 export function effectiveOf(catalog: Catalog, config: GroupConfig): Effective {
-  const group = partsOf(config)
+  const group = resolveSelections(config)
   const scope = scopeFor(catalog, group)
   const tools: GroupTool[] = []
   const left: LeftOutTool[] = []
   for (const server of catalog.servers) {
-    const part = group.parts.get(server.name)
+    const part = group.selections.get(server.name)
     if (!part) continue
     const reason = part.isWhole ? 'server' : 'picked'
     for (const item of server.items('tool').filter(({ name, alias }) => selects(part, name, alias))) {

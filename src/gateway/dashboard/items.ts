@@ -5,7 +5,7 @@ import type { StoredItem } from '../../registry/model.ts'
 import type { PromptView } from '../../schemas/dashboard/prompts.ts'
 import type { ResourceView, TemplateView } from '../../schemas/dashboard/resources.ts'
 import type { Flag, ServerStatus } from '../../schemas/dashboard/shared.ts'
-import type { Catalog, Item, ServerBlock } from '../catalog.ts'
+import type { Catalog, Item, CatalogServer } from '../catalog.ts'
 import { members } from '../json.ts'
 import { restName } from '../records.ts'
 
@@ -174,5 +174,5 @@ export const templateView = (catalog: Catalog, item: Item, status: ServerStatus)
 })
 
 /** Counts the items of a server whose definition differs from the accepted one. */
-export const changedCount = ({ stored }: ServerBlock): number =>
+export const changedCount = ({ stored }: CatalogServer): number =>
   stored.items.filter(({ accepted }) => accepted !== null).length

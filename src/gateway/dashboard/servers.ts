@@ -2,7 +2,7 @@ import type { ServerSecrets, StoredServer } from '../../registry/model.ts'
 import type { ConfigSummary, ServerDetails, ServerStats, ServerView } from '../../schemas/dashboard/servers.ts'
 import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
 import type { CallFigures } from '../../schemas/stats.ts'
-import type { ServerBlock } from '../catalog.ts'
+import type { CatalogServer } from '../catalog.ts'
 import { leftOutCount } from '../left-out.ts'
 import type { HealthTracker } from '../contacts.ts'
 import type { SessionCounts } from '../upstream/sessions.ts'
@@ -23,10 +23,10 @@ export interface ServerViewsOptions {
 
 /** Views of servers for the dashboard. Built member by member here and nowhere else, so that no secret can slip in. */
 export interface ServerViews {
-  status(server: ServerBlock): ServerStatus
+  status(server: CatalogServer): ServerStatus
   /** Returns a server's view; without `stats_24h` if `stats` are absent. */
-  view(server: ServerBlock, stats?: CallFigures): ServerView
-  details(server: ServerBlock, stats?: CallFigures): ServerDetails
+  view(server: CatalogServer, stats?: CallFigures): ServerView
+  details(server: CatalogServer, stats?: CallFigures): ServerDetails
 }
 
 const STDERR_LINES = 200
@@ -67,9 +67,9 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     summaries.set(stored, known)
     return known
   }
-  const status = (server: ServerBlock) => statusOf(server, health, summary(server.stored))
+  const status = (server: CatalogServer) => statusOf(server, health, summary(server.stored))
 
-  const contactOf = (server: ServerBlock) => {
+  const contactOf = (server: CatalogServer) => {
     const contact = server.enabled ? health.get(server.name) : undefined
     if (!contact) return {}
     const redact = redactorOf(server.stored)
@@ -80,12 +80,12 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     }
   }
   /** Also considers the last read, because a read is stored only if the lists differ. */
-  const discovered = ({ name, stored: { verdict } }: ServerBlock) => {
+  const discovered = ({ name, stored: { verdict } }: CatalogServer) => {
     const read = health.lastReadAt(name)
     const at = Math.max(read ?? 0, verdict ? Date.parse(verdict.checkedAt) : 0)
     return at > 0 ? { last_discovered_at: iso(at) } : {}
   }
-  const view = (server: ServerBlock, stats?: CallFigures): ServerView => {
+  const view = (server: CatalogServer, stats?: CallFigures): ServerView => {
     const { stored, name, enabled } = server
     const { description, transport, updatedAt } = stored
     return {
@@ -106,7 +106,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       ...(stats ? { stats_24h: statsOf(name, stats) } : {})
     }
   }
-  const details = (server: ServerBlock, stats?: CallFigures): ServerDetails => {
+  const details = (server: CatalogServer, stats?: CallFigures): ServerDetails => {
     const { stored, name } = server
     const { open, idle, spare = 0 } = sessions(stored.id)
     const worked = health.lastSuccessAt(name)

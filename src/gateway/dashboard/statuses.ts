@@ -1,5 +1,5 @@
 import type { ServerStatus } from '../../schemas/dashboard/shared.ts'
-import type { ServerBlock } from '../catalog.ts'
+import type { CatalogServer } from '../catalog.ts'
 import type { ServerHealth, HealthTracker } from '../contacts.ts'
 import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 
@@ -18,7 +18,11 @@ const statusOfHealth = ({ isHealthy, reason }: ServerHealth, summary: ConfigSumm
  * Returns the status by the last contact, except that a disabled server is `disabled`
  * (dashboard.md#status-and-outcomes).
  */
-export function statusOf({ name, enabled }: ServerBlock, health: HealthTracker, summary: ConfigSummary): ServerStatus {
+export function statusOf(
+  { name, enabled }: CatalogServer,
+  health: HealthTracker,
+  summary: ConfigSummary
+): ServerStatus {
   if (!enabled) return 'disabled'
   if (health.isConnecting(name)) return 'connecting'
   const contact = health.get(name)

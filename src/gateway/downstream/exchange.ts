@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { ServerBlock } from '../catalog.ts'
+import type { CatalogServer } from '../catalog.ts'
 import type { SessionEnd } from '../../registry/session-ends.ts'
 import type { BatchScheduler } from '../later.ts'
 import type { McpRefusals } from '../mcp-refusals.ts'
@@ -45,7 +45,7 @@ export interface DataPlane {
   /** Returns true if the server is on the caller's current allow list. */
   allows(caller: Caller, server: string): boolean
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */
-  forward(server: ServerBlock, call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
+  forward(server: CatalogServer, call: Call, origin: CallOrigin): Promise<UpstreamAnswer>
   readonly refusals: McpRefusals
   /** Sends a notification on all upstream sessions of an MCP session. */
   notifyOwner(owner: string, method: string): void

@@ -1,6 +1,6 @@
 import { INPUT_REQUIRED, META } from '../../domain/protocol.ts'
 import { adaptError, adaptResult, errorMessage, readAnswer } from '../bridge.ts'
-import type { ServerBlock } from '../catalog.ts'
+import type { CatalogServer } from '../catalog.ts'
 import { valueOf } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import { Call, countBytes, type Answer, type OutgoingRequest, type UpstreamAnswer } from '../upstream/call.ts'
@@ -63,7 +63,7 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
  * Reports a transport failure to the client as a JSON-RPC error (mcp-proxy.md#upstream-errors), never as `isError`,
  * which belongs to the tool.
  */
-function replyFailure(context: RequestContext, server: ServerBlock, failure: UpstreamFailure): void {
+function replyFailure(context: RequestContext, server: CatalogServer, failure: UpstreamFailure): void {
   const { mcp, reply, message } = context
   mcp.dataPlane.refusals.auditFailure(context, server, failure)
   if (failure.reason === 'cancelled' && failure !== withdrawn) {
@@ -90,7 +90,7 @@ const methodsWithLinks = new Set(['tools/call', 'prompts/get'])
 
 function replyAnswer(
   context: RequestContext,
-  server: ServerBlock,
+  server: CatalogServer,
   forwarded: UpstreamAnswer,
   handlers?: ResponseHandlers
 ): void {
@@ -132,7 +132,12 @@ type Token = string | undefined
 const methodsWithInput = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** Creates a call together with the sink for messages that arrive before its response. */
-function createCall(context: RequestContext, server: ServerBlock, request: OutgoingRequest, token: string | undefined) {
+function createCall(
+  context: RequestContext,
+  server: CatalogServer,
+  request: OutgoingRequest,
+  token: string | undefined
+) {
   const sink = new CallSink(context, server, token)
   const call = new Call(request, sink)
   call.countedBytes = countBytes(context.message.text.length)
@@ -141,7 +146,7 @@ function createCall(context: RequestContext, server: ServerBlock, request: Outgo
   return { call, sink }
 }
 
-function forwardCall(context: RequestContext, server: ServerBlock, call: Call): Promise<UpstreamAnswer> {
+function forwardCall(context: RequestContext, server: CatalogServer, call: Call): Promise<UpstreamAnswer> {
   const { session, era, caller, mcp } = context
   const principal = caller.key
   const origin = session
@@ -174,7 +179,7 @@ function failParkedCall({ pendingCall }: ParkedCall<PendingCall>, reason: Failur
 /** Waits for the response of a modern caller's call, or for the upstream's first questions. */
 async function awaitProgress(
   context: RequestContext,
-  server: ServerBlock,
+  server: CatalogServer,
   pendingCall: PendingCall,
   round: number,
   handlers?: ResponseHandlers
@@ -190,7 +195,7 @@ async function awaitProgress(
 /** Resumes a parked call with the caller's answers; if answers are missing, the same questions are sent again. */
 function resumeParked(
   context: RequestContext,
-  server: ServerBlock,
+  server: CatalogServer,
   state: string,
   handlers?: ResponseHandlers
 ): Promise<void> | void {
@@ -209,7 +214,7 @@ function resumeParked(
  */
 async function forwardLegacy(
   context: RequestContext,
-  server: ServerBlock,
+  server: CatalogServer,
   request: OutgoingRequest,
   token: Token,
   handlers?: ResponseHandlers
@@ -241,7 +246,7 @@ async function forwardLegacy(
 /** Forwards a modern caller's call, or resumes it; the upstream's requests become `input_required` results. */
 function forwardModern(
   context: RequestContext,
-  server: ServerBlock,
+  server: CatalogServer,
   request: OutgoingRequest,
   token: Token,
   handlers?: ResponseHandlers
@@ -263,7 +268,7 @@ function forwardModern(
  */
 export async function forward(
   context: RequestContext,
-  server: ServerBlock,
+  server: CatalogServer,
   { members, name, headers }: Pick<OutgoingRequest, 'members' | 'name' | 'headers'>,
   handlers?: ResponseHandlers
 ): Promise<void> {

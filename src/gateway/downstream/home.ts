@@ -1,4 +1,4 @@
-import type { ServerBlock } from '../catalog.ts'
+import type { CatalogServer } from '../catalog.ts'
 import { RateLimiter, parseUpdate } from '../notifications.ts'
 import { Call, errorAnswer, methodNotFound, type Answer, type Sink } from '../upstream/call.ts'
 import type { SessionCallbacks } from '../upstream/home.ts'
@@ -124,7 +124,7 @@ export function subscribeInOwnSession(context: RequestContext, session: Session)
 export async function requestSubscription(
   context: RequestContext,
   session: Session,
-  block: ServerBlock,
+  block: CatalogServer,
   method: 'resources/subscribe' | 'resources/unsubscribe',
   uri: string
 ): Promise<Answer> {

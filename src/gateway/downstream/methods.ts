@@ -3,7 +3,7 @@ import type { ItemKind, Verdict } from '../../registry/model.ts'
 import { members, valueOf, withMembers } from '../json.ts'
 import { aliasedContents } from '../aliased-contents.ts'
 import { errorCode } from '../bridge.ts'
-import type { Item, ServerBlock } from '../catalog.ts'
+import type { Item, CatalogServer } from '../catalog.ts'
 import { chooseEra } from '../upstream/upstream.ts'
 import { mismatchedHeader, otherParamHeaders, paramHeaderPairs } from '../param-headers.ts'
 import { Observation, type CallKind } from '../observation.ts'
@@ -109,7 +109,7 @@ const inputRoundChanges = { inputResponses: null, requestState: null }
  * Removes the input-round members if the upstream speaks the legacy protocol, which has no input rounds
  * (mcp-proxy.md#asking-the-client). A `requestState` not signed by this gateway is invalid there.
  */
-function inputRoundChangesOf({ era, mcp, message }: RequestContext, { stored }: ServerBlock) {
+function inputRoundChangesOf({ era, mcp, message }: RequestContext, { stored }: CatalogServer) {
   if (era === 'legacy' || !stored.verdict || chooseEra(stored.verdict, stored, era) === 'modern') return undefined
   const requestState = message.param('requestState')
   if (requestState !== undefined && !mcp.inputRequiredStore.isOwnState(requestState)) throw invalidState(message)
@@ -138,7 +138,7 @@ const callItem =
  * Checks the parameter headers of a modern request and returns the headers to send upstream
  * (mcp-proxy.md#parameter-headers).
  */
-function paramHeaders({ era, message, headers }: RequestContext, { params }: Item): readonly string[] {
+function paramHeaders({ era, message, headers }: RequestContext, { paramHeaders: params }: Item): readonly string[] {
   if (params.headers.length === 0) return era === 'legacy' ? noHeaders : otherParamHeaders(params, headers)
   const args = message.param('arguments')
   if (era === 'legacy') return paramHeaderPairs(params, args)
@@ -170,7 +170,7 @@ const readResource: Method = (context) => {
  * Returns true if a method that the server does not declare is worth trying: on a legacy connection, unless it was
  * rejected before.
  */
-const mayTryUndeclared = ({ era }: RequestContext, { stored }: ServerBlock, verdict: Verdict, method: TriedMethod) =>
+const mayTryUndeclared = ({ era }: RequestContext, { stored }: CatalogServer, verdict: Verdict, method: TriedMethod) =>
   chooseEra(verdict, stored, era) === 'legacy' && hasMethod(verdict, method) !== false
 
 const noCompletion = '"completion":{"values":[],"total":0,"hasMore":false}'

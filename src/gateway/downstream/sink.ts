@@ -1,6 +1,6 @@
 import { isLogLevel } from '../../domain/log-levels.ts'
 import { META } from '../../domain/protocol.ts'
-import type { ServerBlock } from '../catalog.ts'
+import type { CatalogServer } from '../catalog.ts'
 import { RateLimiter } from '../notifications.ts'
 import { methodNotFound, type Answer, type InboundRequest, type Call, type Sink } from '../upstream/call.ts'
 import { canRequest } from './capabilities.ts'
@@ -44,7 +44,7 @@ export class CallSink implements Sink {
   /** Set for modern callers; null if they cannot be asked for input. */
   inputRequester: InputRequester | null = null
   #context: SinkContext
-  readonly #server: ServerBlock
+  readonly #server: CatalogServer
   /** JSON text of the caller's progress token. */
   #token: string | undefined
   /** Requests not answered yet. */
@@ -54,7 +54,7 @@ export class CallSink implements Sink {
   #storedCharacters = 0
   #allowance: RateLimiter | null = null
 
-  constructor(context: SinkContext, server: ServerBlock, token: string | undefined) {
+  constructor(context: SinkContext, server: CatalogServer, token: string | undefined) {
     this.capabilities = context.capabilities
     this.wantsProgress = token !== undefined
     this.#context = context
