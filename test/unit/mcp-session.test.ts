@@ -18,7 +18,7 @@ function open(t: TestContext, options: Partial<SessionOptions> = {}) {
   const sessions = createSessions({
     key,
     maxSessions: 100,
-    shares: createQuota(Infinity),
+    quota: createQuota(Infinity),
     idleMs: 60_000,
     announceEnd() {},
     onEnd: (session) => void ended.push(session),
@@ -172,7 +172,7 @@ test('at the cap no session with an open stream or a call gives way', async (t) 
 })
 
 test('who has a whole share gets more only in place of its own idle sessions, and takes none of others', async (t) => {
-  const { sessions, ended, create } = open(t, { shares: createQuota(2) })
+  const { sessions, ended, create } = open(t, { quota: createQuota(2) })
   const others = [create('bob'), create('bob')]
   const [first, second] = [create('ann'), create('ann')]
   const third = create('ann')

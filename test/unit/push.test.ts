@@ -78,10 +78,10 @@ test('requests go out under ids of our own, and each answer finds its own', asyn
     { jsonrpc: '2.0', id: '1', method: 'roots/list', params: {} },
     { jsonrpc: '2.0', id: '2', method: 'elicitation/create', params: { message: 'ü' } }
   ])
-  assert.equal(pushes.settle(respond({ id: '2', error: { code: -1, message: 'no' } })), true)
+  assert.equal(pushes.resolve(respond({ id: '2', error: { code: -1, message: 'no' } })), true)
   assert.equal(await text(second.answer), 'error {"code":-1,"message":"no"}')
   assert.equal(
-    pushes.settle(respond('{"jsonrpc":"2.0","id":"1","result":{"n": 1.000,  "big":12345678901234567890}}')),
+    pushes.resolve(respond('{"jsonrpc":"2.0","id":"1","result":{"n": 1.000,  "big":12345678901234567890}}')),
     true
   )
   assert.equal(await text(first.answer), 'result {"n": 1.000,  "big":12345678901234567890}')
@@ -92,9 +92,9 @@ test('an answer to what was never asked, or was answered before, is for nobody',
   const { reply } = await open()
   const pushes = createServerRequests({ streams: new Set() })
   const { answer } = pushes.send(() => reply, 'roots/list', '{}')
-  for (const id of ['2', 1, '01', ' 1']) assert.equal(pushes.settle(respond({ id, result: {} })), false, String(id))
-  assert.equal(pushes.settle(respond({ id: '1', result: { roots: [] } })), true)
-  assert.equal(pushes.settle(respond({ id: '1', result: {} })), false)
+  for (const id of ['2', 1, '01', ' 1']) assert.equal(pushes.resolve(respond({ id, result: {} })), false, String(id))
+  assert.equal(pushes.resolve(respond({ id: '1', result: { roots: [] } })), true)
+  assert.equal(pushes.resolve(respond({ id: '1', result: {} })), false)
   assert.equal(await text(answer), 'result {"roots":[]}')
 })
 
@@ -106,10 +106,10 @@ test('two sessions count alike and still get only their own answers', async (t) 
     createServerRequests({ streams: new Set() })
   ]
   const asked = pushesA.send(() => a.reply, 'roots/list', '{}')
-  assert.equal(pushesB.settle(respond({ id: '1', result: {} })), false)
+  assert.equal(pushesB.resolve(respond({ id: '1', result: {} })), false)
   pushesB.send(() => b.reply, 'roots/list', '{}')
-  assert.equal(pushesB.settle(respond({ id: '1', result: { of: 'b' } })), true)
-  assert.equal(pushesA.settle(respond({ id: '1', result: { of: 'a' } })), true)
+  assert.equal(pushesB.resolve(respond({ id: '1', result: { of: 'b' } })), true)
+  assert.equal(pushesA.resolve(respond({ id: '1', result: { of: 'a' } })), true)
   assert.equal(await text(asked.answer), 'result {"of":"a"}')
 })
 
@@ -123,7 +123,7 @@ test('the client is told when nobody waits any more, once and only if it was ask
   push.cancel()
   assert.match(await text(push.answer), /^error .*-32603/)
   const answered = pushes.send(() => reply, 'roots/list', '{}')
-  pushes.settle(respond({ id: '2', result: {} }))
+  pushes.resolve(respond({ id: '2', result: {} }))
   answered.cancel()
   reply.sendMessage('{"method":"last"}')
   await until('the stream is read', () => heard.at(-1)?.['method'] === 'last')

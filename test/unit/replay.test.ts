@@ -17,7 +17,7 @@ async function start(t: TestContext) {
   const sessions = createSessions({
     key: Buffer.alloc(32),
     maxSessions: 10,
-    shares: createQuota(Infinity),
+    quota: createQuota(Infinity),
     idleMs: 60_000,
     onEnd: replays.endSession,
     announceEnd() {}

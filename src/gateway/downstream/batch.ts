@@ -108,20 +108,20 @@ export function openBatch(
       flush()
       reply.sendMessage(text)
     },
-    finish(part, answer) {
-      heartbeat.delete(part)
-      if (answer) buffer(answer, part.id)
+    finish(writer, answer) {
+      heartbeat.delete(writer)
+      if (answer) buffer(answer, writer.id)
       if (reply.isStream) flush()
       if (--open === 0) finish()
     }
   }
-  const parts = messages.map(({ id }) => new ChannelWriter(channel, id))
+  const writers = messages.map(({ id }) => new ChannelWriter(channel, id))
   reply.onAbort = () => {
-    for (const part of parts) {
-      heartbeat.delete(part)
-      part.abort()
+    for (const writer of writers) {
+      heartbeat.delete(writer)
+      writer.abort()
     }
   }
   heartbeat.add(reply)
-  return parts
+  return writers
 }

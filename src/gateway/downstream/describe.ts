@@ -40,7 +40,7 @@ export function capabilitiesOf({ servers, whole, isBare }: Scope): Record<string
 }
 
 /** Truncates text to `maxBytes` of UTF-8, at a character boundary. */
-const cut = (text: string, maxBytes: number) =>
+const truncate = (text: string, maxBytes: number) =>
   Buffer.byteLength(text) <= maxBytes
     ? text
     : Buffer.from(text)
@@ -54,7 +54,9 @@ const cut = (text: string, maxBytes: number) =>
 function section({ name, stored }: CatalogServer): string[] {
   const instructions = stored.verdict?.instructions
   if (!instructions) return []
-  return [`## ${name}\n${cut(toBlockQuote(cut(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`]
+  return [
+    `## ${name}\n${truncate(toBlockQuote(truncate(instructions, MAX_INSTRUCTIONS_BYTES)), MAX_INSTRUCTIONS_BYTES)}`
+  ]
 }
 
 /** Keeps the sections that fit and states how many were left out. */
@@ -72,7 +74,7 @@ function fitSections(sections: readonly string[]): string[] {
 export function instructionsOf({ servers, isBare }: Scope): string | undefined {
   if (isBare) {
     const instructions = servers[0]?.stored.verdict?.instructions
-    return instructions ? cut(instructions, MAX_ALL_BYTES) : undefined
+    return instructions ? truncate(instructions, MAX_ALL_BYTES) : undefined
   }
   return [preamble, ...fitSections(servers.flatMap(section))].join('\n\n')
 }

@@ -122,10 +122,10 @@ function dispatchBatch(mcp: McpContext, http: HttpContext, reply: HttpReply, tex
   const messages = readBatch(text, version, mcp)
   if (session) reply.enableResumption(mcp.eventStore, session)
   if (messages.some(({ kind }) => kind === 'request')) checkAccept(http)
-  const parts = openBatch(messages, reply, mcp)
+  const writers = openBatch(messages, reply, mcp)
   for (const [i, message] of messages.entries()) {
-    const part = parts[i]!
-    run(http.requestId, part, () => dispatch(mcp, http, part, message))
+    const writer = writers[i]!
+    run(http.requestId, writer, () => dispatch(mcp, http, writer, message))
   }
 }
 
@@ -190,7 +190,7 @@ export function createDownstream(mcp: McpContext, log: { error(details: object, 
       principal: http.caller.key,
       acceptsStream,
       maxBufferedBytes,
-      unsent: unsentResponses
+      unsentResponses
     })
     run(http.requestId, reply, () => work(reply))
   }

@@ -53,7 +53,7 @@ export function createMcpContext(options: McpContextOptions): McpContext {
   const sessions = createSessions({
     key: registry.deriveKey('mcp session ids'),
     maxSessions: limits.sessions,
-    shares: quotas.forUnits(limits.sessionsPerPrincipal),
+    quota: quotas.forUnits(limits.sessionsPerPrincipal),
     idleMs: timeouts.sessionIdleMs,
     announceEnd(end) {
       storeSessionEnd(end).catch((err: unknown) => log.warn({ err }, 'other replicas do not know that a session ended'))

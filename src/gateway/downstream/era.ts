@@ -52,8 +52,9 @@ function checkEnvelope(message: Message, version: unknown, given: string | undef
  * `initialize` is the legacy handshake, unless it declares a complete modern envelope
  * (mcp-proxy.md#request-classification).
  */
-const isHandshake = (message: Message, claim: unknown) =>
-  message.method === 'initialize' && !(typeof claim === 'string' && namesModern(claim) && hasCapabilities(message))
+const isHandshake = (message: Message, declaredVersion: unknown) =>
+  message.method === 'initialize' &&
+  !(typeof declaredVersion === 'string' && namesModern(declaredVersion) && hasCapabilities(message))
 
 /**
  * Returns the era of one message, decided by its body; the headers must agree with it
@@ -61,15 +62,16 @@ const isHandshake = (message: Message, claim: unknown) =>
  */
 export function classify(headers: IncomingHttpHeaders, message: Message): Era {
   const version = header(headers, 'mcp-protocol-version')
-  const claim = message.meta(VERSION_KEY)
+  const declaredVersion = message.meta(VERSION_KEY)
   if (message.kind === 'response') return 'legacy'
-  if (message.kind === 'notification') return claim !== undefined || namesModern(version) ? 'modern' : 'legacy'
-  if (isHandshake(message, claim)) {
+  if (message.kind === 'notification')
+    return declaredVersion !== undefined || namesModern(version) ? 'modern' : 'legacy'
+  if (isHandshake(message, declaredVersion)) {
     if (!namesModern(version)) return 'legacy'
     throw headerMismatch(message.id, 'MCP-Protocol-Version', version, '(no modern claim)')
   }
-  if (claim !== undefined) {
-    checkEnvelope(message, claim, version)
+  if (declaredVersion !== undefined) {
+    checkEnvelope(message, declaredVersion, version)
     return 'modern'
   }
   if (!namesModern(version)) return 'legacy'

@@ -61,22 +61,22 @@ export function createSessionSubscriptions(
   subscribeUpstream: SubscribeUpstream = async () => false
 ): SessionSubscriptions {
   const { dataPlane, subscriptions } = mcp
-  const { subscriptions: shares, subscriptionBytes } = mcp.quotas
+  const { subscriptions: countQuota, subscriptionBytes } = mcp.quotas
   const entries = new Map<string, SubscribedResource>()
   let usedBytes = 0
 
-  const take = (bytes: number): boolean => {
-    if (usedBytes + bytes > MAX_SUBSCRIPTION_BYTES || !shares.acquire(caller.key)) return false
+  const reserve = (bytes: number): boolean => {
+    if (usedBytes + bytes > MAX_SUBSCRIPTION_BYTES || !countQuota.acquire(caller.key)) return false
     if (!subscriptionBytes.acquire(caller.key, bytes)) {
-      shares.release(caller.key)
+      countQuota.release(caller.key)
       return false
     }
     usedBytes += bytes
     return true
   }
-  const give = (bytes: number) => {
+  const release = (bytes: number) => {
     usedBytes -= bytes
-    shares.release(caller.key)
+    countQuota.release(caller.key)
     subscriptionBytes.release(caller.key, bytes)
   }
 
@@ -95,13 +95,13 @@ export function createSessionSubscriptions(
     const entry = entries.get(requestedUri)
     if (!entry) return
     entries.delete(requestedUri)
-    give(entry.bytes)
+    release(entry.bytes)
     entry.stop()
     const { server, uri, isOwn } = entry
     const isLast = [...entries.values()].every((other) => other.server !== server || other.uri !== uri)
     if (isOwn && isLast) void subscribeUpstream(server, 'resources/unsubscribe', uri)
   }
-  const follow = (requestedUri: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
+  const subscribe = (requestedUri: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
     const subscriber = {
       updated(changed: string, extraParams: ExtraParams) {
         if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), extraParams)
@@ -124,14 +124,15 @@ export function createSessionSubscriptions(
     async add(requestedUri, target) {
       if (entries.has(requestedUri)) return true
       const bytes = ENTRY_BYTES + 2 * (requestedUri.length + target.uri.length)
-      if (!take(bytes)) return false
-      await withSubscribeTimeout<unknown>(follow(requestedUri, target, bytes), undefined)
+      if (!reserve(bytes)) return false
+      await withSubscribeTimeout<unknown>(subscribe(requestedUri, target, bytes), undefined)
       return true
     },
     delete: remove,
     notifyUpdated(server, uri, extraParams) {
-      const isMeant = (entry: SubscribedResource) => entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
-      const forms = [...entries.values()].filter(isMeant).map((entry) => formOf(entry, uri))
+      const isAffected = (entry: SubscribedResource) =>
+        entry.isOwn && entry.server === server && isPartOf(uri, entry.uri)
+      const forms = [...entries.values()].filter(isAffected).map((entry) => formOf(entry, uri))
       if (forms.length === 0 || !isVisible(server, uri)) return
       for (const form of new Set(forms)) sendUpdate(form, extraParams)
     },
@@ -143,7 +144,7 @@ export function createSessionSubscriptions(
     },
     close() {
       for (const { stop, bytes } of entries.values()) {
-        give(bytes)
+        release(bytes)
         stop()
       }
       entries.clear()

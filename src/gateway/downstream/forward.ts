@@ -111,8 +111,8 @@ function replyAnswer(
   context.observation?.complete(answer.body)
   if (methodsWithLinks.has(method)) mcp.resourceLinks.record(caller.key, server.name, answer.body)
   // checked on the original result, which is already parsed: the adapted one would be parsed again
-  const isAsked = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
-  const attributed = isAsked ? readAnswer(() => attributeResult(result, server.name)) : result
+  const needsNames = era === 'modern' && needsAttribution(scope) && isInputRequired(answer.body)
+  const attributed = needsNames ? readAnswer(() => attributeResult(result, server.name)) : result
   const rewrite = handlers?.rewrite
   reply.sendAnswer(message.id, { kind: 'result', body: rewrite ? readAnswer(() => rewrite(attributed)) : attributed })
 }

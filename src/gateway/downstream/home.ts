@@ -46,13 +46,13 @@ function createSessionCallbacks({ mcp, caller, endpoint }: RequestContext, sessi
     allowances.set(server, known)
     return known
   }
-  const scopeWith = (server: string) => {
+  const scopeIncluding = (server: string) => {
     const scope = mcp.dataPlane.scope(caller, endpoint)
     return scope.servers.some(({ name }) => name === server) ? scope : undefined
   }
   return {
     notify(server, method, params) {
-      const scope = scopeWith(server)
+      const scope = scopeIncluding(server)
       if (!scope) return
       if (method === 'notifications/resources/updated') {
         const update = parseUpdate(params)
@@ -66,7 +66,7 @@ function createSessionCallbacks({ mcp, caller, endpoint }: RequestContext, sessi
       }
     },
     async request(server, method, params, inbound, activeCalls = []) {
-      const scope = scopeWith(server)
+      const scope = scopeIncluding(server)
       if (!scope || !canRequest(session.capabilities, method, params)) return methodNotFound
       const ofServer = [...open.values()].filter((from) => from === server).length
       if (

@@ -182,14 +182,14 @@ const isPlain = (key: string) => /^[\x21-\x7e]*$/.test(key)
 const foldKey = (key: string) =>
   (isPlain(key) ? key : key.normalize('NFKC').replace(/[\p{C}\p{Z}\p{M}]/gu, '')).toUpperCase().toLowerCase()
 /** Parsers written in C end a key at NUL. */
-const upToNul = (key: string) => (key.includes('\0') ? key.slice(0, key.indexOf('\0')) : key)
+const cutAtNul = (key: string) => (key.includes('\0') ? key.slice(0, key.indexOf('\0')) : key)
 
 function createLookalikes(keys: readonly string[]) {
   const exact = new Set(keys)
   const byFolded = new Map(keys.map((key) => [foldKey(key), key]))
   /** Returns the key that `key` could be mistaken for, undefined if none. */
   return (key: string) =>
-    exact.has(key) ? undefined : (byFolded.get(foldKey(key)) ?? byFolded.get(foldKey(upToNul(key))))
+    exact.has(key) ? undefined : (byFolded.get(foldKey(key)) ?? byFolded.get(foldKey(cutAtNul(key))))
 }
 
 const lookalikeOfParam = createLookalikes(routedMembers)
@@ -202,9 +202,9 @@ const lookalikeOfMeta = createLookalikes(hopKeys)
 export function refuseLookalikes(found: readonly Member[], id: string): void {
   const refuseIn = (members: readonly Member[], lookalikeOf: (key: string) => string | undefined) => {
     for (const { key } of members) {
-      const meant = lookalikeOf(key)
-      if (meant === undefined) continue
-      throw invalid(`Invalid request: member ${JSON.stringify(key)} can be taken for "${meant}"`, id)
+      const lookalike = lookalikeOf(key)
+      if (lookalike === undefined) continue
+      throw invalid(`Invalid request: member ${JSON.stringify(key)} can be taken for "${lookalike}"`, id)
     }
   }
   refuseIn(found, lookalikeOfParam)

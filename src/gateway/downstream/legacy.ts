@@ -67,7 +67,7 @@ const ROOTS_CHANGED = 'notifications/roots/list_changed'
 
 /** Accepts a notification or response with 202 and an empty body (mcp-proxy.md#legacy-wire). */
 export function legacyNotification({ message, session, reply, mcp }: RequestContext): void {
-  if (message.kind === 'response') session?.serverRequests?.settle(message)
+  if (message.kind === 'response') session?.serverRequests?.resolve(message)
   if (message.method === ROOTS_CHANGED && session) mcp.dataPlane.notifyOwner(ownerOf(session), ROOTS_CHANGED)
   const { requestId } = message.params as { requestId?: unknown }
   if (message.method === 'notifications/cancelled' && requestId !== undefined) {

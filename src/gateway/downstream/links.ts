@@ -24,7 +24,7 @@ const MAX_AGE_MS = 3_600_000
 /** Limit of links recorded per result. */
 const MAX_PER_RESULT = 1_000
 /** Results without this text contain no link; most are skipped without parsing. */
-const MARK = '"uri"'
+const URI_KEY = '"uri"'
 
 /** Limit of content blocks scanned per result: each takes about a microsecond of blocking time. */
 const MAX_BLOCKS = 10_000
@@ -82,7 +82,7 @@ export function createResourceLinks(): ResourceLinks {
   })
   return {
     record(principal, server, body) {
-      if (!body.includes(MARK)) return
+      if (!body.includes(URI_KEY)) return
       let left = MAX_PER_RESULT
       for (const uri of urisIn(body.toString())) {
         if (uri.length > MAX_URI_CHARACTERS) continue

@@ -20,7 +20,7 @@ const filterMembers: Record<ListKind, string> = {
 }
 
 /** Returns a notification with the id of its subscription (mcp-proxy.md#modern-wire). */
-const frame = (method: string, id: string, members = '', meta = '') =>
+const subscriptionNotification = (method: string, id: string, members = '', meta = '') =>
   notification(method, joinParams([members], [meta, `"${META}subscriptionId":${id}`]))
 
 interface Resource {
@@ -36,8 +36,8 @@ function resourcesOf({ scope, mcp, message }: RequestContext, requested: unknown
     throw tooLong(message, 'a URI', identifierBytes)
   return [...new Set(uris)].slice(0, MAX_SUBSCRIPTIONS).flatMap((uri) => {
     const target = scope.resolve(uri)
-    const mayFollow = target && (mayTrySubscribing(target.server.stored.verdict) || isSubscribable(target))
-    return mayFollow ? [{ uri, target }] : []
+    const isSupported = target && (mayTrySubscribing(target.server.stored.verdict) || isSubscribable(target))
+    return isSupported ? [{ uri, target }] : []
   })
 }
 
@@ -74,16 +74,16 @@ async function subscribeAll(
   resources: readonly Resource[]
 ): Promise<string[] | undefined> {
   let subscribed: readonly Resource[] = []
-  let isWithin = true
-  const isTaken = await runAsCall(context, async () => {
+  let isWithinQuota = true
+  const hasCallQuota = await runAsCall(context, async () => {
     subscribed = await findSubscribable(context, resources)
     // a subscription added to a closed stream would never be removed
     if (context.reply.isEnded) subscribed = []
     const added = await Promise.all(subscribed.map(({ uri, target }) => subscriptions.add(uri, target)))
-    isWithin = !added.includes(false)
+    isWithinQuota = !added.includes(false)
   })
-  if (isTaken && !isWithin) refuseOverQuota(context.mcp, context, context.reply, 'subscriptions')
-  return isTaken && isWithin ? subscribed.map(({ uri }) => uri) : undefined
+  if (hasCallQuota && !isWithinQuota) refuseOverQuota(context.mcp, context, context.reply, 'subscriptions')
+  return hasCallQuota && isWithinQuota ? subscribed.map(({ uri }) => uri) : undefined
 }
 
 /**
@@ -102,7 +102,8 @@ export const listen: Method = async (context) => {
     endpoint,
     scope: () => mcp.dataPlane.scope(caller, endpoint),
     notifyListChanged(list) {
-      if (isAcknowledged && honoured.has(list)) reply.sendMessage(frame(`notifications/${list}/list_changed`, id))
+      if (isAcknowledged && honoured.has(list))
+        reply.sendMessage(subscriptionNotification(`notifications/${list}/list_changed`, id))
     },
     end() {
       subscriptions.close()
@@ -112,7 +113,8 @@ export const listen: Method = async (context) => {
   }
   const subscriptions = createSessionSubscriptions(context, (uri, extraParams) => {
     const members = `"uri":${JSON.stringify(uri)}${extraParams.members && `,${extraParams.members}`}`
-    if (isAcknowledged) reply.sendMessage(frame('notifications/resources/updated', id, members, extraParams.meta))
+    if (isAcknowledged)
+      reply.sendMessage(subscriptionNotification('notifications/resources/updated', id, members, extraParams.meta))
   })
   reply.onAbort = () => {
     mcp.listChanges.delete(subscriber)
@@ -134,6 +136,6 @@ export const listen: Method = async (context) => {
     ...(subscribed.length > 0 ? { resourceSubscriptions: subscribed } : {})
   }
   const members = `"notifications":${JSON.stringify(acknowledged)}`
-  reply.sendMessage(frame('notifications/subscriptions/acknowledged', id, members))
+  reply.sendMessage(subscriptionNotification('notifications/subscriptions/acknowledged', id, members))
   isAcknowledged = true
 }

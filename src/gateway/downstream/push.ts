@@ -12,7 +12,7 @@ const ANSWER_TIMEOUT_MS = 600_000
 const STREAM_WAIT_MS = 30_000
 const POLL_MS = 100
 
-interface Pending {
+interface PendingAnswer {
   readonly resolve: (answer: Answer) => void
   readonly timer: NodeJS.Timeout
 }
@@ -32,7 +32,7 @@ export interface ServerRequests {
    */
   send(callStream: () => ResponseWriter | null, method: string, params: string): ServerRequest
   /** Resolves the request that a posted response answers; false if there is none. */
-  settle(message: Message): boolean
+  resolve(message: Message): boolean
   /** Fails all open requests, because the session has ended. */
   close(): void
 }
@@ -57,10 +57,10 @@ function readResponse({ text }: Message): { id: string; answer: Answer } | undef
 }
 
 export function createServerRequests({ streams }: Pick<Session, 'streams'>): ServerRequests {
-  const pending = new Map<string, Pending>()
+  const pending = new Map<string, PendingAnswer>()
   let lastId = 0
 
-  const settle = (id: string, answer: Answer): boolean => {
+  const resolveRequest = (id: string, answer: Answer): boolean => {
     const waiting = pending.get(id)
     if (!waiting) return false
     pending.delete(id)
@@ -86,24 +86,24 @@ export function createServerRequests({ streams }: Pick<Session, 'streams'>): Ser
       const id = `"${++lastId}"`
       let sentOn: ResponseWriter | undefined
       const answer = new Promise<Answer>((resolve) => {
-        pending.set(id, { resolve, timer: setTimeout(settle, ANSWER_TIMEOUT_MS, id, timeoutAnswer).unref() })
+        pending.set(id, { resolve, timer: setTimeout(resolveRequest, ANSWER_TIMEOUT_MS, id, timeoutAnswer).unref() })
       })
       void openStream(callStream, id).then((stream) => {
         sentOn = stream
-        if (!stream) settle(id, noStreamAnswer)
+        if (!stream) resolveRequest(id, noStreamAnswer)
         else if (pending.has(id)) stream.sendMessage(request(id, method, params))
       })
       const cancel = () => {
-        if (settle(id, sessionEndedAnswer)) sentOn?.sendMessage(cancellation(id))
+        if (resolveRequest(id, sessionEndedAnswer)) sentOn?.sendMessage(cancellation(id))
       }
       return { answer, cancel }
     },
-    settle(message) {
+    resolve(message) {
       const response = readResponse(message)
-      return response !== undefined && settle(response.id, response.answer)
+      return response !== undefined && resolveRequest(response.id, response.answer)
     },
     close() {
-      for (const id of pending.keys()) settle(id, sessionEndedAnswer)
+      for (const id of pending.keys()) resolveRequest(id, sessionEndedAnswer)
     }
   }
 }

@@ -65,36 +65,36 @@ const sendsPrimingEvent = ({ session }: StoredStream) => session.version >= LATE
 export function createEventStore(): EventStore {
   // unique per process: an id issued before a restart must not match a new stream of the same session
   const prefix = randomBytes(6).toString('base64url').replace(/_/g, '-')
-  const live = new Set<StoredStream>()
+  const openStreams = new Set<StoredStream>()
   // ordered by end time
-  const ended = new Set<StoredStream>()
+  const endedStreams = new Set<StoredStream>()
   const byId = new Map<string, StoredStream>()
   let total = 0
   /** Bytes stored per principal. */
   const bytesByPrincipal = new Map<string, number>()
   let opened = 0
 
-  const grow = ({ session }: StoredStream, length: number) => {
+  const addBytes = ({ session }: StoredStream, length: number) => {
     const size = (bytesByPrincipal.get(session.principal) ?? 0) + length
     if (size > 0) bytesByPrincipal.set(session.principal, size)
     else bytesByPrincipal.delete(session.principal)
     total += length
   }
 
-  const forget = (stream: StoredStream) => {
+  const deleteStream = (stream: StoredStream) => {
     stream.isEnded = true
-    live.delete(stream)
-    if (ended.delete(stream)) grow(stream, -STREAM_BYTES)
+    openStreams.delete(stream)
+    if (endedStreams.delete(stream)) addBytes(stream, -STREAM_BYTES)
     byId.delete(stream.id)
     stream.session.storedStreams?.delete(stream)
-    grow(stream, -stream.size)
+    addBytes(stream, -stream.size)
     stream.size = 0
     stream.events.length = 0
   }
-  const shift = (stream: StoredStream) => {
+  const dropOldestEvent = (stream: StoredStream) => {
     const size = sizeOf(stream.events.shift()!)
     stream.size -= size
-    grow(stream, -size)
+    addBytes(stream, -size)
   }
   /**
    * Evicts events of the principal that stores the most, its ended streams first, so that one client cannot displace
@@ -103,20 +103,20 @@ export function createEventStore(): EventStore {
   const makeRoom = () => {
     while (total > MAX_TOTAL_BYTES) {
       const [principal] = [...bytesByPrincipal].reduce((a, b) => (b[1] > a[1] ? b : a))
-      for (const stream of ended) {
+      for (const stream of endedStreams) {
         if (total <= MAX_TOTAL_BYTES) return
-        if (stream.session.principal === principal) forget(stream)
+        if (stream.session.principal === principal) deleteStream(stream)
       }
-      for (const stream of live) {
+      for (const stream of openStreams) {
         if (stream.session.principal !== principal) continue
-        while (total > MAX_TOTAL_BYTES && stream.events.length > 0) shift(stream)
+        while (total > MAX_TOTAL_BYTES && stream.events.length > 0) dropOldestEvent(stream)
       }
     }
   }
   const sweep = () => {
     const limit = performance.now() - KEEP_MS
-    for (const stream of ended) if (stream.idleSince! < limit) forget(stream)
-    for (const { idleSince, onDrop, writer } of live)
+    for (const stream of endedStreams) if (stream.idleSince! < limit) deleteStream(stream)
+    for (const { idleSince, onDrop, writer } of openStreams)
       if (onDrop && idleSince !== null && idleSince < limit) writer.close()
   }
   const timer = setInterval(sweep, SWEEP_MS).unref()
@@ -125,15 +125,15 @@ export function createEventStore(): EventStore {
     if (stream.isEnded) return
     stream.isEnded = true
     stream.idleSince = performance.now()
-    live.delete(stream)
-    ended.add(stream)
-    grow(stream, STREAM_BYTES)
+    openStreams.delete(stream)
+    endedStreams.add(stream)
+    addBytes(stream, STREAM_BYTES)
     stream.reader?.endConnection()
     stream.reader = null
     makeRoom()
     const { storedStreams } = stream.session
     if (!storedStreams || storedStreams.size <= MAX_ENDED) return
-    for (const old of storedStreams) if (old.isEnded) return forget(old)
+    for (const old of storedStreams) if (old.isEnded) return deleteStream(old)
   }
 
   return {
@@ -151,7 +151,7 @@ export function createEventStore(): EventStore {
         onDrop: null,
         onResume: null
       }
-      live.add(stream)
+      openStreams.add(stream)
       byId.set(stream.id, stream)
       ;(session.storedStreams ??= new Set()).add(stream)
       if (sendsPrimingEvent(stream)) writer.writeFrame(`id: ${stream.id}_0\nretry: 1000\ndata:\n\n`)
@@ -162,8 +162,9 @@ export function createEventStore(): EventStore {
       stream.events.push(line)
       const size = sizeOf(line)
       stream.size += size
-      grow(stream, size)
-      while (stream.events.length > MAX_EVENTS || (stream.size > MAX_BYTES && stream.events.length > 1)) shift(stream)
+      addBytes(stream, size)
+      while (stream.events.length > MAX_EVENTS || (stream.size > MAX_BYTES && stream.events.length > 1))
+        dropOldestEvent(stream)
       stream.last++
       stream.reader?.writeEvent(line, `${stream.id}_${stream.last}`)
       makeRoom()
@@ -174,7 +175,7 @@ export function createEventStore(): EventStore {
       stream.reader = null
       stream.idleSince = performance.now()
       if (stream.last === 0 && !sendsPrimingEvent(stream)) {
-        forget(stream)
+        deleteStream(stream)
         return false
       }
       stream.onDrop?.()
@@ -203,7 +204,7 @@ export function createEventStore(): EventStore {
     endSession({ storedStreams }) {
       for (const stream of [...(storedStreams ?? [])]) {
         end(stream)
-        forget(stream)
+        deleteStream(stream)
       }
     },
     close: () => clearInterval(timer)

@@ -58,7 +58,7 @@ export interface HttpReplyOptions {
   /** Bytes buffered for a client that does not read, before its stream is closed. */
   readonly maxBufferedBytes: number
   /** Counts unread bytes. Absent: not counted. */
-  readonly unsent?: UnsentResponses
+  readonly unsentResponses?: UnsentResponses
 }
 
 /**
@@ -196,9 +196,9 @@ export class HttpReply implements ResponseWriter {
   }
 
   private openUnsent(): UnsentResponse | null {
-    const { unsent, principal } = this.options
-    if (!unsent || this.response.destroyed) return null
-    return (this.unsentResponse ??= unsent.open(principal, () => this.response.destroy()))
+    const { unsentResponses, principal } = this.options
+    if (!unsentResponses || this.response.destroyed) return null
+    return (this.unsentResponse ??= unsentResponses.open(principal, () => this.response.destroy()))
   }
 
   private handleClose(): void {

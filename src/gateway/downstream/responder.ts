@@ -43,7 +43,7 @@ export type RunHandler = (requestId: string, reply: ResponseWriter, work: () => 
 export interface Channel {
   sendMessage(text: string): void
   /** Called when a request is done; `answer` is its JSON-RPC response, undefined if there is none. */
-  finish(part: ChannelWriter, answer: ChannelAnswer | undefined): void
+  finish(writer: ChannelWriter, answer: ChannelAnswer | undefined): void
 }
 
 /** A JSON-RPC response in buffers that may be shared. */

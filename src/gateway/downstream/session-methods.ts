@@ -80,15 +80,15 @@ const subscribe: Method = async (context) => {
   if (!isSubscribable(target) && !mayTrySubscribing(verdict)) throw notSubscribable(context)
   const subscriptions = subscriptionsOf(context, session)
   if (subscriptions.size >= MAX_SUBSCRIPTIONS) throw refuse(context, codes.internal, 'Too many subscriptions')
-  let isWithin = true
+  let isWithinQuota = true
   let refused: Answer | undefined
-  const isWithinQuota = await runAsCall(context, async () => {
+  const hasCallQuota = await runAsCall(context, async () => {
     if (!isSubscribable(target)) refused = await trySubscribing(context, session, target, verdict!)
-    if (!refused) isWithin = await subscriptions.add(requestedUri, target)
+    if (!refused) isWithinQuota = await subscriptions.add(requestedUri, target)
   })
-  if (!isWithinQuota) return
+  if (!hasCallQuota) return
   if (refused) return context.reply.sendAnswer(context.message.id, refused)
-  if (isWithin) sendResult(context, '')
+  if (isWithinQuota) sendResult(context, '')
   else refuseOverQuota(context.mcp, context, context.reply, 'subscriptions')
 }
 

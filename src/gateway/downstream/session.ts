@@ -94,7 +94,7 @@ export interface SessionOptions {
   readonly key: Buffer
   readonly maxSessions: number
   /** Quota of sessions per principal. */
-  readonly shares: Quota
+  readonly quota: Quota
   readonly idleMs: number
   /** Called when a session ends: deleted, idle too long, or evicted. */
   readonly onEnd: (session: Session) => void
@@ -151,7 +151,7 @@ const signatureOf = (id: string) => id.slice(id.indexOf('.') + 1)
 const isSigned = ({ id }: Pick<Session, 'id'>) => id.includes('.')
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announceEnd }: SessionOptions): Sessions {
+export function createSessions({ key, maxSessions, quota, idleMs, onEnd, announceEnd }: SessionOptions): Sessions {
   // ordered by last use, accurate to one second
   const known = new Map<string, Session>()
   /** Grouped by principal: one that ends many sessions evicts only its own entries. */
@@ -184,9 +184,9 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     known.set(id, session)
     return session
   }
-  const drop = (session: Session) => {
+  const removeSession = (session: Session) => {
     if (!known.delete(session.id)) return
-    shares.release(session.principal)
+    quota.release(session.principal)
     onEnd(session)
   }
   /** Evicts the session that has been idle longest, of all principals or of the given one. */
@@ -194,15 +194,15 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     for (const session of known.values()) {
       if (principal !== undefined && session.principal !== principal) continue
       if (session.streams.size > 0 || session.calls.size > 0) continue
-      drop(session)
+      removeSession(session)
       return true
     }
     return false
   }
   const reserve = (principal: string): SessionLimit | undefined => {
-    if (!shares.acquire(principal) && !(makeRoom(principal) && shares.acquire(principal))) return 'limited'
+    if (!quota.acquire(principal) && !(makeRoom(principal) && quota.acquire(principal))) return 'limited'
     if (known.size < maxSessions || makeRoom()) return undefined
-    shares.release(principal)
+    quota.release(principal)
     return 'full'
   }
   const verify = (id: string): Claims | undefined => {
@@ -215,7 +215,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims
   }
   const isEnded = ({ mark, principal }: EndedSession) => ended.newest(mark, { owner: principal }) !== undefined
-  const revive = (id: string, principal: string, endpoint: string): Session | undefined => {
+  const restoreSession = (id: string, principal: string, endpoint: string): Session | undefined => {
     if (isEnded({ mark: signatureOf(id), principal })) return undefined
     const claims = verify(id)
     if (claims?.p !== principal || claims.e !== endpoint) return undefined
@@ -224,7 +224,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
   const rememberEnd = ({ mark, principal }: EndedSession) => ended.set(principal, '', mark, true)
   const expire = (session: Session) => {
     if (isSigned(session)) rememberEnd({ mark: signatureOf(session.id), principal: session.principal })
-    drop(session)
+    removeSession(session)
   }
   const endOf = (session: Session): SessionEnd | undefined => {
     const { id, principal } = session
@@ -241,7 +241,8 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     for (const end of unknown) rememberEnd(end)
     const marks = new Set(unknown.map(({ mark }) => mark))
     if (marks.size === 0) return
-    for (const session of known.values()) if (isSigned(session) && marks.has(signatureOf(session.id))) drop(session)
+    for (const session of known.values())
+      if (isSigned(session) && marks.has(signatureOf(session.id))) removeSession(session)
   }
   const sweep = () => {
     const now = performance.now()
@@ -274,7 +275,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
       )
     },
     find(id, principal, endpoint) {
-      const session = known.get(id) ?? revive(id, principal, endpoint)
+      const session = known.get(id) ?? restoreSession(id, principal, endpoint)
       if (!session || session.principal !== principal || session.endpoint !== endpoint) return undefined
       const now = performance.now()
       if (now - session.lastUsed > REORDER_MS) {
@@ -303,7 +304,7 @@ export function createSessions({ key, maxSessions, shares, idleMs, onEnd, announ
     },
     close() {
       clearInterval(timer)
-      for (const session of known.values()) drop(session)
+      for (const session of known.values()) removeSession(session)
     }
   }
 }

@@ -48,14 +48,14 @@ function checkEra({ headers }: HttpContext, message: Message): void {
 
 /** Sends the responses to posted messages on the session's streams. */
 const channelOf = ({ heartbeat }: McpContext, { streams }: Session): Channel => {
-  const say = (text: string) => {
+  const send = (text: string) => {
     for (const stream of streams) stream.sendMessage(text)
   }
   return {
-    sendMessage: say,
-    finish(part, answer) {
-      heartbeat.delete(part)
-      if (answer) say(concatBuffers(answer.pieces).toString())
+    sendMessage: send,
+    finish(writer, answer) {
+      heartbeat.delete(writer)
+      if (answer) send(concatBuffers(answer.pieces).toString())
     }
   }
 }
@@ -78,8 +78,8 @@ export function postToSse(
   const { headers, caller, endpoint, requestId, address } = http
   const channel = channelOf(mcp, session)
   for (const message of messages) {
-    const part = new ChannelWriter(channel, message.id)
-    run(requestId, part, () => {
+    const writer = new ChannelWriter(channel, message.id)
+    run(requestId, writer, () => {
       checkLengths(message, mcp.limits.identifierBytes)
       checkEra(http, message)
       const scope = mcp.dataPlane.scope(caller, endpoint)
@@ -87,7 +87,7 @@ export function postToSse(
       const context: RequestContext = {
         ...{ mcp, message, headers, caller, endpoint, requestId, address, scope, session, capabilities },
         era: 'legacy',
-        reply: part,
+        reply: writer,
         observation: null
       }
       return message.kind === 'request' ? legacyRequest(context, headers) : legacyNotification(context)

@@ -65,7 +65,7 @@ export function createUnsentResponses(limit: number, total: number): UnsentRespo
     if (account.answers.size === 0) accounts.delete(principal)
   }
   /** Closes the oldest waiting connection; false if `newest` is the only one. */
-  const cutOldest = (principal: string, account: Account, newest: Entry): boolean => {
+  const closeOldest = (principal: string, account: Account, newest: Entry): boolean => {
     for (const answer of account.answers) {
       // a stream that its client has read completely holds no bytes
       if (answer === newest || (answer.bytes === 0 && answer.shared.length === 0)) continue
@@ -76,10 +76,10 @@ export function createUnsentResponses(limit: number, total: number): UnsentRespo
     return false
   }
   const makeRoom = (principal: string, account: Account, newest: Entry) => {
-    while (account.bytes > limit && cutOldest(principal, account, newest));
+    while (account.bytes > limit && closeOldest(principal, account, newest));
     while (all.bytes > total) {
       const most = [...accounts].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
-      if (!cutOldest(...most, newest)) return
+      if (!closeOldest(...most, newest)) return
     }
   }
   return {
