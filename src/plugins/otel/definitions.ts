@@ -14,7 +14,7 @@ export interface Metric {
 /** Label value for names that are not of the registry, the routes or HTTP's methods. */
 export const OTHER = 'other'
 
-const server = { mcp_server_name: `name of the server; \`${OTHER}\` where the caller asked for what is not there` }
+const server = { mcp_server_name: `name of the server; \`${OTHER}\` if the requested item does not exist` }
 const outcome = { outcome: outcomes.map((each) => `\`${each}\``).join(', ') }
 
 /** From half a millisecond, the gateway's own share, to minutes. */
@@ -25,13 +25,17 @@ export const definitions = {
   toolCalls: {
     name: 'towpath_tool_calls_total',
     type: 'counter',
-    about: 'Calls of tools, over MCP and REST',
-    labels: { ...server, tool_name: `the tool as its server calls it; \`${OTHER}\` with an unknown server`, ...outcome }
+    about: 'Tool calls, over MCP and REST',
+    labels: {
+      ...server,
+      tool_name: `name of the tool on its server; \`${OTHER}\` if the server is unknown`,
+      ...outcome
+    }
   },
   toolCallLatency: {
     name: 'towpath_tool_call_latency_seconds',
     type: 'histogram',
-    about: 'Time of a call of a tool, without the time in which its caller was asked for input',
+    about: 'Duration of a tool call, without the time in which it waited for input from its caller',
     labels: {
       ...server,
       part: '`upstream`: connecting and waiting for the server; `gateway`: everything else'
@@ -41,50 +45,50 @@ export const definitions = {
   promptGets: {
     name: 'towpath_prompt_gets_total',
     type: 'counter',
-    about: 'Prompts that were asked for, over MCP and REST',
+    about: 'Prompts requested, over MCP and REST',
     labels: { ...server, ...outcome }
   },
   resourceReads: {
     name: 'towpath_resource_reads_total',
     type: 'counter',
-    about: 'Resources that were read, over MCP and REST',
+    about: 'Resources read, over MCP and REST',
     labels: { ...server, ...outcome }
   },
   completions: {
     name: 'towpath_completions_total',
     type: 'counter',
-    about: 'Completions that were asked of servers',
+    about: 'Completion requests sent to servers',
     labels: { ...server, ...outcome }
   },
   failedAuthentications: {
     name: 'towpath_failed_authentications_total',
     type: 'counter',
-    about: 'Requests without a valid access token, where one is needed',
+    about: 'Requests without a valid access token, to routes that require one',
     labels: {}
   },
   lists: {
     name: 'towpath_list_requests_total',
     type: 'counter',
-    about: 'Pages of lists that were asked for over MCP; no server is contacted for them',
+    about: 'Pages of lists requested over MCP; lists are served from memory',
     labels: { kind: '`tool`, `prompt`, `resource`, `template`' }
   },
   connects: {
     name: 'towpath_upstream_connects_total',
     type: 'counter',
-    about: 'Sessions, processes and event streams that were opened to servers, and pools of connections',
+    about: 'Sessions, processes, event streams and connection pools opened to servers',
     labels: { ...server, transport: '`streamable_http`, `sse`, `stdio`' }
   },
   connectTime: {
     name: 'towpath_upstream_connect_seconds',
     type: 'histogram',
-    about: 'Time that opening them took',
+    about: 'Time to open a session, process, event stream or connection pool',
     labels: { transport: '`streamable_http`, `sse`, `stdio`' },
     bounds: callBounds
   },
   failures: {
     name: 'towpath_upstream_failures_total',
     type: 'counter',
-    about: 'Connections and calls to servers that came to nothing',
+    about: 'Failed connections and calls to servers',
     labels: {
       ...server,
       reason:
@@ -94,72 +98,73 @@ export const definitions = {
   breaker: {
     name: 'towpath_upstream_breaker_state',
     type: 'gauge',
-    about: 'Whether a server is given a rest: 0 no, 1 it is being tried again, 2 yes. Of servers that were called',
+    about:
+      'Circuit breaker of a server: 0 closed, 1 half-open (one call is tried), 2 open. Only servers that were called',
     labels: { ...server }
   },
   sessions: {
     name: 'towpath_sessions',
     type: 'gauge',
-    about: 'MCP sessions of clients that this process holds',
+    about: 'MCP sessions of clients in this process',
     labels: {}
   },
   streams: {
     name: 'towpath_streams',
     type: 'gauge',
-    about: 'Event streams on which clients listen, those included that were cut and may be taken up again',
+    about: 'Listening streams of clients, including broken ones that can still be resumed',
     labels: {}
   },
   spares: {
     name: 'towpath_spare_sessions',
     type: 'gauge',
-    about: 'Sessions kept ready for the next call. Of servers that were called and give each call a session of its own',
+    about: 'Spare sessions, ready for the next call. Only stateless servers that were called',
     labels: { ...server, transport: '`streamable_http`, `sse`, `stdio`' }
   },
   sessionsTaken: {
     name: 'towpath_spare_session_requests_total',
     type: 'counter',
-    about: 'Calls that needed a session of their own, where spare ones are kept',
-    labels: { ...server, result: '`hit`: a spare one was ready; `miss`: the call waited for a new one' }
+    about: 'Calls to stateless servers that could use a spare session',
+    labels: { ...server, result: '`hit`: a spare session was ready; `miss`: the call waited for a new one' }
   },
   processes: {
     name: 'towpath_stdio_processes',
     type: 'gauge',
-    about: 'Processes of stdio servers, those that are ending included',
+    about: 'Processes of stdio servers, including those that are ending',
     labels: {}
   },
   queue: {
     name: 'towpath_queue_length',
     type: 'gauge',
-    about: 'What waits',
+    about: 'Length of a queue',
     labels: {
       queue:
-        '`stdio_process`: calls for a process; `parked_call`: calls for input of their callers; ' +
-        '`call_log`, `audit_log`: rows that are to be stored'
+        '`stdio_process`: calls that wait for a process; `parked_call`: calls that wait for input from their caller; ' +
+        '`call_log`, `audit_log`: rows to be stored'
     }
   },
   lostRows: {
     name: 'towpath_log_rows_dropped_total',
     type: 'counter',
-    about: 'Rows that were lost, since the database was away for too long or could not take them',
-    labels: { log: '`call_log`; `audit_log`: what was refused, never a change' }
+    about: 'Lost log rows, because the database was unavailable for too long or could not store them',
+    labels: { log: '`call_log`; `audit_log`: refused requests only, never changes' }
   },
   catalogVersion: {
     name: 'towpath_catalog_version',
     type: 'gauge',
-    about: 'Version of the registry that is served; replicas that differ for long are not in step',
+    about: 'Registry version that this process serves; equal on all replicas that are up to date',
     labels: {}
   },
   catalogSwap: {
     name: 'towpath_catalog_swap_seconds',
     type: 'histogram',
-    about: 'Time that taking over a new version of the registry took',
+    about: 'Time to apply a new version of the registry',
     labels: {},
     bounds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
   },
   eventLoop: {
     name: 'towpath_event_loop_delay_seconds',
     type: 'gauge',
-    about: 'How late timers came since the last scrape',
+    about: 'Event loop delay since the last scrape',
     labels: { stat: '`mean`, `p50`, `p99`, `max`' }
   },
   database: {
@@ -171,10 +176,10 @@ export const definitions = {
   http: {
     name: 'towpath_http_request_duration_seconds',
     type: 'histogram',
-    about: 'HTTP requests, until their answer was complete; a stream lasts as long as it is open',
+    about: 'Duration of HTTP requests, until the response was complete; for a stream, until it was closed',
     labels: {
       method: `\`GET\`, \`POST\` …, \`${OTHER}\``,
-      route: `the route as it is written, \`/v0/groups/:name/mcp\` for example; \`${OTHER}\` for an unknown path`,
+      route: `route pattern, for example \`/v0/groups/:name/mcp\`; \`${OTHER}\` for an unknown path`,
       status: '`1xx` to `5xx`'
     },
     bounds: callBounds
@@ -188,7 +193,7 @@ export const definitions = {
   memory: {
     name: 'process_resident_memory_bytes',
     type: 'gauge',
-    about: 'Memory of the process',
+    about: 'Resident memory of the process',
     labels: {}
   }
 } as const satisfies Record<string, Metric>
@@ -202,18 +207,18 @@ const row = ({ name, type, about, labels }: Metric) => {
 export const metricsReference = (): string =>
   `# Metrics
 
-With \`OTEL_ENABLED\` (on in enterprise mode, off in development mode) \`GET /metrics\` answers in the text format of
-Prometheus, on the port of everything else. It asks for no token: it names servers, tools and routes, and holds no address,
-argument, result, name of a user or client, nor any secret. Where those names are nobody's business outside, the reverse
-proxy keeps it inside.
+With \`OTEL_ENABLED\` (on in enterprise mode, off in development mode) \`GET /metrics\` serves metrics in the Prometheus text
+format, on the same port as everything else. The output contains names of servers, tools and routes, but no address,
+argument, result, user or client name, or secret. If those names are confidential, set \`TOWPATH_METRICS_TOKEN\`, which makes
+the route require a bearer token, or block the path at the reverse proxy.
 
-Each process counts for itself, from its start. Labels take values of closed sets only. Of one metric at most 50,000 series
-are kept; what comes beyond them is counted together, with the label \`otel_metric_overflow\`.
+Each process counts separately, from its start. Labels have a closed set of values. Each metric has at most 50,000 series;
+further ones are counted in one series with the label \`otel_metric_overflow\`.
 
 This page is generated from \`src/plugins/otel/definitions.ts\`.
 
 <!-- prettier-ignore -->
-| Metric | Type | What it is | Labels |
+| Metric | Type | Description | Labels |
 |---|---|---|---|
 ${Object.values<Metric>(definitions).map(row).join('\n')}
 `
