@@ -40,9 +40,9 @@ import type { Target } from './transports.ts'
 import { createSemaphore } from './turns.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
 import { createWatchSession } from './upstream/watch-session.ts'
-import { createVisitors } from './visitors.ts'
-import { createWatching } from './watching.ts'
-import { isStillAllowed, withdrawn } from './withdrawal.ts'
+import { createClientActivity } from './visitors.ts'
+import { createUpstreamWatchers } from './watching.ts'
+import { isStillAllowed, permissionWithdrawn } from './withdrawal.ts'
 
 export interface Log {
   debug(details: object, text: string): void
@@ -182,7 +182,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   })
   const watch = createListChangeNotifier(() => watching.reviewSoon())
   const runInTurn = createSemaphore(MAX_OPENING_WATCHES)
-  const watching = createWatching({
+  const watching = createUpstreamWatchers({
     catalog: () => catalog,
     create: (stored, delayMs) =>
       createWatchSession({
@@ -194,30 +194,30 @@ export function createGateway(options: GatewayOptions): RunningGateway {
         onNotification(method, params) {
           handleNotification(stored, method, params)
           const update = method === 'notifications/resources/updated' ? parseUpdate(params) : undefined
-          if (update) subscriptions.updated(stored.name, update.uri, update.extra)
+          if (update) subscriptions.notifyUpdated(stored.name, update.uri, update.extra)
         },
         onOpen: (isFirst) => {
           if (!isFirst || isOutdated(stored)) refresher.request(stored.id)
-          else refresher.used(stored.id)
+          else refresher.refreshIfStale(stored.id)
         },
         onFailure: (err) => log.warn({ err, server: stored.name }, 'the changes of a server cannot be watched')
       }),
-    listenedTo: () => watch.servers(),
-    followed: (server) => subscriptions.followed(server)
+    listenedServers: () => watch.servers(),
+    subscribedUris: (server) => subscriptions.subscribedUris(server)
   })
   const subscriptions = createSubscriptions((server) => watching.follow(server))
 
-  const visitors = createVisitors()
+  const visitors = createClientActivity()
   const core: DataPlane = {
     scope(caller, endpoint) {
-      if (hasDashboard) visitors.came(endpoint)
+      if (hasDashboard) visitors.recordRequest(endpoint)
       return scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
     },
-    recordClient: (endpoint, client) => (hasDashboard ? visitors.met(endpoint, client) : null),
+    recordClient: (endpoint, client) => (hasDashboard ? visitors.recordClient(endpoint, client) : null),
     allows: (caller, server) => allows(allowedTo(catalog, caller), server),
     forward(server, call, origin) {
-      refresher.used(server.stored.id)
-      return upstreams.of(server).call(call, origin)
+      refresher.refreshIfStale(server.stored.id)
+      return upstreams.get(server).call(call, origin)
     },
     notifyOwner: (owner, method) => upstreams.notifyOwner(owner, method),
     refusals: createMcpRefusals(() => catalog, registry.recordRefusal)
@@ -241,7 +241,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const endGroups = (removed: Catalog['groups']) => {
     for (const { stored } of removed) {
       mcp.endGroup(stored.name)
-      visitors.forget(stored.name)
+      visitors.forgetGroup(stored.name)
     }
   }
   /** Replaces the catalog and returns the follow-up steps in order, revocations first. */
@@ -260,7 +260,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () =>
         connections.stopCalls(
           ({ observation }) => observation !== null && !isStillAllowed(next, observation),
-          withdrawn
+          permissionWithdrawn
         ),
       () => connections.prune(next),
       () => health.prune(next),
@@ -268,7 +268,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       () => endGroups(removed),
       () => mcp.scheduleListChanges(),
       () => watching.review(),
-      () => refresher.review(),
+      () => refresher.reviewServers(),
       () => events.publish(...changedKinds(previous, next))
     ]
   }

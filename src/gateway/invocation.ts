@@ -16,7 +16,7 @@ import { itemRecord, itemRecords } from './records.ts'
 import { anyByUri, globalScope, type ResourceTarget } from './scope.ts'
 import { Call, countBytes, silentSink, type Answer, type OutgoingRequest } from './upstream/call.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
-import { withdrawn } from './withdrawal.ts'
+import { permissionWithdrawn } from './withdrawal.ts'
 import { traceMembers } from './trace-context.ts'
 import type { Caller, DisconnectSignal } from './caller.ts'
 
@@ -62,7 +62,8 @@ const revoked = new UpstreamFailure('cancelled', 'the access token is not valid 
 /** Converts a call's error to the error that the caller gets. */
 function callerError(error: unknown, call: Call | undefined, server: CatalogServer | undefined): unknown {
   if (call?.stopped === revoked) return unauthorized(revoked.message)
-  if (call?.stopped === withdrawn) return new AppError(409, withdrawn.message, { cause: withdrawn })
+  if (call?.stopped === permissionWithdrawn)
+    return new AppError(409, permissionWithdrawn.message, { cause: permissionWithdrawn })
   return error instanceof UpstreamFailure && server ? toAppError(error, server.name) : error
 }
 

@@ -4,7 +4,7 @@ import {
   br,
   type Code,
   func,
-  giveBack,
+  returnValue,
   globalGet,
   globalSet,
   i32,
@@ -12,8 +12,8 @@ import {
   i8x16,
   type Local,
   loop,
-  moduleOf,
-  type Type,
+  assembleModule,
+  type ValueType,
   v128,
   when
 } from './wasm-assembler.ts'
@@ -96,10 +96,10 @@ type CarryLocals = Readonly<Record<(typeof carryNames)[number], Local>>
 const escapeNames = ['escaped', 'starts', 'units', 'wanted', 'digits', 'seconds', 'lows'] as const
 type EscapeLocals = Readonly<Record<(typeof escapeNames)[number], Local>>
 
-const locals = <const T extends string>(names: readonly T[], local: (type: Type) => Local) =>
+const locals = <const T extends string>(names: readonly T[], local: (type: ValueType) => Local) =>
   Object.fromEntries(names.map((name) => [name, local('i64')])) as Record<T, Local>
 
-const returnSuspect = giveBack(i32.const(FOUND_SUSPECT))
+const returnSuspect = returnValue(i32.const(FOUND_SUSPECT))
 const mask = (vectors: readonly Local[], test: (bytes: Code) => Code, among: Code) =>
   i64.and(among, maskOf(vectors, test))
 
@@ -216,7 +216,7 @@ const endOfString = func('endOfString', 2, ([at, end], local) => {
           when(
             isNonZero(quotes.get),
             at!.set(i32.add(i32.add(at!.get, i32.wrap(i64.ctz(quotes.get))), i32.const(1))),
-            when(i32.geU(end!.get, at!.get), giveBack(at!.get)),
+            when(i32.geU(end!.get, at!.get), returnValue(at!.get)),
             br(3)
           ),
           next.set(carry.get)
@@ -232,4 +232,4 @@ const endOfString = func('endOfString', 2, ([at, end], local) => {
 
 /** Builds a WebAssembly module with these functions and a memory of `pages` × 64 KiB. */
 export const scanModule = (pages: number): Buffer =>
-  moduleOf([check, begin, endOfString], { pages, globals: carryNames.length })
+  assembleModule([check, begin, endOfString], { pages, globals: carryNames.length })

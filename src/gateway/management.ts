@@ -5,7 +5,7 @@ import type { Attempts } from './attempts.ts'
 import type { Catalog, CatalogServer } from './catalog.ts'
 import { auditChange } from './change.ts'
 import type { Gateway, RefreshResult } from './gateway.ts'
-import { readableSecrets } from './readable.ts'
+import { secretsOrNone } from './readable.ts'
 import type { ReadingOrder } from './reading-order.ts'
 import { leftOutRecord, restName, serverRecord } from './records.ts'
 import { anyByName } from './scope.ts'
@@ -40,7 +40,7 @@ export function createManagement(options: ManagementOptions): Management {
     return server
   }
   const record = (caller: Caller, server: CatalogServer) =>
-    serverRecord(server, readableSecrets(registry, server.stored), caller)
+    serverRecord(server, secretsOrNone(registry, server.stored), caller)
   const fullRecord = (caller: Caller, server: CatalogServer) => ({
     ...record(caller, server),
     ...leftOutRecord(server, true)

@@ -5,7 +5,7 @@ import type { Registry } from '../registry/registry.ts'
 /**
  * Returns a server's secrets; none if they cannot be decrypted, so that it can still be listed, replaced and removed.
  */
-export function readableSecrets(registry: Pick<Registry, 'decryptSecrets'>, stored: StoredServer): ServerSecrets {
+export function secretsOrNone(registry: Pick<Registry, 'decryptSecrets'>, stored: StoredServer): ServerSecrets {
   try {
     return registry.decryptSecrets(stored)
   } catch (error) {

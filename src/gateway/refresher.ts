@@ -18,12 +18,12 @@ export interface RefresherOptions {
 
 /** Keeps the lists of upstreams fresh in the background (http-contract.md#registration-input). */
 export interface Refresher {
-  /** Reads the lists of all servers except stdio ones, which are read when their process runs (`used`). */
+  /** Reads the lists of all servers except stdio ones, which are read when their process runs (`refreshIfStale`). */
   start(): void
   /**
    * Reads the lists of a stdio server if they are older than the start; called when its process runs or is about to.
    */
-  used(id: string): void
+  refreshIfStale(id: string): void
   /**
    * Re-reads a server's lists soon, after its `list_changed` notification. Requests in quick succession are combined.
    * For a server that notifies during every read, the delay doubles up to five seconds.
@@ -35,46 +35,46 @@ export interface Refresher {
    */
   suggest(id: string): void
   /** Adapts timers and state to the servers in the catalog; to be called when the catalog has changed. */
-  review(): void
+  reviewServers(): void
   close(): void
 }
 
 /** A scheduled re-read. */
-interface Pending {
+interface PendingRefresh {
   readonly timer: NodeJS.Timeout
   readonly isRequest: boolean
   /** `performance.now()` of the latest notification: a read that began later already covers it. */
-  heardAt: number
+  notifiedAt: number
 }
 
 const DELAY_MS = 100
 /** Reading, storing and serving ten thousand new items in a loop would keep the gateway busy. */
-const LONGEST_DELAY_MS = 5_000
+const MAX_DELAY_MS = 5_000
 const CONCURRENCY = 4
 /** Minimum for the lifetime that an upstream declares for its lists. */
 const MIN_TTL_MS = 10_000
-const LONGEST_TIMER = 2 ** 31 - 1
-const FIRST_QUIET_MS = 1_000
-const LONGEST_QUIET_MS = 60_000
+const MAX_TIMER_MS = 2 ** 31 - 1
+const FIRST_SUGGESTION_DELAY_MS = 1_000
+const MAX_SUGGESTION_DELAY_MS = 60_000
 /** Delays the first re-read until the start has finished; a random part keeps replicas apart. */
 const START_DELAY_MS = 250
 /** Milliseconds per server of the random part of the delay. */
 const SPREAD_MS = 20
 const MAX_SPREAD_MS = 5_000
 /** A read that another replica began slightly early counts as well. */
-const isDueAfter = (ms: number) => ms * 0.9
+const claimWindow = (ms: number) => ms * 0.9
 
 export function createRefresher(options: RefresherOptions): Refresher {
   const { intervalMs, catalog, claim, read, store, onAnswered, log } = options
-  const requested = new Map<string, Pending>()
+  const requested = new Map<string, PendingRefresh>()
   const running = new Set<string>()
   /** Lifetimes in milliseconds that servers last declared for their lists, and the timers for their ends. */
   const ttls = new Map<string, number>()
-  const outdating = new Map<string, NodeJS.Timeout>()
+  const expiryTimers = new Map<string, NodeJS.Timeout>()
   /** Delays after a suggestion, for servers whose last suggested read found no difference. */
-  const quiet = new Map<string, number>()
+  const suggestionDelays = new Map<string, number>()
   /** Stdio servers whose lists are older than the start. */
-  const unread = new Set<string>()
+  const staleProcesses = new Set<string>()
   let startedAt = 0
   /** Delays of the last requests, and times at which the last reads ended. */
   const delays = new Map<string, number>()
@@ -88,7 +88,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const { id, name } = stored
     if (running.has(id)) return undefined
     running.add(id)
-    unread.delete(id)
+    staleProcesses.delete(id)
     try {
       if (!(await claim(stored, withinMs)) || isClosed) return undefined
       const offer = await read(stored)
@@ -101,7 +101,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     } finally {
       running.delete(id)
       ends.set(id, performance.now())
-      expectEnd(stored)
+      scheduleExpiry(stored)
     }
   }
 
@@ -117,7 +117,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, work))
   }
-  const round = () => readAll(enabled(), () => isDueAfter(intervalMs))
+  const round = () => readAll(enabled(), () => claimWindow(intervalMs))
   const schedule = () => {
     timer = setTimeout(() => void round().finally(schedule), intervalMs).unref()
     if (isClosed) clearTimeout(timer)
@@ -131,86 +131,87 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const begin = () => {
     startedAt = performance.now()
     const servers = enabled()
-    for (const { id, transport } of servers) if (transport === 'stdio') unread.add(id)
+    for (const { id, transport } of servers) if (transport === 'stdio') staleProcesses.add(id)
     const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers.length)
     timer = setTimeout(() => void firstRound().finally(schedule), START_DELAY_MS + spread).unref()
   }
 
-  const outdated = (id: string, afterMs: number) => {
-    outdating.delete(id)
+  const refreshExpired = (id: string, afterMs: number) => {
+    expiryTimers.delete(id)
     const stored = current(id)
-    if (stored) void refresh(stored, isDueAfter(afterMs))
+    if (stored) void refresh(stored, claimWindow(afterMs))
   }
   /** Schedules a re-read for the end of the lifetime that the server declared for its lists, if any. */
-  function expectEnd({ id, verdict }: StoredServer): void {
+  function scheduleExpiry({ id, verdict }: StoredServer): void {
     const ttlMs = ttls.get(id) ?? verdict?.listTtlMs ?? 0
-    if (isClosed || ttlMs === 0 || outdating.has(id)) return
-    const afterMs = Math.min(Math.max(ttlMs, MIN_TTL_MS), LONGEST_TIMER)
-    outdating.set(id, setTimeout(outdated, afterMs, id, afterMs).unref())
+    if (isClosed || ttlMs === 0 || expiryTimers.has(id)) return
+    const afterMs = Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TIMER_MS)
+    expiryTimers.set(id, setTimeout(refreshExpired, afterMs, id, afterMs).unref())
   }
   const review = () => {
     const known = new Map(catalog().servers.flatMap(({ enabled, stored }) => (enabled ? [[stored.id, stored]] : [])))
-    for (const [id, pending] of outdating) {
+    for (const [id, pending] of expiryTimers) {
       if (known.has(id)) continue
       clearTimeout(pending)
-      outdating.delete(id)
+      expiryTimers.delete(id)
     }
-    for (const state of [ttls, quiet, unread, delays, ends]) {
+    for (const state of [ttls, suggestionDelays, staleProcesses, delays, ends]) {
       for (const id of state.keys()) if (!known.has(id)) state.delete(id)
     }
-    for (const stored of known.values()) expectEnd(stored)
+    for (const stored of known.values()) scheduleExpiry(stored)
   }
 
-  const note = (id: string, isDifferent: boolean | undefined) => {
+  const updateSuggestionDelay = (id: string, isDifferent: boolean | undefined) => {
     if (isDifferent === undefined) return
-    const next = Math.min((quiet.get(id) ?? FIRST_QUIET_MS / 2) * 2, LONGEST_QUIET_MS)
-    if (isDifferent) quiet.delete(id)
-    else quiet.set(id, next)
+    const next = Math.min((suggestionDelays.get(id) ?? FIRST_SUGGESTION_DELAY_MS / 2) * 2, MAX_SUGGESTION_DELAY_MS)
+    if (isDifferent) suggestionDelays.delete(id)
+    else suggestionDelays.set(id, next)
   }
   /** Performs a scheduled re-read. A read in progress may have missed the change, so the request waits for its end. */
-  const answer = async (id: string) => {
-    const { isRequest, heardAt } = requested.get(id)!
+  const runPending = async (id: string) => {
+    const { isRequest, notifiedAt } = requested.get(id)!
     requested.delete(id)
-    if (running.has(id)) return plan(id, isRequest, DELAY_MS, heardAt)
+    if (running.has(id)) return schedulePending(id, isRequest, DELAY_MS, notifiedAt)
     const stored = current(id)
     if (!stored) return
-    const isDifferent = await refresh(stored, performance.now() - heardAt)
-    if (!isRequest) note(id, isDifferent)
+    const isDifferent = await refresh(stored, performance.now() - notifiedAt)
+    if (!isRequest) updateSuggestionDelay(id, isDifferent)
     else if (!isClosed) onAnswered?.(stored)
   }
-  function plan(id: string, isRequest: boolean, delayMs: number, heardAt = performance.now()): void {
+  function schedulePending(id: string, isRequest: boolean, delayMs: number, notifiedAt = performance.now()): void {
     const pending = requested.get(id)
     if (isClosed) return
-    if (pending && (pending.isRequest || !isRequest)) return void (pending.heardAt = Math.max(pending.heardAt, heardAt))
+    if (pending && (pending.isRequest || !isRequest))
+      return void (pending.notifiedAt = Math.max(pending.notifiedAt, notifiedAt))
     if (pending) clearTimeout(pending.timer)
-    const begin = setTimeout((due: string) => void answer(due), delayMs, id).unref()
-    requested.set(id, { timer: begin, isRequest, heardAt })
+    const begin = setTimeout((due: string) => void runPending(due), delayMs, id).unref()
+    requested.set(id, { timer: begin, isRequest, notifiedAt })
   }
   const request = (id: string) => {
     const last = delays.get(id) ?? 0
-    const goesOn = running.has(id) || performance.now() - (ends.get(id) ?? -Infinity) < 2 * last
-    const delayMs = goesOn ? Math.min(Math.max(2 * last, DELAY_MS), LONGEST_DELAY_MS) : DELAY_MS
+    const isRepeated = running.has(id) || performance.now() - (ends.get(id) ?? -Infinity) < 2 * last
+    const delayMs = isRepeated ? Math.min(Math.max(2 * last, DELAY_MS), MAX_DELAY_MS) : DELAY_MS
     if (!requested.get(id)?.isRequest) delays.set(id, delayMs)
-    plan(id, true, delayMs)
+    schedulePending(id, true, delayMs)
   }
   return {
     start() {
       if (intervalMs > 0) begin()
       review()
     },
-    used(id) {
-      if (unread.delete(id)) plan(id, true, DELAY_MS, startedAt)
+    refreshIfStale(id) {
+      if (staleProcesses.delete(id)) schedulePending(id, true, DELAY_MS, startedAt)
     },
     request,
-    suggest: (id) => plan(id, false, quiet.get(id) ?? DELAY_MS),
-    review,
+    suggest: (id) => schedulePending(id, false, suggestionDelays.get(id) ?? DELAY_MS),
+    reviewServers: review,
     close() {
       isClosed = true
       if (timer) clearTimeout(timer)
       for (const pending of requested.values()) clearTimeout(pending.timer)
-      for (const pending of outdating.values()) clearTimeout(pending)
+      for (const pending of expiryTimers.values()) clearTimeout(pending)
       requested.clear()
-      outdating.clear()
+      expiryTimers.clear()
     }
   }
 }

@@ -17,9 +17,9 @@ import type { Authorizations } from './authorizations.ts'
 import type { Catalog } from './catalog.ts'
 import { auditChange } from './change.ts'
 import type { Gateway, ServerRecord } from './gateway.ts'
-import { readableSecrets } from './readable.ts'
+import { secretsOrNone } from './readable.ts'
 import { leftOutRecord, serverRecord } from './records.ts'
-import type { Contacted, SignIns } from './sign-in.ts'
+import type { ContactRecorder, SignIns } from './sign-in.ts'
 import { configTarget, hasCredential, secretsOf, type Target } from './transports.ts'
 import { fixedAuthorization, type Authorization } from './upstream/authorization.ts'
 import { toAppError, UpstreamFailure } from './upstream/failure.ts'
@@ -43,7 +43,7 @@ type Registration = Pick<
 >
 
 /** Change to the registry, to be stored once the upstream has answered. */
-interface Plan {
+interface RegistrationPlan {
   readonly config: ServerConfig
   /** True to remove an existing server of that name. */
   readonly force: boolean
@@ -52,7 +52,7 @@ interface Plan {
 }
 
 /** OAuth tokens to store: keep the existing ones, remove them, or replace them by those granted. */
-type Tokens = 'kept' | 'none' | TokenGrantResult
+type TokenUpdate = 'kept' | 'none' | TokenGrantResult
 
 const asks = 'the upstream asks for authorization'
 const credentials = 'give "bearer_token", or an "Authorization" header in "headers"'
@@ -65,8 +65,8 @@ const signInNeeded = ({ transport }: ServerConfig) =>
       : `${asks}: ${credentials}`
   )
 
-type Reach = Partial<Pick<ServerConfig, 'url' | 'oauth_client_id' | 'oauth_client_secret' | 'oauth_scopes'>>
-const reachOf = ({ url, oauth_client_id, oauth_client_secret, oauth_scopes }: Reach) =>
+type OAuthClientSource = Partial<Pick<ServerConfig, 'url' | 'oauth_client_id' | 'oauth_client_secret' | 'oauth_scopes'>>
+const oauthClientOf = ({ url, oauth_client_id, oauth_client_secret, oauth_scopes }: OAuthClientSource) =>
   [url, oauth_client_id, oauth_client_secret, oauth_scopes] as const
 
 const isAuth = (error: unknown): error is UpstreamFailure => error instanceof UpstreamFailure && error.reason === 'auth'
@@ -80,10 +80,10 @@ export function createRegistration(options: RegistrationOptions): Registration {
   const { registry, attempts, catalog, readOffer, signIns, authorizations, onStored } = options
 
   /** Returns the record of a server just stored, even if this process does not serve it yet: the write is committed. */
-  const written = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
+  const storedRecord = (caller: Caller, config: ServerConfig, enabled: boolean): ServerRecord => {
     const server = catalog().server(config.name)
     if (server) {
-      const record = serverRecord(server, readableSecrets(registry, server.stored), caller)
+      const record = serverRecord(server, secretsOrNone(registry, server.stored), caller)
       return { ...record, ...leftOutRecord(server, true) }
     }
     const { name, transport, session_mode, description = null } = config
@@ -93,7 +93,13 @@ export function createRegistration(options: RegistrationOptions): Registration {
       caller
     )
   }
-  const store = async (caller: Caller, action: string, plan: Plan, offer: UpstreamOffer, tokens: Tokens) => {
+  const store = async (
+    caller: Caller,
+    action: string,
+    plan: RegistrationPlan,
+    offer: UpstreamOffer,
+    tokens: TokenUpdate
+  ) => {
     const { config, force, replaced } = plan
     await registry.write(auditChange(caller, action, config.name), async (tx) => {
       if (force) await tx.servers.removeIfExists(config.name)
@@ -108,22 +114,22 @@ export function createRegistration(options: RegistrationOptions): Registration {
       else if (tokens !== 'kept') await tx.tokens.upsert(id, tokens.source, tokens.grant)
     })
     onStored(config.name, offer.timings)
-    return written(caller, config, replaced?.enabled ?? true)
+    return storedRecord(caller, config, replaced?.enabled ?? true)
   }
 
   /** Returns the existing tokens if they were issued for the same upstream and OAuth client. */
-  const known = ({ config, replaced }: Plan): Authorization | undefined => {
+  const reusableAuthorization = ({ config, replaced }: RegistrationPlan): Authorization | undefined => {
     if (!replaced || replaced.issuer === null || hasCredential(secretsOf(config))) return undefined
     if ((config.oauth_issuer ?? replaced.issuer) !== replaced.issuer) return undefined
-    const before = { ...replaced.settings, ...readableSecrets(registry, replaced) }
-    return isDeepStrictEqual(reachOf(before), reachOf(config)) ? authorizations.of(replaced) : undefined
+    const before = { ...replaced.settings, ...secretsOrNone(registry, replaced) }
+    return isDeepStrictEqual(oauthClientOf(before), oauthClientOf(config)) ? authorizations.of(replaced) : undefined
   }
   const read = async (
     caller: Caller,
     purpose: Purpose,
-    plan: Plan
-  ): Promise<{ offer: UpstreamOffer; tokens: Tokens }> => {
-    const authorization = known(plan)
+    plan: RegistrationPlan
+  ): Promise<{ offer: UpstreamOffer; tokens: TokenUpdate }> => {
+    const authorization = reusableAuthorization(plan)
     const offerOf = (target: Target) => attempts.run(caller, purpose, target, readOffer)
     try {
       if (authorization) return { offer: await offerOf(configTarget(plan.config, authorization)), tokens: 'kept' }
@@ -133,43 +139,47 @@ export function createRegistration(options: RegistrationOptions): Registration {
     return { offer: await offerOf(configTarget(plan.config)), tokens: 'none' }
   }
   /** Returns the issuer that the existing server of this name is bound to, if it has the same origin; else null. */
-  const boundTo = ({ config, force, replaced }: Plan): string | null => {
+  const boundIssuerOf = ({ config, force, replaced }: RegistrationPlan): string | null => {
     const before = replaced ?? (force ? catalog().server(config.name)?.stored : undefined)
     return before && originOf(before.settings.url) === originOf(config.url) ? boundIssuer(before) : null
   }
   /** Keeps the issuer of the configured OAuth client, even if the upstream requires no sign-in this time. */
-  const stillBound = (plan: Plan): Plan => {
+  const keepIssuer = (plan: RegistrationPlan): RegistrationPlan => {
     const { config } = plan
-    const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundTo(plan))
+    const issuer = config.oauth_client_id === undefined ? null : (config.oauth_issuer ?? boundIssuerOf(plan))
     return issuer === null ? plan : { ...plan, config: { ...config, oauth_issuer: issuer } }
   }
-  const signIn = async (caller: Caller, { config, force, replaced }: Plan, challenge: string | undefined) => {
+  const signIn = async (
+    caller: Caller,
+    { config, force, replaced }: RegistrationPlan,
+    challenge: string | undefined
+  ) => {
     if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
-    const bound = boundTo({ config, force, replaced })
+    const bound = boundIssuerOf({ config, force, replaced })
     const wanted = { config, force, serverId: replaced?.id ?? null, challenge, boundTo: bound }
     const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(wanted))
     if (!begun) throw signInUnknown()
     return begun
   }
-  const failWith = (error: unknown, name: string): never => {
+  const throwAsAppError = (error: unknown, name: string): never => {
     if (!(error instanceof UpstreamFailure)) throw error
     if (error.reason === 'denied') throw new AppError(400, error.message, { cause: error })
     throw toAppError(error, name)
   }
-  const connect = async (caller: Caller, action: Purpose, plan: Plan) => {
+  const connect = async (caller: Caller, action: Purpose, plan: RegistrationPlan) => {
     const { config } = plan
     let found: Awaited<ReturnType<typeof read>>
     try {
       found = await read(caller, action, plan)
     } catch (error) {
       const isAsked = isAuth(error) && error.status === 401 && !hasCredential(secretsOf(config))
-      return isAsked ? signIn(caller, plan, challengeOf(error)) : failWith(error, config.name)
+      return isAsked ? signIn(caller, plan, challengeOf(error)) : throwAsAppError(error, config.name)
     }
-    return store(caller, action, found.tokens === 'none' ? stillBound(plan) : plan, found.offer, found.tokens)
+    return store(caller, action, found.tokens === 'none' ? keepIssuer(plan) : plan, found.offer, found.tokens)
   }
   /** Records the contact with the authorization server, and with the upstream under the new tokens, as an attempt. */
-  const contacted =
-    (caller: Caller): Contacted =>
+  const recordContact =
+    (caller: Caller): ContactRecorder =>
     ({ config }, work) =>
       attempts.run(caller, 'upstream_oauth.complete', configTarget(config), work)
   const stored = (id: string) => catalog().servers.find((server) => server.stored.id === id)?.stored
@@ -187,13 +197,13 @@ export function createRegistration(options: RegistrationOptions): Registration {
     },
 
     completeAuthorization: (caller, answer) =>
-      signIns.complete(answer, contacted(caller), async ({ config, force, serverId }, granted) => {
+      signIns.complete(answer, recordContact(caller), async ({ config, force, serverId }, granted) => {
         const { grant, source } = granted
         const replaced = serverId === null ? null : stored(serverId)
         if (replaced === undefined) throw notFound('server', config.name)
         const redact = createRedactor([grant.access, grant.refresh ?? '', source.client.secret ?? ''])
         const target = configTarget(config, fixedAuthorization(grant.access, redact))
-        const offer = await readOffer(target).catch((error: unknown) => failWith(error, config.name))
+        const offer = await readOffer(target).catch((error: unknown) => throwAsAppError(error, config.name))
         const plan = { config, force, replaced }
         return store(caller, 'upstream_oauth.complete', plan, offer, granted)
       }),

@@ -35,7 +35,7 @@ export interface Scope {
   /** Enabled servers with at least one item in scope, sorted by name. */
   readonly servers: readonly CatalogServer[]
   /** Servers whose prompts and resources are served as well: in a group, those that it includes as a whole. */
-  readonly whole: readonly CatalogServer[]
+  readonly wholeServers: readonly CatalogServer[]
   /** True for a single server whose items keep their own names (mcp-proxy.md#bare-names). */
   readonly isBare: boolean
   /** Returns true if an item is in scope. */
@@ -89,7 +89,7 @@ const authority = (uri: string) => /^[a-z][a-z0-9+.-]*:(\/\/[^/?#]*)?/i.exec(uri
 const namesScheme = ({ name }: Item) => authority(name) !== undefined
 
 /** Returns 'enabled' if an enabled template matches the URI, 'disabled' if only disabled ones do. Tests each once. */
-function describedBy(templates: readonly Item[], uri: string): 'enabled' | 'disabled' | undefined {
+function matchAny(templates: readonly Item[], uri: string): 'enabled' | 'disabled' | undefined {
   let found: 'disabled' | undefined
   for (const item of templates) {
     if ((!item.enabled && found) || !matchesTemplate(item.name, uri)) continue
@@ -99,18 +99,18 @@ function describedBy(templates: readonly Item[], uri: string): 'enabled' | 'disa
   return found
 }
 
-const described = (server: CatalogServer, uri: string) => describedBy(server.items('template'), uri)
-const describedAsOwn = (server: CatalogServer, uri: string) =>
-  describedBy(server.items('template').filter(namesScheme), uri)
+const matchTemplates = (server: CatalogServer, uri: string) => matchAny(server.items('template'), uri)
+const matchOwnTemplates = (server: CatalogServer, uri: string) =>
+  matchAny(server.items('template').filter(namesScheme), uri)
 
 /** A URI that only disabled items describe must not reach the server by any step of the resolution. */
 function isDisabled(server: CatalogServer, uri: string): boolean {
   const item = server.find('resource', uri)
-  return item ? !item.enabled : described(server, uri) === 'disabled'
+  return item ? !item.enabled : matchTemplates(server, uri) === 'disabled'
 }
 
 /** Returns true if an enabled template of the server matches a URI that is not listed as a disabled resource. */
-const expands = (server: CatalogServer, uri: string, describes = describedAsOwn) =>
+const hasMatchingTemplate = (server: CatalogServer, uri: string, describes = matchOwnTemplates) =>
   server.find('resource', uri)?.enabled !== false && describes(server, uri) === 'enabled'
 
 const hasResources = (server: CatalogServer) =>
@@ -123,25 +123,27 @@ const sharesAuthority = (server: CatalogServer, uri: string) => {
 }
 
 /** Returns true if some server's entry or template shows whose URI it is, even if disabled or out of scope. */
-const isExplained = ({ servers }: Catalog, uri: string) =>
-  servers.some((server) => server.find('resource', uri) !== undefined || describedAsOwn(server, uri) !== undefined)
+const hasKnownServer = ({ servers }: Catalog, uri: string) =>
+  servers.some((server) => server.find('resource', uri) !== undefined || matchOwnTemplates(server, uri) !== undefined)
 
 /**
  * Step 5 of the resolution (mcp-proxy.md#resource-uris): the only candidate, else a server with a template that matches
  * every URI. A URI that is known to belong to another server is never guessed.
  */
 function guess(catalog: Catalog, ordered: readonly CatalogServer[], uri: string): CatalogServer | undefined {
-  if (isExplained(catalog, uri)) return undefined
-  const open = ordered.filter((server) => hasResources(server) && !isDisabled(server, uri))
-  const related = open.filter((server) => sharesAuthority(server, uri))
+  if (hasKnownServer(catalog, uri)) return undefined
+  const candidates = ordered.filter((server) => hasResources(server) && !isDisabled(server, uri))
+  const related = candidates.filter((server) => sharesAuthority(server, uri))
   if (related.length === 1) return related[0]
-  return open.length === 1 ? open[0] : open.find((server) => expands(server, uri, described))
+  return candidates.length === 1
+    ? candidates[0]
+    : candidates.find((server) => hasMatchingTemplate(server, uri, matchTemplates))
 }
 
-const nothing: ResolvedGroup = { isBare: false, selections: new Map(), contentHash: 'nothing' }
+const emptyGroup: ResolvedGroup = { isBare: false, selections: new Map(), contentHash: 'nothing' }
 const wholePart: ServerSelection = { ...wholeServer, contentHash: '' }
 
-function offers(server: CatalogServer, part: ServerSelection): boolean {
+function hasItemIn(server: CatalogServer, part: ServerSelection): boolean {
   const isOffered = (item: Item | undefined) =>
     item !== undefined && item.enabled && selects(part, item.name, item.alias)
   return part.isWhole || [...part.names].some((name) => isOffered(server.find('tool', name)))
@@ -179,7 +181,7 @@ function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare:
     }
     return undefined
   }
-  const sentBy = (sender: string | undefined, uri: string) => {
+  const senderOf = (sender: string | undefined, uri: string) => {
     const server = sender === undefined ? undefined : byName.get(sender)
     return server && !isDisabled(server, uri) ? server : undefined
   }
@@ -202,8 +204,8 @@ function createUris(catalog: Catalog, servers: readonly CatalogServer[], isBare:
       if (aliased) return hasResources(aliased.server) && !isDisabled(aliased.server, aliased.uri) ? aliased : undefined
       const server =
         ownerOf('resource', uri)?.server ??
-        byAge.find((each) => expands(each, uri)) ??
-        (guesses ? (sentBy(sender, uri) ?? guess(catalog, byAge, uri)) : undefined)
+        byAge.find((each) => hasMatchingTemplate(each, uri)) ??
+        (guesses ? (senderOf(sender, uri) ?? guess(catalog, byAge, uri)) : undefined)
       return server && { server, uri, isAlias: false }
     },
     resolveTemplate(template: string): ResourceTarget | undefined {
@@ -223,11 +225,11 @@ function createScope(
   const isBare = group?.isBare ?? false
   const partOf = ({ name }: CatalogServer) =>
     allows(allowed, name) ? (group ? group.selections.get(name) : wholePart) : undefined
-  const isIn = (server: CatalogServer) => {
+  const isInScope = (server: CatalogServer) => {
     const part = server.enabled ? partOf(server) : undefined
-    return part !== undefined && offers(server, part)
+    return part !== undefined && hasItemIn(server, part)
   }
-  const servers = catalog.servers.filter(isIn)
+  const servers = catalog.servers.filter(isInScope)
   const wholeServers = servers.filter((server) => partOf(server)!.isWhole)
   let made: ReturnType<typeof createUris> | undefined
   const uris = () => (made ??= createUris(catalog, wholeServers, isBare))
@@ -251,7 +253,7 @@ function createScope(
     catalog,
     contentHash,
     servers,
-    whole: wholeServers,
+    wholeServers,
     isBare,
     serves,
     find(kind, listedName) {
@@ -295,7 +297,7 @@ export function scopeFor(catalog: Catalog, group?: ResolvedGroup, allowed: Allow
 export const scopeAt = (catalog: Catalog, group: string | undefined, allowed?: AllowList): Scope =>
   group === undefined
     ? scopeFor(catalog, undefined, allowed)
-    : scopeFor(catalog, catalog.group(group) ?? nothing, allowed)
+    : scopeFor(catalog, catalog.group(group) ?? emptyGroup, allowed)
 
 /** Returns the caller's allow list in this catalog: on a stream, the list or the token may have changed since. */
 export const allowedTo = (catalog: Catalog, caller: Caller): AllowList =>

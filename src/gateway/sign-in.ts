@@ -28,7 +28,7 @@ export interface SignInOptions {
 }
 
 /** Request for a sign-in. */
-export interface Wanted {
+export interface SignInRequest {
   readonly config: ServerConfig
   readonly serverId: string | null
   readonly force: boolean
@@ -39,7 +39,7 @@ export interface Wanted {
 }
 
 /** Wraps the part of completing a sign-in that contacts the authorization server and the upstream. */
-export type Contacted = <T>(pending: PendingSignIn, work: () => Promise<T>) => Promise<T>
+export type ContactRecorder = <T>(pending: PendingSignIn, work: () => Promise<T>) => Promise<T>
 
 /**
  * OAuth sign-ins at the authorization servers of upstreams (http-contract.md#dashboard-routes,
@@ -47,7 +47,7 @@ export type Contacted = <T>(pending: PendingSignIn, work: () => Promise<T>) => P
  */
 export interface SignIns {
   /** Starts a sign-in; undefined if the upstream publishes no OAuth metadata. */
-  begin(wanted: Wanted): Promise<AuthorizationRequired | undefined>
+  begin(wanted: SignInRequest): Promise<AuthorizationRequired | undefined>
   find(id: string): Promise<AuthorizationSession>
   /**
    * Validates the authorization response, consumes the sign-in session, exchanges the code for tokens and passes them
@@ -55,7 +55,7 @@ export interface SignIns {
    */
   complete<T>(
     answer: AuthorizationAnswer,
-    contacted: Contacted,
+    contacted: ContactRecorder,
     use: (signedIn: PendingSignIn, granted: TokenGrantResult) => Promise<T>
   ): Promise<T>
   /** Ends a sign-in that the authorization server refused. */
@@ -71,7 +71,7 @@ const MAX_WORDS = 300
 const MAX_CODE = 64
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-const gone = () => new AppError(404, 'there is no such sign-in, or it is over: register the server again')
+const signInGone = () => new AppError(404, 'there is no such sign-in, or it is over: register the server again')
 
 function toSession({ id, server, status, expiresAt, error }: OAuthSession): AuthorizationSession {
   const about = { session_id: id, status, server_name: server, expires_at: expiresAt }
@@ -104,7 +104,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     }
     throw invalid('the authorization server registers no clients by itself: give "oauth_client_id"')
   }
-  const start = async ({ config, serverId, force, challenge, boundTo }: Wanted) => {
+  const start = async ({ config, serverId, force, challenge, boundTo }: SignInRequest) => {
     const expected = config.oauth_issuer ?? boundTo
     const { url: upstreamUrl = '', oauth_assume_pkce: assumesPkce = false } = config
     const asked = readChallenge(challenge)
@@ -139,11 +139,11 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     iss
   }: Omit<AuthorizationAnswer, 'code'>): Promise<{ id: string; pending: PendingSignIn }> => {
     const asked = id === undefined ? undefined : await findStored(id)
-    if (asked && asked.status !== 'pending') throw gone()
+    if (asked && asked.status !== 'pending') throw signInGone()
     const session = await sessions.findByState(state)
     if (!session || (asked && asked.id !== session.id)) throw invalid('"state" is not that of this sign-in')
     const pending = await sessions.getPending(session.id)
-    if (!pending) throw gone()
+    if (!pending) throw signInGone()
     if (iss === undefined ? pending.namesIssuer : iss !== pending.source.issuer) {
       throw invalid('"iss" does not name the authorization server that was asked: the answer is not used')
     }
@@ -194,7 +194,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
       const { id, pending: checked } = await check(answer)
       return contacted(checked, async () => {
         const pending = await sessions.takePending(id)
-        if (!pending) throw gone()
+        if (!pending) throw signInGone()
         try {
           const result = await use(pending, await exchange(pending, answer.code))
           await finish(id, 'completed')
@@ -207,7 +207,7 @@ export function createSignIns({ sessions, http, sessionMs, retentionMs, onChange
     },
     async refuse({ error, description = '', ...answer }) {
       const { id } = await check(answer)
-      if (!(await sessions.takePending(id))) throw gone()
+      if (!(await sessions.takePending(id))) throw signInGone()
       const words = printable(description, MAX_WORDS)
       const code = printable(error, MAX_CODE)
       await finish(id, 'failed', words === '' ? `the sign-in was refused (${code})` : `${words} (${code})`)

@@ -23,14 +23,14 @@ export interface StateApplier {
 
 const MAX_NAMED = 10
 
-const named = (faults: Catalog['faults']) =>
+const joinNames = (faults: Catalog['faults']) =>
   faults
     .slice(0, MAX_NAMED)
     .map(({ subject }) => subject)
     .join(', ')
 
 function problemOf({ faults }: Catalog, failures: number): string | undefined {
-  if (faults.length > 0) return `the gateway cannot read ${named(faults)}; its log says why`
+  if (faults.length > 0) return `the gateway cannot read ${joinNames(faults)}; its log says why`
   return failures > 0 ? 'the last change of the registry is not wholly in force; the log says why' : undefined
 }
 

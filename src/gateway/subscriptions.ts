@@ -3,9 +3,9 @@ import type { ExtraParams } from './notifications.ts'
 /** Receiver of updates of resources: a client session or a `subscriptions/listen` stream. */
 export interface Subscriber {
   /** `uri`: the upstream's own URI of the resource or of a part; `extra`: further members of the notification. */
-  updated(uri: string, extra: ExtraParams): void
+  onUpdated(uri: string, extra: ExtraParams): void
   /** Returns true if the subscriber may no longer receive updates. */
-  isLost(): boolean
+  isRevoked(): boolean
 }
 
 /** Subscribers by server and the upstream's own URI (mcp-proxy.md#subscriptions). */
@@ -16,24 +16,24 @@ export interface Subscriptions {
   add(server: string, uri: string, subscriber: Subscriber): Promise<void>
   delete(server: string, uri: string, subscriber: Subscriber): void
   /** Returns the URIs to subscribe to at the upstream. */
-  followed(server: string): ReadonlySet<string>
+  subscribedUris(server: string): ReadonlySet<string>
   /** Notifies the subscribers of a resource that the server reported as updated. */
-  updated(server: string, uri: string, extra: ExtraParams): void
-  /** Removes subscribers whose `isLost` returns true. */
+  notifyUpdated(server: string, uri: string, extra: ExtraParams): void
+  /** Removes subscribers whose `isRevoked` returns true. */
   review(): void
   close(): void
 }
 
-interface Followed {
+interface Subscription {
   readonly subscribers: Set<Subscriber>
   /** Timer that unsubscribes upstream; set while there is no subscriber. */
-  leaving: NodeJS.Timeout | null
+  unsubscribeTimer: NodeJS.Timeout | null
 }
 
 /** Delay before unsubscribing upstream, so that a client that reconnects causes no request. */
-const LEAVE_DELAY_MS = 5_000
+const UNSUBSCRIBE_DELAY_MS = 5_000
 /** Limit for all resources that wait for the delay; beyond it they are unsubscribed at once. */
-const MAX_LEAVING_BYTES = 4_194_304
+const MAX_WAITING_BYTES = 4_194_304
 const ENTRY_BYTES = 512
 const sizeOf = (uri: string) => ENTRY_BYTES + 2 * uri.length
 
@@ -43,18 +43,18 @@ export const isPartOf = (uri: string, whole: string) =>
 
 /** Creates the subscriptions. `follow` is called when the set of subscribed URIs of a server has changed. */
 export function createSubscriptions(follow: (server: string) => Promise<void>): Subscriptions {
-  const servers = new Map<string, Map<string, Followed>>()
-  let leavingBytes = 0
+  const servers = new Map<string, Map<string, Subscription>>()
+  let waitingBytes = 0
 
-  const stay = (entry: Followed, uri: string) => {
-    if (!entry.leaving) return
-    clearTimeout(entry.leaving)
-    entry.leaving = null
-    leavingBytes -= sizeOf(uri)
+  const cancelUnsubscribe = (entry: Subscription, uri: string) => {
+    if (!entry.unsubscribeTimer) return
+    clearTimeout(entry.unsubscribeTimer)
+    entry.unsubscribeTimer = null
+    waitingBytes -= sizeOf(uri)
   }
-  const leave = (server: string, uri: string) => {
+  const unsubscribe = (server: string, uri: string) => {
     const entry = servers.get(server)?.get(uri)
-    if (entry) stay(entry, uri)
+    if (entry) cancelUnsubscribe(entry, uri)
     const uris = servers.get(server)
     uris?.delete(uri)
     if (uris?.size === 0) servers.delete(server)
@@ -63,40 +63,40 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
   const remove = (server: string, uri: string, subscriber: Subscriber) => {
     const entry = servers.get(server)?.get(uri)
     if (!entry?.subscribers.delete(subscriber) || entry.subscribers.size > 0) return
-    if (entry.leaving) return
-    if (leavingBytes + sizeOf(uri) > MAX_LEAVING_BYTES) return leave(server, uri)
-    leavingBytes += sizeOf(uri)
-    entry.leaving = setTimeout(leave, LEAVE_DELAY_MS, server, uri).unref()
+    if (entry.unsubscribeTimer) return
+    if (waitingBytes + sizeOf(uri) > MAX_WAITING_BYTES) return unsubscribe(server, uri)
+    waitingBytes += sizeOf(uri)
+    entry.unsubscribeTimer = setTimeout(unsubscribe, UNSUBSCRIBE_DELAY_MS, server, uri).unref()
   }
   return {
     async add(server, uri, subscriber) {
-      const uris = servers.get(server) ?? new Map<string, Followed>()
+      const uris = servers.get(server) ?? new Map<string, Subscription>()
       servers.set(server, uris)
       const known = uris.get(uri)
-      const entry = known ?? { subscribers: new Set<Subscriber>(), leaving: null }
-      stay(entry, uri)
+      const entry = known ?? { subscribers: new Set<Subscriber>(), unsubscribeTimer: null }
+      cancelUnsubscribe(entry, uri)
       entry.subscribers.add(subscriber)
       uris.set(uri, entry)
       await follow(server)
     },
     delete: remove,
-    followed: (server) => new Set(servers.get(server)?.keys()),
-    updated(server, uri, extra) {
+    subscribedUris: (server) => new Set(servers.get(server)?.keys()),
+    notifyUpdated(server, uri, extra) {
       for (const [whole, { subscribers }] of servers.get(server) ?? []) {
         if (!isPartOf(uri, whole)) continue
-        for (const subscriber of subscribers) subscriber.updated(uri, extra)
+        for (const subscriber of subscribers) subscriber.onUpdated(uri, extra)
       }
     },
     review() {
       for (const [server, uris] of servers) {
         for (const [uri, { subscribers }] of uris) {
-          for (const subscriber of subscribers) if (subscriber.isLost()) remove(server, uri, subscriber)
+          for (const subscriber of subscribers) if (subscriber.isRevoked()) remove(server, uri, subscriber)
         }
       }
     },
     close() {
       for (const uris of servers.values()) {
-        for (const { leaving } of uris.values()) if (leaving) clearTimeout(leaving)
+        for (const { unsubscribeTimer } of uris.values()) if (unsubscribeTimer) clearTimeout(unsubscribeTimer)
       }
       servers.clear()
     }

@@ -194,7 +194,7 @@ export function createTransports(options: TransportOptions): Transports {
       onDropped: createDropLog(target.name, log)
     }
   }
-  const spawned = (target: Target) => {
+  const stdioClient = (target: Target) => {
     const {
       name,
       settings: { command = '', args = [] },
@@ -227,7 +227,7 @@ export function createTransports(options: TransportOptions): Transports {
   return {
     create(target) {
       if (target.problem) return refusingClient(target.problem)
-      if (target.transport === 'stdio') return spawned(target)
+      if (target.transport === 'stdio') return stdioClient(target)
       const client = target.transport === 'sse' ? createSseClient(http(target)) : createHttpClient(http(target))
       return target.authorization ? withAuthorization(client, target.authorization) : client
     },

@@ -8,7 +8,7 @@ import type { Upstream } from './upstream/upstream.ts'
 
 /** Upstreams of the servers in the catalog, created on first use. */
 export interface Upstreams {
-  of(server: CatalogServer): Upstream
+  get(server: CatalogServer): Upstream
   /** Keeps upstreams with the same configuration; the others are closed when their calls have ended. */
   prune(catalog: Catalog): void
   /**
@@ -61,15 +61,15 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
   const all = () => [...[...entries.values()].map(({ upstream }) => upstream), ...retired]
   let keepsSpares = true
   /** Discards spare sessions on any change, because the server's program may have been updated, for example. */
-  const seen = (entry: Entry, stored: StoredServer) => {
+  const updateRow = (entry: Entry, stored: StoredServer) => {
     if (entry.stored.revision !== stored.revision) entry.upstream.discardWarmSessions()
     entry.stored = stored
   }
-  const replaceable = (entry: Entry, stored: StoredServer | undefined) =>
+  const mustReplace = (entry: Entry, stored: StoredServer | undefined) =>
     !stored?.enabled || (entry.stored !== stored && entry.configuration !== configurationOf(stored))
 
   return {
-    of({ stored }) {
+    get({ stored }) {
       const known = entries.get(stored.id)
       if (known) return known.upstream
       const entry: Entry = { stored, configuration: configurationOf(stored), upstream: create(stored) }
@@ -81,8 +81,8 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const current = new Map(servers.map(({ stored }) => [stored.id, stored]))
       for (const [id, entry] of entries) {
         const now = current.get(id)
-        if (!replaceable(entry, now)) {
-          seen(entry, now!)
+        if (!mustReplace(entry, now)) {
+          updateRow(entry, now!)
           continue
         }
         entries.delete(id)

@@ -2,7 +2,7 @@ import { isObject } from '../domain/is-object.ts'
 import { groupOf } from './endpoint.ts'
 
 /** A client of one endpoint, by the name in its `clientInfo`. */
-export interface Visitor {
+export interface ActiveClient {
   readonly endpoint: string
   readonly name: string
   /** Version in its latest `clientInfo`. */
@@ -12,17 +12,17 @@ export interface Visitor {
 }
 
 /** Clients and last use of each endpoint in this process, for the dashboard. */
-export interface Visitors {
+export interface ClientActivity {
   /** Records a request. */
-  came(endpoint: string): void
+  recordRequest(endpoint: string): void
   /** Records a client's `clientInfo` and returns its entry, for later requests to update; null if it has no name. */
-  met(endpoint: string, info: unknown): Visitor | null
+  recordClient(endpoint: string, info: unknown): ActiveClient | null
   /** Returns when an endpoint that `fits` was last used, in milliseconds since 1970; undefined if never. */
-  lastAt(fits?: (endpoint: string) => boolean): number | undefined
+  lastUsedAt(fits?: (endpoint: string) => boolean): number | undefined
   /** Returns the clients of the endpoints that `fits` accepts, the most recent first. */
-  clients(fits?: (endpoint: string) => boolean): Visitor[]
+  listClients(fits?: (endpoint: string) => boolean): ActiveClient[]
   /** Drops the entries of a removed group. */
-  forget(group: string): void
+  forgetGroup(group: string): void
 }
 
 /** Limits for names, which clients choose: characters, and clients per endpoint, of which the oldest is dropped. */
@@ -35,45 +35,45 @@ const text = (value: unknown): string | undefined =>
 
 const all = () => true
 
-export function createVisitors(): Visitors {
+export function createClientActivity(): ClientActivity {
   const times = new Map<string, number>()
-  const known = new Map<string, Map<string, Visitor>>()
+  const known = new Map<string, Map<string, ActiveClient>>()
 
-  const makeRoom = (clients: Map<string, Visitor>) => {
+  const makeRoom = (clients: Map<string, ActiveClient>) => {
     if (clients.size < MAX_CLIENTS) return
     const [oldest] = [...clients.values()].sort((a, b) => a.seenAt - b.seenAt)
     clients.delete(oldest!.name)
   }
-  const enter = (endpoint: string, name: string): Visitor => {
-    const clients = known.get(endpoint) ?? new Map<string, Visitor>()
+  const addClient = (endpoint: string, name: string): ActiveClient => {
+    const clients = known.get(endpoint) ?? new Map<string, ActiveClient>()
     known.set(endpoint, clients)
     makeRoom(clients)
-    const visitor: Visitor = { endpoint, name, version: undefined, seenAt: 0 }
+    const visitor: ActiveClient = { endpoint, name, version: undefined, seenAt: 0 }
     clients.set(name, visitor)
     return visitor
   }
   return {
-    came(endpoint) {
+    recordRequest(endpoint) {
       times.set(endpoint, Date.now())
     },
-    met(endpoint, info) {
+    recordClient(endpoint, info) {
       const name = isObject(info) ? text(info.name) : undefined
       if (name === undefined) return null
-      const visitor = known.get(endpoint)?.get(name) ?? enter(endpoint, name)
+      const visitor = known.get(endpoint)?.get(name) ?? addClient(endpoint, name)
       visitor.version = text((info as { version?: unknown }).version)
       visitor.seenAt = Date.now()
       return visitor
     },
-    lastAt(fits = all) {
+    lastUsedAt(fits = all) {
       const found = [...times].filter(([endpoint]) => fits(endpoint)).map(([, at]) => at)
       return found.length > 0 ? Math.max(...found) : undefined
     },
-    clients: (fits = all) =>
+    listClients: (fits = all) =>
       [...known]
         .filter(([endpoint]) => fits(endpoint))
         .flatMap(([, clients]) => [...clients.values()])
         .sort((a, b) => b.seenAt - a.seenAt),
-    forget(group) {
+    forgetGroup(group) {
       for (const map of [times, known])
         for (const endpoint of map.keys()) if (groupOf(endpoint) === group) map.delete(endpoint)
     }

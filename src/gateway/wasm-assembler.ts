@@ -88,13 +88,13 @@ export const when = (condition: Code, ...body: readonly Code[]): Code => [
 ]
 /** Branches out of the block, or to the start of the loop, at nesting `depth`; 0 is the innermost. */
 export const br = (depth: number): Code => [0x0c, depth]
-export const giveBack = (value: Code): Code => [...value, 0x0f]
+export const returnValue = (value: Code): Code => [...value, 0x0f]
 
 export const globalGet = (index: number): Code => [0x23, index]
 export const globalSet = (index: number, value: Code): Code => [...value, 0x24, index]
 
-export type Type = 'i32' | 'i64' | 'v128'
-const types: Readonly<Record<Type, number>> = { i32: 0x7f, i64: 0x7e, v128: 0x7b }
+export type ValueType = 'i32' | 'i64' | 'v128'
+const types: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, v128: 0x7b }
 
 export interface Local {
   readonly get: Code
@@ -114,14 +114,14 @@ export interface Func {
 export function func(
   name: string,
   parameters: number,
-  body: (given: readonly Local[], local: (type: Type) => Local) => readonly Code[]
+  body: (given: readonly Local[], local: (type: ValueType) => Local) => readonly Code[]
 ): Func {
-  const own: Type[] = []
+  const own: ValueType[] = []
   const at = (index: number): Local => ({
     get: [0x20, ...unsigned(index)],
     set: (value) => [...value, 0x21, ...unsigned(index)]
   })
-  const local = (type: Type) => at(parameters + own.push(type) - 1)
+  const local = (type: ValueType) => at(parameters + own.push(type) - 1)
   const statements = body(
     Array.from({ length: parameters }, (_, index) => at(index)),
     local
@@ -136,7 +136,10 @@ const section = (id: number, items: readonly Code[]): Code => [id, ...sized(vect
 const text = (name: string): Code => sized([...Buffer.from(name)])
 
 /** Assembles a module with an exported memory of `pages` × 64 KiB and `globals` mutable i64 variables, initially 0. */
-export function moduleOf(functions: readonly Func[], { pages, globals }: { pages: number; globals: number }): Buffer {
+export function assembleModule(
+  functions: readonly Func[],
+  { pages, globals }: { pages: number; globals: number }
+): Buffer {
   const exported = functions.map(({ name }, index) => [...text(name), 0, index])
   return Buffer.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],

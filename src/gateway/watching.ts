@@ -5,7 +5,7 @@ import { configurationOf } from './upstreams.ts'
 import { hasMember, canFollow } from './tried-methods.ts'
 
 /** Watch sessions, which receive the notifications of the servers in the catalog (mcp-proxy.md#upstream-sessions). */
-export interface Watching {
+export interface UpstreamWatchers {
   /** Opens missing sessions and closes unneeded ones, after a change of the catalog or of the listening clients. */
   review(): void
   /** Calls `review` after a short delay, in which further clients may come or go. */
@@ -15,13 +15,13 @@ export interface Watching {
   close(): void
 }
 
-export interface WatchingOptions {
+export interface UpstreamWatchersOptions {
   catalog(): Catalog
   create(stored: StoredServer, delayMs: number): WatchSession
   /** Returns the servers whose notifications are sent to at least one client. */
-  listenedTo(): ReadonlySet<string>
+  listenedServers(): ReadonlySet<string>
   /** Returns the resources of a server that clients subscribed to. */
-  followed(server: string): ReadonlySet<string>
+  subscribedUris(server: string): ReadonlySet<string>
 }
 
 interface Entry {
@@ -40,38 +40,44 @@ const SPREAD_MS = 20
 const MAX_SPREAD_MS = 5_000
 
 /** Returns true if an upstream declares that it sends notifications of changes. */
-const canTell = (verdict: Verdict | null) =>
+const canNotify = (verdict: Verdict | null) =>
   canFollow(verdict) ||
   ['tools', 'prompts', 'resources'].some((list) => hasMember(verdict?.capabilities[list], 'listChanged'))
 
-export function createWatching({ catalog, create, listenedTo, followed }: WatchingOptions): Watching {
+export function createUpstreamWatchers({
+  catalog,
+  create,
+  listenedServers,
+  subscribedUris
+}: UpstreamWatchersOptions): UpstreamWatchers {
   const entries = new Map<string, Entry>()
-  const telling = new Map<string, Promise<void>>()
-  let soon: NodeJS.Timeout | null = null
+  const pendingUpdates = new Map<string, Promise<void>>()
+  let reviewTimer: NodeJS.Timeout | null = null
   let isClosed = false
 
   /** Subscribed resources count even if the server does not declare support. */
-  const mayTell = ({ name, enabled, verdict }: StoredServer) => enabled && (canTell(verdict) || followed(name).size > 0)
+  const mayNotify = ({ name, enabled, verdict }: StoredServer) =>
+    enabled && (canNotify(verdict) || subscribedUris(name).size > 0)
 
   /**
    * A process is kept running only if a client needs its notifications. In stateless mode those are only updates of
    * subscribed resources.
    */
-  const isWanted = (stored: StoredServer, heard: ReadonlySet<string>) => {
+  const isNeeded = (stored: StoredServer, listened: ReadonlySet<string>) => {
     const { name, transport, session_mode } = stored
-    if (!mayTell(stored)) return false
-    if (transport !== 'stdio' || followed(name).size > 0) return true
-    return session_mode === 'stateful' && heard.has(name)
+    if (!mayNotify(stored)) return false
+    if (transport !== 'stdio' || subscribedUris(name).size > 0) return true
+    return session_mode === 'stateful' && listened.has(name)
   }
   const end = (name: string, entry: Entry) => {
     if (entry.closing) clearTimeout(entry.closing)
     entries.delete(name)
     entry.session.close()
   }
-  const keep = (name: string, entry: Entry, stored: StoredServer | undefined, heard: ReadonlySet<string>) => {
+  const keep = (name: string, entry: Entry, stored: StoredServer | undefined, listened: ReadonlySet<string>) => {
     const isSame = entry.stored === stored || (stored && entry.configuration === configurationOf(stored))
-    if (!stored || !isSame || !mayTell(stored)) return end(name, entry)
-    if (isWanted(stored, heard)) {
+    if (!stored || !isSame || !mayNotify(stored)) return end(name, entry)
+    if (isNeeded(stored, listened)) {
       if (entry.closing) clearTimeout(entry.closing)
       entry.closing = null
     } else entry.closing ??= setTimeout(end, CLOSE_DELAY_MS, name, entry).unref()
@@ -80,40 +86,40 @@ export function createWatching({ catalog, create, listenedTo, followed }: Watchi
     const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers)
     const session = create(stored, stored.transport === 'stdio' ? 0 : OPEN_DELAY_MS + spread)
     entries.set(stored.name, { stored, configuration: configurationOf(stored), session, closing: null })
-    void session.subscribe(followed(stored.name))
+    void session.subscribe(subscribedUris(stored.name))
   }
   const review = () => {
-    if (soon) clearTimeout(soon)
-    soon = null
+    if (reviewTimer) clearTimeout(reviewTimer)
+    reviewTimer = null
     const { servers } = catalog()
-    const heard = listenedTo()
+    const listened = listenedServers()
     const current = new Map(servers.map(({ stored }) => [stored.name, stored]))
-    for (const [name, entry] of entries) keep(name, entry, current.get(name), heard)
+    for (const [name, entry] of entries) keep(name, entry, current.get(name), listened)
     for (const stored of current.values()) {
-      if (!entries.has(stored.name) && isWanted(stored, heard)) start(stored, servers.length)
+      if (!entries.has(stored.name) && isNeeded(stored, listened)) start(stored, servers.length)
     }
   }
   /** Sends all changes of one turn of the event loop in one update. */
-  const tell = async (server: string) => {
+  const sendUpdate = async (server: string) => {
     await new Promise(setImmediate)
-    telling.delete(server)
+    pendingUpdates.delete(server)
     if (isClosed) return
     review()
-    await entries.get(server)?.session.subscribe(followed(server))
+    await entries.get(server)?.session.subscribe(subscribedUris(server))
   }
   return {
     review,
     reviewSoon() {
-      if (!isClosed) soon ??= setTimeout(review, REVIEW_DELAY_MS).unref()
+      if (!isClosed) reviewTimer ??= setTimeout(review, REVIEW_DELAY_MS).unref()
     },
     follow(server) {
-      const told = telling.get(server) ?? tell(server)
-      telling.set(server, told)
-      return told
+      const update = pendingUpdates.get(server) ?? sendUpdate(server)
+      pendingUpdates.set(server, update)
+      return update
     },
     close() {
       isClosed = true
-      if (soon) clearTimeout(soon)
+      if (reviewTimer) clearTimeout(reviewTimer)
       for (const [name, entry] of entries) end(name, entry)
     }
   }

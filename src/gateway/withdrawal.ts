@@ -7,18 +7,21 @@ import { UpstreamFailure } from './upstream/failure.ts'
 /**
  * Failure of calls in progress whose permission was withdrawn. A single object, so that it is recognized by identity.
  */
-export const withdrawn = new UpstreamFailure('cancelled', 'the call was ended: what it uses is not allowed any more')
+export const permissionWithdrawn = new UpstreamFailure(
+  'cancelled',
+  'the call was ended: what it uses is not allowed any more'
+)
 
-type Underway = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item'>
+type CallTarget = Pick<Observation, 'caller' | 'endpoint' | 'kind' | 'server' | 'item'>
 
-const scopeOf = (catalog: Catalog, { caller, endpoint }: Underway): Scope =>
+const scopeOf = (catalog: Catalog, { caller, endpoint }: CallTarget): Scope =>
   endpoint === REST_ENDPOINT ? globalScope(catalog) : scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
 
 /**
  * Returns true if a call in progress would still be permitted by this catalog. A call of a tool or prompt that the
  * server itself no longer lists continues, because that is not a matter of permission.
  */
-export function isStillAllowed(catalog: Catalog, call: Underway): boolean {
+export function isStillAllowed(catalog: Catalog, call: CallTarget): boolean {
   const { kind, server: name, item } = call
   if (name === undefined || item === undefined) return true
   const scope = scopeOf(catalog, call)

@@ -11,7 +11,7 @@ function open(t: TestContext) {
   t.after(() => subscriptions.close())
   const subscriber = () => {
     const heard: string[] = []
-    const one = { heard, lost: false, updated: (uri: string) => void heard.push(uri), isLost: () => one.lost }
+    const one = { heard, lost: false, onUpdated: (uri: string) => void heard.push(uri), isRevoked: () => one.lost }
     return one
   }
   return { subscriptions, told, subscriber }
@@ -24,7 +24,7 @@ test('each subscriber of a resource hears of it and of its parts, and of no othe
   await subscriptions.add('a', 'x://dir', two)
   await subscriptions.add('b', 'x://dir', other)
   for (const uri of ['x://dir', 'x://dir/file', 'x://dir#part', 'x://directory', 'x://'])
-    subscriptions.updated('a', uri, nothing)
+    subscriptions.notifyUpdated('a', uri, nothing)
   assert.deepEqual(one.heard, ['x://dir', 'x://dir/file', 'x://dir#part'])
   assert.deepEqual(two.heard, one.heard)
   assert.deepEqual(other.heard, [])
@@ -43,13 +43,13 @@ test('what the last subscriber left is followed for five seconds more, unless so
   t.mock.timers.tick(4_000)
   void subscriptions.add('a', 'x://1', one)
   t.mock.timers.tick(10_000)
-  assert.deepEqual([...subscriptions.followed('a')], ['x://1', 'x://2'])
+  assert.deepEqual([...subscriptions.subscribedUris('a')], ['x://1', 'x://2'])
   subscriptions.delete('a', 'x://1', one)
   told.length = 0
   t.mock.timers.tick(4_999)
   assert.deepEqual(told, [])
   t.mock.timers.tick(1)
-  assert.deepEqual([told, [...subscriptions.followed('a')]], [['a'], ['x://2']])
+  assert.deepEqual([told, [...subscriptions.subscribedUris('a')]], [['a'], ['x://2']])
 })
 
 test('who may not hear of a resource any more is let go, the others stay', async (t) => {
@@ -59,7 +59,7 @@ test('who may not hear of a resource any more is let go, the others stay', async
   await subscriptions.add('a', 'x://1', two)
   one.lost = true
   subscriptions.review()
-  for (const uri of ['x://1', 'x://2']) subscriptions.updated('a', uri, nothing)
+  for (const uri of ['x://1', 'x://2']) subscriptions.notifyUpdated('a', uri, nothing)
   assert.deepEqual([one.heard, two.heard], [[], ['x://1']])
 })
 
@@ -71,7 +71,7 @@ test('what only they followed the upstream is not asked to tell of any more', as
   one.lost = true
   subscriptions.review()
   t.mock.timers.tick(5_000)
-  assert.deepEqual([...subscriptions.followed('a')], [])
+  assert.deepEqual([...subscriptions.subscribedUris('a')], [])
 })
 
 test('a malformed notification names no resource', () => {

@@ -263,7 +263,7 @@ test('whatever is changed at a server, what was ready before is not used', async
   const upstreams = createUpstreams(() => upstream)
   const at = (revision: string) => catalogOf([storedServer('a', [], { revision })])
   const block = at('1').server('a')!
-  assert.equal(upstreams.of(block), upstream)
+  assert.equal(upstreams.get(block), upstream)
   await warm()
   const known = [...recorder.sessions]
   upstreams.prune(at('1'))

@@ -181,7 +181,7 @@ test('an upstream is kept while its configuration is the same, whatever its swit
   const use = (more: Partial<StoredServer>) => {
     const catalog = at(more)
     upstreams.prune(catalog)
-    return upstreams.of(catalog.server('a')!)
+    return upstreams.get(catalog.server('a')!)
   }
   const first = use({ revision: '1' })
   assert.equal(use({ revision: '2', description: 'other' }), first)
@@ -200,7 +200,7 @@ test('closing ends the calls of upstreams that were replaced as well', async (t)
   const upstreams = createUpstreams(() => createFor(recorder.url, { callMs: 60_000, callTotalMs: 60_000 }).upstream)
   closing(t, upstreams, recorder)
   const failed = failureOf(
-    upstreams.of(catalogOf([storedServer('a', [])]).server('a')!).call(newCall('slow', { ms: 60_000 }), origin)
+    upstreams.get(catalogOf([storedServer('a', [])]).server('a')!).call(newCall('slow', { ms: 60_000 }), origin)
   )
   await started(recorder)
   upstreams.prune(catalogOf([]))

@@ -8,7 +8,7 @@ import { leftOutCount } from '../left-out.ts'
 import { restName } from '../records.ts'
 import { factsOf } from './items.ts'
 
-function ofServer({ name, status, status_since: since, last_error: detail }: ServerView): Attention[] {
+function serverAttention({ name, status, status_since: since, last_error: detail }: ServerView): Attention[] {
   if (status !== 'failing' && status !== 'sign_in_needed') return []
   const about = { name, ...(detail === undefined ? {} : { detail }), ...(since === undefined ? {} : { since }) }
   return status === 'failing'
@@ -19,7 +19,7 @@ function ofServer({ name, status, status_since: since, last_error: detail }: Ser
 const MAX_NAMED = 3
 
 /** Returns a single entry per server, because a hostile server may list thousands of items. */
-function ofLeftOut({ name, leftOut }: CatalogServer): Attention[] {
+function leftOutAttention({ name, leftOut }: CatalogServer): Attention[] {
   if (leftOut === undefined) return []
   const count = leftOutCount(leftOut)
   const named = leftOut.items
@@ -30,7 +30,7 @@ function ofLeftOut({ name, leftOut }: CatalogServer): Attention[] {
 }
 
 /** Creates a function that returns the entries for an item. `nameOf`: returns the item's name in the routes. */
-const ofItem =
+const createItemAttention =
   (what: 'tool' | 'prompt' | 'resource', nameOf: (item: Item) => string) =>
   (item: Item): Attention[] => {
     const { accepted, changedAt } = item.stored
@@ -43,11 +43,11 @@ const ofItem =
     return found
   }
 
-const ofTool = ofItem('tool', ({ publicName }) => publicName)
-const ofPrompt = ofItem('prompt', ({ publicName }) => publicName)
-const ofResource = (catalog: Catalog) => ofItem('resource', (item) => restName(catalog, item))
+const toolAttention = createItemAttention('tool', ({ publicName }) => publicName)
+const promptAttention = createItemAttention('prompt', ({ publicName }) => publicName)
+const resourceAttention = (catalog: Catalog) => createItemAttention('resource', (item) => restName(catalog, item))
 
-function ofGroups(catalog: Catalog): Attention[] {
+function groupAttention(catalog: Catalog): Attention[] {
   return catalog.groups.flatMap(({ stored }) => {
     const { tools, servers } = missingNames(stored, namesIn(catalog))
     const missing = [...servers, ...tools]
@@ -62,11 +62,11 @@ export function attentionOf(catalog: Catalog, servers: readonly ServerView[]): A
   const enabled = catalog.servers.filter((server) => server.enabled)
   const all = (kind: ItemKind) => enabled.flatMap((server) => server.items(kind))
   return [
-    ...servers.flatMap(ofServer),
-    ...all('tool').flatMap(ofTool),
-    ...all('prompt').flatMap(ofPrompt),
-    ...[...all('resource'), ...all('template')].flatMap(ofResource(catalog)),
-    ...enabled.flatMap(ofLeftOut),
-    ...ofGroups(catalog)
+    ...servers.flatMap(serverAttention),
+    ...all('tool').flatMap(toolAttention),
+    ...all('prompt').flatMap(promptAttention),
+    ...[...all('resource'), ...all('template')].flatMap(resourceAttention(catalog)),
+    ...enabled.flatMap(leftOutAttention),
+    ...groupAttention(catalog)
   ]
 }

@@ -15,24 +15,24 @@ import type { DashboardEvents } from '../changes.ts'
 import { boundIssuer } from '../bound-issuer.ts'
 import { auditChange } from '../change.ts'
 import { groupOf } from '../endpoint.ts'
-import { readableSecrets } from '../readable.ts'
+import { secretsOrNone } from '../readable.ts'
 import { anyByName, globalScope } from '../scope.ts'
 import { configTarget, type Target } from '../transports.ts'
-import type { Visitor, Visitors } from '../visitors.ts'
+import type { ActiveClient, ClientActivity } from '../visitors.ts'
 import { attentionOf } from './attention.ts'
 import { checkCommand, checkDatabase, checkLeftOut, checkServer } from './diagnostics.ts'
-import { effectiveOf, globalTools, previewOf, type Effective } from './groups.ts'
+import { countGlobalTools, effectiveOf, previewOf, type EffectiveTools } from './groups.ts'
 import { promptView, resourceView, templateView, toolText } from './items.ts'
 import { withKeptSecrets } from './kept-secrets.ts'
 import { createServerViews, type ServerViewsOptions } from './servers.ts'
-import { tryOut } from './trial.ts'
+import { runTrial } from './trial.ts'
 import type { Caller } from '../caller.ts'
 
 export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> {
   readonly registry: Registry
   readonly attempts: Attempts
   readonly events: DashboardEvents
-  readonly visitors: Visitors
+  readonly visitors: ClientActivity
   catalog(): Catalog
   targetOf(stored: StoredServer): Target
   readOffer(target: Target): Promise<UpstreamOffer>
@@ -43,7 +43,7 @@ export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> 
 }
 
 /** Numbers of servers, groups and items that the global endpoint serves. */
-export interface Counts {
+export interface ServedCounts {
   readonly server_count: number
   readonly tool_count: number
   readonly prompt_count: number
@@ -66,30 +66,30 @@ export interface Dashboard {
   prompts(): PromptsView
   resources(): ResourcesView
   /** Returns the effective tools of a group, its last use in milliseconds since 1970, and its clients. Throws 404. */
-  group(name: string): Effective & { readonly seen?: number; readonly clients: readonly Visitor[] }
+  groupDetails(name: string): EffectiveTools & { readonly seen?: number; readonly clients: readonly ActiveClient[] }
   preview(config: GroupConfig): ToolGroupPreview
-  counts(): Counts
+  counts(): ServedCounts
   /** Returns the estimated number of tokens of all tools' definitions. */
-  tokens(): number
+  countTokens(): number
   attention(servers: readonly ServerView[]): Attention[]
   hasCalls(): Promise<boolean>
   /** Returns the last use of any MCP endpoint, in milliseconds since 1970. */
   lastSeen(): number | undefined
   /** Returns the clients of all endpoints, the most recent first. */
-  clients(): readonly Visitor[]
+  clients(): readonly ActiveClient[]
   checks(servers: readonly ServerView[]): Promise<Check[]>
   /** Connects to a registered server and reads its lists. Throws 404. */
-  test(caller: Caller, name: string): Promise<ServerTrial>
-  trial(caller: Caller, config: ServerConfig): Promise<ServerTrial>
+  testServer(caller: Caller, name: string): Promise<ServerTrial>
+  tryConfig(caller: Caller, config: ServerConfig): Promise<ServerTrial>
   /** Accepts the current definition of an item. Throws 404. */
-  accept(caller: Caller, kind: ItemKind, name: string): Promise<void>
+  acceptDefinition(caller: Caller, kind: ItemKind, name: string): Promise<void>
   /** Returns the complete configuration for an update, including the kept secrets. Throws 400 and 404. */
-  complete(name: string, update: ServerUpdate): ServerInput
+  completeUpdate(name: string, update: ServerUpdate): ServerInput
 }
 
 export function createDashboard(options: DashboardOptions): Dashboard {
   const { registry, attempts, catalog, events, visitors, targetOf, readOffer, readRegistered, findCommand } = options
-  const views = createServerViews({ ...options, secretsOf: (stored) => readableSecrets(registry, stored) })
+  const views = createServerViews({ ...options, secretsOf: (stored) => secretsOrNone(registry, stored) })
 
   const find = (name: string): CatalogServer => {
     const server = catalog().server(name)
@@ -124,12 +124,12 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       resources: itemsOf('resource', (item, status) => resourceView(catalog(), item, status)),
       templates: itemsOf('template', (item, status) => templateView(catalog(), item, status))
     }),
-    group(name) {
+    groupDetails(name) {
       const group = catalog().group(name)
       if (!group) throw notFound('tool group', name)
       const isOwn = (endpoint: string) => groupOf(endpoint) === name
-      const seen = visitors.lastAt(isOwn)
-      const clients = visitors.clients(isOwn)
+      const seen = visitors.lastUsedAt(isOwn)
+      const clients = visitors.listClients(isOwn)
       return { ...effectiveOf(catalog(), group.stored), clients, ...(seen === undefined ? {} : { seen }) }
     },
     preview: (config) => previewOf(catalog(), config),
@@ -140,11 +140,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       resource_count: served('resource') + served('template'),
       group_count: catalog().groups.length
     }),
-    tokens: () => globalTools(catalog()).tokens,
+    countTokens: () => countGlobalTools(catalog()).tokens,
     attention: (servers) => attentionOf(catalog(), servers),
     hasCalls: async () => (await registry.calls.list({ limit: 1 })).length > 0,
-    lastSeen: () => visitors.lastAt(),
-    clients: () => visitors.clients(),
+    lastSeen: () => visitors.lastUsedAt(),
+    clients: () => visitors.listClients(),
 
     async checks(servers) {
       const processes = catalog().servers.filter(({ enabled, stored }) => enabled && stored.transport === 'stdio')
@@ -157,18 +157,18 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       ]
     },
 
-    async test(caller, name) {
+    async testServer(caller, name) {
       const { stored } = find(name)
       const read = (target: Target) => attempts.run(caller, 'server.test', target, readRegistered)
-      return tryOut(targetOf(stored), { read, stderr: () => options.stderr(name) })
+      return runTrial(targetOf(stored), { read, stderr: () => options.stderr(name) })
     },
-    trial(caller, config) {
+    tryConfig(caller, config) {
       const target = configTarget(config)
       const read = () => attempts.run(caller, 'server.dry_run', target, readOffer)
-      return tryOut(target, { read, stderr: target.tail.lines })
+      return runTrial(target, { read, stderr: target.tail.lines })
     },
 
-    async accept(caller, kind, name) {
+    async acceptDefinition(caller, kind, name) {
       const item = anyByName(catalog(), kind, name)
       if (!item) throw notFound(kind, name)
       await registry.write(auditChange(caller, `${kind}.accept`, name), (tx) =>
@@ -176,7 +176,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       )
     },
 
-    complete(name, update) {
+    completeUpdate(name, update) {
       const { stored } = find(name)
       const { transport, session_mode, settings } = stored
       const config = { name, transport, session_mode, ...settings, ...registry.decryptSecrets(stored) }

@@ -31,7 +31,7 @@ export async function checkDatabase(ping: () => Promise<number>): Promise<Check[
   }
 }
 
-const said: Readonly<Record<ServerView['status'], readonly [Check['status'], string]>> = {
+const statusOutcomes: Readonly<Record<ServerView['status'], readonly [Check['status'], string]>> = {
   connected: ['pass', 'answers'],
   connecting: ['warn', 'is being contacted'],
   sign_in_needed: ['fail', 'needs a sign-in'],
@@ -46,11 +46,15 @@ const hints: Partial<Record<ServerView['status'], string>> = {
   unknown: 'Test the connection on its page'
 }
 
-const part = (what: string, ms: number | undefined) => (ms === undefined ? [] : [`${what} ${Math.round(ms)} ms`])
+const formatPart = (what: string, ms: number | undefined) => (ms === undefined ? [] : [`${what} ${Math.round(ms)} ms`])
 
 /** Formats times as in `Start 3 ms, initialize 140 ms, lists 12 ms`. */
 function timesText({ start, initialize, lists }: DiscoveryTimings): string {
-  const text = [...part('start', start), ...part('initialize', initialize), ...part('lists', lists)].join(', ')
+  const text = [
+    ...formatPart('start', start),
+    ...formatPart('initialize', initialize),
+    ...formatPart('lists', lists)
+  ].join(', ')
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
@@ -59,7 +63,7 @@ export function checkServer(
   { name, status, last_error: error }: ServerView,
   took: DiscoveryTimings | undefined
 ): Check {
-  const [outcome, what] = said[status]
+  const [outcome, what] = statusOutcomes[status]
   const hint = hints[status]
   const times = took && status === 'connected' ? took : undefined
   const detail = error ?? (times && timesText(times))

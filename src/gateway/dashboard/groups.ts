@@ -8,7 +8,7 @@ import { globalScope, scopeFor } from '../scope.ts'
 import { factsOf } from './items.ts'
 
 /** Tools that a group serves or leaves out, with reasons, computed with the scope that calls use. */
-export interface Effective {
+export interface EffectiveTools {
   readonly tool_count: number
   readonly tokens: number
   readonly tools: GroupTool[]
@@ -22,7 +22,7 @@ function whyLeftOut({ server, stored }: Item): LeftOutTool['reason'] {
   return stored.enabled ? 'unusable' : 'disabled'
 }
 
-export function effectiveOf(catalog: Catalog, config: GroupConfig): Effective {
+export function effectiveOf(catalog: Catalog, config: GroupConfig): EffectiveTools {
   const group = resolveSelections(config)
   const scope = scopeFor(catalog, group)
   const tools: GroupTool[] = []
@@ -50,7 +50,7 @@ export function effectiveOf(catalog: Catalog, config: GroupConfig): Effective {
 }
 
 /** Counts the tools of the global endpoint and estimates their tokens. */
-export function globalTools(catalog: Catalog): { count: number; tokens: number } {
+export function countGlobalTools(catalog: Catalog): { count: number; tokens: number } {
   const items = globalScope(catalog).servers.flatMap((server) => server.items('tool').filter(({ enabled }) => enabled))
   return { count: items.length, tokens: tokensOf(items.map(factsOf)) }
 }
@@ -62,7 +62,7 @@ export function globalTools(catalog: Catalog): { count: number; tokens: number }
 export function previewOf(catalog: Catalog, config: GroupConfig): ToolGroupPreview {
   checkBare(config)
   const { tools, servers } = missingNames(config, namesIn(catalog))
-  const all = globalTools(catalog)
+  const all = countGlobalTools(catalog)
   return {
     ...effectiveOf(catalog, config),
     missing: [...tools, ...servers],

@@ -12,35 +12,35 @@ import { restName } from '../records.ts'
 type Members = Readonly<Record<string, unknown>>
 
 /** Parsed definition of an item with properties derived from it, computed once per stored item. */
-interface Facts {
+interface ItemFacts {
   readonly definition: Members
   readonly tokens: number
   readonly isHidden: boolean
 }
 
-const facts = new WeakMap<StoredItem, Facts>()
+const facts = new WeakMap<StoredItem, ItemFacts>()
 
 function parse(definition: string): Members {
   const value: unknown = JSON.parse(definition)
   return isObject(value) ? value : {}
 }
 
-const text = <K extends string>(key: K, value: unknown) =>
+const textMember = <K extends string>(key: K, value: unknown) =>
   (typeof value === 'string' ? { [key]: value } : {}) as { readonly [key in K]?: string }
-const object = <K extends string>(key: K, value: unknown) =>
+const objectMember = <K extends string>(key: K, value: unknown) =>
   (isObject(value) ? { [key]: value } : {}) as { readonly [key in K]?: Record<string, unknown> }
 
 /** Returns the part of a definition that a model reads in addition to name and description. */
-const readBesides = ({ inputSchema, arguments: list }: Members) => inputSchema ?? list
+const promptBody = ({ inputSchema, arguments: list }: Members) => inputSchema ?? list
 
-export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicName'>): Facts {
+export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicName'>): ItemFacts {
   const known = facts.get(stored)
   if (known) return known
   const definition = parse(stored.definition)
-  const { description } = text('description', definition.description)
+  const { description } = textMember('description', definition.description)
   const found = {
     definition,
-    tokens: estimateTokens({ name: publicName, description, input_schema: readBesides(definition) }),
+    tokens: estimateTokens({ name: publicName, description, input_schema: promptBody(definition) }),
     // serialized, so that the texts of all members are searched at once
     isHidden: hasHidden(JSON.stringify(definition))
   }
@@ -48,21 +48,21 @@ export function factsOf({ stored, publicName }: Pick<Item, 'stored' | 'publicNam
   return found
 }
 
-const flagsOf = ({ stored, problem }: Item, { isHidden }: Facts): Flag[] => [
+const flagsOf = ({ stored, problem }: Item, { isHidden }: ItemFacts): Flag[] => [
   ...(isHidden ? (['hidden_characters'] as const) : []),
   ...(stored.accepted === null ? [] : (['changed'] as const)),
   ...(problem === undefined ? [] : (['unusable'] as const))
 ]
 
 /** Returns the members that views of tools, prompts and resources share. */
-function common(item: Item, server_status: ServerStatus) {
+function commonMembers(item: Item, server_status: ServerStatus) {
   const { server, stored, problem } = item
   const known = factsOf(item)
   const { definition, tokens } = known
   return {
     server: server.name,
-    ...text('title', definition.title),
-    ...text('description', definition.description),
+    ...textMember('title', definition.title),
+    ...textMember('description', definition.description),
     enabled: stored.enabled,
     server_enabled: server.enabled,
     server_status,
@@ -88,21 +88,24 @@ const verbatim = (definition: string): string[] =>
     .filter(({ key, start }) => Object.hasOwn(schemas, key) && definition[start] === '{')
     .map(({ key, start, end }) => `"${schemas[key]}":${definition.slice(start, end)}`)
 
-const printed = (known: Members): string => JSON.stringify(known).slice(1, -1)
-const joined = (parts: readonly string[]): string => `{${parts.filter(Boolean).join(',')}}`
+const memberText = (known: Members): string => JSON.stringify(known).slice(1, -1)
+const joinMembers = (parts: readonly string[]): string => `{${parts.filter(Boolean).join(',')}}`
 
 const acceptedText = (definition: string): string => {
   const { title, description } = parse(definition)
-  return joined([printed({ ...text('title', title), ...text('description', description) }), ...verbatim(definition)])
+  return joinMembers([
+    memberText({ ...textMember('title', title), ...textMember('description', description) }),
+    ...verbatim(definition)
+  ])
 }
 
 /** Returns a `ToolView` as JSON text. */
 export function toolText(item: Item, status: ServerStatus): string {
   const { accepted, definition } = item.stored
-  const known = { name: item.alias, canonical_name: item.publicName, ...common(item, status) }
+  const known = { name: item.alias, canonical_name: item.publicName, ...commonMembers(item, status) }
   const isBare = !isObject(factsOf(item).definition.inputSchema)
-  return joined([
-    printed(known),
+  return joinMembers([
+    memberText(known),
     ...verbatim(definition),
     isBare ? '"input_schema":{}' : '',
     accepted === null ? '' : `"accepted":${acceptedText(accepted)}`
@@ -113,8 +116,8 @@ const toArgument = (argument: unknown) => {
   const { name, title, description, required } = isObject(argument) ? argument : {}
   return {
     name: typeof name === 'string' ? name : '',
-    ...text('title', title),
-    ...text('description', description),
+    ...textMember('title', title),
+    ...textMember('description', description),
     ...(typeof required === 'boolean' ? { required } : {})
   }
 }
@@ -122,8 +125,8 @@ const toArgument = (argument: unknown) => {
 const argumentsOf = ({ arguments: list }: Members) => (Array.isArray(list) ? list.map(toArgument) : [])
 
 const promptAs = (definition: Members) => ({
-  ...text('title', definition.title),
-  ...text('description', definition.description),
+  ...textMember('title', definition.title),
+  ...textMember('description', definition.description),
   arguments: argumentsOf(definition)
 })
 
@@ -132,29 +135,29 @@ export function promptView(item: Item, status: ServerStatus): PromptView {
   return {
     name: item.alias,
     canonical_name: item.publicName,
-    ...common(item, status),
+    ...commonMembers(item, status),
     arguments: argumentsOf(factsOf(item).definition),
     ...(accepted === null ? {} : { accepted: promptAs(parse(accepted)) })
   }
 }
 
 const resourceAs = ({ name, title, description, mimeType, annotations, size }: Members) => ({
-  ...text('name', name),
-  ...text('title', title),
-  ...text('description', description),
-  ...text('mime_type', mimeType),
-  ...object('annotations', annotations),
+  ...textMember('name', name),
+  ...textMember('title', title),
+  ...textMember('description', description),
+  ...textMember('mime_type', mimeType),
+  ...objectMember('annotations', annotations),
   ...(typeof size === 'number' ? { size } : {})
 })
 
-const located = (item: Item, status: ServerStatus) => {
+const resourceMembers = (item: Item, status: ServerStatus) => {
   const { name, mimeType, annotations } = factsOf(item).definition
   const { accepted } = item.stored
   return {
     name: typeof name === 'string' ? name : item.name,
-    ...common(item, status),
-    ...text('mime_type', mimeType),
-    ...object('annotations', annotations),
+    ...commonMembers(item, status),
+    ...textMember('mime_type', mimeType),
+    ...objectMember('annotations', annotations),
     ...(accepted === null ? {} : { accepted: resourceAs(parse(accepted)) })
   }
 }
@@ -163,16 +166,16 @@ export function resourceView(catalog: Catalog, item: Item, status: ServerStatus)
   const { size } = factsOf(item).definition
   return {
     uri: restName(catalog, item),
-    ...located(item, status),
+    ...resourceMembers(item, status),
     ...(typeof size === 'number' ? { size } : {})
   }
 }
 
 export const templateView = (catalog: Catalog, item: Item, status: ServerStatus): TemplateView => ({
   uri_template: restName(catalog, item),
-  ...located(item, status)
+  ...resourceMembers(item, status)
 })
 
 /** Counts the items of a server whose definition differs from the accepted one. */
-export const changedCount = ({ stored }: CatalogServer): number =>
+export const countChanged = ({ stored }: CatalogServer): number =>
   stored.items.filter(({ accepted }) => accepted !== null).length

@@ -4,11 +4,11 @@ import type { ServerConfig } from '../../registry/model.ts'
 import type { ServerUpdate } from '../../schemas/dashboard/servers.ts'
 import type { ServerInput } from '../../schemas/server.ts'
 
-type Map = Readonly<Record<string, string>>
-type NullableMap = Readonly<Record<string, string | null>>
+type StringMap = Readonly<Record<string, string>>
+type NullableStringMap = Readonly<Record<string, string | null>>
 
-const single = ['url', 'bearer_token', 'args', 'oauth_client_id', 'oauth_client_secret'] as const
-const maps = ['headers', 'env'] as const
+const scalarMembers = ['url', 'bearer_token', 'args', 'oauth_client_id', 'oauth_client_secret'] as const
+const mapMembers = ['headers', 'env'] as const
 
 /** Returns true if the update has the same command or the same origin, so that stored secrets reach the same party. */
 function isSameTarget(update: ServerUpdate, stored: ServerConfig): boolean {
@@ -18,14 +18,14 @@ function isSameTarget(update: ServerUpdate, stored: ServerConfig): boolean {
 }
 
 /** Lists the members that are to keep their stored values, as named in the error message. */
-const asked = (update: ServerUpdate): string[] => [
-  ...single.filter((member) => update[member] === null),
-  ...maps.flatMap((member) =>
+const keptMembers = (update: ServerUpdate): string[] => [
+  ...scalarMembers.filter((member) => update[member] === null),
+  ...mapMembers.flatMap((member) =>
     Object.entries(update[member] ?? {}).flatMap(([name, value]) => (value === null ? [`${member}.${name}`] : []))
   )
 ]
 
-function fillMap(member: string, given: NullableMap, stored: Map = {}): Map {
+function fillMap(member: string, given: NullableStringMap, stored: StringMap = {}): StringMap {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]) => {
       const kept = value ?? (Object.hasOwn(stored, name) ? stored[name] : undefined)
@@ -45,19 +45,19 @@ const isSameIssuer = ({ oauth_client_secret, oauth_issuer = '' }: ServerUpdate, 
  * authorization server that the server is bound to, or null.
  */
 export function withKeptSecrets(update: ServerUpdate, stored: ServerConfig, issuer: string | null): ServerInput {
-  const names = isSameTarget(update, stored) ? [] : asked(update)
+  const names = isSameTarget(update, stored) ? [] : keptMembers(update)
   if (names.length === 0 && !isSameIssuer(update, issuer)) names.push('oauth_client_secret')
   if (names.length > 0) {
     const text = `the server is another one now: give ${names.map((name) => `"${name}"`).join(', ')} again, or leave it out`
     throw new AppError(400, text, { code: 'secrets_not_kept' })
   }
   const filled: Record<string, unknown> = { ...update, name: stored.name }
-  for (const member of single) {
+  for (const member of scalarMembers) {
     if (update[member] !== null) continue
     filled[member] = stored[member]
     if (stored[member] === undefined) delete filled[member]
   }
-  for (const member of maps) {
+  for (const member of mapMembers) {
     const given = update[member]
     if (given) filled[member] = fillMap(member, given, stored[member])
   }

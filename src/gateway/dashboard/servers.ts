@@ -6,7 +6,7 @@ import type { CatalogServer } from '../catalog.ts'
 import { leftOutCount } from '../left-out.ts'
 import type { HealthTracker } from '../contacts.ts'
 import type { SessionCounts } from '../upstream/sessions.ts'
-import { changedCount } from './items.ts'
+import { countChanged } from './items.ts'
 import { statusOf } from './statuses.ts'
 import { summaryOf } from './summary.ts'
 
@@ -80,7 +80,7 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
     }
   }
   /** Also considers the last read, because a read is stored only if the lists differ. */
-  const discovered = ({ name, stored: { verdict } }: CatalogServer) => {
+  const discoveredAt = ({ name, stored: { verdict } }: CatalogServer) => {
     const read = health.lastReadAt(name)
     const at = Math.max(read ?? 0, verdict ? Date.parse(verdict.checkedAt) : 0)
     return at > 0 ? { last_discovered_at: iso(at) } : {}
@@ -99,8 +99,8 @@ export function createServerViews(options: ServerViewsOptions): ServerViews {
       prompt_count: server.items('prompt').length,
       resource_count: server.items('resource').length + server.items('template').length,
       left_out_count: leftOutCount(server.leftOut),
-      changed_count: changedCount(server),
-      ...discovered(server),
+      changed_count: countChanged(server),
+      ...discoveredAt(server),
       updated_at: updatedAt,
       config_summary: summary(stored),
       ...(stats ? { stats_24h: statsOf(name, stats) } : {})

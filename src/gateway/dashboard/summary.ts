@@ -2,13 +2,13 @@ import { maskUrl } from '../../domain/secret-parts.ts'
 import type { ServerSecrets, StoredServer } from '../../registry/model.ts'
 import type { ConfigSummary } from '../../schemas/dashboard/servers.ts'
 
-type Configured = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'>
+type ConfigSource = Pick<StoredServer, 'transport' | 'session_mode' | 'settings'>
 
 /**
  * Returns the configuration with the names of secret members but without their values
  * (http-contract.md#dashboard-routes).
  */
-export function summaryOf({ transport, session_mode, settings }: Configured, secrets: ServerSecrets): ConfigSummary {
+export function summaryOf({ transport, session_mode, settings }: ConfigSource, secrets: ServerSecrets): ConfigSummary {
   const { url = '', command = '', args = [], oauth_client_id, oauth_scopes, oauth_issuer, oauth_assume_pkce } = settings
   if (transport === 'stdio') {
     const env_keys = Object.keys(secrets.env ?? {})

@@ -11,7 +11,7 @@ const toTool = (definition: string, name: string) => {
   return { name, ...(typeof description === 'string' ? { description } : {}) }
 }
 
-const counted = ({ items }: Pick<UpstreamOffer, 'items'>) => {
+const countItems = ({ items }: Pick<UpstreamOffer, 'items'>) => {
   const tools = items.filter(({ kind }) => kind === 'tool')
   return {
     tool_count: tools.length,
@@ -29,16 +29,16 @@ export interface TrialOptions {
 }
 
 /** Connects and reads the lists, like a registration, but stores nothing. */
-export async function tryOut(target: Target, { read, stderr: lines }: TrialOptions): Promise<ServerTrial> {
+export async function runTrial(target: Target, { read, stderr: lines }: TrialOptions): Promise<ServerTrial> {
   const startedAt = performance.now()
-  const tried = () => ({ name: target.name, ms: Math.round(performance.now() - startedAt) })
+  const timing = () => ({ name: target.name, ms: Math.round(performance.now() - startedAt) })
   try {
     const offer = await read(target)
-    return { ...tried(), status: 'connected', stderr: [], ...counted(offer) }
+    return { ...timing(), status: 'connected', stderr: [], ...countItems(offer) }
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error
     const status = error.reason === 'auth' && !hasCredential(target.secrets) ? 'sign_in_needed' : 'failing'
     const stderr = lines().slice(-STDERR_LINES)
-    return { ...tried(), status, error: error.message, stderr, ...counted({ items: [] }) }
+    return { ...timing(), status, error: error.message, stderr, ...countItems({ items: [] }) }
   }
 }

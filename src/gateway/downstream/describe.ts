@@ -29,14 +29,14 @@ const logging = (servers: readonly CatalogServer[]) =>
  * (mcp-proxy.md#initialize-and-serverdiscover, mcp-proxy.md#capabilities). Only prompts and resources can be completed,
  * so servers that contribute picked tools do not count. A bare group declares the capabilities of its only server.
  */
-export function capabilitiesOf({ servers, whole, isBare }: Scope): Record<string, object> {
-  const only = isBare ? whole[0] : undefined
+export function capabilitiesOf({ servers, wholeServers, isBare }: Scope): Record<string, object> {
+  const only = isBare ? wholeServers[0] : undefined
   const lists = ['tools', 'prompts', 'resources'].filter((name) => !only || declares(only, name))
   const declared: Record<string, object> = Object.fromEntries(lists.map((name) => [name, { listChanged: true }]))
-  if (whole.some(({ stored }) => canFollow(stored.verdict))) {
+  if (wholeServers.some(({ stored }) => canFollow(stored.verdict))) {
     declared.resources = { ...declared.resources, subscribe: true }
   }
-  return { ...declared, ...logging(servers), ...completion(whole) }
+  return { ...declared, ...logging(servers), ...completion(wholeServers) }
 }
 
 /** Truncates text to `maxBytes` of UTF-8, at a character boundary. */

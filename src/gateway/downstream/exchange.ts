@@ -6,7 +6,7 @@ import type { McpRefusals } from '../mcp-refusals.ts'
 import type { Observer } from '../observation.ts'
 import type { Scope } from '../scope.ts'
 import type { Subscriptions } from '../subscriptions.ts'
-import type { Visitor } from '../visitors.ts'
+import type { ActiveClient } from '../visitors.ts'
 import type { Call, CallOrigin, UpstreamAnswer } from '../upstream/call.ts'
 import type { ClientRequest, Implementation } from './client-request.ts'
 import type { Cursors } from './cursor.ts'
@@ -41,7 +41,7 @@ export interface DataPlane {
   /** Computes the scope from the current allow list: a stream outlives the list that it was opened with. */
   scope(caller: Caller, endpoint: string): Scope
   /** Records the client's `clientInfo`; returns null when client activity is not recorded. */
-  recordClient(endpoint: string, client: unknown): Visitor | null
+  recordClient(endpoint: string, client: unknown): ActiveClient | null
   /** Returns true if the server is on the caller's current allow list. */
   allows(caller: Caller, server: string): boolean
   /** Sends a call upstream within its limits. Rejects with UpstreamFailure. */

@@ -103,10 +103,10 @@ export function createSessionSubscriptions(
   }
   const subscribe = (requestedUri: string, { server: { name }, uri, isAlias }: ResourceTarget, bytes: number) => {
     const subscriber = {
-      updated(changed: string, extraParams: ExtraParams) {
+      onUpdated(changed: string, extraParams: ExtraParams) {
         if (!entry.isOwn && isVisible(name, changed)) sendUpdate(formOf(entry, changed), extraParams)
       },
-      isLost() {
+      isRevoked() {
         if (dataPlane.allows(caller, name)) return false
         remove(requestedUri)
         return true

@@ -5,7 +5,7 @@ import { valueOf } from '../json.ts'
 import type { Payload } from '../payload.ts'
 import { Call, countBytes, type Answer, type OutgoingRequest, type UpstreamAnswer } from '../upstream/call.ts'
 import { UpstreamFailure, type FailureReason } from '../upstream/failure.ts'
-import { withdrawn } from '../withdrawal.ts'
+import { permissionWithdrawn } from '../withdrawal.ts'
 import type { RequestContext } from './exchange.ts'
 import { sessionCallbacksOf, ownerOf } from './home.ts'
 import { codes, hopKeys, type Message } from './jsonrpc.ts'
@@ -66,7 +66,7 @@ function readMeta(message: Message, isTraced = false, policy: TracePolicy = 'all
 function replyFailure(context: RequestContext, server: CatalogServer, failure: UpstreamFailure): void {
   const { mcp, reply, message } = context
   mcp.dataPlane.refusals.auditFailure(context, server, failure)
-  if (failure.reason === 'cancelled' && failure !== withdrawn) {
+  if (failure.reason === 'cancelled' && failure !== permissionWithdrawn) {
     reply.openStream()
     return reply.close()
   }

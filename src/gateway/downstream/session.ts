@@ -5,7 +5,7 @@ import { createFairShareCache } from '../kept.ts'
 import type { Quota } from '../shares.ts'
 import type { Call } from '../upstream/call.ts'
 import type { SessionCallbacks } from '../upstream/home.ts'
-import type { Visitor } from '../visitors.ts'
+import type { ActiveClient } from '../visitors.ts'
 import type { ServerRequests } from './push.ts'
 import type { StoredStream } from './replay.ts'
 import type { HttpReply } from './reply.ts'
@@ -81,7 +81,7 @@ export interface Session {
   /** Minimum severity of log messages, undefined until the client sets a level. */
   logLevel: string | undefined
   /** Activity record of the client; null when client activity is not recorded. */
-  visitor: Visitor | null
+  visitor: ActiveClient | null
   lastUsed: number
 }
 

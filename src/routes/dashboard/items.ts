@@ -74,7 +74,7 @@ export const items: FastifyPluginAsyncTypebox = async (app) => {
       async (request) => {
         const { name } = request.params
         const caller = callerOf(request)
-        await gateway.dashboard.accept(caller, kindOf(caller, kinds, name), name)
+        await gateway.dashboard.acceptDefinition(caller, kindOf(caller, kinds, name), name)
         return { name }
       }
     )

@@ -1,8 +1,8 @@
-import type { Visitor } from '../../gateway/visitors.ts'
+import type { ActiveClient } from '../../gateway/visitors.ts'
 import type { SeenClient } from '../../schemas/dashboard/shared.ts'
 
 /** Converts an activity record for the dashboard. */
-export const seenClient = ({ name, version, endpoint, seenAt }: Visitor): SeenClient => ({
+export const seenClient = ({ name, version, endpoint, seenAt }: ActiveClient): SeenClient => ({
   name,
   ...(version === undefined ? {} : { version }),
   endpoint,

@@ -42,7 +42,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     async (request, reply) => {
       const { body, query } = request
       if (query.dry_run)
-        return reply.code(200).send(await gateway.dashboard.trial(callerOf(request), toServerConfig(body)))
+        return reply.code(200).send(await gateway.dashboard.tryConfig(callerOf(request), toServerConfig(body)))
       const { force = false } = query
       const caller = callerOf(request)
       const done = await storeWithSignIn(body, baseUrlOf(request, publicUrl), (to) =>
@@ -69,7 +69,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
     async (request, reply) => {
       const { name } = request.params
       const caller = callerOf(request)
-      const input = gateway.dashboard.complete(name, request.body)
+      const input = gateway.dashboard.completeUpdate(name, request.body)
       const done = await storeWithSignIn(input, baseUrlOf(request, publicUrl), (to) =>
         gateway.replace(caller, name, to)
       )
@@ -81,7 +81,7 @@ export const servers: FastifyPluginAsyncTypebox<{ publicUrl: string | undefined 
   app.post(
     '/servers/:name/test',
     { config, schema: { params, response: { 200: ServerTrial, ...errorResponses(400, 404, 414, 415, 503) } } },
-    (request) => gateway.dashboard.test(callerOf(request), request.params.name)
+    (request) => gateway.dashboard.testServer(callerOf(request), request.params.name)
   )
 
   app.patch(

@@ -18,7 +18,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<{ publicUrl: string | undefin
   const { gateway } = app
 
   const view = (request: FastifyRequest, record: GroupRecord) => {
-    const { seen, clients, ...effective } = gateway.dashboard.group(record.name)
+    const { seen, clients, ...effective } = gateway.dashboard.groupDetails(record.name)
     return {
       ...withEndpointUrls(record, baseUrlOf(request, publicUrl)),
       ...effective,
