@@ -313,8 +313,8 @@ test(
     const start = await withIdentity('/bin/true', [], { uid: 65_534, gid: undefined }, '/no/such/setpriv')
     assert.deepEqual(start, { file: '/bin/true', args: [], uid: 65_534, gid: 65_534 })
     const script = `
-    import { asIdentity } from '${commandModule}'
-    await asIdentity('/bin/true', [], { uid: 65534, gid: 65534 }, '/no/such/setpriv').catch((error) => console.log(error.message))
+    import { withIdentity } from '${commandModule}'
+    await withIdentity('/bin/true', [], { uid: 65534, gid: 65534 }, '/no/such/setpriv').catch((error) => console.log(error.message))
   `
     assert.equal(runAsUser(script).stdout, 'TOWPATH_STDIO_UID needs /no/such/setpriv')
   }
@@ -326,10 +326,10 @@ test('the folder of a second user goes with all that it left there', { skip: nee
   chmodSync(place, 0o777)
   const script = `
     import { spawnSync } from 'node:child_process'
-    import { asIdentity, createFolder, removeFolder } from '${commandModule}'
+    import { withIdentity, createFolder, removeFolder } from '${commandModule}'
     const identity = { uid: 65534, gid: 65534 }
     const cwd = await createFolder(identity)
-    const { file, args } = await asIdentity('/bin/sh', ['-c', 'umask 077; mkdir -p a/b; touch a/b/c d; ls'], identity)
+    const { file, args } = await withIdentity('/bin/sh', ['-c', 'umask 077; mkdir -p a/b; touch a/b/c d; ls'], identity)
     console.log(String(spawnSync(file, args, { cwd }).stdout))
     await removeFolder(cwd, identity)
   `
@@ -591,11 +591,11 @@ test('closeAll waits for the end of every tree and refuses new ones; killAll wai
 
 /** A gateway in a process of its own that starts stubborn servers, prints their pids and its watchdog's, then waits. */
 const gatewayScript = (count: number) => `
-  import { createChildren } from '${new URL('../../src/gateway/upstream/stdio-children.ts', import.meta.url)}'
+  import { createChildRegistry } from '${new URL('../../src/gateway/upstream/stdio-children.ts', import.meta.url)}'
   import { createStderrTail } from '${new URL('../../src/gateway/upstream/stdio-tail.ts', import.meta.url)}'
   import { createWatchdog } from '${new URL('../../src/gateway/upstream/stdio-watchdog.ts', import.meta.url)}'
   import { createStdioClient } from '${new URL('../../src/gateway/upstream/stdio.ts', import.meta.url)}'
-  const children = createChildren(createWatchdog)
+  const children = createChildRegistry(createWatchdog)
   const client = (file) => createStdioClient({
     server: 'x', version: '1', command: '/bin/sh', args: ['${fixtures}' + file], env: { NODE: process.execPath },
     gatewayEnv: process.env, cwd: '/', uid: undefined, gid: undefined, limits: { maxLineBytes: 1e6 },

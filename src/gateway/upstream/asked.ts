@@ -38,26 +38,26 @@ export class InboundRequests {
    */
   #running = 0
   readonly #max: number
-  readonly #pending: MemoryQuota
+  readonly #memory: MemoryQuota
   readonly #reply: (id: string, answer: Answer) => void
 
-  constructor(max: number, reply: (id: string, answer: Answer) => void, pending: MemoryQuota = unlimitedMemory) {
+  constructor(max: number, reply: (id: string, answer: Answer) => void, memory: MemoryQuota = unlimitedMemory) {
     this.#max = max
     this.#reply = reply
-    this.#pending = pending
+    this.#memory = memory
   }
 
   /** Handles one request and sends its answer, unless it is cancelled first. Never rejects. */
   async handle(id: string, method: string, params: string, handle: InboundRequestHandler): Promise<void> {
     if (method === 'ping') return this.#reply(id, pong)
     const bytes = params.length + id.length
-    if (this.#running >= this.#max || !this.#pending.reserve(bytes)) return this.#reply(id, tooMany)
+    if (this.#running >= this.#max || !this.#memory.reserve(bytes)) return this.#reply(id, tooMany)
     this.#running++
     const inbound: InboundRequest = { onCancel: null }
     this.#open.set(id, inbound)
     const answer = await runHandler(handle, method, params, inbound)
     this.#running--
-    this.#pending.release(bytes)
+    this.#memory.release(bytes)
     if (this.#open.get(id) !== inbound) return
     this.#open.delete(id)
     this.#reply(id, answer)

@@ -11,16 +11,17 @@ const capabilityMembers: readonly (readonly [name: string, members: readonly str
 function filterCapabilities(text: string): string {
   const declared: unknown = JSON.parse(text)
   if (!isObject(declared)) return '{}'
-  const kept: Record<string, unknown> = {}
+  const relevant: Record<string, unknown> = {}
   for (const [name, members] of capabilityMembers) {
     const capability = declared[name]
     if (!isObject(capability)) continue
-    kept[name] = Object.fromEntries(
+    relevant[name] = Object.fromEntries(
       members.filter((member) => isObject(capability[member])).map((member) => [member, {}])
     )
   }
-  if (isObject(declared['roots']) && declared['roots']['listChanged'] === true) kept['roots'] = { listChanged: true }
-  return JSON.stringify(kept)
+  if (isObject(declared['roots']) && declared['roots']['listChanged'] === true)
+    relevant['roots'] = { listChanged: true }
+  return JSON.stringify(relevant)
 }
 
 /**

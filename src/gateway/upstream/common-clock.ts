@@ -6,8 +6,8 @@ import type { Call } from './call.ts'
  */
 export class SharedClock {
   readonly #calls: () => Iterable<Call>
-  readonly #held = new Set<Call>()
-  #open = 0
+  readonly #paused = new Set<Call>()
+  #openRequests = 0
 
   constructor(calls: () => Iterable<Call>) {
     this.#calls = calls
@@ -15,26 +15,26 @@ export class SharedClock {
 
   /** Adds a call that was sent. */
   add(call: Call): void {
-    if (this.#open > 0) this.#hold(call)
+    if (this.#openRequests > 0) this.#pause(call)
   }
 
   /** Removes a call that has ended. */
   remove(call: Call): void {
-    if (this.#held.delete(call)) call.resumeClock()
+    if (this.#paused.delete(call)) call.resumeClock()
   }
 
   /** Pauses the deadlines of all calls until `answer` settles. */
   async pauseDuring<T>(answer: Promise<T>): Promise<T> {
-    if (this.#open++ === 0) for (const call of this.#calls()) this.#hold(call)
+    if (this.#openRequests++ === 0) for (const call of this.#calls()) this.#pause(call)
     try {
       return await answer
     } finally {
-      if (--this.#open === 0) for (const call of this.#held) this.remove(call)
+      if (--this.#openRequests === 0) for (const call of this.#paused) this.remove(call)
     }
   }
 
-  #hold(call: Call): void {
-    this.#held.add(call)
+  #pause(call: Call): void {
+    this.#paused.add(call)
     call.pauseClock()
   }
 }

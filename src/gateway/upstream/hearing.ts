@@ -69,11 +69,11 @@ export function createSessionStream(
       if (call) call.sink.notify(method, params)
       else connection.onNotification?.(method, params)
     },
-    async request(method, params, asking = { onCancel: null }) {
+    async request(method, params, inbound = { onCancel: null }) {
       if (calls.size > 0) stats.hasRequests = true
       const handler = connection.onRequest
-      if (handler) return clock.pauseDuring(handler(method, params, asking, [...calls]))
-      return owner()?.sink.request(method, params, asking) ?? methodNotFound
+      if (handler) return clock.pauseDuring(handler(method, params, inbound, [...calls]))
+      return owner()?.sink.request(method, params, inbound) ?? methodNotFound
     }
   }
   const reopen = () => {

@@ -332,8 +332,10 @@ export class Exchange implements Dispatcher.DispatchHandler, SlotItem {
     const screened = this.#host.screen ? this.#host.screen(bytes) : bytes
     if (!screened) throw new UpstreamFailure('bad_response', 'answered with a message that is no answer')
     // the scratch buffer is reused, so `bytes` must not be kept
-    const kept = screened === bytes ? (isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
-    return quickResult(screened, this.id, limits, kept) ?? this.#checkAnswer(readMessage(screened, limits, kept))
+    const keptPieces = screened === bytes ? (isRepaired ? [Buffer.from(bytes)] : pieces) : [screened]
+    return (
+      quickResult(screened, this.id, limits, keptPieces) ?? this.#checkAnswer(readMessage(screened, limits, keptPieces))
+    )
   }
 
   /** Accepts only an answer to this request; an error may come without its id. */

@@ -27,8 +27,8 @@ const reasonOf = (status: number): FailureReason => {
 export function statusFailure(status: number, raw: readonly Buffer[], hasCredential: boolean): UpstreamFailure {
   if (status === 401 || status === 403) {
     const wwwAuthenticate = headerOf(raw, 'www-authenticate')?.slice(0, MAX_CHALLENGE)
-    const asked = hasCredential ? 'rejected the configured token' : 'demands authentication'
-    const text = status === 403 ? 'refused the request' : asked
+    const problem = hasCredential ? 'rejected the configured token' : 'demands authentication'
+    const text = status === 403 ? 'refused the request' : problem
     return new UpstreamFailure('auth', `${text} (HTTP ${status})`, { status, cause: { wwwAuthenticate } })
   }
   if (status >= 300 && status < 400) {

@@ -51,17 +51,17 @@ export async function registerClient(
   })
   const answer = await http.post(server.registrationEndpoint, { 'content-type': 'application/json' }, body, SERVER)
   if (answer.status < 200 || answer.status >= 300) throw refusalOf(answer, 'the registration of a client')
-  const { client_id: id, client_secret: secret, token_endpoint_auth_method: given } = answer.body ?? {}
+  const { client_id: id, client_secret: secret, token_endpoint_auth_method: returned } = answer.body ?? {}
   if (typeof id !== 'string' || id === '') throw new UpstreamFailure('bad_response', `${SERVER}: gave no client id`)
-  return registeredClient(server, id, secret, method, given)
+  return registeredClient(server, id, secret, method, returned)
 }
 
 /**
  * Returns the lifetime in seconds; null for zero, negative or malformed values (OA-13): the token is then used until it
  * is refused.
  */
-function lifetimeOf(given: unknown): number | null {
-  const seconds = typeof given === 'string' && given !== '' ? Number(given) : given
+function lifetimeOf(value: unknown): number | null {
+  const seconds = typeof value === 'string' && value !== '' ? Number(value) : value
   return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : null
 }
 

@@ -161,10 +161,10 @@ export function createJsonRpcPeer(options: JsonRpcPeerOptions): JsonRpcPeer {
     else onNotification(method, params)
   }
 
-  const answerRequest: InboundRequestHandler = async (method, params, asking) => {
+  const answerRequest: InboundRequestHandler = async (method, params, request) => {
     const handler = onRequest()
-    if (handler) return clock.pauseDuring(handler(method, params, asking, underway()))
-    return oldestCall()?.sink.request(method, params, asking) ?? methodNotFound
+    if (handler) return clock.pauseDuring(handler(method, params, request, underway()))
+    return oldestCall()?.sink.request(method, params, request) ?? methodNotFound
   }
 
   const take = (message: Message) => {

@@ -30,19 +30,19 @@ const UNCOUNTED_BYTES = 65_536
 
 /** Memory currently reserved for one answer or stream. */
 export class MemoryReservation {
-  readonly #pending: MemoryQuota
+  readonly #quota: MemoryQuota
   #bytes = 0
 
   constructor(quota: MemoryQuota) {
-    this.#pending = quota
+    this.#quota = quota
   }
 
   /** Replaces the reserved size. Returns false, without any change, if the quota would be exceeded. */
   resize(bytes: number): boolean {
     const counted = bytes > UNCOUNTED_BYTES ? bytes : 0
     const more = counted - this.#bytes
-    if (more > 0 && !this.#pending.reserve(more)) return false
-    if (more < 0) this.#pending.release(-more)
+    if (more > 0 && !this.#quota.reserve(more)) return false
+    if (more < 0) this.#quota.release(-more)
     this.#bytes = counted
     return true
   }

@@ -105,23 +105,23 @@ function redactStrings(bytes: Buffer, search: ByteSearch): Buffer | null {
   const strings = new JsonStrings(bytes)
   let cleaned: Buffer | null = null
   let length = 0
-  let kept = 0
+  let copied = 0
   for (let open = bytes.indexOf(QUOTE); open >= 0;) {
     const close = strings.endOf(open)
-    for (let place = search.find(bytes, open + 1, close); place;) {
-      const isWhole = !strings.isInEscape(place.start)
+    for (let match = search.find(bytes, open + 1, close); match;) {
+      const isWhole = !strings.isInEscape(match.start)
       if (isWhole) {
         cleaned ??= Buffer.allocUnsafeSlow(bytes.length)
-        length += bytes.copy(cleaned, length, kept, place.start)
+        length += bytes.copy(cleaned, length, copied, match.start)
         length += MASK.copy(cleaned, length)
-        kept = strings.wholeEnd(place)
+        copied = strings.wholeEnd(match)
       }
-      place = search.find(bytes, isWhole ? kept : place.start + 1, close)
+      match = search.find(bytes, isWhole ? copied : match.start + 1, close)
     }
     open = bytes.indexOf(QUOTE, close + 1)
   }
   if (!cleaned) return null
-  length += bytes.copy(cleaned, length, kept)
+  length += bytes.copy(cleaned, length, copied)
   return cleaned.subarray(0, length)
 }
 

@@ -136,30 +136,30 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
   const openNew = async (
     parameters: ConnectionParameters,
-    opening: ConnectTimings,
+    timings: ConnectTimings,
     releaseSlot?: () => void
   ): Promise<Connection> => {
     const startedAt = performance.now()
-    const connection = checkOpen(await openWith(parameters, opening, releaseSlot))
+    const connection = checkOpen(await openWith(parameters, timings, releaseSlot))
     if (releaseSlot) releases.set(connection, releaseSlot)
-    warmPool?.recordOpened(opening.openedAt - startedAt)
+    warmPool?.recordOpened(timings.openedAt - startedAt)
     breaker.recordResponse()
     if (parameters.callbacks && mode === 'stateful') attachCallbacks(connection, name, parameters.callbacks)
     openStreamIfNeeded(connection, parameters)
     return connection
   }
-  const openOwn = async (request: SessionRequest, opening: ConnectTimings): Promise<Connection> => {
+  const openOwn = async (request: SessionRequest, timings: ConnectTimings): Promise<Connection> => {
     breaker.assertClosed()
-    if (!processSlots) return openNew(request, opening)
-    opening.queuedAt = performance.now()
-    return openNew(request, opening, await processSlots.acquire(opening.queuedAt + connectMs, request.holder))
+    if (!processSlots) return openNew(request, timings)
+    timings.queuedAt = performance.now()
+    return openNew(request, timings, await processSlots.acquire(timings.queuedAt + connectMs, request.holder))
   }
   /** A process holds its slot until nothing is left of it, any other session until it is closed. */
-  const openStateful = async (request: SessionRequest, opening: ConnectTimings): Promise<Connection> => {
-    if (!sessionSlots) return openOwn(request, opening)
+  const openStateful = async (request: SessionRequest, timings: ConnectTimings): Promise<Connection> => {
+    if (!sessionSlots) return openOwn(request, timings)
     const releaseSlot = await sessionSlots.acquire(0, request.holder)
     try {
-      const connection = await openOwn(request, opening)
+      const connection = await openOwn(request, timings)
       releases.set(connection, releaseSlot)
       return connection
     } catch (error) {
@@ -210,9 +210,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     breaker.assertClosed()
     const ready = shared.get(era)
     if (ready && !ready.closed) return ready
-    const opening = openingShared.get(era) ?? openShared(era)
-    openingShared.set(era, opening)
-    return opening
+    const connecting = openingShared.get(era) ?? openShared(era)
+    openingShared.set(era, connecting)
+    return connecting
   }
   const openSingle = (request: SessionRequest): PendingConnection => {
     const timings = new ConnectTimings()
@@ -220,7 +220,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return { connecting: openOwn(request, timings), timings }
   }
   const acquireSingle = (request: SessionRequest): Connection | Promise<Connection> => {
-    const use = (connection: Connection) => {
+    const activate = (connection: Connection) => {
       // a warm or joined session was opened without this call's wishes for its session stream
       openStreamIfNeeded(connection, request)
       const release = releases.get(connection)
@@ -232,10 +232,10 @@ export function createSessions(options: SessionsOptions): Sessions {
     const isLimited = request.holder !== undefined && processSlots?.isLimited(request.holder) === true
     const warmSession = request.mustBeFresh || isLimited ? undefined : warmPool?.take(request, request.sink)
     if (warmPool && !request.mustBeFresh) observer.onSessionTaken(name, warmSession !== undefined)
-    if (warmSession) return use(warmSession)
+    if (warmSession) return activate(warmSession)
     const { connecting, timings } = (isLimited ? undefined : warmPool?.joinOpening(request)) ?? openSingle(request)
     request.observation?.markConnecting(timings)
-    return connecting.then(use)
+    return connecting.then(activate)
   }
   const closeSingle = (connection: Connection) => {
     connection.close()

@@ -11,12 +11,12 @@ export interface StderrTail {
 
 /** Creates a tail of the last 64 KiB by default (security-model.md#child-process-isolation). */
 export function createStderrTail(maxBytes = 65_536): StderrTail {
-  let kept = Buffer.alloc(0)
-  const text = () => kept.toString()
+  let tail = Buffer.alloc(0)
+  const text = () => tail.toString()
   return {
     append(chunk) {
-      const both = Buffer.concat([kept, chunk.subarray(-maxBytes)])
-      kept = Buffer.from(both.subarray(-maxBytes))
+      const both = Buffer.concat([tail, chunk.subarray(-maxBytes)])
+      tail = Buffer.from(both.subarray(-maxBytes))
     },
     text,
     lines: () =>

@@ -79,11 +79,11 @@ export async function openLegacyChannel({
         const dropped = [...subscribed].filter((uri) => !uris.has(uri))
         for (const uri of added) subscribed.add(uri)
         for (const uri of dropped) subscribed.delete(uri)
-        const told = [
+        const responses = [
           ...added.map((uri) => sendSubscription('subscribe', uri)),
           ...dropped.map((uri) => sendSubscription('unsubscribe', uri))
         ]
-        return Promise.allSettled(told)
+        return Promise.allSettled(responses)
       }),
     close: () => connection.close()
   }
