@@ -9,6 +9,7 @@ import { startPostgres } from '../postgres.ts'
 import { standalone } from '../standalone.ts'
 import { later, tempDir } from '../store.ts'
 import { injectFaults } from './faults.ts'
+import { allServers } from './hostile/hostile-tools.ts'
 import { soakHostile } from './hostile/main.ts'
 import { legacy, modern, sse, subscriber } from './mcp-callers.ts'
 import { sample, slope, type Sample } from './measure.ts'
@@ -149,12 +150,15 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     mode: { type: 'string', default: 'enterprise' },
     hostile: { type: 'boolean', default: false },
+    servers: { type: 'string', default: allServers.join() },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) }
   }
 })
 const [minutes, isEnterprise] = [Number(values.minutes), values.mode === 'enterprise']
 const problems = await standalone((t) =>
-  values.hostile ? soakHostile(t, minutes, isEnterprise, Number(values.seed)) : soak(t, minutes, isEnterprise)
+  values.hostile
+    ? soakHostile(t, minutes, isEnterprise, Number(values.seed), values.servers.split(','))
+    : soak(t, minutes, isEnterprise)
 )
 for (const problem of problems) console.error(`FAILED: ${problem}`)
 process.exit(problems.length === 0 ? 0 : 1)

@@ -56,7 +56,7 @@ test('a server that takes little time in each turn is never held up', async () =
   const { turns, open } = setUp()
   const only = open(turns.server())
   for (let turn = 0; turn < 50; turn++) {
-    only.read(7)
+    only.read(3)
     assert.equal(only.source.mustPause, false, `turn ${turn}`)
     await nextTurn()
   }
@@ -67,9 +67,9 @@ test('sources that took little are read on together', async () => {
   const server = turns.server()
   const sources = Array.from({ length: 20 }, () => open(server))
   for (const each of sources) each.read(1)
-  assert.equal(sources.filter(({ source }) => source.mustPause).length, 12)
+  assert.equal(sources.filter(({ source }) => source.mustPause).length, 16)
   await nextTurn()
-  assert.equal(sources.filter(({ source }) => source.mustPause).length, 4, 'eight of one millisecond fill a turn')
+  assert.equal(sources.filter(({ source }) => source.mustPause).length, 12, 'four of one millisecond fill a turn')
 })
 
 test('a source that is closed while it waits is resumed once, and a failing read counts too', async () => {

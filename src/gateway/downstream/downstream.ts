@@ -1,5 +1,6 @@
 import { AppError } from '../../errors.ts'
 import { groupOf } from '../endpoint.ts'
+import { createTimeSlice } from '../time-slice.ts'
 import { openBatch, readBatch } from './batch.ts'
 import { accepts, classify, header } from './era.ts'
 import type { McpContext, RequestContext, HttpContext } from './exchange.ts'
@@ -116,15 +117,26 @@ function startsNoWork(mcp: McpContext, body: Buffer): boolean {
   }
 }
 
-function dispatchBatch(mcp: McpContext, http: HttpContext, reply: HttpReply, text: string, run: RunHandler): void {
+/** Dispatches the messages of a batch in order, in slices of time: a hundred lists of thousands of tools take long. */
+async function dispatchBatch(
+  mcp: McpContext,
+  http: HttpContext,
+  reply: HttpReply,
+  text: string,
+  run: RunHandler
+): Promise<void> {
   const session = sessionOf(mcp, http)
   const version = session?.version ?? header(http.headers, 'mcp-protocol-version')
   const messages = readBatch(text, version, mcp)
   if (session) reply.enableResumption(mcp.eventStore, session)
   if (messages.some(({ kind }) => kind === 'request')) checkAccept(http)
   const writers = openBatch(messages, reply, mcp)
+  const slice = createTimeSlice()
   for (const [i, message] of messages.entries()) {
     const writer = writers[i]!
+    if (slice.isOver) await slice.next()
+    // the client may have disconnected meanwhile, or lost its token
+    if (writer.isEnded) continue
     run(http.requestId, writer, () => dispatch(mcp, http, writer, message))
   }
 }

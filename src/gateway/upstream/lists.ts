@@ -5,6 +5,7 @@ import { createLeftOut, type LeftOutList, type Problem } from '../left-out.ts'
 import { JsonError, members, skipSpace, skipValue, valueOf } from '../json.ts'
 import { Payload } from '../payload.ts'
 import { withoutLoneSurrogates } from '../surrogates.ts'
+import { createTimeSlice } from '../time-slice.ts'
 import { Call, methodNotFound, type Answer, type Sink } from './call.ts'
 import type { Connection } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
@@ -201,17 +202,21 @@ const isTtl = (value: unknown): value is number => Number.isSafeInteger(value) &
  * Adds the items of one page; an unusable item does not affect the others. Returns the cursor of the next page,
  * undefined if there is none.
  */
-function readPage(
+async function readPage(
   { body }: Answer,
   { member, method }: ListKind,
   add: (item: Buffer) => boolean,
   totals: ListTotals
-): string | undefined {
+): Promise<string | undefined> {
   const text = body.latin1
   const found = members(text, 0, looseLimits)
   const list = found.findLast(({ key }) => key === member)
   if (!list || text[list.start] !== '[') throw badResponse(`answered ${method} without "${member}"`)
-  for (const item of elementsOf(text, list.start)) if (!add(Buffer.from(item, 'latin1'))) break
+  const slice = createTimeSlice()
+  for (const item of elementsOf(text, list.start)) {
+    if (!add(Buffer.from(item, 'latin1'))) break
+    if (slice.isOver) await slice.next()
+  }
   const ttlMs = tryParse(valueOf(text, found, 'ttlMs'))
   if (isTtl(ttlMs)) totals.ttlMs = Math.min(ttlMs, totals.ttlMs ?? Infinity)
   return readCursor(valueOf(text, found, 'nextCursor'), method)
@@ -261,7 +266,7 @@ async function readList(
     }
     totals.bytes -= answer.body.length
     if (totals.bytes < 0) throw new UpstreamFailure('too_large', `lists more than ${MAX_TOTAL_BYTES} bytes`)
-    const nextCursor = readPage(answer, list, collection.add, totals)
+    const nextCursor = await readPage(answer, list, collection.add, totals)
     if (nextCursor === undefined || collection.isFull) {
       if (nextCursor !== undefined) {
         totals.leftOutList.add(list.kind, undefined, tooMany(list))

@@ -1,5 +1,5 @@
 /** Milliseconds per event-loop turn for the messages of one server; beyond that its streams wait for a later turn. */
-const TURN_BUDGET_MS = 8
+const TURN_BUDGET_MS = 4
 
 /** One stream, pipe or response body that delivers messages of a server in chunks. */
 export interface ReadSource {

@@ -1,12 +1,12 @@
-// One attacker as a process of its own: `attacker.ts client|caller|visitor|nobody <port> <seed> [token]`, until it is ended.
+// One attacker as a process of its own: `attacker.ts client|caller|visitor|nobody <port> <seed> <servers> [token]`, until it is ended.
 import { setTimeout as delay } from 'node:timers/promises'
 import { createRandom } from '../../fuzz/random.ts'
 import { ofCaller, ofClient } from './client-bursts.ts'
-import { callable } from './hostile-tools.ts'
+import { allServers, callableOf } from './hostile-tools.ts'
 import { ofVisitor } from './visitor-bursts.ts'
 import type { Burst } from './wire.ts'
 
-const [, , kind = '', port = '', seed = '', token] = process.argv
+const [, , kind = '', port = '', seed = '', servers = allServers.join(), token] = process.argv
 const PAUSE_MS = 250
 const LONGEST_MS = 6_000
 const CALLER_LANES = 5
@@ -17,7 +17,12 @@ const ofNobody: Readonly<Record<string, Burst>> = {
     for (const end = performance.now() + 400; performance.now() < end;);
   }
 }
-const kinds = { client: ofClient, caller: ofCaller(callable), visitor: ofVisitor, nobody: ofNobody }
+const kinds = {
+  client: ofClient,
+  caller: ofCaller(callableOf(servers.split(','))),
+  visitor: ofVisitor,
+  nobody: ofNobody
+}
 const bursts = Object.entries(kinds[kind as keyof typeof kinds])
 const random = createRandom(Number(seed))
 let left: typeof bursts = []

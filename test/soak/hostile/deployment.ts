@@ -4,7 +4,7 @@ import { startGateway, type Gateway } from '../../e2e/harness.ts'
 import { startRecorder } from '../../fixtures/http/recorder.ts'
 import { startPostgres } from '../../postgres.ts'
 import { later, tempDir } from '../../store.ts'
-import { own, servers } from './hostile-tools.ts'
+import { own } from './hostile-tools.ts'
 import { createLimit, type Limited } from './limit.ts'
 import { NICE, startUpstream } from './processes.ts'
 
@@ -15,8 +15,6 @@ export const tokens = {
   rotated: 'soak-rotated-token-0123456789'
 } as const
 
-/** Names of all hostile servers. */
-export const hostile = [...servers, 'turned']
 const PATIENCE_MS = 30_000
 
 const settings = {
@@ -62,11 +60,13 @@ export interface Deployment {
   readonly gateway: Gateway
   readonly ask: Ask
   readonly isEnterprise: boolean
+  /** Names of the hostile servers that are registered. */
+  readonly hostile: readonly string[]
   /** Undefined where the kernel does not hold the gateway to its memory. */
   readonly limit: Limited | undefined
 }
 
-export async function deploy(t: TestContext, isEnterprise: boolean): Promise<Deployment> {
+export async function deploy(t: TestContext, isEnterprise: boolean, hostile: readonly string[]): Promise<Deployment> {
   const cluster = isEnterprise ? await startPostgres(process.env) : undefined
   if (isEnterprise && !cluster) throw new Error('no PostgreSQL found')
   if (cluster) later(t, () => cluster.stop())
@@ -104,7 +104,7 @@ export async function deploy(t: TestContext, isEnterprise: boolean): Promise<Dep
     script
   ]
   await made('/api/v0/servers', { name: 'good', ...http, url: good.url })
-  for (const kind of ['bad', 'newer', 'turned']) {
+  for (const kind of ['bad', 'newer', 'turned'].filter((name) => hostile.includes(name))) {
     const session_mode = kind === 'bad' ? 'stateful' : 'stateless'
     await made('/api/v0/servers', {
       name: kind,
@@ -113,17 +113,19 @@ export async function deploy(t: TestContext, isEnterprise: boolean): Promise<Dep
       session_mode
     })
   }
-  await made('/api/v0/servers', { name: 'old', transport: 'sse', url: await startUpstream(t, './upstream-sse.ts') })
-  await made('/api/v0/servers', {
-    name: 'child',
-    transport: 'stdio',
-    command,
-    args,
-    env: { OWN_TOOLS: own.child.join() }
-  })
+  if (hostile.includes('old'))
+    await made('/api/v0/servers', { name: 'old', transport: 'sse', url: await startUpstream(t, './upstream-sse.ts') })
+  if (hostile.includes('child'))
+    await made('/api/v0/servers', {
+      name: 'child',
+      transport: 'stdio',
+      command,
+      args,
+      env: { OWN_TOOLS: own.child.join() }
+    })
   if (isEnterprise) {
     await made('/api/v0/clients', { name: 'caller', allowed_servers: ['good'], access_token: tokens.client })
     await made('/api/v0/clients', { name: 'attacker', allowed_servers: hostile, access_token: tokens.attacker })
   }
-  return { gateway, ask, isEnterprise, limit }
+  return { gateway, ask, isEnterprise, hostile, limit }
 }

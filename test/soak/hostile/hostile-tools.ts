@@ -23,10 +23,16 @@ export const own = {
 } as const
 
 /** Names of the hostile servers: over HTTP, of the modern era, over HTTP+SSE, over stdio. */
-export const servers = Object.keys(own) as (keyof typeof own)[]
+const servers = Object.keys(own) as (keyof typeof own)[]
 
 /** Every tool to call, with its server. `turned` opens badly, whatever it is asked for. */
-export const callable: readonly (readonly [server: string, tool: string])[] = [
+const callable: readonly (readonly [server: string, tool: string])[] = [
   ...servers.flatMap((server) => [...tools, ...own[server]].map((tool) => [server, tool] as const)),
   ['turned', 'plain']
 ]
+
+/** Names of all hostile servers: the last opens sessions badly. */
+export const allServers: readonly string[] = [...servers, 'turned']
+
+/** The tools of these servers. */
+export const callableOf = (names: readonly string[]) => callable.filter(([server]) => names.includes(server))

@@ -4,7 +4,7 @@ import type { Gateway } from '../../e2e/harness.ts'
 import { sample } from '../measure.ts'
 import { ofCaller, ofClient } from './client-bursts.ts'
 import { deploy, tokens, type Deployment } from './deployment.ts'
-import { callable } from './hostile-tools.ts'
+import { callableOf } from './hostile-tools.ts'
 import { createLatency } from './latency.ts'
 import { LIMIT_MB } from './limit.ts'
 import { administer, measure, switchHostile } from './others.ts'
@@ -44,15 +44,21 @@ async function phase(t: TestContext, deployment: Deployment, ms: number, attacke
 }
 
 /** Who attacks, with their arguments, in each mode. In development mode whoever sends requests is the administrator. */
-function attackersOf({ gateway, isEnterprise }: Deployment, seed: number): string[][] {
-  const of = (kind: string, at: number, ...token: string[]) => [kind, `${gateway.port}`, `${seed + at}`, ...token]
+function attackersOf({ gateway, isEnterprise, hostile }: Deployment, seed: number): string[][] {
+  const of = (kind: string, at: number, ...token: string[]) => [
+    kind,
+    `${gateway.port}`,
+    `${seed + at}`,
+    hostile.join(),
+    ...token
+  ]
   if (!isEnterprise) return [of('caller', 0), of('visitor', 1)]
   const { attacker } = tokens
   return [of('client', 0, attacker), of('caller', 1, attacker), of('visitor', 2)]
 }
 
-const attacksOf = (isEnterprise: boolean) => ({
-  caller: ofCaller(callable),
+const attacksOf = ({ isEnterprise, hostile }: Deployment) => ({
+  caller: ofCaller(callableOf(hostile)),
   visitor: ofVisitor,
   ...(isEnterprise && { client: ofClient })
 })
@@ -62,12 +68,13 @@ export async function soakHostile(
   t: TestContext,
   minutes: number,
   isEnterprise: boolean,
-  seed: number
+  seed: number,
+  servers: readonly string[]
 ): Promise<string[]> {
-  const deployment = await deploy(t, isEnterprise)
+  const deployment = await deploy(t, isEnterprise, servers)
   const { gateway, limit } = deployment
   console.log(
-    `${isEnterprise ? 'enterprise' : 'development'} mode, seed ${seed}; ` +
+    `${isEnterprise ? 'enterprise' : 'development'} mode, seed ${seed}, hostile servers: ${servers.join(', ')}; ` +
       `attackers run at nice ${NICE}, with pauses; while it is quiet as many processes use the CPU in their place`
   )
   if (limit) console.log(`memory: held to ${LIMIT_MB} MB by a control group of the kernel`)
@@ -108,7 +115,7 @@ export async function soakHostile(
   const resident = quiet.map(({ rssMb }) => rssMb.toFixed(0)).join(', ')
   console.log(`resident memory: ${resident} MB at most while quiet, ${most.toFixed(0)} MB attacked`)
   if (limit) console.log(`control group: ${limit.peakMb()?.toFixed(0)} MB at most, files in the page cache included`)
-  problems.push(...violations(quiet, attacked), ...missing(attacked, attacksOf(isEnterprise), minutes))
+  problems.push(...violations(quiet, attacked), ...missing(attacked, attacksOf(deployment), minutes))
   if (!isRunning()) {
     const { exitCode, signalCode } = gateway.child
     problems.unshift(`the gateway has ended: ${exitCode ?? signalCode} ${gateway.output().slice(-1_500)}`)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { legacyBody, modernBody, modernHeaders } from '../../integration/mcp-messages.ts'
-import { hostile, tokens, type Ask, type Deployment } from './deployment.ts'
+import { tokens, type Ask, type Deployment } from './deployment.ts'
 import type { Latency } from './latency.ts'
 
 const PAUSE_MS = 100
@@ -50,15 +50,16 @@ const switchTo =
   (name: string, verb: 'enable' | 'disable'): Deed =>
   (ask) =>
     ask('POST', `/api/v0/servers/${name}/${verb}`, admin)
-const switches = Object.fromEntries(
-  hostile.flatMap((name) =>
-    (['disable', 'enable'] as const).map((verb) => [`${verb} ${name}`, switchTo(name, verb)] as const)
+const switchesOf = (hostile: readonly string[]) =>
+  Object.fromEntries(
+    hostile.flatMap((name) =>
+      (['disable', 'enable'] as const).map((verb) => [`${verb} ${name}`, switchTo(name, verb)] as const)
+    )
   )
-)
 
 /** An administrator looks, and takes from the attackers what they have: each has to work at any moment. */
 export async function administer(deployment: Deployment, latency: Latency, stop: AbortSignal): Promise<void> {
-  const deeds = { ...looks, ...switches, ...(deployment.isEnterprise && rotations) }
+  const deeds = { ...looks, ...switchesOf(deployment.hostile), ...(deployment.isEnterprise && rotations) }
   while (!stop.aborted) {
     for (const [deed, work] of Object.entries(deeds)) {
       if (stop.aborted && !deed.startsWith('enable') && deed !== 'give it back') continue
@@ -73,7 +74,7 @@ export async function administer(deployment: Deployment, latency: Latency, stop:
 }
 
 /** Switches all hostile servers; throws where one does not let itself be switched. */
-export async function switchHostile({ ask }: Deployment, verb: 'enable' | 'disable'): Promise<void> {
+export async function switchHostile({ ask, hostile }: Deployment, verb: 'enable' | 'disable'): Promise<void> {
   for (const name of hostile) {
     const { status, text } = await switchTo(name, verb)(ask)
     if (status !== 200) throw new Error(`${verb} ${name}: ${status} ${text}`)
