@@ -10,7 +10,7 @@ export type ToolNames = 'leave-out' | 'rename' | 'keep'
 const MAX_PUBLIC_NAME = 128
 /** Maximum length in the strictest LLM APIs. */
 const MAX_RENAMED = 64
-/** Minimum length available for the item's name behind a long server name. */
+/** Minimum length left for the item's name after a long server name. */
 const MIN_RENAMED = 24
 const HASH_LENGTHS = [8, 16, 32, 64]
 

@@ -93,7 +93,7 @@ const findEscaped = (slashes: Local, carry: Local, escaped: Local, starts: Local
 /** State carried to the next block as masks of its first bytes; stored in globals between the parts of a text. */
 const carryNames = ['escape', 'hex', 'second', 'low'] as const
 type CarryLocals = Readonly<Record<(typeof carryNames)[number], Local>>
-const escapeNames = ['escaped', 'starts', 'units', 'wanted', 'digits', 'seconds', 'lows'] as const
+const escapeNames = ['escaped', 'starts', 'units', 'hexDigits', 'firstDigits', 'secondDigits', 'lows'] as const
 type EscapeLocals = Readonly<Record<(typeof escapeNames)[number], Local>>
 
 const locals = <const T extends string>(names: readonly T[], local: (type: ValueType) => Local) =>
@@ -105,22 +105,22 @@ const mask = (vectors: readonly Local[], test: (bytes: Code) => Code, among: Cod
 
 /** Checks the digits of `\uXXXX`, and that surrogates are paired: their second digits are six bytes apart. */
 const checkUnits = (vectors: readonly Local[], carried: CarryLocals, own: EscapeLocals): Code[] => {
-  const { units, wanted, digits, seconds, lows } = own
+  const { units, hexDigits, firstDigits, secondDigits, lows } = own
   return [
-    wanted.set(or(carried.hex.get, ...[1, 2, 3, 4].map((by) => shl(units.get, by)))),
-    when(isNonZero(mask(vectors, (bytes) => v128.not(isHex(bytes)), wanted.get)), returnSuspect),
+    hexDigits.set(or(carried.hex.get, ...[1, 2, 3, 4].map((by) => shl(units.get, by)))),
+    when(isNonZero(mask(vectors, (bytes) => v128.not(isHex(bytes)), hexDigits.get)), returnSuspect),
     // bit 3 of the carried digits: the block's first byte is the first of four digits
-    digits.set(
+    firstDigits.set(
       mask(vectors, (bytes) => isByte(lowerCase(bytes), code('d')), or(shl(units.get, 1), shr(carried.hex.get, 3)))
     ),
     when(
-      isNonZero(or(digits.get, carried.second.get, carried.low.get)),
-      seconds.set(or(shl(digits.get, 1), carried.second.get)),
-      lows.set(mask(vectors, isCToF, seconds.get)),
-      seconds.set(mask(vectors, is8ToB, seconds.get)),
-      when(i64.ne(or(shl(seconds.get, 6), carried.low.get), lows.get), returnSuspect),
-      carried.second.set(shr(digits.get, 63)),
-      carried.low.set(shr(seconds.get, 58))
+      isNonZero(or(firstDigits.get, carried.second.get, carried.low.get)),
+      secondDigits.set(or(shl(firstDigits.get, 1), carried.second.get)),
+      lows.set(mask(vectors, isCToF, secondDigits.get)),
+      secondDigits.set(mask(vectors, is8ToB, secondDigits.get)),
+      when(i64.ne(or(shl(secondDigits.get, 6), carried.low.get), lows.get), returnSuspect),
+      carried.second.set(shr(firstDigits.get, 63)),
+      carried.low.set(shr(secondDigits.get, 58))
     ),
     carried.hex.set(or(...[60, 61, 62, 63].map((by) => shr(units.get, by))))
   ]
