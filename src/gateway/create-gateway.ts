@@ -339,14 +339,14 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     endRetired: () => upstreams.endRetired(),
     async start() {
       process.on('exit', connections.kill)
-      const loadEnds = async () => mcpContext.sessions.endedElsewhere(await registry.sessionEnds.load())
+      const loadEnds = async () => mcpContext.sessions.removeEnded(await registry.sessionEnds.load())
       const loadMissed = () =>
         void loadEnds().catch((err: unknown) => log.warn({ err }, 'the ends of sessions could not be read'))
       // before the first request, and again whenever announcements may have been lost
       await loadEnds()
       const onAnnouncement = (announcement: string) => {
         const end = parseAnnouncement(announcement)
-        if (end) mcpContext.sessions.endedElsewhere([end])
+        if (end) mcpContext.sessions.removeEnded([end])
       }
       await registry.follow(applier.apply, onAnnouncement, loadMissed)
       refresher.start()

@@ -42,11 +42,11 @@ export interface SessionSubscriptions {
    * Subscribes; resolves when the upstream has answered, failed or timed out. False: the quota of the client or its
    * principal is used up.
    */
-  add(asked: string, target: ResourceTarget): Promise<boolean>
+  add(requestedUri: string, target: ResourceTarget): Promise<boolean>
   /** Unsubscribes; no effect if not subscribed. */
-  delete(asked: string): void
+  delete(requestedUri: string): void
   /** Handles `resources/updated` received in the client's own upstream session. */
-  notifyUpdated(server: string, uri: string, said: ExtraParams): void
+  notifyUpdated(server: string, uri: string, extraParams: ExtraParams): void
   /** Subscribes again in the client's own session with the server, after that session was opened. */
   resubscribe(server: string): void
   /** Marks the subscriptions of a server as lost, after the client's own session was closed. */
@@ -127,7 +127,7 @@ export interface Sessions {
   /** Returns the record to store for the session's end; undefined if the id is valid on this replica only. */
   endOf(session: Session): SessionEnd | undefined
   /** Drops sessions that other replicas have ended. */
-  endedElsewhere(ends: readonly EndedSession[]): void
+  removeEnded(ends: readonly EndedSession[]): void
   /** Returns the sessions that have an open stream. */
   withOpenStream(): Iterable<Session>
   /** Ends the session on this replica only; the others expire it by themselves. */
@@ -233,13 +233,13 @@ export function createSessions({ key, maxSessions, quota, idleMs, onEnd, announc
   }
   const end = (session: Session) => {
     expire(session)
-    const over = endOf(session)
-    if (over) announceEnd(over)
+    const sessionEnd = endOf(session)
+    if (sessionEnd) announceEnd(sessionEnd)
   }
-  const endedElsewhere = (ends: readonly EndedSession[]) => {
-    const unknown = ends.filter((end) => !isEnded(end))
-    for (const end of unknown) rememberEnd(end)
-    const marks = new Set(unknown.map(({ mark }) => mark))
+  const removeEnded = (ends: readonly EndedSession[]) => {
+    const unrecorded = ends.filter((end) => !isEnded(end))
+    for (const end of unrecorded) rememberEnd(end)
+    const marks = new Set(unrecorded.map(({ mark }) => mark))
     if (marks.size === 0) return
     for (const session of known.values())
       if (isSigned(session) && marks.has(signatureOf(session.id))) removeSession(session)
@@ -289,7 +289,7 @@ export function createSessions({ key, maxSessions, quota, idleMs, onEnd, announc
     end,
     endOf,
     expire,
-    endedElsewhere,
+    removeEnded,
     *withOpenStream() {
       for (const session of known.values()) if (session.streams.size > 0) yield session
     },
