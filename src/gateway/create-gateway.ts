@@ -126,8 +126,8 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const listChanges = createListChanges()
   // while a session opens, a server may announce lists that have not changed
   const handleNotification = ({ id, name }: StoredServer, method: string, params: string, isOpening = false) => {
-    if (isOpening && isListChange(method)) return refresher.suggest(id)
-    if (listChanges.record(id, method)) refresher.request(id)
+    if (isOpening && isListChange(method)) return refresher.suggestRefresh(id)
+    if (listChanges.record(id, method)) refresher.requestRefresh(id)
     else if (method === 'notifications/elicitation/complete') mcpContext.elicitations.complete(name, params)
   }
   const connections = createConnections({
@@ -174,15 +174,15 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       const change = { actor: systemActor, action: 'server.refresh', target: stored.name }
       return readings.store(change, stored, offer)
     },
-    onAnswered({ id, name }) {
+    onRead({ id, name }) {
       const lists = listChanges.take(id)
       if (lists.size > 0) watch.schedule({ server: name, lists })
     },
     log
   })
-  const watch = createListChangeNotifier(() => watching.reviewSoon())
+  const watch = createListChangeNotifier(() => upstreamWatchers.reviewSoon())
   const runInTurn = createSemaphore(MAX_OPENING_WATCHES)
-  const watching = createUpstreamWatchers({
+  const upstreamWatchers = createUpstreamWatchers({
     catalog: () => catalog,
     create: (stored, delayMs) =>
       createWatchSession({
@@ -197,7 +197,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
           if (update) subscriptions.notifyUpdated(stored.name, update.uri, update.extra)
         },
         onOpen: (isFirst) => {
-          if (!isFirst || isOutdated(stored)) refresher.request(stored.id)
+          if (!isFirst || isOutdated(stored)) refresher.requestRefresh(stored.id)
           else refresher.refreshIfStale(stored.id)
         },
         onFailure: (err) => log.warn({ err, server: stored.name }, 'the changes of a server cannot be watched')
@@ -205,15 +205,15 @@ export function createGateway(options: GatewayOptions): RunningGateway {
     listenedServers: () => watch.servers(),
     subscribedUris: (server) => subscriptions.subscribedUris(server)
   })
-  const subscriptions = createSubscriptions((server) => watching.follow(server))
+  const subscriptions = createSubscriptions((server) => upstreamWatchers.updateSubscriptions(server))
 
-  const visitors = createClientActivity()
+  const clientActivity = createClientActivity()
   const core: DataPlane = {
     scope(caller, endpoint) {
-      if (hasDashboard) visitors.recordRequest(endpoint)
+      if (hasDashboard) clientActivity.recordRequest(endpoint)
       return scopeAt(catalog, groupOf(endpoint), allowedTo(catalog, caller))
     },
-    recordClient: (endpoint, client) => (hasDashboard ? visitors.recordClient(endpoint, client) : null),
+    recordClient: (endpoint, client) => (hasDashboard ? clientActivity.recordClient(endpoint, client) : null),
     allows: (caller, server) => allows(allowedTo(catalog, caller), server),
     forward(server, call, origin) {
       refresher.refreshIfStale(server.stored.id)
@@ -241,7 +241,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
   const endGroups = (removed: Catalog['groups']) => {
     for (const { stored } of removed) {
       mcp.endGroup(stored.name)
-      visitors.forgetGroup(stored.name)
+      clientActivity.forgetGroup(stored.name)
     }
   }
   /** Replaces the catalog and returns the follow-up steps in order, revocations first. */
@@ -264,10 +264,10 @@ export function createGateway(options: GatewayOptions): RunningGateway {
         ),
       () => connections.prune(next),
       () => health.prune(next),
-      () => hasNewAllowLists && subscriptions.review(),
+      () => hasNewAllowLists && subscriptions.removeRevoked(),
       () => endGroups(removed),
       () => mcp.scheduleListChanges(),
-      () => watching.review(),
+      () => upstreamWatchers.review(),
       () => refresher.reviewServers(),
       () => events.publish(...changedKinds(previous, next))
     ]
@@ -301,14 +301,14 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       attempts,
       health,
       events,
-      visitors,
+      clientActivity,
       catalog: () => catalog,
       targetOf,
       readOffer: connections.readOffer,
       readRegistered: rereadServer,
       redactorOf: connections.redactorOf,
       stderr: connections.stderr,
-      sessions: upstreams.counts,
+      sessions: upstreams.sessionCounts,
       findCommand: connections.findCommand
     }),
     ...createGroups(registry, () => catalog),
@@ -328,9 +328,9 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       sessions: mcpContext.sessions.size,
       streams: watch.size,
       processes: connections.processes,
-      callsUnderWay: upstreams.active(),
-      spares: upstreams.spares(),
-      waitingForProcess: connections.waitingForProcess,
+      activeCalls: upstreams.countActiveCalls(),
+      warmSessions: upstreams.countWarmSessions(),
+      callsAwaitingProcess: connections.waitingForProcess,
       parkedCalls: mcpContext.inputRequiredStore.size,
       catalogVersion: Number(catalog.version),
       breakers: upstreams.breakers()
@@ -357,7 +357,7 @@ export function createGateway(options: GatewayOptions): RunningGateway {
       refresher.close()
       signIns.close()
       mcp.close()
-      watching.close()
+      upstreamWatchers.close()
       subscriptions.close()
       await connections.close()
       process.off('exit', connections.kill)

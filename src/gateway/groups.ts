@@ -87,7 +87,7 @@ export function createGroups(registry: Pick<Registry, 'write'>, catalog: () => C
 
     effectiveTools(_caller, name) {
       const scope = scopeFor(catalog(), find(name))
-      const tools = scope.servers.flatMap((server) => server.items('tool').filter((item) => scope.serves(item)))
+      const tools = scope.servers.flatMap((server) => server.items('tool').filter((item) => scope.includes(item)))
       return tools.map(({ publicName }) => publicName)
     }
   }

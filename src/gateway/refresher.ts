@@ -12,7 +12,7 @@ export interface RefresherOptions {
   /** Stores the lists; writes nothing if they are unchanged. */
   store(stored: StoredServer, offer: UpstreamOffer): Promise<{ readonly unchanged: boolean }>
   /** Called after each requested read, whether it succeeded or not. */
-  readonly onAnswered?: (stored: StoredServer) => void
+  readonly onRead?: (stored: StoredServer) => void
   readonly log: { warn(details: object, text: string): void }
 }
 
@@ -28,12 +28,12 @@ export interface Refresher {
    * Re-reads a server's lists soon, after its `list_changed` notification. Requests in quick succession are combined.
    * For a server that notifies during every read, the delay doubles up to five seconds.
    */
-  request(id: string): void
+  requestRefresh(id: string): void
   /**
    * Re-reads after a notification that may be meaningless: many servers announce their lists at the start of each
    * session. Each read without a difference doubles the delay of the next, up to a minute.
    */
-  suggest(id: string): void
+  suggestRefresh(id: string): void
   /** Adapts timers and state to the servers in the catalog; to be called when the catalog has changed. */
   reviewServers(): void
   close(): void
@@ -65,7 +65,7 @@ const MAX_SPREAD_MS = 5_000
 const claimWindow = (ms: number) => ms * 0.9
 
 export function createRefresher(options: RefresherOptions): Refresher {
-  const { intervalMs, catalog, claim, read, store, onAnswered, log } = options
+  const { intervalMs, catalog, claim, read, store, onRead, log } = options
   const requested = new Map<string, PendingRefresh>()
   const running = new Set<string>()
   /** Lifetimes in milliseconds that servers last declared for their lists, and the timers for their ends. */
@@ -77,8 +77,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
   const staleProcesses = new Set<string>()
   let startedAt = 0
   /** Delays of the last requests, and times at which the last reads ended. */
-  const delays = new Map<string, number>()
-  const ends = new Map<string, number>()
+  const requestDelays = new Map<string, number>()
+  const lastReadEnds = new Map<string, number>()
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
 
@@ -100,7 +100,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       return undefined
     } finally {
       running.delete(id)
-      ends.set(id, performance.now())
+      lastReadEnds.set(id, performance.now())
       scheduleExpiry(stored)
     }
   }
@@ -128,7 +128,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       enabled().filter(({ transport }) => transport !== 'stdio'),
       () => performance.now() - startedAt
     )
-  const begin = () => {
+  const scheduleFirstRound = () => {
     startedAt = performance.now()
     const servers = enabled()
     for (const { id, transport } of servers) if (transport === 'stdio') staleProcesses.add(id)
@@ -155,7 +155,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
       clearTimeout(pending)
       expiryTimers.delete(id)
     }
-    for (const state of [ttls, suggestionDelays, staleProcesses, delays, ends]) {
+    for (const state of [ttls, suggestionDelays, staleProcesses, requestDelays, lastReadEnds]) {
       for (const id of state.keys()) if (!known.has(id)) state.delete(id)
     }
     for (const stored of known.values()) scheduleExpiry(stored)
@@ -176,7 +176,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     if (!stored) return
     const isDifferent = await refresh(stored, performance.now() - notifiedAt)
     if (!isRequest) updateSuggestionDelay(id, isDifferent)
-    else if (!isClosed) onAnswered?.(stored)
+    else if (!isClosed) onRead?.(stored)
   }
   function schedulePending(id: string, isRequest: boolean, delayMs: number, notifiedAt = performance.now()): void {
     const pending = requested.get(id)
@@ -187,23 +187,23 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const begin = setTimeout((due: string) => void runPending(due), delayMs, id).unref()
     requested.set(id, { timer: begin, isRequest, notifiedAt })
   }
-  const request = (id: string) => {
-    const last = delays.get(id) ?? 0
-    const isRepeated = running.has(id) || performance.now() - (ends.get(id) ?? -Infinity) < 2 * last
+  const requestRefresh = (id: string) => {
+    const last = requestDelays.get(id) ?? 0
+    const isRepeated = running.has(id) || performance.now() - (lastReadEnds.get(id) ?? -Infinity) < 2 * last
     const delayMs = isRepeated ? Math.min(Math.max(2 * last, DELAY_MS), MAX_DELAY_MS) : DELAY_MS
-    if (!requested.get(id)?.isRequest) delays.set(id, delayMs)
+    if (!requested.get(id)?.isRequest) requestDelays.set(id, delayMs)
     schedulePending(id, true, delayMs)
   }
   return {
     start() {
-      if (intervalMs > 0) begin()
+      if (intervalMs > 0) scheduleFirstRound()
       review()
     },
     refreshIfStale(id) {
       if (staleProcesses.delete(id)) schedulePending(id, true, DELAY_MS, startedAt)
     },
-    request,
-    suggest: (id) => schedulePending(id, false, suggestionDelays.get(id) ?? DELAY_MS),
+    requestRefresh,
+    suggestRefresh: (id) => schedulePending(id, false, suggestionDelays.get(id) ?? DELAY_MS),
     reviewServers: review,
     close() {
       isClosed = true

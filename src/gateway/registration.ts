@@ -156,8 +156,8 @@ export function createRegistration(options: RegistrationOptions): Registration {
   ) => {
     if (config.oauth_redirect_uri === undefined) throw signInNeeded(config)
     const bound = boundIssuerOf({ config, force, replaced })
-    const wanted = { config, force, serverId: replaced?.id ?? null, challenge, boundTo: bound }
-    const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(wanted))
+    const request = { config, force, serverId: replaced?.id ?? null, challenge, boundTo: bound }
+    const begun = await attempts.run(caller, 'upstream_oauth.begin', configTarget(config), () => signIns.begin(request))
     if (!begun) throw signInUnknown()
     return begun
   }

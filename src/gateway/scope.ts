@@ -39,7 +39,7 @@ export interface Scope {
   /** True for a single server whose items keep their own names (mcp-proxy.md#bare-names). */
   readonly isBare: boolean
   /** Returns true if an item is in scope. */
-  serves(item: Item): boolean
+  includes(item: Item): boolean
   /** Returns a tool or prompt by its listed name. */
   find(kind: 'tool' | 'prompt', publicName: string): Item | undefined
   /**
@@ -231,9 +231,9 @@ function createScope(
   }
   const servers = catalog.servers.filter(isInScope)
   const wholeServers = servers.filter((server) => partOf(server)!.isWhole)
-  let made: ReturnType<typeof createUris> | undefined
-  const uris = () => (made ??= createUris(catalog, wholeServers, isBare))
-  const serves = (item: Item) => {
+  let lazyUris: ReturnType<typeof createUris> | undefined
+  const uris = () => (lazyUris ??= createUris(catalog, wholeServers, isBare))
+  const includes = (item: Item) => {
     const part = item.enabled ? partOf(item.server) : undefined
     return part !== undefined && (item.kind === 'tool' ? selects(part, item.name, item.alias) : part.isWhole)
   }
@@ -255,10 +255,10 @@ function createScope(
     servers,
     wholeServers,
     isBare,
-    serves,
+    includes,
     find(kind, listedName) {
       const item = lookUp(kind, listedName)
-      return item && serves(item) ? item : undefined
+      return item && includes(item) ? item : undefined
     },
     resolve: (uri, guesses = true, sender?: string) => uris().resolve(uri, guesses, sender),
     resolveAt(name, uri) {

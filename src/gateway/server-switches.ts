@@ -11,17 +11,17 @@ const kinds = [
   ['templates', 'template']
 ] as const satisfies readonly (readonly [keyof SwitchesPatch, ItemKind])[]
 
-const ofKind = (server: CatalogServer, kind: ItemKind): Record<string, boolean> =>
+const enabledByName = (server: CatalogServer, kind: ItemKind): Record<string, boolean> =>
   Object.fromEntries(server.items(kind).map(({ name, stored }) => [name, stored.enabled]))
 
 /** Returns the `enabled` flags of a server and of each item, which records combine into one for a disabled server. */
 export const switchesOf = (server: CatalogServer): SwitchesRecord => ({
   name: server.name,
   enabled: server.enabled,
-  tools: ofKind(server, 'tool'),
-  prompts: ofKind(server, 'prompt'),
-  resources: ofKind(server, 'resource'),
-  templates: ofKind(server, 'template')
+  tools: enabledByName(server, 'tool'),
+  prompts: enabledByName(server, 'prompt'),
+  resources: enabledByName(server, 'resource'),
+  templates: enabledByName(server, 'template')
 })
 
 /**

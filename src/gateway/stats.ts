@@ -10,11 +10,11 @@ export interface GatewayStats {
   /** Running processes of stdio servers. */
   readonly processes: number
   /** Calls that were sent to a server or wait to be sent. */
-  readonly callsUnderWay: number
-  /** Spare sessions, of servers that have been called and may have spares. */
-  readonly spares: readonly (readonly [server: string, transport: Transport, ready: number])[]
+  readonly activeCalls: number
+  /** Warm sessions, of servers that have been called and may have warm sessions. */
+  readonly warmSessions: readonly (readonly [server: string, transport: Transport, ready: number])[]
   /** Calls that wait because the limit of processes is reached. */
-  readonly waitingForProcess: number
+  readonly callsAwaitingProcess: number
   /** Calls that wait for input from their callers. */
   readonly parkedCalls: number
   readonly catalogVersion: number

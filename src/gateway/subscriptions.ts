@@ -20,7 +20,7 @@ export interface Subscriptions {
   /** Notifies the subscribers of a resource that the server reported as updated. */
   notifyUpdated(server: string, uri: string, extra: ExtraParams): void
   /** Removes subscribers whose `isRevoked` returns true. */
-  review(): void
+  removeRevoked(): void
   close(): void
 }
 
@@ -87,7 +87,7 @@ export function createSubscriptions(follow: (server: string) => Promise<void>): 
         for (const subscriber of subscribers) subscriber.onUpdated(uri, extra)
       }
     },
-    review() {
+    removeRevoked() {
       for (const [server, uris] of servers) {
         for (const [uri, { subscribers }] of uris) {
           for (const subscriber of subscribers) if (subscriber.isRevoked()) remove(server, uri, subscriber)

@@ -12,24 +12,24 @@ export interface Upstreams {
   /** Keeps upstreams with the same configuration; the others are closed when their calls have ended. */
   prune(catalog: Catalog): void
   /**
-   * Frees a slot of `pool`: closes a spare session, else the session of any server that has been idle for longest among
+   * Frees a slot of `pool`: closes a warm session, else the session of any server that has been idle for longest among
    * those that `mayEnd` allows. Returns false if there is none.
    */
   reclaim(pool: SlotPool, mayEnd: MayReclaim): boolean
   /** Returns the state of the circuit breaker of each server in use. */
   breakers(): [server: string, state: BreakerState][]
   /** Returns the number of calls in progress. */
-  active(): number
-  /** Returns the number of spare sessions of each server in use that may have spares. */
-  spares(): [server: string, transport: Transport, ready: number][]
-  /** Closes the spare sessions of a server, by name, because they may be outdated. */
+  countActiveCalls(): number
+  /** Returns the number of warm sessions of each server in use that may have warm sessions. */
+  countWarmSessions(): [server: string, transport: Transport, ready: number][]
+  /** Closes the warm sessions of a server, by name, because they may be outdated. */
   discardWarmSessions(server: string): void
-  /** Closes all spare sessions and opens no more. */
+  /** Closes all warm sessions and opens no more. */
   closeWarmPools(): void
   /** Ends the calls in progress at servers that were removed, disabled or changed since. */
   endRetired(): void
   /** Returns the numbers of sessions of a server, by its id. */
-  counts(id: string): SessionCounts
+  sessionCounts(id: string): SessionCounts
   /** Sends a notification on the upstream sessions of an owner. */
   notifyOwner(owner: string, method: string): void
   closeOwner(owner: string): void
@@ -59,8 +59,8 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
   const retired = new Set<Upstream>()
 
   const all = () => [...[...entries.values()].map(({ upstream }) => upstream), ...retired]
-  let keepsSpares = true
-  /** Discards spare sessions on any change, because the server's program may have been updated, for example. */
+  let hasWarmPools = true
+  /** Discards warm sessions on any change, because the server's program may have been updated, for example. */
   const updateRow = (entry: Entry, stored: StoredServer) => {
     if (entry.stored.revision !== stored.revision) entry.upstream.discardWarmSessions()
     entry.stored = stored
@@ -73,7 +73,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       const known = entries.get(stored.id)
       if (known) return known.upstream
       const entry: Entry = { stored, configuration: configurationOf(stored), upstream: create(stored) }
-      if (!keepsSpares) entry.upstream.closeWarmPool()
+      if (!hasWarmPools) entry.upstream.closeWarmPool()
       entries.set(stored.id, entry)
       return entry.upstream
     },
@@ -97,9 +97,9 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       longest?.close()
       return longest !== undefined
     },
-    active: () => all().reduce((sum, { active }) => sum + active, 0),
-    counts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0, spare: undefined },
-    spares: () =>
+    countActiveCalls: () => all().reduce((sum, { active }) => sum + active, 0),
+    sessionCounts: (id) => entries.get(id)?.upstream.counts() ?? { open: 0, idle: 0, spare: undefined },
+    countWarmSessions: () =>
       [...entries.values()].flatMap(({ stored: { name, transport }, upstream }) => {
         const { spare } = upstream.counts()
         return spare === undefined ? [] : [[name, transport, spare]]
@@ -108,7 +108,7 @@ export function createUpstreams(create: (server: StoredServer) => Upstream): Ups
       for (const { stored, upstream } of entries.values()) if (stored.name === server) upstream.discardWarmSessions()
     },
     closeWarmPools() {
-      keepsSpares = false
+      hasWarmPools = false
       for (const { upstream } of entries.values()) upstream.closeWarmPool()
     },
     endRetired() {

@@ -11,7 +11,7 @@ export interface UpstreamWatchers {
   /** Calls `review` after a short delay, in which further clients may come or go. */
   reviewSoon(): void
   /** Updates the resource subscriptions at a server. Resolves once the upstream has been asked or failed. */
-  follow(server: string): Promise<void>
+  updateSubscriptions(server: string): Promise<void>
   close(): void
 }
 
@@ -28,7 +28,7 @@ interface Entry {
   readonly stored: StoredServer
   readonly configuration: string
   readonly session: WatchSession
-  closing: NodeJS.Timeout | null
+  closeTimer: NodeJS.Timeout | null
 }
 
 /** Delay before closing, so that a client that reconnects finds its process running. */
@@ -70,22 +70,22 @@ export function createUpstreamWatchers({
     return session_mode === 'stateful' && listened.has(name)
   }
   const end = (name: string, entry: Entry) => {
-    if (entry.closing) clearTimeout(entry.closing)
+    if (entry.closeTimer) clearTimeout(entry.closeTimer)
     entries.delete(name)
     entry.session.close()
   }
-  const keep = (name: string, entry: Entry, stored: StoredServer | undefined, listened: ReadonlySet<string>) => {
+  const reviewEntry = (name: string, entry: Entry, stored: StoredServer | undefined, listened: ReadonlySet<string>) => {
     const isSame = entry.stored === stored || (stored && entry.configuration === configurationOf(stored))
     if (!stored || !isSame || !mayNotify(stored)) return end(name, entry)
     if (isNeeded(stored, listened)) {
-      if (entry.closing) clearTimeout(entry.closing)
-      entry.closing = null
-    } else entry.closing ??= setTimeout(end, CLOSE_DELAY_MS, name, entry).unref()
+      if (entry.closeTimer) clearTimeout(entry.closeTimer)
+      entry.closeTimer = null
+    } else entry.closeTimer ??= setTimeout(end, CLOSE_DELAY_MS, name, entry).unref()
   }
   const start = (stored: StoredServer, servers: number) => {
     const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers)
     const session = create(stored, stored.transport === 'stdio' ? 0 : OPEN_DELAY_MS + spread)
-    entries.set(stored.name, { stored, configuration: configurationOf(stored), session, closing: null })
+    entries.set(stored.name, { stored, configuration: configurationOf(stored), session, closeTimer: null })
     void session.subscribe(subscribedUris(stored.name))
   }
   const review = () => {
@@ -94,7 +94,7 @@ export function createUpstreamWatchers({
     const { servers } = catalog()
     const listened = listenedServers()
     const current = new Map(servers.map(({ stored }) => [stored.name, stored]))
-    for (const [name, entry] of entries) keep(name, entry, current.get(name), listened)
+    for (const [name, entry] of entries) reviewEntry(name, entry, current.get(name), listened)
     for (const stored of current.values()) {
       if (!entries.has(stored.name) && isNeeded(stored, listened)) start(stored, servers.length)
     }
@@ -112,7 +112,7 @@ export function createUpstreamWatchers({
     reviewSoon() {
       if (!isClosed) reviewTimer ??= setTimeout(review, REVIEW_DELAY_MS).unref()
     },
-    follow(server) {
+    updateSubscriptions(server) {
       const update = pendingUpdates.get(server) ?? sendUpdate(server)
       pendingUpdates.set(server, update)
       return update

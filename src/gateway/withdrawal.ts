@@ -29,5 +29,5 @@ export function isStillAllowed(catalog: Catalog, call: CallTarget): boolean {
   if (!server) return false
   if (kind === 'resource') return scope.resolveAt(name, item) !== undefined
   const found = kind === 'completion' ? undefined : server.find(kind, item)
-  return found === undefined || scope.serves(found)
+  return found === undefined || scope.includes(found)
 }

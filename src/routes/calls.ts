@@ -81,7 +81,7 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const stats = await app.registry.calls.stats(request.query.range ?? '24h')
-      return { ...stats, in_flight: app.gateway.stats().callsUnderWay }
+      return { ...stats, in_flight: app.gateway.stats().activeCalls }
     }
   )
 }

@@ -81,7 +81,7 @@ for (const [transport, add] of Object.entries(addBad)) {
     stop.abort()
     await until('what was held is given back', async () => {
       const { body } = await mcp.legacy('tools/call', { name: 'good__echo', arguments: {} })
-      return body.error === undefined && mcp.app.gateway.stats().callsUnderWay === 0
+      return body.error === undefined && mcp.app.gateway.stats().activeCalls === 0
     })
   })
 }

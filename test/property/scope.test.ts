@@ -138,7 +138,7 @@ holds('an item is served exactly if it is in the list of its kind', [servers, pl
       assert.deepEqual(
         block
           .items(kind)
-          .filter((each) => scope.serves(each))
+          .filter((each) => scope.includes(each))
           .map(({ name }) => name),
         expected
       )

@@ -49,7 +49,7 @@ test('AZ-04 what a client may not use is found by no name, URI, alias or templat
   assert.ok(
     catalog()
       .servers.flatMap((server) => server.items('tool'))
-      .some((item) => !scope.serves(item))
+      .some((item) => !scope.includes(item))
   )
 })
 

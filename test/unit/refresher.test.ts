@@ -36,8 +36,8 @@ const gate = () => {
 
 test('requests for a server in quick succession are one read, which is stored', async (t) => {
   const { refresher, read, stored } = open(t)
-  for (let i = 0; i < 10; i++) refresher.request('id-a')
-  refresher.request('id-b')
+  for (let i = 0; i < 10; i++) refresher.requestRefresh('id-a')
+  refresher.requestRefresh('id-b')
   await until('both are stored', () => stored.length === 2)
   await new Promise((resolve) => setTimeout(resolve, 150))
   assert.deepEqual(
@@ -58,9 +58,9 @@ test('a request that comes while the server is read leads to another read afterw
       return offer
     }
   })
-  refresher.request('id-a')
+  refresher.requestRefresh('id-a')
   await until('the first read begins', () => reads === 1)
-  refresher.request('id-a')
+  refresher.requestRefresh('id-a')
   await new Promise((resolve) => setTimeout(resolve, 250))
   assert.equal(reads, 1, 'not two at a time')
   finish()
@@ -72,19 +72,19 @@ test('SR-H3 a server that tells of changes at each reading is read ever later, a
   const { refresher, read } = open(t)
   const stop = AbortSignal.timeout(2_500)
   while (!stop.aborted) {
-    refresher.request('id-a')
+    refresher.requestRefresh('id-a')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   // 100, 200, 400, 800 ms, …; else one each 100 ms
   assert.ok(read.length >= 1 && read.length <= 6, `${read.length} reads in 2.5 s`)
-  refresher.request('id-b')
+  refresher.requestRefresh('id-b')
   await until('another server is read', () => read.includes('b'))
 })
 
 test('a server that is unknown or disabled is not read', async (t) => {
   const catalog = catalogOf([storedServer('a', [], { enabled: false }), storedServer('b', [])])
   const { refresher, read } = open(t, {}, () => catalog)
-  for (const id of ['id-a', 'id-x', 'id-b']) refresher.request(id)
+  for (const id of ['id-a', 'id-x', 'id-b']) refresher.requestRefresh(id)
   await until('b is read', () => read.length > 0)
   assert.deepEqual(read, ['b'])
 })
@@ -118,10 +118,10 @@ test('a server that cannot be read is warned of and read again the next time', a
   const { refresher, warned, stored } = open(t, {
     read: () => (++reads === 1 ? Promise.reject(new Error('down')) : Promise.resolve(offer))
   })
-  refresher.request('id-a')
+  refresher.requestRefresh('id-a')
   await until('the failure is told', () => warned.length === 1)
   assert.equal((warned[0] as { server: string }).server, 'a')
-  refresher.request('id-a')
+  refresher.requestRefresh('id-a')
   await until('the second read is stored', () => stored.length === 1)
 })
 
@@ -141,7 +141,7 @@ test('once closed nothing is read, stored or warned of any more', async (t) => {
   await until('reads begin', () => reads >= 2)
   const before = reads
   refresher.close()
-  refresher.request('id-a')
+  refresher.requestRefresh('id-a')
   finish()
   await new Promise((resolve) => setTimeout(resolve, 200))
   assert.deepEqual([reads, stored, warned], [before, [], []])
@@ -162,8 +162,8 @@ test('what is only suggested is looked at ever later while nothing differs, and 
   const { refresher, read } = open(t, { store: async () => difference })
   const looksAfter = async (ms: number) => {
     const before = read.length
-    refresher.suggest('id-a')
-    refresher.suggest('id-a')
+    refresher.suggestRefresh('id-a')
+    refresher.suggestRefresh('id-a')
     await pass(ms - 1)
     assert.equal(read.length, before, `not before ${ms} ms`)
     await pass(1)
@@ -178,13 +178,13 @@ test('what is only suggested is looked at ever later while nothing differs, and 
 test('a request takes the place of a suggestion that waits, and is told of; a suggestion is not', async (t) => {
   const pass = withClock(t)
   const answered: string[] = []
-  const { refresher, read } = open(t, { onAnswered: ({ name }) => void answered.push(name) })
-  refresher.suggest('id-a')
+  const { refresher, read } = open(t, { onRead: ({ name }) => void answered.push(name) })
+  refresher.suggestRefresh('id-a')
   await pass(100)
   assert.deepEqual([read.length, answered], [1, []])
-  refresher.suggest('id-a')
-  refresher.request('id-a')
-  refresher.suggest('id-a')
+  refresher.suggestRefresh('id-a')
+  refresher.requestRefresh('id-a')
+  refresher.suggestRefresh('id-a')
   await pass(100)
   assert.deepEqual([read.length, answered], [2, ['a']])
   await pass(60_000)
@@ -232,9 +232,9 @@ test('what another replica has begun to read since is left to it, and told of al
   const answered: string[] = []
   const { refresher, read } = open(t, {
     claim: async (_stored, withinMs) => (asked.push(withinMs), false),
-    onAnswered: ({ name }) => void answered.push(name)
+    onRead: ({ name }) => void answered.push(name)
   })
-  refresher.request('id-a')
+  refresher.requestRefresh('id-a')
   await pass(100)
   assert.deepEqual([read, answered], [[], ['a']])
   assert.ok(asked.length === 1 && asked[0]! >= 0 && asked[0]! < 5_000, String(asked))

@@ -58,7 +58,7 @@ test('who may not hear of a resource any more is let go, the others stay', async
   for (const uri of ['x://1', 'x://2']) await subscriptions.add('a', uri, one)
   await subscriptions.add('a', 'x://1', two)
   one.lost = true
-  subscriptions.review()
+  subscriptions.removeRevoked()
   for (const uri of ['x://1', 'x://2']) subscriptions.notifyUpdated('a', uri, nothing)
   assert.deepEqual([one.heard, two.heard], [[], ['x://1']])
 })
@@ -69,7 +69,7 @@ test('what only they followed the upstream is not asked to tell of any more', as
   const one = subscriber()
   void subscriptions.add('a', 'x://1', one)
   one.lost = true
-  subscriptions.review()
+  subscriptions.removeRevoked()
   t.mock.timers.tick(5_000)
   assert.deepEqual([...subscriptions.subscribedUris('a')], [])
 })

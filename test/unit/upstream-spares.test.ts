@@ -279,11 +279,11 @@ test('whatever is changed at a server, what was ready before is not used', async
   upstreams.discardWarmSessions('a')
   assert.equal(upstream.counts().spare, 0)
   await spare()
-  assert.deepEqual(upstreams.spares(), [['a', 'streamable_http', 1]])
+  assert.deepEqual(upstreams.countWarmSessions(), [['a', 'streamable_http', 1]])
   upstreams.closeWarmPools()
   await call()
   await until('nothing is left', () => recorder.sessions.size === 0)
-  assert.deepEqual(upstreams.spares(), [['a', 'streamable_http', 0]])
+  assert.deepEqual(upstreams.countWarmSessions(), [['a', 'streamable_http', 0]])
 })
 
 test('what the upstream asks before there is a call waits for the call, and is asked its caller alone', async (t) => {

@@ -32,7 +32,7 @@ export interface DashboardOptions extends Omit<ServerViewsOptions, 'secretsOf'> 
   readonly registry: Registry
   readonly attempts: Attempts
   readonly events: DashboardEvents
-  readonly visitors: ClientActivity
+  readonly clientActivity: ClientActivity
   catalog(): Catalog
   targetOf(stored: StoredServer): Target
   readOffer(target: Target): Promise<UpstreamOffer>
@@ -88,7 +88,8 @@ export interface Dashboard {
 }
 
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { registry, attempts, catalog, events, visitors, targetOf, readOffer, readRegistered, findCommand } = options
+  const { registry, attempts, catalog, events, clientActivity, targetOf, readOffer, readRegistered, findCommand } =
+    options
   const views = createServerViews({ ...options, secretsOf: (stored) => secretsOrNone(registry, stored) })
 
   const find = (name: string): CatalogServer => {
@@ -103,14 +104,14 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const status = views.status(server)
       return server.items(kind).map((item) => view(item, status))
     })
-  const served = (kind: ItemKind) =>
+  const countServed = (kind: ItemKind) =>
     globalScope(catalog()).servers.flatMap((server) => server.items(kind).filter(({ enabled }) => enabled)).length
 
   return {
     events,
     async servers() {
-      const counted = await stats()
-      return catalog().servers.map((server) => views.view(server, counted))
+      const figures = await stats()
+      return catalog().servers.map((server) => views.view(server, figures))
     },
     server: async (name) => views.view(find(name), await stats()),
     async details(name) {
@@ -128,23 +129,23 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       const group = catalog().group(name)
       if (!group) throw notFound('tool group', name)
       const isOwn = (endpoint: string) => groupOf(endpoint) === name
-      const seen = visitors.lastUsedAt(isOwn)
-      const clients = visitors.listClients(isOwn)
+      const seen = clientActivity.lastUsedAt(isOwn)
+      const clients = clientActivity.listClients(isOwn)
       return { ...effectiveOf(catalog(), group.stored), clients, ...(seen === undefined ? {} : { seen }) }
     },
     preview: (config) => previewOf(catalog(), config),
     counts: () => ({
       server_count: catalog().servers.length,
-      tool_count: served('tool'),
-      prompt_count: served('prompt'),
-      resource_count: served('resource') + served('template'),
+      tool_count: countServed('tool'),
+      prompt_count: countServed('prompt'),
+      resource_count: countServed('resource') + countServed('template'),
       group_count: catalog().groups.length
     }),
     countTokens: () => countGlobalTools(catalog()).tokens,
     attention: (servers) => attentionOf(catalog(), servers),
     hasCalls: async () => (await registry.calls.list({ limit: 1 })).length > 0,
-    lastSeen: () => visitors.lastUsedAt(),
-    clients: () => visitors.listClients(),
+    lastSeen: () => clientActivity.lastUsedAt(),
+    clients: () => clientActivity.listClients(),
 
     async checks(servers) {
       const processes = catalog().servers.filter(({ enabled, stored }) => enabled && stored.transport === 'stdio')

@@ -33,7 +33,7 @@ export function effectiveOf(catalog: Catalog, config: GroupConfig): EffectiveToo
     const reason = part.isWhole ? 'server' : 'picked'
     for (const item of server.items('tool').filter(({ name, alias }) => selects(part, name, alias))) {
       const name = item.publicName
-      if (scope.serves(item)) tools.push({ name, server: server.name, reason, tokens: factsOf(item).tokens })
+      if (scope.includes(item)) tools.push({ name, server: server.name, reason, tokens: factsOf(item).tokens })
       else left.push({ name, reason: whyLeftOut(item) })
     }
   }

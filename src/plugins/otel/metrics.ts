@@ -73,12 +73,12 @@ function observeState(meter: Meter, { gateway, logs, database }: Sources, delay:
   const observeGateway = (result: BatchObservableResult, stats: GatewayStats) => {
     for (const [server, state] of stats.breakers)
       result.observe(breaker, breakerValues[state], { mcp_server_name: server })
-    for (const [server, transport, ready] of stats.spares)
+    for (const [server, transport, ready] of stats.warmSessions)
       result.observe(spares, ready, { mcp_server_name: server, transport })
     result.observe(sessions, stats.sessions)
     result.observe(streams, stats.streams)
     result.observe(processes, stats.processes)
-    result.observe(queue, stats.waitingForProcess, { queue: 'stdio_process' })
+    result.observe(queue, stats.callsAwaitingProcess, { queue: 'stdio_process' })
     result.observe(queue, stats.parkedCalls, { queue: 'parked_call' })
     result.observe(version, stats.catalogVersion)
   }

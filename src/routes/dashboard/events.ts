@@ -35,9 +35,9 @@ export const events: FastifyPluginAsync = async (app) => {
   let before = 0
   const poll = setInterval(() => {
     if (streams.size === 0) return
-    const { callsUnderWay } = app.gateway.stats()
-    if (callsUnderWay !== before) app.gateway.dashboard.events.publish('in_flight')
-    before = callsUnderWay
+    const { activeCalls } = app.gateway.stats()
+    if (activeCalls !== before) app.gateway.dashboard.events.publish('in_flight')
+    before = activeCalls
   }, POLL_MS).unref()
   app.addHook('preClose', async () => {
     clearInterval(heartbeat)
