@@ -183,7 +183,7 @@ function createReader(env: Environment, flags: StartFlags, readFile: (path: stri
     if (flag && flagged !== undefined) return { name: flag, value: flagged }
     const inFile = `${variable}_FILE`
     const [plain, path] = [env[variable], file ? env[inFile] : undefined]
-    if (plain && path) throw new ConfigError(`${variable} and ${inFile} are both given; remove one of them`)
+    if (plain && path) throw new ConfigError(`${variable} and ${inFile} are both set; remove one of them`)
     if (path) return { name: inFile, value: fromFile(inFile, path) }
     return plain ? { name: variable, value: plain } : undefined
   }

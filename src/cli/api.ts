@@ -48,35 +48,35 @@ function errorOf(status: number, text: string, registry: string): Failure {
   const body = parse(text)
   if (isObject(body) && typeof body.error === 'string')
     return answerFailure(status, body.error, typeof body.code === 'string' ? body.code : undefined)
-  const redirected = status >= 300 && status < 400 ? ', a redirection' : ''
+  const redirected = status >= 300 && status < 400 ? ' (redirect)' : ''
   return new Failure(
     status === 404 ? EXIT.notFound : EXIT.failed,
-    `${registry} answered ${status}${redirected}, not as a gateway answers`,
+    `${registry} answered ${status}${redirected}: this is not a gateway`,
     {
-      hint: 'is this the URL of the gateway itself? `--registry` names another one',
+      hint: 'check the URL of the gateway, or pass another one with --registry',
       code: `http_${status}`
     }
   )
 }
 
 const networkErrors: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'the host name is not known',
-  EAI_AGAIN: 'the host name cannot be looked up',
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'unknown host name',
+  EAI_AGAIN: 'the host name could not be resolved',
   ECONNRESET: 'the connection was closed',
   UND_ERR_SOCKET: 'the connection was closed',
-  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  UND_ERR_HEADERS_TIMEOUT: 'no answer in time'
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
+  UND_ERR_HEADERS_TIMEOUT: 'the response timed out'
 }
 
 function unreachable(cause: unknown, registry: string): Failure {
   if (cause instanceof DOMException && cause.name === 'TimeoutError')
-    return new Failure(EXIT.failed, 'no answer within --timeout', { cause, code: 'timeout' })
+    return new Failure(EXIT.failed, 'no response within --timeout', { cause, code: 'timeout' })
   const inner = cause instanceof Error ? (cause.cause as { code?: string } | undefined)?.code : undefined
   const why = inner === undefined ? 'the request failed' : (networkErrors[inner] ?? inner)
   return new Failure(EXIT.unreachable, `cannot reach ${registry}: ${why}`, {
     cause,
-    hint: 'start a gateway with `towpath start`, or name one with --registry',
+    hint: 'start a gateway with `towpath start`, or pass the URL of one with --registry',
     code: 'unreachable'
   })
 }

@@ -66,12 +66,12 @@ export async function listenForCallback(): Promise<Callback> {
     // any local process or web page can connect, with paths such as `//` that are no URL
     const url = URL.canParse(request.url ?? '/', BASE) ? new URL(request.url ?? '/', BASE) : undefined
     if (request.method !== 'GET' || url?.pathname !== PATH)
-      return page(response, 404, 'Not found', 'There is nothing here.')
+      return page(response, 404, 'Not found', 'This page does not exist.')
     const returned = handleQuery?.(url.searchParams)
     if (returned === undefined)
-      return page(response, 400, 'Not the answer', 'This is not the answer of the sign-in that is waited for.')
+      return page(response, 400, 'Unexpected response', 'This response does not belong to the current sign-in.')
     if (returned instanceof Failure)
-      return page(response, 200, 'The sign-in was refused', 'Nothing was registered. You can close this page.')
+      return page(response, 200, 'Sign-in refused', 'No server was registered. You can close this page.')
     page(response, 200, 'Signed in', 'You can close this page and go back to the terminal.')
   })
   server.listen(0, '127.0.0.1')
@@ -83,7 +83,7 @@ export async function listenForCallback(): Promise<Callback> {
     waitForResponse: (state, signal) =>
       new Promise((resolve, reject) => {
         const onTimeout = () =>
-          reject(new Failure(EXIT.failed, 'nobody signed in in time', { code: 'sign_in_expired', hint: 'try again' }))
+          reject(new Failure(EXIT.failed, 'the sign-in timed out', { code: 'sign_in_expired', hint: 'try again' }))
         if (signal.aborted) return onTimeout()
         signal.addEventListener('abort', onTimeout, { once: true })
         handleQuery = (query) => {

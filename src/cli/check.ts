@@ -23,7 +23,7 @@ export function kindOf({ value, from }: InputObject, hint: string): FileKind {
   if ('included_tools' in value || 'included_servers' in value || 'excluded_tools' in value) return 'group'
   if ('allowed_servers' in value) return 'client'
   if ('role' in value) return 'user'
-  throw usage(`what is in ${from} could be of several types`, hint)
+  throw usage(`${from} could be of several types`, hint)
 }
 
 function serverProblem({ transport, url, command }: Readonly<Record<string, unknown>>): string | undefined {

@@ -47,8 +47,8 @@ export interface Cli extends Messages {
 
 function formatOf({ json, output }: GlobalFlags): Format {
   const format = output ?? (json ? 'json' : 'table')
-  if (!(FORMATS as readonly string[]).includes(format)) throw usage(`-o takes ${FORMATS.join(', ')}, not "${format}"`)
-  if (json && format !== 'json') throw usage('--json is -o json: give one of them')
+  if (!(FORMATS as readonly string[]).includes(format)) throw usage(`-o accepts ${FORMATS.join(', ')}, not "${format}"`)
+  if (json && format !== 'json') throw usage('--json means -o json: use only one of them')
   return format as Format
 }
 
@@ -63,7 +63,7 @@ export async function createCli(io: CliIo, flags: GlobalFlags): Promise<Cli> {
   const path = configPath(io.home)
   const file = await readConfigFile(path)
   if (file.access_token && (await isReadableByOthers(path)))
-    messages.warn(`${path} holds a token and others can read it`, `chmod 600 ${path}`)
+    messages.warn(`${path} contains a token and is readable by other users`, `chmod 600 ${path}`)
   const target = resolveConnection(flags.registry, io.env, file, path)
   const out = (text: string) => {
     if (text !== '') io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)

@@ -91,7 +91,7 @@ const allOptions = (command: Command): Option[] => [
 
 const optionsOf = (command: Command): Candidate[] => [
   ...allOptions(command).flatMap(({ long, description }) => (long ? [{ text: long, about: description }] : [])),
-  { text: '--help', about: 'how it is used' }
+  { text: '--help', about: 'show help' }
 ]
 
 const valueOf = (option: Option): Candidates => OPTION_VALUES[option.long ?? ''] ?? none

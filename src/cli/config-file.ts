@@ -31,11 +31,11 @@ async function parse(path: string, text: string) {
   const [error] = document.errors
   if (error) throw usage(`${path} is not valid YAML (line ${error.linePos?.[0].line ?? 1})`)
   const content: unknown = document.toJS() ?? {}
-  if (!isObject(content)) throw usage(`${path} must hold "registry_url: …" and "access_token: …"`)
+  if (!isObject(content)) throw usage(`${path} must contain "registry_url: …" and "access_token: …"`)
   for (const name of ['registry_url', 'access_token']) {
     const value = content[name]
     if (value !== undefined && value !== null && typeof value !== 'string')
-      throw usage(`"${name}" in ${path} must be text: put it in quotes`)
+      throw usage(`"${name}" in ${path} must be a string: put it in quotes`)
   }
   return { document, content }
 }

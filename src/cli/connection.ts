@@ -19,14 +19,15 @@ export function registryUrl(text: string, from: string): string {
   if (!url || !['http:', 'https:'].includes(url.protocol))
     throw usage(`the registry URL in ${from} must begin with http:// or https://`, `for example ${DEFAULT_REGISTRY}`)
   if (url.username || url.password)
-    throw usage(`the registry URL in ${from} must not hold a user name or password`, 'set TOWPATH_TOKEN instead')
-  if (url.search || url.hash) throw usage(`the registry URL in ${from} must not hold a query or fragment`)
+    throw usage(`the registry URL in ${from} must not contain a user name or password`, 'set TOWPATH_TOKEN instead')
+  if (url.search || url.hash) throw usage(`the registry URL in ${from} must not contain a query or fragment`)
   return url.href.replace(/\/+$/, '')
 }
 
 /** Checks that the token fits into a header; the error does not show it. */
 export function checkToken(token: string, from: string): string {
-  if (!/^[\x21-\x7e]+$/.test(token)) throw usage(`the access token in ${from} holds white space or other characters`)
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw usage(`the access token in ${from} contains white space or other invalid characters`)
   return token
 }
 

@@ -63,7 +63,7 @@ export async function formatContents(
     if (!bytes) {
       parts.push(stripControls(cli, textOf(block) ?? JSON.stringify(block)))
     } else if (folder === undefined) {
-      cli.note(`${bytes.type}, ${bytes.data.length} bytes: --save FOLDER keeps it`)
+      cli.note(`${bytes.type}, ${bytes.data.length} bytes: use --save FOLDER to save it`)
     } else {
       parts.push(await save(folder, bytes))
     }

@@ -41,7 +41,7 @@ async function sourcesIn(path: string): Promise<SourceFile[]> {
     if (kind === undefined || !(await stat(join(path, name))).isDirectory()) continue
     sources.push(...((await documentsIn(join(path, name))) ?? []).map((file) => ({ file, kind })))
   }
-  if (sources.length === 0) throw usage(`${path} holds no .json or .yaml file`, hint)
+  if (sources.length === 0) throw usage(`${path} contains no .json or .yaml file`, hint)
   return sources
 }
 
@@ -50,7 +50,7 @@ const isEmpty = (value: unknown): boolean => value === null || value === ''
 
 function toDesired(input: InputObject, kind: FileKind): DesiredResource {
   const { name } = input.value
-  if (typeof name !== 'string' || name === '') throw usage(`${input.from} gives no "name"`)
+  if (typeof name !== 'string' || name === '') throw usage(`${input.from} has no "name"`)
   const value = Object.fromEntries(Object.entries(input.value).filter(([, member]) => !isEmpty(member)))
   const cleaned = { ...input, value }
   return kind === 'server' ? { kind, name, ...splitSwitches(cleaned) } : { kind, name, input: cleaned }
@@ -72,7 +72,7 @@ export async function readDesired(cli: Cli, path: string): Promise<DesiredResour
   for (const { kind, name, input: each } of desired) {
     const key = `${kind} ${name}`
     const other = seen.get(key)
-    if (other !== undefined) throw usage(`${KINDS[kind].singular} "${name}" is in ${other} and in ${each.from}`)
+    if (other !== undefined) throw usage(`${KINDS[kind].singular} "${name}" is defined in ${other} and in ${each.from}`)
     seen.set(key, each.from)
   }
   return desired

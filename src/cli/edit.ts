@@ -29,7 +29,7 @@ function editJson(text: string, { members }: FileChange, from: string): string {
   const errors: ParseError[] = []
   const tree = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true })
   if (errors.length > 0 || (tree && tree.type !== 'object'))
-    throw usage(`${from} is not a JSON object: it is left alone`, 'mend it, or see what --print gives')
+    throw usage(`${from} is not a JSON object; the file was not changed`, 'fix the file, or use --print')
   let applyChange = text
   for (const { path, value } of members) {
     for (const [place, item] of targetPaths(applyChange, path, value)) {
@@ -60,12 +60,18 @@ function editToml(text: string, { members }: FileChange, from: string): string {
     String.raw`^\s*"?${escapeRegExp(parent)}"?\s*[.=]|^\s*\[\s*("${escapeRegExp(parent)}"|${escapeRegExp(parent)}\s*\])`
   )
   if (lines.some((line) => unsupportedForm.test(line)))
-    throw usage(`${from} holds ${parent} in a form that is left alone`, 'edit it by hand: see what --print gives')
+    throw usage(
+      `${from} contains ${parent} in a form that cannot be edited automatically`,
+      'edit the file by hand: --print shows the entry'
+    )
   if (at < 0) return text.trim() === '' ? table : `${text.trimEnd()}\n\n${table}`
   const length = lines.slice(at + 1).findIndex((line) => /^\s*\[/.test(line))
   const end = length < 0 ? lines.length : at + 1 + length
   if (!lines.slice(at + 1, end).every((line) => simpleLine.test(line)))
-    throw usage(`${from} has a table ${path.join('.')} that is left alone`, 'edit it by hand: see what --print gives')
+    throw usage(
+      `${from} has a table ${path.join('.')} that cannot be edited automatically`,
+      'edit the file by hand: --print shows the entry'
+    )
   const rest = lines.slice(end).join('\n')
   const before = lines.slice(0, at).join('\n')
   return `${before === '' ? '' : `${before}\n`}${table}${rest === '' ? '' : `\n${rest}`}`

@@ -54,6 +54,6 @@ const hints: Readonly<Record<number, string>> = {
 /** Creates the Failure for an error response of the gateway. */
 export function answerFailure(status: number, message: string, code?: string): Failure {
   const isEmpty = status === 403 && /not initialized/.test(message)
-  const hint = isEmpty ? 'make its first administrator with `towpath init-server`' : hints[status]
+  const hint = isEmpty ? 'create the first administrator with `towpath init-server`' : hints[status]
   return new Failure(exitCodes[status] ?? EXIT.failed, message, { hint, code: code ?? `http_${status}` })
 }

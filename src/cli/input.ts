@@ -45,7 +45,7 @@ export async function readText(io: CliIo, path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : 'it cannot be read'
+    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'file not found' : 'cannot be read'
     throw usage(`${path}: ${why}`)
   }
 }
@@ -69,7 +69,7 @@ function expandDocuments(io: CliIo, documents: readonly ParsedDocument[]): Parse
   const files = [...new Set(missing.map(({ from }) => from))]
   const places = missing.map(({ name, path, from }) => `  ${name} at ${path}${files.length > 1 ? ` of ${from}` : ''}`)
   throw usage(
-    `${files.length > 1 ? `${files.length} files name` : `${files[0]} names`} ${names.length === 1 ? 'a variable that is' : 'variables that are'} not set:\n${places.join('\n')}`,
+    `${files.length > 1 ? `${files.length} files use` : `${files[0]} uses`} ${names.length === 1 ? 'a variable that is' : 'variables that are'} not set:\n${places.join('\n')}`,
     `export ${names.map((name) => `${name}=…`).join(' ')}`
   )
 }
@@ -93,7 +93,7 @@ export async function documentsIn(path: string): Promise<string[] | undefined> {
 
 async function filesOf(path: string): Promise<string[]> {
   const files = await documentsIn(path)
-  if (files?.length === 0) throw usage(`${path} holds no .json or .yaml file`)
+  if (files?.length === 0) throw usage(`${path} contains no .json or .yaml file`)
   return files ?? [path]
 }
 
@@ -118,7 +118,7 @@ export const readObjects = async (io: CliIo, path: string): Promise<InputObject[
 
 export async function readObject(io: CliIo, path: string): Promise<InputObject> {
   const [first, second] = await readObjects(io, path)
-  if (!first || second) throw usage(`${path} must hold exactly one object`)
+  if (!first || second) throw usage(`${path} must contain exactly one object`)
   return first
 }
 
@@ -126,7 +126,7 @@ export async function readObject(io: CliIo, path: string): Promise<InputObject> 
 export function parsePairs(texts: readonly string[] = [], flag: string): [string, string][] {
   return texts.map((given) => {
     const at = given.indexOf('=')
-    if (at <= 0) throw usage(`${flag} takes key=value`)
+    if (at <= 0) throw usage(`${flag} must be key=value`)
     return [given.slice(0, at), given.slice(at + 1)]
   })
 }

@@ -46,9 +46,9 @@ export function report(error: unknown, io: CliIo, flags: GlobalFlags): number {
   const failure =
     error instanceof Failure
       ? error
-      : new Failure(EXIT.failed, `unexpected: ${error instanceof Error ? error.message : String(error)}`, {
+      : new Failure(EXIT.failed, `unexpected error: ${error instanceof Error ? error.message : String(error)}`, {
           code: 'unexpected',
-          hint: flags.verbose ? undefined : 'this is a bug; run it again with -v and report what it says'
+          hint: flags.verbose ? undefined : 'this is a bug; run the command again with -v and report the output'
         })
   const { message, code = 'failed', hint, exitCode } = failure
   if (wantsJson(flags)) {

@@ -6,7 +6,7 @@ import type { Result } from './plan.ts'
 const marks = { create: '+', update: '~', delete: '-' } as const
 
 const formatValue = (value: unknown): string =>
-  value === undefined ? 'nothing' : escapeText(JSON.stringify(value), 2_000)
+  value === undefined ? '(none)' : escapeText(JSON.stringify(value), 2_000)
 
 /** Lines of one change: a heading, and for updates one line per member. */
 function linesOf({ action, kind, name, difference, outcome, error }: Result): string[] {

@@ -15,7 +15,7 @@ async function ask({ stdin, stderr }: CliIo, question: string, isHidden: boolean
   stderr.write(question)
   try {
     const ended = new Promise<never>((_resolve, reject) => {
-      lines.once('close', () => reject(new Failure(EXIT.interrupted, 'nothing was answered')))
+      lines.once('close', () => reject(new Failure(EXIT.interrupted, 'no answer was given')))
     })
     return await Promise.race([lines.question(''), ended])
   } finally {

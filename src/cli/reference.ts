@@ -51,31 +51,31 @@ export function commandReference(): string {
   const program = createInertProgram()
   return `# Command line
 
-Every command but \`start\` and \`migrate\` talks to a gateway over HTTP. This page is generated from the command tree.
+Every command except \`start\` and \`migrate\` talks to a gateway over HTTP. This page is generated from the command tree.
 
-Data goes to stdout, everything else to stderr. The gateway is named by \`--registry\`, then \`TOWPATH_REGISTRY\`, then
-\`registry_url\` in \`~/.towpath.conf\`, then \`http://127.0.0.1:8080\`; the access token by \`TOWPATH_TOKEN\`, then
-\`access_token\` in that file. The token goes with every request, whatever names the gateway.
+Data goes to stdout, everything else to stderr. The URL of the gateway comes from \`--registry\`, else \`TOWPATH_REGISTRY\`, else
+\`registry_url\` in \`~/.towpath.conf\`, else \`http://127.0.0.1:8080\`. The access token comes from \`TOWPATH_TOKEN\`, else
+\`access_token\` in that file. It is sent with every request, wherever the URL comes from.
 
-In every JSON or YAML file \`\${VAR}\` in a text is replaced from the environment. If a variable is not set, all of them are
-told with their places, and nothing is sent.
+In the strings of every JSON or YAML file, \`\${VAR}\` is replaced from the environment. If any variable is not set, the
+command lists all unset variables with their places and sends nothing.
 
 ## Exit codes
 
 <!-- prettier-ignore -->
 | Code | Meaning |
 |---|---|
-| 0 | Done |
-| 1 | A failure that is not named below |
-| 2 | A wrong command line or file, an unset \`\${VAR}\`, or input that the gateway does not take (400) |
+| 0 | Success |
+| 1 | Any other failure |
+| 2 | Invalid command line or file, an unset \`\${VAR}\`, or input that the gateway rejects (400) |
 | 3 | Not found (404) |
-| 4 | No valid access token, or not allowed (401, 403) |
+| 4 | No valid access token, or not permitted (401, 403) |
 | 5 | Conflict (409) |
 | 6 | The gateway cannot be reached |
-| 7 | The tool answered with an error; what it said is on stdout |
+| 7 | The tool returned an error; its output is on stdout |
 | 130 | Interrupted |
 
-## Options of every command
+## Global options
 ${optionsOf(program)}
 ${sections(program)}`
 }

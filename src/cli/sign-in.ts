@@ -18,7 +18,7 @@ export const isPending = (body: ServerRecord | PendingSignIn): body is PendingSi
 function pageUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && ['https:', 'http:'].includes(url.protocol)) return url
-  throw new Failure(EXIT.failed, 'the sign-in page of the upstream has no http:// or https:// URL')
+  throw new Failure(EXIT.failed, 'the sign-in URL of the server is not an http:// or https:// URL')
 }
 
 export const needsSignIn = (error: unknown): boolean =>
@@ -54,7 +54,7 @@ export async function registerWithSignIn(
 
 function stateOf(url: URL): string {
   const state = url.searchParams.get('state')
-  if (!state) throw new Failure(EXIT.failed, 'the gateway names no "state" for the sign-in')
+  if (!state) throw new Failure(EXIT.failed, 'the sign-in URL has no "state"')
   return state
 }
 
@@ -64,5 +64,7 @@ const timeLeft = (expiresAt: string) => Math.max(60_000, Date.parse(expiresAt) -
 /** Shows the URL even with `-q`, without which the command would wait for nothing. */
 async function showSignInUrl(cli: Cli, url: string, isOpened: boolean): Promise<void> {
   const hasBrowser = isOpened && (await openBrowser(cli.io, url))
-  cli.announce(`${hasBrowser ? 'a browser was opened to sign in; if it was not:' : 'sign in here:'}\n  ${url}`)
+  cli.announce(
+    `${hasBrowser ? 'opening a browser to sign in; if it does not open, visit:' : 'sign in here:'}\n  ${url}`
+  )
 }

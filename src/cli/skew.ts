@@ -11,8 +11,8 @@ export const versionMismatch = (gateway: string): { readonly message: string; re
   minor(gateway) === minor(VERSION)
     ? undefined
     : {
-        message: `this command is version ${VERSION}, the gateway ${gateway}`,
-        hint: 'use the command of the gateway’s version'
+        message: `this command has version ${VERSION}, the gateway has ${gateway}`,
+        hint: 'use a command of the same version as the gateway'
       }
 
 /** True for errors by which a gateway of another version answers an unknown request. */

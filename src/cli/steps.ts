@@ -47,7 +47,7 @@ async function planServer({ cli, current }: PlanContext, desired: DesiredResourc
 async function sendServer(cli: Cli, method: string, path: string, body: object): Promise<void> {
   const answer = await cli.api.send<{ authorization_required?: { authorization_url: string } }>(method, path, body)
   const pending = answer.body.authorization_required
-  if (pending) throw new Failure(EXIT.failed, `it waits for a sign-in at ${pending.authorization_url}`)
+  if (pending) throw new Failure(EXIT.failed, `sign-in required: ${pending.authorization_url}`)
 }
 
 function planGroup({ cli, current }: PlanContext, { kind, name, input }: DesiredResource): Step | undefined {
@@ -111,7 +111,7 @@ async function planPrune({ cli, desired, current }: PlanContext): Promise<Step[]
     const own = kind === 'user' && current.get(kind) ? await ownName(cli) : undefined
     for (const [name, before] of current.get(kind) ?? []) {
       if (names.has(name)) continue
-      if (name === own) cli.warn(`user "${name}" is not in the files, but it is who asks: it stays`)
+      if (name === own) cli.warn(`user "${name}" is not in the files, but you are signed in as this user: not deleted`)
       const change = name === own ? undefined : diffResource(kind, name, normalise(kind, before))
       if (change) steps.push({ ...change, run: async () => void (await cli.api.remove(itemPath(kind, name))) })
     }
@@ -125,7 +125,7 @@ export async function readPlanContext(cli: Cli, path: string): Promise<PlanConte
   for (const kind of FILE_KINDS.filter((each) => all.some((desired) => desired.kind === each)))
     current.set(kind, await readCurrent(cli, kind))
   const desired = all.filter(({ kind }) => current.get(kind))
-  if (desired.length < all.length) cli.warn('the gateway is in development mode: clients and users are left out')
+  if (desired.length < all.length) cli.warn('the gateway is in development mode: clients and users are skipped')
   return { cli, desired, current }
 }
 

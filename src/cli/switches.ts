@@ -98,6 +98,6 @@ export const readSwitches = async (cli: Cli, name: string): Promise<ServerSwitch
 export async function setSwitches(cli: Cli, name: string, desired: DesiredSwitches | undefined): Promise<void> {
   if (!desired) return
   const { patch, unknown } = switchPatch(desired, await readSwitches(cli, name))
-  if (unknown.length > 0) cli.warn(`server "${name}" does not offer at present: ${unknown.join(', ')}`)
+  if (unknown.length > 0) cli.warn(`server "${name}" does not currently offer: ${unknown.join(', ')}`)
   if (patch) await cli.api.send('PATCH', path(name), patch)
 }

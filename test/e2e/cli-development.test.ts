@@ -116,7 +116,7 @@ test('tools are shown and called, prompts rendered and resources read, in develo
   assert.deepEqual([failed.code, failed.out, failed.err], [7, '"failed"\n', ''])
   assert.equal((await cli(['invoke', 'alpha__fail', '--json'])).json.isError, true)
   const slow = await cli(['invoke', 'alpha__slow', '--timeout', '200ms'])
-  assert.deepEqual([slow.code, slow.err], [1, 'error: no answer within --timeout\n'])
+  assert.deepEqual([slow.code, slow.err], [1, 'error: no response within --timeout\n'])
   assert.equal((await cli(['invoke', 'alpha__eco'])).code, 3)
   for (const args of [
     ['--input', '{'],
@@ -185,7 +185,7 @@ test('what is not text is kept where --save says, under a name that the upstream
   assert.match(file!, /^[0-9a-f]{16}\.png$/)
   assert.deepEqual(await readFile(join(folder, file!)), data)
   const told = await cli(['invoke', 'draws__echo'])
-  assert.deepEqual([told.out, told.err], ['', `image/png, ${data.length} bytes: --save FOLDER keeps it\n`])
+  assert.deepEqual([told.out, told.err], ['', `image/png, ${data.length} bytes: use --save FOLDER to save it\n`])
 })
 
 test('registration files: one, an array, a folder, YAML and stdin; the environment’s values go in', async (t) => {
@@ -207,7 +207,7 @@ test('registration files: one, an array, a folder, YAML and stdin; the environme
   assert.equal(unset.code, 2)
   assert.match(
     unset.err,
-    /a\.json names a variable that is not set:\n {2}KEY at \$\.headers\["X-Key"\]\nhint: export KEY=…/
+    /a\.json uses a variable that is not set:\n {2}KEY at \$\.headers\["X-Key"\]\nhint: export KEY=…/
   )
   assert.equal((await gateway.get('/api/v0/servers')).body.length, 3, 'nothing was sent')
 
@@ -277,7 +277,7 @@ test('the configuration file names the gateway; the flag and the environment go 
   await writeFile(path, `access_token: ${'t'.repeat(20)}\nregistry_url: ${gateway.url}\n`)
   await chmod(path, 0o644)
   const open = await cli(['version', '-v', '--json'])
-  assert.match(open.err, /^warning: .*others can read it\nhint: chmod 600 .*\nGET \/metadata 200 \d+ ms\n$/)
+  assert.match(open.err, /^warning: .*is readable by other users\nhint: chmod 600 .*\nGET \/metadata 200 \d+ ms\n$/)
   assert.ok(!open.err.includes('tttt'))
   assert.deepEqual(open.json, { towpath: VERSION, gateway: VERSION })
 })
@@ -289,11 +289,11 @@ test('a command line that is wrong says so with exit code 2, and what was probab
     [['list', 'tols'], /error: unknown command 'tols'\nhint: did you mean tools\?/],
     [['invoke'], /error: missing required argument 'tool'/],
     [['list', 'tools', '--sever', 'x'], /hint: did you mean --server\?/],
-    [['list', 'tools', '-o', 'xml'], /-o takes table, wide, json, yaml, name/],
-    [['register'], /which server\?/],
+    [['list', 'tools', '-o', 'xml'], /-o accepts table, wide, json, yaml, name/],
+    [['register'], /the name of the server is missing/],
     [['register', 'x'], /either --url or a command/],
-    [['register', 'x', '--url', 'http://x', '-c', 'f.json'], /-c takes everything from the file/],
-    [['register', '-c', 'missing.json'], /missing\.json: there is no such file/],
+    [['register', 'x', '--url', 'http://x', '-c', 'f.json'], /everything else comes from the file/],
+    [['register', '-c', 'missing.json'], /missing\.json: file not found/],
     [['status', '--registry', 'nonsense'], /must begin with http/]
   ]
   for (const [args, message] of wrong) {
@@ -330,8 +330,8 @@ test('files are validated without a gateway', async (t) => {
     [{ name: 'a', transport: 'stdio' }, /command/],
     [{ ...server, url: 'http://${NOT_SET}' }, /NOT_SET at \$\.url/],
     [{ name: 'x' }, /give --type|could be of several types/],
-    [{ name: 'c', allowed_servers: [] }, /gives no token/],
-    [server, /--type takes/, 'nonsense'],
+    [{ name: 'c', allowed_servers: [] }, /has no token/],
+    [server, /--type must be/, 'nonsense'],
     ['{"name": "secret-value",', /is not valid JSON/]
   ]
   for (const [value, message, type] of wrong) {

@@ -21,7 +21,7 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
 
   const early = await admin(['list', 'servers', '--registry', gateway.url])
   assert.equal(early.code, 4)
-  assert.match(early.err, /hint: make its first administrator with `towpath init-server`/)
+  assert.match(early.err, /hint: create the first administrator with `towpath init-server`/)
   assert.equal((await admin(['status', '--json', '--registry', gateway.url])).json.initialized, false)
 
   const initialised = await admin(['init-server', '--json', '--registry', gateway.url])
@@ -49,7 +49,7 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
   assert.equal((await admin(['create', 'mcp-client', '-c', file])).code, 2)
   assert.equal((await admin(['create', 'mcp-client', '-c', file], { env: { CLIENT_TOKEN: 'e'.repeat(20) } })).code, 0)
   await writeFile(file, JSON.stringify({ name: 'none' }))
-  assert.match((await admin(['create', 'user', '-c', file])).err, /gives no token/)
+  assert.match((await admin(['create', 'user', '-c', file])).err, /has no token/)
   const made = await admin(['create', 'mcp-client', 'made', '--allow', 'alpha, beta', '--json'])
   assert.match(made.json.access_token, /^twp_/)
   assert.deepEqual(made.json.allowed_servers, ['alpha', 'beta'])
@@ -90,7 +90,7 @@ test('an enterprise gateway is initialised, filled and used, each by the one who
     audit.json.entries.map(({ target }: { target: string }) => target),
     ['alpha']
   )
-  assert.match((await admin(['audit', '--limit', '1'])).err, /there are more: --before \d+/)
+  assert.match((await admin(['audit', '--limit', '1'])).err, /more entries: --before \d+/)
   const keys = await admin(['keys', 'rotate', '--json'])
   assert.deepEqual([keys.code, keys.json.remaining, keys.json.unreadable], [0, 0, 0])
 

@@ -99,7 +99,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
   await t.test('what is as the files say is left alone', async () => {
     const again = await cli(['apply', '-f', first.folder, '--prune'])
     assert.deepEqual([again.code, again.out], [0, ''])
-    assert.equal(again.err, 'nothing to change: all 3 are as the files say\n')
+    assert.equal(again.err, 'no changes: all 3 match the files\n')
   })
 
   await t.test('an empty gateway gets the same state, switches included, and exports the same bytes', async () => {
@@ -173,7 +173,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
     const folder = await write(join(cli.home, 'pruned'), { 'groups/g.json': { name: 'g', included_servers: ['new'] } })
     const refused = await cli(['apply', '-f', folder, '--prune'])
     assert.equal(refused.code, 2)
-    assert.match(refused.err, /--prune would delete:\n {2}group "h"\nhint: give --yes/)
+    assert.match(refused.err, /--prune would delete:\n {2}group "h"\nhint: pass --yes/)
     assert.equal((await gateway.get('/api/v0/tool-groups/h')).status, 200)
     assert.deepEqual(changesOf(await cli(['apply', '-f', folder, '--prune', '--dry-run', '--json'])), [
       'planned delete group h'
@@ -211,17 +211,17 @@ test('what is exported makes the same gateway of an empty one; files are the des
             'servers/x.json': { ...server, name: 'x', bearer_token: '${NOT_SET_1}' },
             'groups/x.json': { name: 'x', description: '${NOT_SET_2}' }
           },
-          /2 files name variables that are not set:\n {2}NOT_SET_2 at \$\.description of .*\n {2}NOT_SET_1 at \$\.bearer_token of /
+          /2 files use variables that are not set:\n {2}NOT_SET_2 at \$\.description of .*\n {2}NOT_SET_1 at \$\.bearer_token of /
         ],
         [
           { 'servers/x.json': [{ ...server, name: 'x' }], 'servers/y.json': { ...server, name: 'x' } },
-          /"x" is in .* and in /
+          /"x" is defined in .* and in /
         ],
-        [{ 'servers/x.json': { ...server } }, /gives no "name"/],
+        [{ 'servers/x.json': { ...server } }, /has no "name"/],
         [{ 'x.json': { name: 'x' } }, /could be of several types\nhint: put it into a folder/],
         [{ 'servers/x.json': { ...server, name: 'x', what: 1 } }, /x\.json: .*what/],
         [{ 'servers/x.json': { ...server, name: 'x', enabled: 'no' } }, /"enabled" must be true or false/],
-        [{ 'other/x.json': {} }, /holds no \.json or \.yaml file/],
+        [{ 'other/x.json': {} }, /contains no \.json or \.yaml file/],
         [{ 'servers/x.json': '{' }, /not valid JSON/]
       ]
       const existing = (await gateway.get('/api/v0/servers')).body
@@ -245,7 +245,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
     const text = JSON.stringify({ ...server, name: 'a_b', enabled: true, disabled_tools: ['echo', 'gone'] })
     const updated = await cli(['update', 'server', '-c', '-', '--json'], { input: text })
     assert.equal(updated.json.enabled, true)
-    assert.match(updated.err, /does not offer at present: tool gone/)
+    assert.match(updated.err, /does not currently offer: tool gone/)
     assert.equal((await gateway.get('/api/v0/tool?name=a_b__echo')).body.enabled, false)
   })
 
@@ -289,7 +289,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
     const added = await cli(['import', file, '--json'], { env })
     assert.equal(added.code, 1)
     assert.deepEqual(outcomes(added), ['my-notes added', 'good exists', 'loop refused', 'down failed'])
-    assert.match(added.err, /server "good": it exists\nhint: replace it with --force/)
+    assert.match(added.err, /server "good": already exists\nhint: replace it with --force/)
     assert.match(added.err, /server "loop": it leads to this gateway/)
     const configs = (await gateway.get('/api/v0/server_configs')).body as { name: string }[]
     const { bearer_token, headers } = configs.find(({ name }) => name === 'my-notes') as Record<string, unknown>
@@ -333,7 +333,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
     assert.equal(await readFile(`${path}.bak`, 'utf8'), own)
     assert.match(await readFile(path, 'utf8'), /\/\/ mine[^]*"tools": \{\s+"url"/)
     const again = await cli(['connect', 'cursor', '--write', '--name', 'tools'])
-    assert.deepEqual([again.code, again.out, again.err], [0, '', `${path} has it already\n`])
+    assert.deepEqual([again.code, again.out, again.err], [0, '', `${path} is already up to date\n`])
 
     const project = await cli(['connect', 'vscode', '--write', '-o', 'name'])
     assert.equal(project.out, `${join(cli.home, '.vscode/mcp.json')}\n`)
@@ -345,7 +345,7 @@ test('what is exported makes the same gateway of an empty one; files are the des
   await t.test('MCPJungle’s spelling without a kind means tools', async () => {
     const disabled = await cli(['disable', 'good__echo', '--json'])
     assert.deepEqual([disabled.code, disabled.json], [0, ['good__echo']])
-    assert.match(disabled.err, /taken for: towpath disable tool good__echo/)
+    assert.match(disabled.err, /interpreted as: towpath disable tool good__echo/)
     assert.equal((await cli(['enable', 'good', '--json'])).json.length, 4)
     for (const args of [['enable'], ['enable', 'toll', 'good__echo']]) assert.equal((await cli(args)).code, 2)
   })
@@ -439,7 +439,7 @@ test('clients and users are exported and applied too, tokens by reference, in en
     })
     const pruned = await cli(['apply', '-f', only, '--prune', '--yes'])
     assert.equal(pruned.code, 0, pruned.err)
-    assert.match(pruned.err, /user "admin" is not in the files, but it is who asks: it stays/)
+    assert.match(pruned.err, /user "admin" is not in the files, but you are signed in as this user: not deleted/)
     assert.deepEqual(
       (await admin.get('/api/v0/users')).body.map(({ name }: { name: string }) => name),
       ['admin', 'second']
@@ -484,6 +484,6 @@ test('a gateway that is not honest gets no file written outside of the folder', 
   const cli = await commandLine(t, { TOWPATH_REGISTRY: `http://127.0.0.1:${port}` })
   const { code, err } = await cli(['export', '-d', join(cli.home, 'a', 'b')])
   assert.equal(code, 1)
-  assert.match(err, /a name that cannot be/)
+  assert.match(err, /with an invalid name/)
   assert.deepEqual(await readdir(cli.home), [])
 })

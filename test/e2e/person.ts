@@ -106,7 +106,7 @@ async function deletes(terminal: Terminal, cli: CommandLine): Promise<void> {
   const question = /Delete server "alpha"\? \[y\/N\] $/
   const kept = await terminal.run('towpath deregister alpha', [question, 'n\n'])
   assert.equal(kept.code, 0)
-  assert.match(kept.shown, /nothing was changed/)
+  assert.match(kept.shown, /nothing was deleted/)
   assert.equal((await cli(['list', 'servers', '-o', 'name'])).out, 'alpha\n')
   assert.equal((await terminal.run('towpath deregister alpha', [question, 'y\n'])).code, 0)
   assert.equal((await cli(['list', 'servers', '-o', 'name'])).out, '')
@@ -121,7 +121,7 @@ async function prunes(terminal: Terminal, cli: CommandLine): Promise<void> {
   assert.equal((await cli(['apply', '-f', folder])).code, 0)
   await rm(join(folder, 'groups', 'gone.json'))
 
-  const question = /This deletes:\r?\n {2}group "gone"\r?\nGo on\? \[y\/N\] $/
+  const question = /This deletes:\r?\n {2}group "gone"\r?\nContinue\? \[y\/N\] $/
   const left = await terminal.run(`towpath apply -f '${folder}' --prune`, [question, 'n\n'])
   assert.deepEqual([left.code, /nothing was changed/.test(left.shown)], [0, true], left.shown)
   assert.equal((await cli(['list', 'groups', '-o', 'name'])).out, 'gone\nkept\n')

@@ -170,7 +170,7 @@ test('a bad flag is named as it was written', () => {
 })
 
 test('a value and its file are not both accepted, nor is a file that cannot be read', () => {
-  assert.match(refused({ DATABASE_URL: 'postgres://x/y', DATABASE_URL_FILE: '/run/url' }), /both given/)
+  assert.match(refused({ DATABASE_URL: 'postgres://x/y', DATABASE_URL_FILE: '/run/url' }), /both set/)
   assert.equal(refused({ DATABASE_URL_FILE: '/gone' }), 'DATABASE_URL_FILE: the file "/gone" cannot be read')
 })
 

@@ -44,8 +44,8 @@ async function confirmDeletions(cli: Cli, steps: readonly Step[]): Promise<boole
   const gone = steps.filter(({ action }) => action === 'delete')
   if (gone.length === 0 || cli.assumesYes) return true
   const names = gone.map(({ kind, name }) => `  ${KINDS[kind].singular} "${name}"`).join('\n')
-  if (!cli.canPrompt) throw usage(`--prune would delete:\n${names}`, 'give --yes, or look at --dry-run first')
-  return confirm(cli.io, `This deletes:\n${names}\nGo on?`)
+  if (!cli.canPrompt) throw usage(`--prune would delete:\n${names}`, 'pass --yes, or check with --dry-run first')
+  return confirm(cli.io, `This deletes:\n${names}\nContinue?`)
 }
 
 /** Changes the gateway to the state that the files declare; undeclared resources stay, except with `--prune`. */
@@ -64,9 +64,7 @@ export const apply: Action<Flags> = async (cli, _args, { file, prune = false, dr
   }
   const { results, failures } = await execute(cli, steps)
   await show(results)
-  cli.note(
-    steps.length === 0 ? `nothing to change: all ${unchanged} are as the files say` : summary(results, unchanged)
-  )
+  cli.note(steps.length === 0 ? `no changes: all ${unchanged} match the files` : summary(results, unchanged))
   return combineExitCodes(failures)
 }
 
@@ -74,6 +72,6 @@ function summary(results: readonly Result[], unchanged: number): string {
   const count = (action: Change['action']) =>
     results.filter((result) => result.action === action && result.outcome === 'done').length
   const failed = results.filter(({ outcome }) => outcome !== 'done').length
-  const rest = failed > 0 ? `, ${failed} not done` : ''
+  const rest = failed > 0 ? `, ${failed} failed or skipped` : ''
   return `${count('create')} created, ${count('update')} updated, ${count('delete')} deleted, ${unchanged} unchanged${rest}`
 }

@@ -31,5 +31,5 @@ export const audit: Action<Partial<Flags>> = async (cli, _args, flags) => {
     answer,
     rowsView(columns, entries, ({ id }) => id)
   )
-  if (next_before !== undefined) cli.note(`there are more: --before ${next_before}`)
+  if (next_before !== undefined) cli.note(`more entries: --before ${next_before}`)
 }

@@ -33,11 +33,12 @@ async function fromFlags(cli: Cli, flags: Flags): Promise<Record<string, unknown
 async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew: boolean) {
   const own = await fromFlags(cli, flags)
   if (flags.conf !== undefined && Object.keys(own).length > 0)
-    throw usage('-c takes everything from the file: give nothing else but the name')
+    throw usage('with -c only the name can be given in addition: everything else comes from the file')
   const value: Record<string, unknown> =
     flags.conf === undefined ? own : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
   const name = givenName ?? value.name
-  if (typeof name !== 'string') throw usage('which MCP client?', 'give its name, or a file with "name"')
+  if (typeof name !== 'string')
+    throw usage('the name of the MCP client is missing', 'pass a name, or a file with "name"')
   return { name, value: { ...value, name } }
 }
 
@@ -55,7 +56,7 @@ export const createClient: Action<Flags> = async (cli, [givenName], flags) => {
   const { name, value } = await read(cli, givenName, flags, true)
   const { body } = await cli.api.post<Static<typeof IssuedClient>>(KINDS.client.path, value)
   cli.note(`created MCP client "${name}"`)
-  if (!('access_token' in value)) cli.note('its access token is shown this once: keep it')
+  if (!('access_token' in value)) cli.note('the access token is shown only once: save it now')
   const shown = withoutGivenToken(body, value)
   await cli.show({ body: shown }, recordView(shown))
 }

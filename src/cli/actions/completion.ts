@@ -66,7 +66,6 @@ const scripts: Readonly<Record<string, string>> = { bash, zsh, fish }
 /** Prints the script, which runs the hidden command `__complete`, so that it never becomes outdated. */
 export const completion: Action = async (cli, [shell = '']) => {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
-  if (script === undefined)
-    throw usage(`there is no completion for "${shell}"`, `for ${Object.keys(scripts).join(', ')}`)
+  if (script === undefined) throw usage(`no completion for "${shell}"`, `supported: ${Object.keys(scripts).join(', ')}`)
   cli.out(script)
 }

@@ -40,7 +40,7 @@ function clientOf(given: string): ClientName {
   const client = CLIENTS.find((each) => each === given)
   if (client) return client
   const near = nearest(given, CLIENTS)
-  throw usage(`the client "${given}" is not known`, near ? `did you mean "${near}"?` : `one of ${CLIENTS.join(', ')}`)
+  throw usage(`unknown client "${given}"`, near ? `did you mean "${near}"?` : `one of ${CLIENTS.join(', ')}`)
 }
 
 /** True in enterprise mode, which needs tokens. Only the kind of refusal of this request matters. */
@@ -67,7 +67,7 @@ async function checkGroup(cli: Cli, name: string): Promise<void> {
 
 async function targetOf(cli: Cli, { group, name, tokenVariable }: Flags): Promise<Target> {
   if (!isName(name)) throw usage(`--name ${NAME_RULE}`)
-  if (!/^[A-Za-z_]\w*$/.test(tokenVariable)) throw usage('--token-variable takes the name of a variable')
+  if (!/^[A-Za-z_]\w*$/.test(tokenVariable)) throw usage('--token-variable must be the name of an environment variable')
   const isClosed = await needsToken(cli)
   if (group !== undefined) await checkGroup(cli, group)
   const path = group === undefined ? '/mcp' : `/v0/groups/${encodeURIComponent(group)}/mcp`
@@ -93,15 +93,15 @@ async function insertToken(
   flags: Flags
 ): Promise<{ change: FileChange; token?: string }> {
   if (!containsPlaceholder(change)) {
-    if (flags.tokenStdin) throw usage('this client takes the token from a variable: --token-stdin is of no use')
+    if (flags.tokenStdin) throw usage('this client reads the token from a variable: --token-stdin does not apply')
     return { change }
   }
   const { tokenVariable } = flags
   const given = flags.tokenStdin ? await secretFromStdin(cli, '--token-stdin') : cli.io.env[tokenVariable]
   if (!given)
     throw usage(
-      'this client cannot read variables: the token goes into its file',
-      `give --token-stdin, or set ${tokenVariable}`
+      'this client cannot read variables: its file needs the token itself',
+      `use --token-stdin, or set ${tokenVariable}`
     )
   const token = checkToken(given, flags.tokenStdin ? 'stdin' : tokenVariable)
   const members = JSON.parse(
@@ -130,7 +130,7 @@ async function backUp(path: string): Promise<string> {
       return copy
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new Failure(EXIT.failed, `cannot make a copy of ${path}: it is left alone`, { cause })
+        throw new Failure(EXIT.failed, `cannot back up ${path}; the file was not changed`, { cause })
     }
   }
 }
@@ -147,7 +147,8 @@ function maskLine(line: string, token: string | undefined): string {
 
 async function write(cli: Cli, client: ClientName, target: Target, flags: Flags): Promise<void> {
   const fileEdit = fileChange(client, target)
-  if (!fileEdit) throw usage(`${CLIENT_TITLES[client]} has no file to write`, `see \`${PRODUCT} connect ${client}\``)
+  if (!fileEdit)
+    throw usage(`${CLIENT_TITLES[client]} has no configuration file to write`, `see \`${PRODUCT} connect ${client}\``)
   const path = pathOf(cli.io, fileEdit.file)
   const { change, token } = await insertToken(cli, fileEdit, flags)
   const before = await readExisting(path)
@@ -156,12 +157,12 @@ async function write(cli: Cli, client: ClientName, target: Target, flags: Flags)
   const backup = before && !isSame ? await backUp(path) : undefined
   if (!isSame || (token && before.mode !== 0o600)) {
     await mkdir(dirname(path), { recursive: true }).catch((cause: unknown) => {
-      throw new Failure(EXIT.failed, `cannot make the folder of ${path}`, { cause })
+      throw new Failure(EXIT.failed, `cannot create the folder of ${path}`, { cause })
     })
     await writeAtomically(path, text, token ? 0o600 : (before?.mode ?? 0o644))
   }
   const lines = changedLines(before?.text ?? '', text).map((line) => maskLine(line, token))
-  cli.note(isSame ? `${path} has it already` : `wrote ${path}${backup ? `; before it was ${backup}` : ''}`)
+  cli.note(isSame ? `${path} is already up to date` : `wrote ${path}${backup ? `; backup in ${backup}` : ''}`)
   const body = { client, endpoint: target.url, file: path, changed: !isSame, ...(backup ? { backup } : {}) }
   await cli.show({ body }, { table: () => lines.join('\n'), names: () => [path] })
 }
@@ -179,13 +180,13 @@ async function print(cli: Cli, client: ClientName, target: Target): Promise<void
   for (const { title, text, note } of snippets.filter((snippet) => snippet !== first))
     cli.note(`\n# or ${title}${noteOf(note)}:\n${text}`)
   if (target.tokenVariable !== undefined)
-    cli.note(`\n# the token is one of an MCP client: ${PRODUCT} create mcp-client NAME --allow SERVERS`)
+    cli.note(`\n# create a token for the client with: ${PRODUCT} create mcp-client NAME --allow SERVERS`)
 }
 
 /** Points a client at the gateway. */
 export const connect: Action<Flags> = async (cli, [given = ''], flags) => {
   const client = clientOf(given)
-  if (flags.print && flags.write) throw usage('--print and --write: give one of them')
+  if (flags.print && flags.write) throw usage('use either --print or --write')
   const target = await targetOf(cli, flags)
   return flags.write ? write(cli, client, target, flags) : print(cli, client, target)
 }

@@ -25,7 +25,7 @@ export const doctor: Action = async (cli) => {
   for (const { id, hint, status } of checks)
     if (hint !== undefined && status !== 'pass') cli.note(`hint: ${id}: ${hint}`)
   const failed = checks.filter(({ status }) => status === 'fail').length
-  cli.note(failed === 0 ? 'nothing fails' : `${failed} of ${checks.length} checks fail`)
+  cli.note(failed === 0 ? 'All checks passed' : `${failed} of ${checks.length} checks failed`)
   if (!client.isReached) return EXIT.unreachable
   if (gateway.isRefused) return EXIT.refused
   return failed === 0 ? EXIT.done : EXIT.failed

@@ -24,9 +24,9 @@ type Config = Readonly<Record<string, unknown>> & { readonly name: string }
 async function checkEmpty(folder: string): Promise<void> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
-    throw usage(`${folder} cannot be used as a folder`)
+    throw usage(`${folder} is not a usable folder`)
   })
-  if (names.length > 0) throw usage(`${folder} is not empty`, 'name another folder with -d')
+  if (names.length > 0) throw usage(`${folder} is not empty`, 'choose another folder with -d')
 }
 
 /** Reads the configurations of servers with their switches. */
@@ -44,7 +44,7 @@ async function collect(cli: Cli, references: References, keepSecrets: boolean): 
   const users = (await listPrincipals(cli, 'user')) ?? []
   const file = (kind: FileKind, config: Config, more: object = {}): File => {
     // the name becomes a path, and the gateway is not trusted
-    if (!isName(config.name)) throw new Failure(EXIT.failed, `the gateway has a ${kind} with a name that cannot be`)
+    if (!isName(config.name)) throw new Failure(EXIT.failed, `the gateway returned a ${kind} with an invalid name`)
     const value = { ...replaceByReferences(kind, config, references, keepSecrets), ...more }
     return [`${FOLDERS[kind][0]}/${config.name}.json`, `${JSON.stringify(value, null, 2)}\n`]
   }
@@ -78,9 +78,9 @@ export const exportAll: Action<Flags> = async (cli, _args, { dir, withSecrets = 
     await mkdir(dir, { recursive: true, mode: 0o700 })
     for (const file of files) written.push(await write(dir, file))
   } catch (cause) {
-    throw new Failure(EXIT.failed, `cannot write into ${dir}`, { cause })
+    throw new Failure(EXIT.failed, `cannot write to ${dir}`, { cause })
   }
   cli.note(`exported ${written.length} files to ${dir}`)
-  if (names.length > 0) cli.note(`set the variables of ${join(dir, 'secrets.env.example')} before the files are used`)
+  if (names.length > 0) cli.note(`set the variables in ${join(dir, 'secrets.env.example')} before using the files`)
   await cli.show({ body: { files: written, variables: names } }, namesView(written))
 }

@@ -33,9 +33,9 @@ async function read(cli: Cli, given: string | undefined, flags: Flags) {
   const { value } =
     flags.conf === undefined ? { value: { ...fromFlags, name: given } } : await readObject(cli.io, flags.conf)
   if (flags.conf !== undefined && Object.keys(fromFlags).length > 0)
-    throw usage('-c takes everything from the file: give nothing else but the name')
+    throw usage('with -c only the name can be given in addition: everything else comes from the file')
   const name = given ?? value.name
-  if (typeof name !== 'string') throw usage('which group?', 'give its name, or a file with "name"')
+  if (typeof name !== 'string') throw usage('the name of the group is missing', 'pass a name, or a file with "name"')
   return { name, value: { ...value, name }, isFromFile: flags.conf !== undefined }
 }
 

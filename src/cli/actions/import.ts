@@ -56,7 +56,10 @@ function rowOf(server: ImportedServer, outcome: Row['outcome'], problem?: string
 function selectServers(servers: readonly ImportedServer[], names: readonly string[]): readonly ImportedServer[] {
   const unknown = names.filter((name) => !servers.some((server) => server.name === name))
   if (unknown.length > 0)
-    throw usage(`the file has no server ${unknown.join(', ')}`, `it has ${servers.map(({ name }) => name).join(', ')}`)
+    throw usage(
+      `the file does not contain ${unknown.join(', ')}`,
+      `it contains ${servers.map(({ name }) => name).join(', ')}`
+    )
   return names.length === 0 ? servers : servers.filter(({ name }) => names.includes(name))
 }
 
@@ -95,7 +98,7 @@ async function add(cli: Cli, server: ImportedServer, body: unknown, isForced: bo
     cli.note(`${isForced ? 'replaced' : 'added'} server "${server.name}"`)
     return rowOf(server, isForced ? 'replaced' : 'added')
   }
-  cli.note(`"${server.name}" waits for a sign-in: ${url}`)
+  cli.note(`server "${server.name}" requires a sign-in: ${url}`)
   return rowOf(server, 'sign_in_needed')
 }
 
@@ -143,7 +146,7 @@ export const importFile: Action<Flags> = async (cli, [file = '', ...names], { fo
 
 const refusal = ({ problems }: ImportedServer, outcome: Row['outcome']): Failure =>
   outcome === 'exists'
-    ? new Failure(EXIT.conflict, 'it exists', { hint: 'replace it with --force' })
+    ? new Failure(EXIT.conflict, 'already exists', { hint: 'replace it with --force' })
     : usage(problems.join('; '))
 
 async function tryAdd(cli: Cli, server: ImportedServer, body: unknown, isForced: boolean, failures: Failure[]) {

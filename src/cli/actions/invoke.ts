@@ -65,7 +65,7 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 }
 function milliseconds(text: string): number {
   const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(text) ?? []
   const value = Math.round(Number(count) * units[unit]!)
-  if (!(value > 0 && value < 2 ** 31)) throw usage('--timeout takes a duration such as 60s, 500ms or 2m')
+  if (!(value > 0 && value < 2 ** 31)) throw usage('--timeout must be a duration such as 60s, 500ms or 2m')
   return value
 }
 

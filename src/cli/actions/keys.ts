@@ -15,7 +15,7 @@ export const rotate: Action = async (cli) => {
     const total = { ...body, rewrapped }
     await cli.show({ body: total }, recordView(total, body.key_id))
     if (body.remaining > 0) cli.warn(`${body.remaining} secrets still need the previous key`)
-    if (body.unreadable > 0) cli.warn(`${body.unreadable} secrets cannot be read`, 'register their servers again')
+    if (body.unreadable > 0) cli.warn(`${body.unreadable} secrets cannot be decrypted`, 'register their servers again')
     return body.remaining + body.unreadable > 0 ? EXIT.failed : EXIT.done
   }
 }

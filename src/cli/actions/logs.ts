@@ -54,7 +54,7 @@ export const logs: Action<Flags> = async (cli, _args, { follow, failed, limit, .
     rowsView(columns, calls.toReversed(), ({ id }) => id)
   )
   if (calls.length === 0) cli.note('no calls')
-  if (next_before !== undefined) cli.note('there are older ones: --limit shows more, at most 500')
+  if (next_before !== undefined) cli.note('older calls exist: raise --limit, at most 500')
 }
 
 /**
@@ -63,7 +63,7 @@ export const logs: Action<Flags> = async (cli, _args, { follow, failed, limit, .
  */
 function createPrinter(cli: Cli): (calls: readonly CallEntry[]) => void {
   if (cli.format === 'yaml')
-    throw usage('logs --follow has no end, which YAML needs', 'use -o json: a line for each call')
+    throw usage('logs --follow does not support YAML', 'use -o json, which prints one line per call')
   const shown = columns.filter(({ isWide }) => !isWide || cli.format === 'wide')
   const widths = shown.map(({ head }) => WIDTHS[head] ?? 8)
   const line = (texts: readonly string[]) => row(texts, widths)

@@ -43,7 +43,7 @@ const fileExclusive = [
 function headersOf(input: readonly string[]): [string, string][] {
   return input.map((header) => {
     const [, name, value] = /^([^:]+):\s*(.*)$/s.exec(header) ?? []
-    if (name === undefined || value === undefined) throw usage('--header takes "name: value"')
+    if (name === undefined || value === undefined) throw usage('--header must be "name: value"')
     return [name.trim(), value]
   })
 }
@@ -57,7 +57,7 @@ const envOf = (input: readonly string[]) =>
 
 async function bearerToken(cli: Cli, flags: Flags): Promise<string | undefined> {
   if (flags.bearerTokenStdin && flags.bearerToken !== undefined)
-    throw usage('--bearer-token and --bearer-token-stdin: give one of them')
+    throw usage('use either --bearer-token or --bearer-token-stdin')
   if (flags.bearerTokenStdin) return secretFromStdin(cli, '--bearer-token-stdin')
   if (flags.bearerToken === undefined) return undefined
   return secretFromArgument(cli, flags.bearerToken, 'use --bearer-token-stdin')
@@ -73,9 +73,10 @@ function transportFor(flags: Flags, command: readonly string[]): string {
 async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promise<InputObject> {
   const [name, ...command] = flags.name === undefined ? args : [flags.name, ...args]
   const isUrl = flags.url !== undefined
-  if (name === undefined) throw usage('which server?', 'towpath register NAME --url URL, or NAME -- COMMAND ARGS…')
+  if (name === undefined)
+    throw usage('the name of the server is missing', 'towpath register NAME --url URL, or NAME -- COMMAND ARGS…')
   if (isUrl === command.length > 0)
-    throw usage('a server has either --url or a command', 'towpath register NAME -- COMMAND ARGS…')
+    throw usage('a server needs either --url or a command', 'towpath register NAME -- COMMAND ARGS…')
   const [executable, ...rest] = command
   const token = await bearerToken(cli, flags)
   const value = {
@@ -102,7 +103,7 @@ async function fromFlags(cli: Cli, args: readonly string[], flags: Flags): Promi
 function fromFile(cli: Cli, args: readonly string[], flags: Flags): Promise<InputObject[]> {
   const also = fileExclusive.filter((name) => flags[name] !== undefined)
   if (also.length > 0 || args.length > 0 || flags.name !== undefined)
-    throw usage('-c takes everything from the file: give nothing else but --force')
+    throw usage('with -c only --force can be given in addition: everything else comes from the file')
   return readObjects(cli.io, flags.conf!)
 }
 
@@ -135,10 +136,10 @@ export const register: Action<Flags> = async (cli, args, flags) => {
   for (const each of input) {
     const answer = await send(cli, each, flags).catch((error: unknown) => {
       if (answers.length > 0)
-        cli.warn(`${answers.length} of ${input.length} servers were registered before this failed`)
+        cli.warn(`${answers.length} of ${input.length} servers were registered before the failure`)
       throw error
     })
-    if (isPending(answer.body)) cli.note(`"${String(each.value.name)}" waits for a sign-in in the browser`)
+    if (isPending(answer.body)) cli.note(`"${String(each.value.name)}" requires a sign-in in the browser`)
     else cli.note(`registered server "${answer.body.name}"`)
     answers.push(answer)
   }

@@ -8,7 +8,7 @@ import type { Action } from '../runner.ts'
 async function remove(cli: Cli, kind: KindName, name: string): Promise<void> {
   const { singular } = KINDS[kind]
   if (cli.canPrompt && !(await confirm(cli.io, `Delete ${singular} "${name}"?`))) {
-    cli.note('nothing was changed')
+    cli.note('nothing was deleted')
     return
   }
   await withSuggestion(cli, kind, name, cli.api.remove(itemPath(kind, name)))

@@ -16,7 +16,7 @@ async function saveToken(cli: Cli, token: string): Promise<void> {
   await updateConfigFile(configPath, { access_token: token, ...registry })
   cli.note(`${connection.tokenSource === 'file' ? 'replaced' : 'saved'} the access token in ${configPath}`)
   if (connection.tokenSource === 'TOWPATH_TOKEN')
-    cli.warn('TOWPATH_TOKEN is set and goes before the token in the file', 'unset TOWPATH_TOKEN')
+    cli.warn('TOWPATH_TOKEN is set and overrides the token in the file', 'unset TOWPATH_TOKEN')
 }
 
 interface InitFlags {
@@ -43,10 +43,10 @@ interface LoginFlags {
 }
 
 async function tokenFor(cli: Cli, given: string | undefined, { tokenStdin }: LoginFlags): Promise<string> {
-  if (given !== undefined && tokenStdin) throw usage('a token and --token-stdin: give one of them')
+  if (given !== undefined && tokenStdin) throw usage('use either a token or --token-stdin')
   if (tokenStdin) return secretFromStdin(cli, '--token-stdin')
   if (given !== undefined) return secretFromArgument(cli, given, 'use `towpath login --token-stdin`')
-  if (!cli.canPrompt) throw usage('there is no terminal to ask for the token', 'use --token-stdin')
+  if (!cli.canPrompt) throw usage('no terminal to prompt for the token', 'use --token-stdin')
   return askSecret(cli.io, 'Access token: ')
 }
 
@@ -59,7 +59,7 @@ export const login: Action<LoginFlags> = async (cli, [given], flags) => {
 }
 
 export const logout: Action = async (cli) => {
-  if (cli.connection.tokenSource === 'TOWPATH_TOKEN') cli.warn('TOWPATH_TOKEN is set and stays', 'unset TOWPATH_TOKEN')
+  if (cli.connection.tokenSource === 'TOWPATH_TOKEN') cli.warn('TOWPATH_TOKEN is still set', 'unset TOWPATH_TOKEN')
   await updateConfigFile(cli.configPath, { access_token: undefined })
-  cli.note(`there is no access token in ${cli.configPath} any more`)
+  cli.note(`removed the access token from ${cli.configPath}`)
 }

@@ -77,7 +77,7 @@ export const version: Action = async (cli) => {
   } catch (error) {
     // shows the command's own version without a gateway too
     if (!(error instanceof Failure)) throw error
-    cli.note(`no gateway: ${error.message}`)
+    cli.note(`gateway not available: ${error.message}`)
   }
   await cli.show({ body }, recordView(body, VERSION))
 }

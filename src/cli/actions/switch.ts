@@ -38,10 +38,10 @@ export const switchBare =
     if (name === undefined || more.length > 0) {
       const near = name === undefined ? undefined : nearest(name, kinds)
       throw usage(
-        `${verb} takes a kind and a name`,
+        `${verb} needs a kind and a name`,
         `${PRODUCT} ${verb} ${near ?? kinds.join('|')} ${more[0] ?? 'NAME'}`
       )
     }
-    cli.note(`taken for: ${PRODUCT} ${verb} tool ${name}`)
+    cli.note(`interpreted as: ${PRODUCT} ${verb} tool ${name}`)
     return switchOf(verb, 'tool')(cli, args, {})
   }

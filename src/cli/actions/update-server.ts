@@ -12,7 +12,7 @@ export const updateServer: Action<{ readonly conf: string }> = async (cli, [give
   const { input, switches } = splitSwitches(await readObject(cli.io, conf))
   const { value, from } = input
   const name = givenName ?? value.name
-  if (typeof name !== 'string') throw usage(`${from} gives no "name"`)
+  if (typeof name !== 'string') throw usage(`${from} has no "name"`)
   const sent = cli.api.put<Static<typeof Server>>(itemPath('server', name), { name, ...value })
   const replaced = await withSuggestion(cli, 'server', name, sent)
   await setSwitches(cli, name, switches)

@@ -37,7 +37,7 @@ export const showUsage: Action = async (cli, [name = '']) => {
       rows === undefined
         ? JSON.stringify(input_schema, null, 2)
         : rows.length === 0
-          ? 'It takes no parameters.'
+          ? 'No parameters.'
           : table(['parameter', 'type', 'required', 'description'], rows, width)
     ]
       .filter((part) => part !== '')

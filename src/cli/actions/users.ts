@@ -22,7 +22,7 @@ type IssuedUserRecord = Static<typeof IssuedUser>
 async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew: boolean) {
   const token = await tokenFromFlags(cli, flags)
   if (flags.conf !== undefined && (token !== undefined || flags.role !== undefined))
-    throw usage('-c takes everything from the file: give nothing else but the name')
+    throw usage('with -c only the name can be given in addition: everything else comes from the file')
   const own = {
     ...(flags.role === undefined ? {} : { role: flags.role }),
     ...(token === undefined ? {} : { access_token: token })
@@ -30,12 +30,12 @@ async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew
   const value: Record<string, unknown> =
     flags.conf === undefined ? own : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
   const name = givenName ?? value.name
-  if (typeof name !== 'string') throw usage('which user?', 'give the name, or a file with "name"')
+  if (typeof name !== 'string') throw usage('the name of the user is missing', 'pass a name, or a file with "name"')
   return { name, value: { ...value, name } as Record<string, unknown> }
 }
 
 async function showUser(cli: Cli, body: IssuedUserRecord, given: object): Promise<void> {
-  if (!('access_token' in given)) cli.note('the access token is shown this once: keep it')
+  if (!('access_token' in given)) cli.note('the access token is shown only once: save it now')
   const shown = withoutGivenToken(body, given)
   await cli.show({ body: shown }, recordView(shown))
 }
@@ -52,6 +52,6 @@ export const updateUser: Action<Flags> = async (cli, [givenName], flags) => {
   const { access_token } = value
   const token = access_token === undefined ? {} : { access_token }
   const { body } = await withSuggestion(cli, 'user', name, cli.api.put<IssuedUserRecord>(itemPath('user', name), token))
-  cli.note(`the token of user "${name}" is a new one`)
+  cli.note(`rotated the token of user "${name}"`)
   await showUser(cli, body, token)
 }

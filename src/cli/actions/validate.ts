@@ -18,14 +18,14 @@ const typeOf = (kind: FileKind) => KINDS[kind].singular
 
 export const validate: Action<{ readonly type?: string }> = async (cli, [path = ''], flags) => {
   const wanted = FILE_KINDS.find((kind) => typeOf(kind) === flags.type)
-  if (flags.type !== undefined && wanted === undefined) throw usage('--type takes server, group, mcp-client or user')
+  if (flags.type !== undefined && wanted === undefined) throw usage('--type must be server, group, mcp-client or user')
   const found: { file: string; type: string; name: string }[] = []
   for (const input of await readObjects(cli.io, path)) {
-    const kind = wanted ?? kindOf(input, 'give --type server, group, mcp-client or user')
+    const kind = wanted ?? kindOf(input, 'pass --type server, group, mcp-client or user')
     await check(cli, input, kind)
     found.push({ file: input.from, type: typeOf(kind), name: String(input.value.name) })
   }
-  cli.note(`${found.length === 1 ? 'it is' : 'they are'} valid`)
+  cli.note(found.length === 1 ? 'valid' : `all ${found.length} are valid`)
   const columns = [
     { head: 'file', value: (row: (typeof found)[number]) => row.file },
     { head: 'type', value: (row: (typeof found)[number]) => row.type },

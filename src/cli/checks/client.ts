@@ -18,7 +18,7 @@ export async function checkClient(cli: Cli): Promise<{ checks: Check[]; isReache
   try {
     const answer = await cli.api.get<Static<typeof Metadata>>('/metadata')
     const ms = Math.round(performance.now() - since)
-    const title = `${cli.api.registry} answers (named by ${sources[cli.connection.source]})`
+    const title = `${cli.api.registry} answers (set by ${sources[cli.connection.source]})`
     const reached: Check = { id: 'registry', status: 'pass', title, ms }
     return { checks: [...own, reached, checkVersion(answer.body.version), ...checkClock(answer)], isReached: true }
   } catch (error) {
@@ -32,7 +32,7 @@ export async function checkClient(cli: Cli): Promise<{ checks: Check[]; isReache
 const sources: Readonly<Record<Cli['connection']['source'], string>> = {
   '--registry': '--registry',
   TOWPATH_REGISTRY: 'TOWPATH_REGISTRY',
-  file: 'the file',
+  file: '~/.towpath.conf',
   default: 'default'
 }
 
@@ -40,30 +40,30 @@ const sources: Readonly<Record<Cli['connection']['source'], string>> = {
 async function checkFile({ configPath: path }: Cli): Promise<Check> {
   const id = 'config_file'
   const access = await readFileAccess(path)
-  if (access === undefined) return { id, status: 'pass', title: `There is no ${path}` }
+  if (access === undefined) return { id, status: 'pass', title: `${path} does not exist` }
   if (!access.isOwn)
-    return { id, status: 'warn', title: `${path} belongs to another user`, hint: 'chown it, or remove it' }
+    return { id, status: 'warn', title: `${path} belongs to another user`, hint: 'change its owner, or remove it' }
   if (access.mode === undefined || (access.mode & 0o077) === 0)
-    return { id, status: 'pass', title: `${path} is for its owner alone` }
-  const title = `Others can reach ${path} (mode ${access.mode.toString(8).padStart(4, '0')})`
+    return { id, status: 'pass', title: `${path} is accessible to its owner only` }
+  const title = `${path} is accessible to other users (mode ${access.mode.toString(8).padStart(4, '0')})`
   return { id, status: 'fail', title, hint: `chmod 600 ${path}` }
 }
 
 function checkToken({ connection: { tokenSource, registry } }: Cli): Check {
   const id = 'token_source'
-  const from = tokenSource === 'file' ? 'the file' : tokenSource
-  const title = from === undefined ? 'There is no access token' : `The access token comes from ${from}`
+  const from = tokenSource === 'file' ? '~/.towpath.conf' : tokenSource
+  const title = from === undefined ? 'No access token is set' : `The access token comes from ${from}`
   const { protocol, hostname } = new URL(registry)
   const isOpen = from !== undefined && protocol === 'http:' && !isLoopback(hostname)
   if (!isOpen) return { id, status: 'pass', title }
-  const detail = `${registry} is reached without TLS: everyone on the way can read it`
+  const detail = `${registry} does not use TLS: the token can be read in transit`
   return { id, status: 'warn', title, detail, hint: 'use https://' }
 }
 
 function checkVersion(version: string): Check {
   const id = 'version'
   const skew = versionMismatch(version)
-  if (!skew) return { id, status: 'pass', title: `Command and gateway are version ${version}` }
+  if (!skew) return { id, status: 'pass', title: `Command and gateway have version ${version}` }
   return { id, status: 'warn', title: skew.message, hint: skew.hint }
 }
 
@@ -72,7 +72,7 @@ function checkClock({ headers }: ApiResponse<unknown>): Check[] {
   if (Number.isNaN(date)) return []
   const apart = Math.abs(Date.now() - date)
   const id = 'client_clock'
-  if (apart <= CLOCK_MS) return [{ id, status: 'pass', title: 'The clocks here and at the gateway agree' }]
-  const title = `The clocks here and at the gateway are ${Math.round(apart / 1_000)} s apart`
-  return [{ id, status: 'warn', title, hint: 'keep both with NTP' }]
+  if (apart <= CLOCK_MS) return [{ id, status: 'pass', title: 'The clocks of this machine and the gateway agree' }]
+  const title = `The clocks of this machine and the gateway are ${Math.round(apart / 1_000)} s apart`
+  return [{ id, status: 'warn', title, hint: 'synchronise both with NTP' }]
 }

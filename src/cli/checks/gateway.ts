@@ -56,7 +56,7 @@ export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
 const tokenCheck = ({ name, role }: Static<typeof User>): Check => ({
   id: 'token',
   status: 'pass',
-  title: `The gateway knows this token: ${name} (${role})`
+  title: `Signed in as ${name} (${role})`
 })
 
 /** Checks the MCP endpoint with a request without a token, which must be refused. */
@@ -65,11 +65,11 @@ async function checkEndpoint(cli: Cli): Promise<Check> {
   const about = () => ({ id: 'mcp', ms: Math.round(performance.now() - since) })
   try {
     await cli.api.send('POST', '/mcp', {}, { token: null })
-    return { ...about(), status: 'fail', title: 'The MCP endpoint asks nobody for a token' }
+    return { ...about(), status: 'fail', title: 'The MCP endpoint requires no token' }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     if (error.exitCode === EXIT.refused)
-      return { ...about(), status: 'pass', title: 'The MCP endpoint answers, and asks for a token' }
+      return { ...about(), status: 'pass', title: 'The MCP endpoint answers and requires a token' }
     return { ...about(), ...failed('mcp', error) }
   }
 }
@@ -78,7 +78,7 @@ const leftOutCheck = (name: string, count: number): Check => ({
   id: `left_out:${name}`,
   status: 'warn',
   title: leftOutTitle(name, count),
-  hint: `towpath get server ${name} says why`
+  hint: `run \`towpath get server ${name}\` for the reasons`
 })
 
 /** Checks the servers by their calls of the last day, which administrators may see; makes no calls. */
@@ -93,12 +93,17 @@ async function checkCalls(cli: Cli, { role }: Static<typeof User>): Promise<Chec
   )
   const answers = servers.map(({ name, enabled }): Check => {
     const id = `server:${name}`
-    if (!enabled) return { id, status: 'pass', title: `The server ${name} is disabled` }
+    if (!enabled) return { id, status: 'pass', title: `${name} is disabled` }
     const { calls = 0, failed: wrong = 0 } = strips.get(name) ?? {}
-    if (calls === 0) return { id, status: 'pass', title: `The server ${name} is enabled` }
-    const title = `The server ${name}: ${wrong} of ${calls} calls of the last day failed`
+    if (calls === 0) return { id, status: 'pass', title: `${name} is enabled` }
+    const title = `${name}: ${wrong} of ${calls} calls failed in the last 24 hours`
     if (wrong * 2 < calls) return { id, status: 'pass', title }
-    return { id, status: 'warn', title, hint: `towpath test ${name}, and towpath logs --failed --server ${name}` }
+    return {
+      id,
+      status: 'warn',
+      title,
+      hint: `run \`towpath test ${name}\` and \`towpath logs --failed --server ${name}\``
+    }
   })
   return [...answers, ...leftOut]
 }

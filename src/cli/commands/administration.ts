@@ -6,95 +6,98 @@ import { addPrincipals } from './principals.ts'
 export function addAdministration(program: Command, run: Runner): void {
   program
     .command('status')
-    .description('Is the gateway there, in which mode, who am I, how much is registered')
+    .description('Show connection, mode, identity and counts')
     .action(run(async () => (await import('../actions/status.ts')).status))
 
   program
     .command('doctor')
-    .description('Look for what is wrong: the connection, the token, the gateway, its servers')
+    .description('Diagnose client, gateway and servers')
     .action(run(async () => (await import('../actions/doctor.ts')).doctor))
 
   program
     .command('version')
-    .description('Versions of this command and of the gateway')
+    .description('Show the versions of this command and of the gateway')
     .action(run(async () => (await import('../actions/status.ts')).version))
 
   program
     .command('init-server')
-    .description('Make the first administrator of an enterprise gateway, and keep its token in ~/.towpath.conf')
+    .description('Create the first administrator of an enterprise gateway and save its token in ~/.towpath.conf')
     .option('--init-secret-stdin', 'read the init secret from stdin (TOWPATH_INIT_SECRET)')
     .action(run(async () => (await import('../actions/sign-in.ts')).initServer))
 
   program
     .command('login [token]')
-    .description('Keep an access token in ~/.towpath.conf once the gateway has taken it')
-    .option('--token-stdin', 'read it from stdin')
+    .description('Verify an access token and save it in ~/.towpath.conf')
+    .option('--token-stdin', 'read the token from stdin')
     .action(run(async () => (await import('../actions/sign-in.ts')).login))
 
   program
     .command('logout')
-    .description('Forget the access token in ~/.towpath.conf')
+    .description('Remove the access token from ~/.towpath.conf')
     .action(run(async () => (await import('../actions/sign-in.ts')).logout))
 
   addPrincipals(program, run)
 
   program
     .command('audit')
-    .description('Who changed what, and who was refused')
-    .option('--actor <name>', 'only what this principal did')
-    .option('--action <action>', 'for example server.create')
-    .option('--target <name>', 'what it was done to')
-    .option('--outcome <outcome>', 'begun, ok, refused or failed')
-    .option('--from <moment>', 'ISO 8601')
-    .option('--to <moment>', 'ISO 8601')
-    .option('--before <id>', 'rows older than this one')
-    .option('--limit <n>', 'at most so many rows (100)')
+    .description('Show the audit log: changes and refusals')
+    .option('--actor <name>', 'only entries of this user or client')
+    .option('--action <action>', 'only this action, for example server.create')
+    .option('--target <name>', 'only entries about this server, user or other target')
+    .option('--outcome <outcome>', 'only this outcome: begun, ok, refused or failed')
+    .option('--from <moment>', 'start of the period, ISO 8601')
+    .option('--to <moment>', 'end of the period, ISO 8601')
+    .option('--before <id>', 'only entries older than this one')
+    .option('--limit <n>', 'maximum number of entries (100)')
     .action(run(async () => (await import('../actions/audit.ts')).audit))
 
   program
     .command('logs')
-    .description('Who called what, and how it went; the newest at the end')
-    .option('-f, --follow', 'go on with the calls that come in')
+    .description('Show the call log, newest last')
+    .option('-f, --follow', 'keep showing new calls')
     .option('--server <name>', 'only calls of this server')
     .option('--tool <name>', 'only calls of this tool, <server>__<tool>')
     .option('--caller <name>', 'only calls of this user or MCP client')
-    .option('--failed', 'only what went wrong: tool_error, failed and timeout')
-    .option('--limit <n>', 'at most so many calls that were there before', '100')
+    .option('--failed', 'only failed calls: tool_error, failed and timeout')
+    .option('--limit <n>', 'maximum number of past calls', '100')
     .action(run(async () => (await import('../actions/logs.ts')).logs))
 
-  const keys = program.command('keys').description('The key that seals secrets')
+  const keys = program.command('keys').description('Manage the encryption key')
   keys
     .command('rotate')
-    .description('Move the stored secrets to the current encryption key')
+    .description('Re-encrypt the stored secrets with the current key')
     .action(run(async () => (await import('../actions/keys.ts')).rotate))
 
   program
     .command('export')
-    .description('Write servers, groups, clients and users into files; secrets as references to variables')
-    .option('-d, --dir <folder>', 'an empty folder, or one that is not there yet', 'towpath-export')
-    .option('--with-secrets', 'write the secrets of servers too')
+    .description('Export servers, groups, clients and users to files, with secrets as references to variables')
+    .option('-d, --dir <folder>', 'target folder, new or empty', 'towpath-export')
+    .option('--with-secrets', 'include the secrets of servers')
     .action(run(async () => (await import('../actions/export.ts')).exportAll))
 
   program
     .command('apply')
-    .description('Make the gateway what files say: a folder as `export` writes it, or of MCPJungle; tells what changed')
+    .description('Apply configuration files: a folder written by `export`, or files of MCPJungle')
     .requiredOption('-f, --file <path>', 'folder, JSON or YAML file, or - for stdin')
-    .option('--prune', 'delete what is not in the files, of the kinds that they hold; asks, or needs --yes')
-    .option('--dry-run', 'only tell what would change')
+    .option(
+      '--prune',
+      'delete what the files do not declare, of the kinds that they contain; asks for confirmation unless --yes'
+    )
+    .option('--dry-run', 'show the changes without making them')
     .action(run(async () => (await import('../actions/apply.ts')).apply))
 
   program
     .command('validate <file>')
-    .description('Check a file without sending it')
-    .option('--type <type>', 'server, group, mcp-client or user; by default what it looks like')
+    .description('Validate a file without contacting the gateway')
+    .option('--type <type>', 'server, group, mcp-client or user; detected by default')
     .action(run(async () => (await import('../actions/validate.ts')).validate))
 
   program
     .command('completion <shell>')
-    .description('Print the completion script of bash, zsh or fish; what it offers has the names of the gateway in it')
+    .description('Print the completion script for bash, zsh or fish; it also completes names from the gateway')
     .action(run(async () => (await import('../actions/completion.ts')).completion))
   program
     .command('__complete <shell> [words...]', { hidden: true })
-    .description('What can stand at the end of a line; for completion scripts')
+    .description('List the completions of a command line; for completion scripts')
     .action(run(async () => (await import('../actions/complete.ts')).complete))
 }

@@ -13,6 +13,16 @@ const about: Readonly<Record<KindName, string>> = {
   user: 'users (enterprise mode)'
 }
 
+const one: Readonly<Record<KindName, string>> = {
+  server: 'an MCP server',
+  tool: 'a tool',
+  prompt: 'a prompt',
+  resource: 'a resource',
+  group: 'a tool group',
+  client: 'an MCP client (enterprise mode)',
+  user: 'a user (enterprise mode)'
+}
+
 const kinds = Object.keys(KINDS) as KindName[]
 
 /** Adds the commands that list, show, switch and use registered items. */
@@ -24,29 +34,36 @@ export function addItems(program: Command, run: Runner): void {
 }
 
 function addList(program: Command, run: Runner): void {
-  const list = program.command('list').alias('ls').description('List what is registered')
+  const list = program
+    .command('list')
+    .alias('ls')
+    .description('List servers, tools, prompts, resources, groups, clients or users')
   for (const kind of kinds) {
     const { singular, plural, aliases } = KINDS[kind]
     const command = list
       .command(plural)
       .aliases([singular, ...aliases])
       .description(`List ${about[kind]}`)
-    if (['tool', 'prompt', 'resource'].includes(kind)) command.option('--server <name>', 'only those of this server')
-    if (kind === 'tool') command.option('--group <name>', 'only those that this group serves')
+    if (['tool', 'prompt', 'resource'].includes(kind)) command.option('--server <name>', 'only items of this server')
+    if (kind === 'tool') command.option('--group <name>', 'only tools that this group serves')
     command.action(run(async () => (await import('../actions/list.ts')).listOf(kind)))
   }
 }
 
 function addGet(program: Command, run: Runner): void {
-  const get = program.command('get').alias('show').description('Show one thing')
+  const get = program
+    .command('get')
+    .alias('show')
+    .description('Show one server, tool, prompt, resource, group, client or user')
   for (const kind of kinds) {
     const { singular, plural, aliases } = KINDS[kind]
     const command = get
       .command(`${singular} <${kind === 'resource' ? 'uri' : 'name'}>`)
       .aliases([plural, ...aliases])
-      .description(`Show one of the ${about[kind]}`)
-    if (kind === 'prompt') command.option('--arg <key=value>', 'render it with this argument; repeatable', collect)
-    if (kind === 'resource') command.option('--read', 'its contents')
+      .description(`Show ${one[kind]}`)
+    if (kind === 'prompt')
+      command.option('--arg <key=value>', 'render the prompt with this argument; repeatable', collect)
+    if (kind === 'resource') command.option('--read', 'read the contents')
     command.action(run(async () => (await import('../actions/get.ts')).getOf(kind)))
   }
 }
@@ -64,7 +81,9 @@ function addSwitches(program: Command, run: Runner): void {
       parent
         .command(`${kind} <name>`)
         .alias(KINDS[kind].plural)
-        .description(kind === 'server' ? `${title} a server` : `${title} a ${kind}, or every ${kind} of a server`)
+        .description(
+          kind === 'server' ? `${title} a server` : `${title} a ${kind}, or all ${KINDS[kind].plural} of a server`
+        )
         .action(run(async () => (await import('../actions/switch.ts')).switchOf(verb, kind)))
     }
   }
@@ -73,7 +92,7 @@ function addSwitches(program: Command, run: Runner): void {
 function addUse(program: Command, run: Runner): void {
   program
     .command('usage <tool>')
-    .description('Show what a tool does and takes')
+    .description('Show the description and parameters of a tool')
     .action(run(async () => (await import('../actions/usage.ts')).showUsage))
 
   program
@@ -81,10 +100,10 @@ function addUse(program: Command, run: Runner): void {
     .alias('call')
     .description('Call a tool')
     .option('--input <json>', 'arguments as a JSON object, @file, or - for stdin')
-    .option('--arg <key=value>', 'one argument, read by its type in the tool’s schema; repeatable', collect)
+    .option('--arg <key=value>', 'one argument, parsed by its type in the tool’s schema; repeatable', collect)
     .option('--group <name>', 'only if this group serves the tool')
-    .option('--timeout <duration>', 'give up after, for example 60s, 500ms or 2m')
-    .option('--save <folder>', 'write images, audio and files into this folder')
+    .option('--timeout <duration>', 'time limit, for example 60s, 500ms or 2m')
+    .option('--save <folder>', 'save images, audio and files to this folder')
     .action(run(async () => (await import('../actions/invoke.ts')).invoke))
 
   program
@@ -96,6 +115,6 @@ function addUse(program: Command, run: Runner): void {
   program
     .command('read <uri>')
     .description('Read a resource')
-    .option('--save <folder>', 'write what is not text into this folder')
+    .option('--save <folder>', 'save binary contents to this folder')
     .action(run(async () => (await import('../actions/read.ts')).read))
 }

@@ -5,8 +5,8 @@ import { configure, type StartIo } from './start.ts'
 export function addMigrate(program: Command, io: StartIo): void {
   program
     .command('migrate')
-    .description('Bring the database to this version, as `start` does first, and end')
-    .option('--database-url <url>', 'PostgreSQL instead of the embedded store (DATABASE_URL)')
+    .description('Run database migrations and exit')
+    .option('--database-url <url>', 'use PostgreSQL instead of the embedded store (DATABASE_URL)')
     .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
     .action(async (flags: StartFlags) => {
       const configured = configure(flags, io)

@@ -3,35 +3,35 @@ import { KINDS } from '../kinds.ts'
 import type { Runner } from '../runner.ts'
 import { collect } from './servers.ts'
 
-const file = ['-c, --conf <file>', 'JSON or YAML, or - for stdin'] as const
+const file = ['-c, --conf <file>', 'JSON or YAML file, or - for stdin'] as const
 
 function withToken(command: Command): Command {
   return command
-    .option('--access-token-stdin', 'read its access token from stdin')
-    .option('--access-token <token>', 'the same on the command line, where other users of the machine can see it')
+    .option('--access-token-stdin', 'read the access token from stdin')
+    .option('--access-token <token>', 'access token on the command line, visible to other users of this machine')
 }
 
 const withGroup = (command: Command): Command =>
   command
     .option(...file)
-    .option('--description <text>', 'what it is for')
-    .option('--include-tool <name>', 'a tool, <server>__<tool>; repeatable', collect)
-    .option('--include-server <name>', 'a server with all it has; repeatable', collect)
-    .option('--exclude-tool <name>', 'a tool that is left out; repeatable', collect)
-    .option('--tool-names <form>', 'qualified or bare')
+    .option('--description <text>', 'description of the group')
+    .option('--include-tool <name>', 'include a tool, <server>__<tool>; repeatable', collect)
+    .option('--include-server <name>', 'include all tools, prompts and resources of a server; repeatable', collect)
+    .option('--exclude-tool <name>', 'exclude a tool; repeatable', collect)
+    .option('--tool-names <form>', 'form of the tool names: qualified or bare')
 
 const withClient = (command: Command): Command =>
   withToken(
     command
       .option(...file)
-      .option('--allow <servers>', 'names with commas between them, or * for all')
-      .option('--description <text>', 'who it is')
+      .option('--allow <servers>', 'servers it may use, separated by commas, or * for all')
+      .option('--description <text>', 'description of the client')
   )
 
 /** Adds the commands that create, update and delete groups, clients and users. */
 export function addPrincipals(program: Command, run: Runner): void {
   const create = program.command('create').description('Create a group, MCP client or user')
-  const update = program.command('update').description('Change a server, group, MCP client or user')
+  const update = program.command('update').description('Update a server, group, MCP client or user')
   const remove = program.command('delete').description('Delete a server, group, MCP client or user')
 
   withGroup(create.command('group [name]').aliases(KINDS.group.aliases).description('Create a tool group')).action(
@@ -41,28 +41,28 @@ export function addPrincipals(program: Command, run: Runner): void {
     update
       .command('group [name]')
       .aliases(KINDS.group.aliases)
-      .description('Change a tool group; a file replaces it whole')
+      .description('Update a tool group; a file replaces the whole configuration')
   ).action(run(async () => (await import('../actions/groups.ts')).updateGroup))
   withClient(
     create
       .command('mcp-client [name]')
       .aliases(KINDS.client.aliases)
-      .description('Create an MCP client; without a token given, one is generated')
+      .description('Create an MCP client; generates a token unless one is given')
   ).action(run(async () => (await import('../actions/clients.ts')).createClient))
   withClient(
     update
       .command('mcp-client [name]')
       .aliases(KINDS.client.aliases)
-      .description('Change an MCP client: what it may use, its token')
+      .description('Update the permissions or the token of an MCP client')
   ).action(run(async () => (await import('../actions/clients.ts')).updateClient))
   withToken(
     create
       .command('user [name]')
       .alias('users')
-      .description('Create a user; without a token given, one is generated')
+      .description('Create a user; generates a token unless one is given')
       .option(...file)
   )
-    .option('--role <role>', 'user or admin')
+    .option('--role <role>', 'role: user or admin')
     .action(run(async () => (await import('../actions/users.ts')).createUser))
   withToken(
     update
@@ -70,13 +70,13 @@ export function addPrincipals(program: Command, run: Runner): void {
       .alias('users')
       .option(...file)
   )
-    .description('Rotate the token of a user; without a token given, one is generated')
+    .description('Rotate the token of a user; generates a token unless one is given')
     .action(run(async () => (await import('../actions/users.ts')).updateUser))
   update
     .command('server [name]')
     .alias('servers')
     .description('Replace the configuration of a server')
-    .requiredOption('-c, --conf <file>', 'JSON or YAML, or - for stdin')
+    .requiredOption('-c, --conf <file>', 'JSON or YAML file, or - for stdin')
     .action(run(async () => (await import('../actions/update-server.ts')).updateServer))
 
   for (const kind of ['server', 'group', 'client', 'user'] as const) {

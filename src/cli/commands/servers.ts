@@ -12,18 +12,26 @@ export function addServers(program: Command, run: Runner): void {
     .alias('add')
     .description('Register a server: towpath register NAME --url URL, or NAME -- COMMAND ARGS…, or -c FILE')
     .option('--name <name>', 'name of the server')
-    .option('--url <url>', 'of an HTTP or SSE server')
-    .option('--transport <transport>', 'stdio, streamable_http or sse; by default what fits')
-    .option('--description <text>', 'what it is for')
-    .option('--header <name: value>', 'sent upstream; ${VAR} is taken from the environment; repeatable', collect)
-    .option('--env <NAME[=value]>', 'for a stdio server; NAME alone takes it from the environment; repeatable', collect)
-    .option('--bearer-token-stdin', 'read the token that is sent upstream from stdin')
-    .option('--bearer-token <token>', 'the same on the command line, where other users of the machine can see it')
-    .option('--session-mode <mode>', 'stateless or stateful')
-    .option('--oauth-assume-pkce', 'sign in with PKCE S256 where the authorization server does not announce it')
-    .option('-c, --conf <file>', 'JSON or YAML: one registration, an array of them, a folder, or - for stdin')
-    .option('--force', 'replace a server of the same name')
-    .option('--no-browser', 'for a sign-in at the server print the URL alone')
+    .option('--url <url>', 'URL of an HTTP or SSE server')
+    .option('--transport <transport>', 'stdio, streamable_http or sse; detected by default')
+    .option('--description <text>', 'description of the server')
+    .option(
+      '--header <name: value>',
+      'header sent to the server; ${VAR} is replaced from the environment; repeatable',
+      collect
+    )
+    .option(
+      '--env <NAME[=value]>',
+      'variable of a stdio server; without a value it is copied from the environment; repeatable',
+      collect
+    )
+    .option('--bearer-token-stdin', 'read the bearer token for the server from stdin')
+    .option('--bearer-token <token>', 'bearer token on the command line, visible to other users of this machine')
+    .option('--session-mode <mode>', 'session mode: stateless or stateful')
+    .option('--oauth-assume-pkce', 'use PKCE S256 even if the authorization server does not advertise it')
+    .option('-c, --conf <file>', 'JSON or YAML file with one registration or an array, a folder, or - for stdin')
+    .option('--force', 'replace a server with the same name')
+    .option('--no-browser', 'only print the sign-in URL, without opening a browser')
     .action(run(async () => (await import('../actions/register.ts')).register))
 
   program
@@ -34,29 +42,31 @@ export function addServers(program: Command, run: Runner): void {
 
   program
     .command('refresh <server>')
-    .description('Read the lists of a server again')
+    .description('Re-read the tools, prompts and resources of a server')
     .action(run(async () => (await import('../actions/refresh.ts')).refresh))
 
   program
     .command('test <server>')
-    .description('Connect to a server and read its lists')
+    .description('Test a server: connect and read its lists')
     .action(run(async () => (await import('../actions/refresh.ts')).testServer))
 
   program
     .command('import <file> [name...]')
-    .description('Register the servers of another client’s configuration: mcp.json in any form, server.json, or -')
-    .option('--dry-run', 'only tell what would be registered')
-    .option('--force', 'replace servers of the same names')
+    .description(
+      'Import the servers of another client’s configuration: mcp.json in any form, server.json, or - for stdin'
+    )
+    .option('--dry-run', 'show what would be registered')
+    .option('--force', 'replace servers with the same names')
     .action(run(async () => (await import('../actions/import.ts')).importFile))
 
   program
     .command('connect <client>')
-    .description(`Point a client at the gateway: ${CLIENTS.join(', ')}`)
-    .option('--group <name>', 'at the endpoint of this group')
-    .option('--name <name>', 'what the client calls the gateway', PRODUCT)
-    .option('--token-variable <name>', 'where the client finds its token', 'TOWPATH_CLIENT_TOKEN')
-    .option('--print', 'tell how; nothing is changed (default)')
-    .option('--write', 'change the file of the client, after a copy of it, and show the change')
-    .option('--token-stdin', 'for a client that reads no variables: the token for its file')
+    .description(`Connect a client to the gateway: ${CLIENTS.join(', ')}`)
+    .option('--group <name>', 'use the endpoint of this group')
+    .option('--name <name>', 'name of the gateway in the client', PRODUCT)
+    .option('--token-variable <name>', 'variable from which the client reads its token', 'TOWPATH_CLIENT_TOKEN')
+    .option('--print', 'print the configuration without changing a file (default)')
+    .option('--write', 'back up and change the client’s configuration file, and show the change')
+    .option('--token-stdin', 'read the token from stdin, for a client that cannot read variables')
     .action(run(async () => (await import('../actions/connect.ts')).connect))
 }

@@ -33,11 +33,14 @@ export function addStart(program: Command, io: StartIo): void {
     .option('--enterprise', 'enterprise mode: users, clients and tokens (SERVER_MODE)')
     // MCPJungle's older name of `--enterprise`
     .addOption(new Option('--prod', 'enterprise mode').hideHelp())
-    .option('--database-url <url>', 'PostgreSQL instead of the embedded store (DATABASE_URL)')
+    .option('--database-url <url>', 'use PostgreSQL instead of the embedded store (DATABASE_URL)')
     .option('--data-dir <folder>', 'folder of the embedded store (TOWPATH_DATA_DIR, ./.towpath)')
     .option('--otel', 'serve GET /metrics (OTEL_ENABLED)')
     .option('--demo', 'register the bundled demo server (TOWPATH_DEMO)')
-    .option('--log-level <level>', 'fatal, error, warn, info, debug, trace or silent (TOWPATH_LOG_LEVEL, info)')
+    .option(
+      '--log-level <level>',
+      'lowest level to log: fatal, error, warn, info, debug, trace or silent (TOWPATH_LOG_LEVEL, info)'
+    )
     .action(async ({ prod, ...flags }: StartFlags & { readonly prod?: true }) => {
       const configured = configure(prod ? { ...flags, enterprise: true } : flags, io)
       if (!configured) {
