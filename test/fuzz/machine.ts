@@ -33,7 +33,8 @@ export async function startMachine(t: TestContext): Promise<Machine> {
     times = [...times.filter((time) => at - time.at < REMEMBERED_MS), { at, tookMs: at - begun }]
     begun = undefined
   }
-  const timer = setInterval(() => void probe(), EVERY_MS)
+  // at the end of a run the process may be gone before its answer
+  const timer = setInterval(() => void probe().catch(() => {}), EVERY_MS)
   later(t, () => clearInterval(timer))
   await probe()
   return {
