@@ -82,7 +82,8 @@ export function createRefresher(options: RefresherOptions): Refresher {
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
 
-  const current = (id: string) => catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
+  const findEnabled = (id: string) =>
+    catalog().servers.find((server) => server.stored.id === id && server.enabled)?.stored
   /** Reads and stores a server's lists. Returns whether they differed; undefined if they were not read or stored. */
   const refresh = async (stored: StoredServer, withinMs: number): Promise<boolean | undefined> => {
     const { id, name } = stored
@@ -105,19 +106,19 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }
   }
 
-  const enabled = () => catalog().servers.flatMap((server) => (server.enabled ? [server.stored] : []))
+  const enabledServers = () => catalog().servers.flatMap((server) => (server.enabled ? [server.stored] : []))
   /** Reads servers with a few workers, so that a slow upstream blocks only one of them. */
   const readAll = async (servers: readonly StoredServer[], withinMs: () => number) => {
     const queue = servers.map(({ id }) => id)
     const work = async () => {
       for (let id = queue.shift(); id !== undefined && !isClosed; id = queue.shift()) {
-        const stored = current(id)
+        const stored = findEnabled(id)
         if (stored) await refresh(stored, withinMs())
       }
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, work))
   }
-  const round = () => readAll(enabled(), () => claimWindow(intervalMs))
+  const round = () => readAll(enabledServers(), () => claimWindow(intervalMs))
   const schedule = () => {
     timer = setTimeout(() => void round().finally(schedule), intervalMs).unref()
     if (isClosed) clearTimeout(timer)
@@ -125,12 +126,12 @@ export function createRefresher(options: RefresherOptions): Refresher {
   /** Skips servers that another replica has begun to read since this one started. */
   const firstRound = () =>
     readAll(
-      enabled().filter(({ transport }) => transport !== 'stdio'),
+      enabledServers().filter(({ transport }) => transport !== 'stdio'),
       () => performance.now() - startedAt
     )
   const scheduleFirstRound = () => {
     startedAt = performance.now()
-    const servers = enabled()
+    const servers = enabledServers()
     for (const { id, transport } of servers) if (transport === 'stdio') staleProcesses.add(id)
     const spread = Math.random() * Math.min(MAX_SPREAD_MS, SPREAD_MS * servers.length)
     timer = setTimeout(() => void firstRound().finally(schedule), START_DELAY_MS + spread).unref()
@@ -138,7 +139,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   const refreshExpired = (id: string, afterMs: number) => {
     expiryTimers.delete(id)
-    const stored = current(id)
+    const stored = findEnabled(id)
     if (stored) void refresh(stored, claimWindow(afterMs))
   }
   /** Schedules a re-read for the end of the lifetime that the server declared for its lists, if any. */
@@ -172,7 +173,7 @@ export function createRefresher(options: RefresherOptions): Refresher {
     const { isRequest, notifiedAt } = requested.get(id)!
     requested.delete(id)
     if (running.has(id)) return schedulePending(id, isRequest, DELAY_MS, notifiedAt)
-    const stored = current(id)
+    const stored = findEnabled(id)
     if (!stored) return
     const isDifferent = await refresh(stored, performance.now() - notifiedAt)
     if (!isRequest) updateSuggestionDelay(id, isDifferent)

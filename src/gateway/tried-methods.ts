@@ -27,7 +27,7 @@ export function noteMethod(verdict: Verdict, method: TriedMethod, has: boolean):
 export const hasMember = (value: unknown, name: string) =>
   typeof value === 'object' && value !== null && (value as Record<string, unknown>)[name] === true
 
-/** Whether an upstream takes subscriptions to its resources, as it says or as it turned out. */
+/** Returns true if an upstream supports `resources/subscribe`, by its capabilities or by experience. */
 export const canFollow = (verdict: Verdict | null) =>
   hasMember(verdict?.capabilities.resources, 'subscribe') ||
   (verdict !== null && hasMethod(verdict, 'resources/subscribe') === true)

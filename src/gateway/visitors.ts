@@ -48,9 +48,9 @@ export function createClientActivity(): ClientActivity {
     const clients = known.get(endpoint) ?? new Map<string, ActiveClient>()
     known.set(endpoint, clients)
     makeRoom(clients)
-    const visitor: ActiveClient = { endpoint, name, version: undefined, seenAt: 0 }
-    clients.set(name, visitor)
-    return visitor
+    const client: ActiveClient = { endpoint, name, version: undefined, seenAt: 0 }
+    clients.set(name, client)
+    return client
   }
   return {
     recordRequest(endpoint) {
@@ -59,10 +59,10 @@ export function createClientActivity(): ClientActivity {
     recordClient(endpoint, info) {
       const name = isObject(info) ? text(info.name) : undefined
       if (name === undefined) return null
-      const visitor = known.get(endpoint)?.get(name) ?? addClient(endpoint, name)
-      visitor.version = text((info as { version?: unknown }).version)
-      visitor.seenAt = Date.now()
-      return visitor
+      const client = known.get(endpoint)?.get(name) ?? addClient(endpoint, name)
+      client.version = text((info as { version?: unknown }).version)
+      client.seenAt = Date.now()
+      return client
     },
     lastUsedAt(fits = all) {
       const found = [...times].filter(([endpoint]) => fits(endpoint)).map(([, at]) => at)
