@@ -1,4 +1,4 @@
-/** What the gateway refused, or that it could not be reached (`status` 0); the message is meant for people. */
+/** Error response of the gateway, or a failed connection to it (`status` 0). The message is written for people. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string | undefined
@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-/** An answer that was read: 304 has no body. */
+/** Parsed response; 304 has no body. */
 export interface Answer<T> {
   readonly status: number
   readonly etag: string | undefined
@@ -19,9 +19,9 @@ export interface Answer<T> {
 
 export interface SendOptions {
   readonly body?: unknown
-  /** JSON text in place of `body`, sent as it is: it may hold numbers that JavaScript's own would change. */
+  /** JSON text sent unchanged instead of `body`: it may hold numbers that a double would change. */
   readonly text?: string
-  /** Reads a body that is no error; without it as `JSON.parse` does. */
+  /** Parses a successful body; `JSON.parse` by default. */
   readonly parse?: (text: string) => unknown
   readonly etag?: string | undefined
   readonly signal?: AbortSignal
@@ -41,7 +41,7 @@ const toError = (status: number, body: unknown) => {
   return new ApiError(status, error, code)
 }
 
-/** One request to the gateway that served this page. Any status from 400 on is thrown as an `ApiError`. */
+/** Sends one request to the gateway that served this page. Throws an `ApiError` for any status from 400 on. */
 export async function send<T>(method: string, path: string, options: SendOptions = {}): Promise<Answer<T>> {
   const { body, etag, signal, parse = readJson } = options
   const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -64,11 +64,11 @@ export async function send<T>(method: string, path: string, options: SendOptions
   return { status: response.status, etag: response.headers.get('etag') ?? undefined, body: read }
 }
 
-/** The body of `POST`, `PUT`, `PATCH` or `DELETE` of one of the gateway's own routes. */
+/** Sends a `POST`, `PUT`, `PATCH` or `DELETE` to a route of the gateway and returns the response body. */
 export const change = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
   (await send<T>(method, path, body === undefined ? {} : { body })).body
 
 const dashboard = '/api/dashboard'
-/** A path of the dashboard's own API, its segments encoded: `path('servers', name, 'test')`. */
+/** Returns a path of the dashboard API with encoded segments: `path('servers', name, 'test')`. */
 export const path = (...segments: readonly string[]): string =>
   [dashboard, ...segments.map((segment) => encodeURIComponent(segment))].join('/')

@@ -6,15 +6,15 @@ import type { Location } from './location.ts'
 import type { Preferences } from './preferences.ts'
 import type { Resource, Source, Store } from './store.ts'
 
-/** What every page and component can reach; made once in main.tsx. */
+/** Services shared by all pages and components; created once in main.tsx. */
 export interface App {
   readonly store: Store
   readonly live: Live
   readonly location: Location
   readonly preferences: Preferences
-  /** Milliseconds of the epoch, newer every few seconds: what relative times are told from. */
+  /** Current time in milliseconds since the epoch, updated every few seconds; base of relative times. */
   readonly now: ReadonlySignal<number>
-  /** Read out by screen readers: results of what somebody did. */
+  /** Result of the user's last action, announced by screen readers. */
   readonly notice: Signal<string>
 }
 
@@ -26,16 +26,16 @@ export function useApp(): App {
   return app
 }
 
-/** The answer of a source, kept up to date while the component is shown. */
+/** Returns the resource of a source and keeps it up to date while the component is mounted. */
 export function useSource<T>(source: Source<T>): Resource<T> {
   const { store } = useApp()
-  // oxlint-disable-next-line react-hooks/exhaustive-deps -- sources of one path are the same
+  // oxlint-disable-next-line react-hooks/exhaustive-deps -- sources with the same path are equal
   const same = useMemo(() => source, [source.path])
   useEffect(() => store.watch(same), [store, same])
   return useMemo(() => store.open(same), [store, same])
 }
 
-/** The same where the source follows a filter: the answer to the last one stays until the next one is there. */
+/** Like `useSource`, for a source that depends on a filter: the previous answer stays until the new one has loaded. */
 export function useSteadySource<T>(source: Source<T>): Resource<T> {
   const wanted = useSource(source)
   const shown = useRef(wanted)

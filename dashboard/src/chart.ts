@@ -1,4 +1,4 @@
-/** Geometry of the small charts; pure. */
+/** Geometry of the small charts. Pure functions. */
 
 export interface Bucket {
   readonly calls: number
@@ -8,15 +8,15 @@ export interface Bucket {
 const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h-${width}z`
 
 interface Bars {
-  /** From the begin of one bar to that of the next. */
+  /** Distance between the left edges of two bars. */
   readonly step: number
   readonly width: number
-  /** Before the first one. */
+  /** Distance of the first bar from the left edge. */
   readonly inset: number
   readonly height: number
 }
 
-/** Stacked bars as paths: calls that went well, failed ones below them, and a base line where none were. */
+/** Returns stacked bars as SVG paths: successful calls, failed ones below them, and a base line for empty buckets. */
 function stacked(buckets: readonly Bucket[], { step, width, inset, height }: Bars) {
   const most = Math.max(1, ...buckets.map(({ calls }) => calls))
   let [ok, bad, none] = ['', '', '']
@@ -26,7 +26,7 @@ function stacked(buckets: readonly Bucket[], { step, width, inset, height }: Bar
       none += rect(x, height - 1, width, 1)
       continue
     }
-    // one call among a thousand, and one failure among a hundred calls, are still seen
+    // one call among a thousand, or one failure among a hundred calls, must stay visible
     const all = Math.max(failed > 0 && failed < calls ? 3 : 1, Math.round((calls / most) * height))
     const red = failed === 0 ? 0 : Math.max(failed === calls ? all : 2, Math.round((failed / calls) * all))
     if (all > red) ok += rect(x, height - all, width, all - red)
@@ -35,7 +35,7 @@ function stacked(buckets: readonly Bucket[], { step, width, inset, height }: Bar
   return { ok, bad, none }
 }
 
-/** Bars of two units, three apart. */
+/** Returns bars of two units, three apart. */
 export const bars = (buckets: readonly Bucket[], height: number): { ok: string; bad: string; none: string } =>
   stacked(buckets, { step: 3, width: 2, inset: 0, height })
 
@@ -44,20 +44,22 @@ export interface LatencyBucket extends Bucket {
   readonly p95_ms?: number
 }
 
-/** What the scale of the latency chart shows: from 1 ms up, in powers of ten. */
+/** Scale of the latency chart in milliseconds: powers of ten from 1 ms. */
 export const DECADES = [1, 10, 100, 1_000, 10_000] as const
 
 const WIDTH = 960
 const TOP = 16
 const BOTTOM = 8
 
-/** Position of a duration on a log scale that is `height` high, the longest at the top. */
+/** Returns the y position of a duration on a log scale of this height; longer durations are higher. */
 export function latencyY(ms: number, height: number): number {
   const share = Math.log10(Math.max(ms, DECADES[0])) / Math.log10(DECADES.at(-1)!)
   return Math.round(height - BOTTOM - Math.min(share, 1) * (height - TOP - BOTTOM))
 }
 
-/** The latency chart as paths on a plane of 960 × `height`: from p50 up to p95, p50 itself, and failures on top. */
+/**
+ * Returns the latency chart as SVG paths, 960 × `height`: the band from p50 to p95, the p50 line, and failures on top.
+ */
 export function latencyPaths(buckets: readonly LatencyBucket[], height: number) {
   const step = WIDTH / Math.max(buckets.length, 1)
   const width = Math.max(1, Math.round(step * 6) / 10)
@@ -74,7 +76,7 @@ export function latencyPaths(buckets: readonly LatencyBucket[], height: number) 
   return { range, median, failed }
 }
 
-/** Calls over time as bars on a plane of 960 × `height`. */
+/** Returns calls over time as bars, 960 × `height`. */
 export function volumePaths(buckets: readonly Bucket[], height: number): { ok: string; bad: string } {
   const step = WIDTH / Math.max(buckets.length, 1)
   const width = Math.max(1, Math.round(step * 7) / 10)

@@ -1,12 +1,12 @@
 export interface Command {
   readonly label: string
-  /** What it is: `Page`, `Server`, `Tool`, `Action`. */
+  /** Kind shown beside the label: `Page`, `Server`, `Tool`, `Action`. */
   readonly kind: string
   readonly href?: string
   readonly run?: () => void
 }
 
-/** How well a label fits what was typed; lower is better, undefined: not at all. */
+/** Returns how well a label matches the typed text: lower is better, undefined for no match. */
 function rank(label: string, typed: string): number | undefined {
   const text = label.toLowerCase()
   const at = text.indexOf(typed)
@@ -21,7 +21,7 @@ function rank(label: string, typed: string): number | undefined {
   return 3
 }
 
-/** The best `limit` of the commands for what was typed, the best first, else in their order. */
+/** Returns the `limit` best commands for the typed text, best first, ties in their given order. */
 export function findCommands(commands: readonly Command[], typed: string, limit: number): Command[] {
   const wanted = typed.trim().toLowerCase()
   if (wanted === '') return commands.slice(0, limit)

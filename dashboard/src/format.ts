@@ -1,11 +1,11 @@
-/** Numbers and times as people read them. Pure; `—` stands for "not known". */
+/** Formats numbers and times for people. Pure functions; `—` means unknown. */
 
 const whole = new Intl.NumberFormat('en-US')
 const UNKNOWN = '—'
 
 export const count = (value: number | undefined): string => (value === undefined ? UNKNOWN : whole.format(value))
 
-/** A duration as a number and its unit, three significant digits: `412 ms`, `1.4 s`, `3 min`. */
+/** Formats a duration as number and unit, three significant digits: `412 ms`, `1.4 s`, `3 min`. */
 export function durationParts(ms: number | undefined): readonly [number: string, unit: string] {
   if (ms === undefined) return [UNKNOWN, '']
   if (ms < 1) return ['<1', 'ms']
@@ -24,7 +24,7 @@ export function bytes(value: number | undefined): string {
   return `${(value / 1_000_000).toFixed(1)} MB`
 }
 
-/** `0%` only where nothing failed, `100%` only where everything did. */
+/** Formats a share; `0%` and `100%` are exact, never rounded. */
 export function percent(part: number, all: number): string {
   if (all === 0) return UNKNOWN
   const value = (part / all) * 100
@@ -44,7 +44,7 @@ const steps: readonly (readonly [limit: number, unit: string, size: number])[] =
   [Infinity, 'd', 86_400_000]
 ]
 
-/** How long ago, from milliseconds of the epoch: `just now`, `4 min ago`, `in 9 min`. */
+/** Formats a time in milliseconds since the epoch as relative: `just now`, `4 min ago`, `in 9 min`. */
 export function relative(at: number, now: number): string {
   const distance = Math.abs(now - at)
   if (distance < 5_000) return 'just now'
@@ -55,7 +55,7 @@ export function relative(at: number, now: number): string {
 
 const two = (value: number) => String(value).padStart(2, '0')
 
-/** Wall clock of this machine, with seconds. */
+/** Formats local time with seconds. */
 export const clock = (at: number): string => {
   const date = new Date(at)
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
@@ -63,21 +63,21 @@ export const clock = (at: number): string => {
 
 export const shortClock = (at: number): string => clock(at).slice(0, 5)
 
-/** Day of this machine: `20 Nov`. */
+/** Formats a local date: `20 Nov`. */
 export const dayOf = (at: number): string =>
   new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
 
-/** Date and time of this machine with its zone, for titles. */
+/** Formats local date, time and zone, for tooltips. */
 export const absolute = (at: number): string =>
   new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
 
-/** `9:41`; never below zero. */
+/** Formats `9:41`; never negative. */
 export function countdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))
   return `${Math.floor(seconds / 60)}:${two(seconds % 60)}`
 }
 
-/** A message of the gateway as a sentence of its own: they begin small and end without a stop. */
+/** Formats a gateway message as a sentence: such messages start in lower case and have no full stop. */
 export const sentence = (message: string): string => {
   const text = message.trim()
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`

@@ -1,12 +1,12 @@
 export interface Token {
   readonly text: string
-  /** `k`: a key; `s`: a string value; undefined: anything else. */
+  /** `k`: a key; `s`: a string value; undefined: other text. */
   readonly kind: 'k' | 's' | undefined
 }
 
 const string = /("(?:[^"\\]|\\.)*")(\s*:)?/g
 
-/** Splits JSON text into what is coloured and what is not; the texts of all tokens are the text that was given. */
+/** Splits JSON text into tokens to colour; joined, the tokens equal the input. */
 export function highlight(json: string): Token[] {
   const tokens: Token[] = []
   let from = 0

@@ -1,4 +1,4 @@
-/** Does `work` for each item in order, so many at a time. */
+/** Runs `work` for each item in order, at most `width` at a time. */
 export async function inTurn<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
   const queue = items.values()
   const run = async () => {

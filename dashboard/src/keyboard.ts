@@ -1,6 +1,6 @@
 import type { Page } from './router.ts'
 
-/** What a key stands for. `go` names a page; the others act on the page that is shown. */
+/** Action of a key. `go` opens a page; the others act on the current page. */
 export type Action =
   | { readonly go: Page }
   | { readonly act: 'menu' | 'filter' | 'new' | 'help' | 'next' | 'previous' | 'toggle' | 'select' }
@@ -10,13 +10,13 @@ export interface KeyPress {
   readonly ctrlKey: boolean
   readonly metaKey: boolean
   readonly altKey: boolean
-  /** Whether the focus is where letters are typed. */
+  /** True if the focus is in a text input. */
   readonly typing: boolean
-  /** Milliseconds of any clock. */
+  /** Time in milliseconds of any clock. */
   readonly at: number
 }
 
-/** `g` waits so long for the letter of a page. */
+/** Time that `g` waits for a page letter. */
 const WAIT_MS = 1_500
 
 const pageKeys: Readonly<Record<string, Page>> = {
@@ -40,7 +40,10 @@ const letters: Readonly<Record<string, Action>> = {
   '?': { act: 'help' }
 }
 
-/** Reads key presses one after the other, since `g` begins a word of two. `enabled`: whether single letters count. */
+/**
+ * Interprets key presses in sequence, since `g` starts a two-key command. `enabled`: returns true if single letters are
+ * on.
+ */
 export function createKeyReader(enabled: () => boolean): (press: KeyPress) => Action | undefined {
   let pressedG = -Infinity
   return ({ key, ctrlKey, metaKey, altKey, typing, at }) => {

@@ -1,27 +1,29 @@
 import { effect, signal, type ReadonlySignal } from '@preact/signals'
 import type { ChangeEvent } from '../../src/schemas/dashboard/events.ts'
 
-/** `live`: the gateway tells what changes. `polling`: it is asked. `paused`: nobody looks. */
+/** State of updates. `live`: events arrive. `polling`: no event stream. `paused`: the page is hidden. */
 export type LiveState = 'connecting' | 'live' | 'polling' | 'paused'
 
 export interface Live {
   readonly state: ReadonlySignal<LiveState>
-  /** Follows the visibility of the page from now on. */
+  /** Starts following the visibility of the page. */
   start(): void
 }
 
 interface LiveOptions {
-  /** Without kinds: anything may have changed. */
+  /** Called on changes; without kinds anything may have changed. */
   onChange(kinds?: ReadonlySet<string>): void
-  /** The gateway has begun to tell: what was answered before may have changed since. */
+  /** Called when the event stream has opened: answers loaded before may be stale. */
   onBegin(): void
-  /** False after a request that reached nobody, which may happen while the stream stays open. */
+  /** False after a request without an answer, which may happen while the stream stays open. */
   readonly isReachable: ReadonlySignal<boolean>
   readonly url?: string
   readonly pollMs?: number
 }
 
-/** Hears of changes from the gateway's event stream; where that fails it polls. Both stop while the page is hidden. */
+/**
+ * Reports changes from the gateway's event stream, or polls if the stream fails. Both stop while the page is hidden.
+ */
 export function createLive({
   onChange,
   onBegin,
@@ -42,7 +44,7 @@ export function createLive({
     events = new EventSource(url)
     events.addEventListener('open', () => {
       stopPolling()
-      // what happened while nobody listened
+      // changes made while the stream was closed
       if (state.value === 'connecting') onBegin()
       else onChange()
       state.value = 'live'
@@ -54,7 +56,7 @@ export function createLive({
     events.addEventListener('error', poll)
   }
   const poll = () => {
-    // what the stream broke off for concerns the pages too
+    // the cause of the disconnect may affect the page's data too
     if (state.value !== 'polling') onChange()
     state.value = 'polling'
     timer ??= setInterval(() => {
@@ -63,7 +65,7 @@ export function createLive({
         stopPolling()
         state.value = 'live'
       }
-      // the browser tries again by itself, but not after an answer that is no stream
+      // the browser reconnects by itself, but not after an answer that is no event stream
       if (events?.readyState === EventSource.CLOSED) open()
     }, pollMs)
   }

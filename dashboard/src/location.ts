@@ -6,13 +6,13 @@ export interface Location {
   navigate(href: string): void
   /** Changes the query of this page in place; undefined or '' removes a member. */
   setQuery(changes: Readonly<Record<string, string | undefined>>): void
-  /** Asks before this page is left for another one, until the function that it returns is called. */
+  /** Calls `ask` before this page is left for another one. Returns a function that removes the guard. */
   guard(ask: (leave: () => void) => void): () => void
-  /** Where this entry of the history was scrolled to when it was left; 0 for a new one. */
+  /** Scroll position of this history entry when it was left; 0 for a new one. */
   scrollTop(): number
 }
 
-/** The route that the address bar shows, and how far each entry of its history was scrolled. */
+/** Tracks the route in the address bar and the scroll position of each history entry. */
 export function createLocation(): Location {
   const route = signal(parseHash(location.hash))
   const scrolled = new Map<string, number>()
@@ -20,7 +20,7 @@ export function createLocation(): Location {
   let asking: ((leave: () => void) => void) | undefined
   let shown = location.hash
 
-  /** Whether the page stays: somebody is asked first. The history gets one more entry for it. */
+  /** Returns true if a guard asks first and the page stays. Adds a history entry that restores the address. */
   const isHeld = (wanted: string): boolean => {
     const [from, to] = [parseHash(shown), parseHash(wanted)]
     if (!asking || (from.page === to.page && from.name === to.name)) return false

@@ -1,6 +1,6 @@
 import type { Action } from './keyboard.ts'
 
-/** Rows mark their link or button with `data-row`; what a row is, its markup tells. */
+/** Returns the row of an element. Rows mark their link or button with `data-row`. */
 const rowOf = (element: Element | null) =>
   element?.closest('[data-row]')?.closest('tr, li') ?? element?.closest('tr, li')
 
@@ -8,7 +8,7 @@ function move(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')].filter((row) => row.offsetParent !== null)
   const current = rowOf(document.activeElement)
   const focused = rows.findIndex((row) => row === document.activeElement || (current && rowOf(row) === current))
-  // beside an open item the list goes on from there
+  // without a focused row, continue from the open item
   const at = focused < 0 ? rows.findIndex((row) => row.hasAttribute('aria-current')) : focused
   const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + step, 0), rows.length - 1)
   rows[next]?.focus()
@@ -24,7 +24,7 @@ const inRow = (selector: string) => {
   return isInPage ? rowOf(document.activeElement)?.querySelector<HTMLElement>(selector) : undefined
 }
 
-/** Does on the page that is shown what a key asks for; false where the page has nothing of the kind. */
+/** Runs a key's action on the current page; returns false if the page has no such element. */
 export function actOnPage(act: Extract<Action, { act: string }>['act']): boolean {
   if (act === 'next' || act === 'previous') {
     move(act === 'next' ? 1 : -1)

@@ -10,16 +10,16 @@ import { Server } from './pages/server.tsx'
 import { Servers } from './pages/servers.tsx'
 import type { Page, Route } from './router.ts'
 
-/** `name`: of the server, tool, prompt or group, or the id of the call; '' on pages of many. */
+/** `name`: name of the server, tool, prompt or group, or id of the call; '' on list pages. */
 export type PageProps = Omit<Route, 'page'>
 
-/** Pages with forms made from schemas are loaded when they are first shown (budget: dashboard.md#budgets). */
+/** Pages with schema forms are loaded on first use (budget: dashboard.md#budgets). */
 const GroupBuilder = lazy<PageProps>(async () => (await import('./pages/group.tsx')).GroupBuilder)
 const Prompts = lazy<PageProps>(async () => (await import('./pages/prompts.tsx')).Prompts)
 const Resources = lazy<PageProps>(async () => (await import('./pages/resources.tsx')).Resources)
 const Tools = lazy<PageProps>(async () => (await import('./pages/tools.tsx')).Tools)
 
-/** Each page is a file in `pages/`; a page and the page of one of its items may be the same. */
+/** Component of each page, one file each in `pages/`; a list and its item may share a page. */
 export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   overview: Overview,
   servers: Servers,
@@ -39,7 +39,7 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
   connect: Connect
 }
 
-/** Lists that stay beside the item that is shown: choosing another one does not make the page anew. */
+/** Lists that stay mounted beside the open item. */
 const panes: Readonly<Partial<Record<Route['page'], Page>>> = {
   tools: 'tools',
   tool: 'tools',
@@ -47,5 +47,5 @@ const panes: Readonly<Partial<Record<Route['page'], Page>>> = {
   prompt: 'prompts'
 }
 
-/** Routes with the same key are one page whose state stays. */
+/** Returns the key of a route; routes with the same key share one mounted page. */
 export const sameAs = ({ page, name }: Route): string => panes[page] ?? `${page} ${name}`

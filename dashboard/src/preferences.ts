@@ -2,10 +2,10 @@ import { signal, type Signal } from '@preact/signals'
 
 export type Theme = 'light' | 'dark' | 'system'
 
-/** What a person chose for this browser; the only things that are stored in it. */
+/** User preferences of this browser; nothing else is stored in it. */
 export interface Preferences {
   readonly theme: Signal<Theme>
-  /** Whether single letters do something (WCAG 2.1.4). */
+  /** True if single-letter shortcuts are on (WCAG 2.1.4). */
   readonly shortcuts: Signal<boolean>
 }
 
@@ -22,7 +22,7 @@ const write = (key: string, value: string | undefined) => {
     if (value === undefined) localStorage.removeItem(key)
     else localStorage.setItem(key, value)
   } catch {
-    // it holds until the page is left
+    // lasts until the page is left
   }
 }
 

@@ -1,6 +1,6 @@
-/** Routes live in the hash: the gateway serves `/` and `/assets/*` alone, and every other path stays an exact 404. */
+/** Routes live in the hash: the gateway serves only `/` and `/assets/*`, and any other path must answer 404. */
 
-/** The first pattern that fits wins; `:name` stands for one segment, encoded. */
+/** Patterns of routes; the first match wins. `:name` matches one encoded segment. */
 const patterns = {
   overview: 'overview',
   servers: 'servers',
@@ -24,7 +24,7 @@ export type Page = keyof typeof patterns
 
 export interface Route {
   readonly page: Page | 'unknown'
-  /** What `:name` or `:id` stands for; '' where the pattern has neither. */
+  /** Decoded value of `:name` or `:id`; '' if the pattern has neither. */
   readonly name: string
   readonly query: Readonly<Record<string, string>>
 }
@@ -39,7 +39,7 @@ const decode = (text: string): string | undefined => {
   }
 }
 
-/** The name that the pattern's parameter stands for, '' without one; undefined where the path does not fit. */
+/** Returns the value of the pattern's parameter, '' without one; undefined if the path does not match. */
 function match(pattern: string, path: string): string | undefined {
   const wanted = pattern.split('/')
   const given = path.split('/')
@@ -57,7 +57,7 @@ function match(pattern: string, path: string): string | undefined {
   return name
 }
 
-/** `location.hash` as a route. An empty one is the servers page. */
+/** Parses `location.hash`. An empty one is the servers page. */
 export function parseHash(hash: string): Route {
   const [path = '', search = ''] = splitOnce(hash.replace(/^#\/?/, ''), '?')
   const query = Object.fromEntries(new URLSearchParams(search))
@@ -74,7 +74,7 @@ function splitOnce(text: string, separator: string): string[] {
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)]
 }
 
-/** For `href`, and for `navigate`. Members of the query that are empty or undefined are left out. */
+/** Returns a hash for `href` and `navigate`. Query members that are empty or undefined are omitted. */
 export function link(page: Page, name = '', query: Query = {}): string {
   const path = patterns[page].replace(/:\w+/, () => encodeURIComponent(name))
   const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))

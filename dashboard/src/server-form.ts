@@ -2,7 +2,7 @@ import { isServerName, SERVER_NAME_RULE } from '../../src/domain/names.ts'
 import type { ServerInput } from '../../src/schemas/server.ts'
 import type { ServerUpdate, ServerView } from '../../src/schemas/dashboard/servers.ts'
 
-/** `null` stands for a value that is stored and not shown: it is kept. */
+/** Secret value; `null` keeps the stored one, which is never shown. */
 export type Secret = string | null
 
 export interface Pair {
@@ -10,7 +10,7 @@ export interface Pair {
   readonly value: Secret
 }
 
-/** What the fields of the form hold; lists are one entry a line. */
+/** Fields of the form; lists have one entry per line. */
 export interface ServerForm {
   readonly name: string
   readonly transport: ServerInput['transport']
@@ -52,10 +52,10 @@ export const emptyForm: ServerForm = {
 const stored = (isThere: boolean | number | undefined): Secret => (isThere ? null : '')
 const storedPairs = (keys: readonly string[] = []): Pair[] => keys.map((key) => ({ key, value: null }))
 
-/** A URL whose query values are hidden cannot be shown for editing as it is. */
+/** Returns the URL for editing; null if its query values are hidden. */
 const editableUrl = (target: string | undefined): Secret => (target?.includes('***') ? null : (target ?? ''))
 
-/** The form of a server that is registered: what the gateway does not show is kept unless it is replaced. */
+/** Returns the form of a registered server; values that the gateway hides are kept unless replaced. */
 export function formOf({ name, transport, description = '', config_summary: config }: ServerView): ServerForm {
   return {
     ...emptyForm,
@@ -117,7 +117,7 @@ const signIn = ({
   oauth_assume_pkce: oauth_assume_pkce || undefined
 })
 
-/** Body of `PUT /servers/:name`; only what belongs to the transport is in it. */
+/** Returns the body of `PUT /servers/:name` with the members of the chosen transport. */
 export function toUpdate(form: ServerForm): ServerUpdate {
   const { transport, description, session_mode } = form
   return withoutEmpty({
@@ -129,11 +129,11 @@ export function toUpdate(form: ServerForm): ServerUpdate {
   }) as ServerUpdate
 }
 
-/** Body of `POST /servers`. */
+/** Returns the body of `POST /servers`. */
 export const toInput = (form: ServerForm): ServerInput =>
   ({ name: form.name.trim(), ...toUpdate(form) }) as unknown as ServerInput
 
-/** What is wrong with the fields, as far as it is known before the gateway looks. Only fields that were filled count where `isWhole` is false. */
+/** Returns the errors that can be found without the gateway. If `isWhole` is false, empty fields are not checked. */
 export function problemsOf(form: ServerForm, isWhole: boolean): Problems {
   const { name, transport, url, command } = form
   const problems: { -readonly [K in keyof Problems]: Problems[K] } = {}
@@ -148,7 +148,7 @@ export function problemsOf(form: ServerForm, isWhole: boolean): Problems {
   return problems
 }
 
-/** Fields by how much they say: `url` is also part of other words. */
+/** Fields, most specific first: `url` is also part of other words. */
 const fields = [
   'oauth_client_secret',
   'oauth_client_id',
@@ -163,7 +163,7 @@ const fields = [
   'name'
 ] as const
 
-/** A refusal of the gateway beside the field that it speaks of; undefined where it speaks of none that has a place for it. */
+/** Returns a gateway error at the field that it names; undefined if it names none. */
 export function problemIn(message: string): Problems | undefined {
   const field = fields.find((each) => new RegExp(`\\b${each}\\b`).test(message))
   return field === 'url' || field === 'command' || field === 'name' ? { [field]: message } : undefined

@@ -11,7 +11,7 @@ import { path } from './api.ts'
 import { parseJson } from './form/json.ts'
 import { source } from './store.ts'
 
-/** What pages read. A page that needs more adds it here, so that pages share answers. */
+/** Sources of the pages. All are defined here, so that pages share answers. */
 
 export interface CallsPage {
   readonly calls: readonly CallEntry[]
@@ -29,7 +29,7 @@ export const overview = source<Overview>(path('overview'), [
 export const servers = source<ServersView>(path('servers'), ['servers', 'tools', 'prompts', 'resources', 'calls'])
 export const server = (name: string) =>
   source<ServerDetails>(path('servers', name), ['servers', 'tools', 'prompts', 'resources', 'calls'])
-/** Schemas hold numbers that a double would change. */
+/** Schemas contain numbers that a double would change. */
 export const tools = source<ToolsView>(path('tools'), ['servers', 'tools'], parseJson)
 export const prompts = source<PromptsView>(path('prompts'), ['servers', 'prompts'])
 export const resources = source<ResourcesView>(path('resources'), ['servers', 'resources'])

@@ -2,13 +2,13 @@ import { batch, signal, type ReadonlySignal } from '@preact/signals'
 import type { ChangeKind } from '../../src/schemas/dashboard/events.ts'
 import { ApiError, send } from './api.ts'
 
-/** Something the gateway is asked for by GET, and what makes a new answer likely. */
+/** GET request of the gateway, and the kinds of changes that make its answer stale. */
 export interface Source<T> {
   readonly path: string
   readonly kinds: readonly ChangeKind[]
-  /** Reads the answer; without it as `JSON.parse` does. */
+  /** Parses the answer; `JSON.parse` by default. */
   readonly parse?: (text: string) => unknown
-  /** Never set: carries the type of the answer. */
+  /** Never set; carries the type of the answer. */
   readonly answer?: T
 }
 
@@ -18,48 +18,48 @@ export const source = <T>(
   parse?: (text: string) => unknown
 ): Source<T> => ({ path, kinds, ...(parse && { parse }) })
 
-/** The newest answer of a source. Old data stays while new data loads, and when loading fails. */
+/** Newest answer of a source. Old data stays while new data loads, and if loading fails. */
 export interface Resource<T> {
   readonly data: ReadonlySignal<T | undefined>
-  /** Why the newest attempt failed; undefined once one succeeds. */
+  /** Error of the newest attempt; undefined once one succeeds. */
   readonly error: ReadonlySignal<ApiError | undefined>
   readonly loading: ReadonlySignal<boolean>
-  /** When `data` was last known to be true, in milliseconds of the epoch; 0 before the first answer. */
+  /** Time when `data` was last confirmed, in milliseconds since the epoch; 0 before the first answer. */
   readonly checkedAt: ReadonlySignal<number>
-  /** Asks again. Never rejects: failures are in `error`. */
+  /** Loads again. Never rejects: failures are in `error`. */
   load(): Promise<void>
-  /** Shows a change before the gateway has confirmed it. */
+  /** Applies an optimistic change before the gateway has confirmed it. */
   patch(edit: (data: T) => T): void
 }
 
 export interface Store {
-  /** The same resource for the same path, so that pages share answers. */
+  /** Returns the resource of a path; the same one each time, so that pages share answers. */
   open<T>(source: Source<T>): Resource<T>
-  /** Keeps a resource up to date until the function that it returns is called. */
+  /** Keeps a resource up to date until the returned function is called. */
   watch<T>(source: Source<T>): () => void
-  /** Loads what is watched and may have changed; without kinds all that is watched. */
+  /** Reloads watched resources that may have changed; all of them without kinds. */
   refresh(kinds?: ReadonlySet<string>): Promise<void>
-  /** Loads what is watched and was answered before changes were told of; what is still being asked for is new enough. */
+  /** Reloads watched resources answered before the event stream opened. Requests still in flight are new enough. */
   catchUp(): Promise<void>
   /**
-   * Runs what ends the thing that a source tells of: it is not asked for meanwhile, nor afterwards by whoever still shows it,
-   * unless the work rejects.
+   * Runs `work`, which deletes the subject of a source. The source is not loaded during the work, nor afterwards by
+   * components that still show it, unless the work rejects.
    */
   ending<T>(source: Source<unknown>, work: () => Promise<T>): Promise<T>
-  /** False after a request that reached nobody, until one succeeds. */
+  /** False after a request without an answer, until one succeeds. */
   readonly reachable: ReadonlySignal<boolean>
 }
 
 export type Fetch = typeof send
 
-/** Answers that nobody watches are kept, up to so many: going back shows them at once. */
+/** Maximum number of unwatched answers kept, so that going back shows them at once. */
 const KEPT = 50
 
 export function createStore(fetch: Fetch = send): Store {
   const resources = new Map<string, Resource<unknown>>()
   const watched = new Map<string, { source: Source<unknown>; watchers: number }>()
   const reachable = signal(true)
-  /** Paths of what is being ended. */
+  /** Paths whose subject is being deleted. */
   const ending = new Set<string>()
 
   const make = <T>({ path, parse }: Source<T>): Resource<T> => {
@@ -70,7 +70,7 @@ export function createStore(fetch: Fetch = send): Store {
     let etag: string | undefined
     let running: Promise<void> | undefined
     let again = false
-    /** How often a change was shown before the gateway has confirmed it. */
+    /** Number of optimistic changes so far. */
     let patched = 0
 
     const loadOnce = async () => {
@@ -78,7 +78,7 @@ export function createStore(fetch: Fetch = send): Store {
       const before = patched
       try {
         const answer = await fetch<T>('GET', path, { etag, ...(parse && { parse }) })
-        // it may be from before the change that is shown meanwhile
+        // the answer may be older than the optimistic change
         const isOld = patched !== before
         if (isOld) again = true
         batch(() => {
@@ -97,7 +97,7 @@ export function createStore(fetch: Fetch = send): Store {
         })
       }
     }
-    // at most one request at a time, and one more for what came up meanwhile
+    // at most one request at a time, and one more for changes in between
     const load = (): Promise<void> => {
       if (ending.has(path)) return Promise.resolve()
       if (running) {
@@ -118,7 +118,7 @@ export function createStore(fetch: Fetch = send): Store {
       if (data.value === undefined) return
       data.value = edit(data.value)
       patched += 1
-      // the gateway has not said so: its next answer counts, whatever it is
+      // optimistic data: accept any next answer
       etag = undefined
     }
     return { data, error, loading, checkedAt, load, patch }
@@ -127,7 +127,7 @@ export function createStore(fetch: Fetch = send): Store {
   const open = <T>(source: Source<T>): Resource<T> => {
     const known = resources.get(source.path) as Resource<T> | undefined
     const resource = known ?? make(source)
-    // the newest last, so that the first is what was longest not asked for
+    // reinsert at the end, so that the first one is the least recently used
     resources.delete(source.path)
     resources.set(source.path, resource as Resource<unknown>)
     for (const path of resources.keys()) {

@@ -3,5 +3,5 @@ try {
   const theme = localStorage.getItem('towpath.theme')
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
 } catch {
-  // storage is closed to this page: the system's theme it is
+  // storage is blocked: use the system's theme
 }

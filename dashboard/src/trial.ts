@@ -8,7 +8,7 @@ const offers = ({ tool_count, prompt_count, resource_count }: ServerTrial): stri
     ...(resource_count > 0 ? [plural(resource_count, 'resource')] : [])
   ].join(', ')
 
-/** How a test of a server went, in one sentence. */
+/** Returns the result of a server test as one sentence. */
 export function trialText(trial: ServerTrial): string {
   const { status, ms, error } = trial
   if (status === 'connected') return `Connected in ${duration(ms)}: ${offers(trial)}.`

@@ -4,39 +4,42 @@ import { change, path, type ApiError } from './api.ts'
 import { useApp } from './app-context.ts'
 import { inTurn } from './in-turn.ts'
 
-/** Where a chosen server is: `waiting` for its turn, or `connecting` since a moment in milliseconds of the epoch. */
+/** Progress of a chosen server: `waiting` for its turn, or `connecting` since a time in milliseconds of the epoch. */
 export type Progress = { readonly state: 'waiting' } | { readonly state: 'connecting'; readonly since: number }
 
-/** A pasted configuration on its way to servers that are registered. */
+/** Import of a pasted configuration. */
 export interface Import {
   readonly text: ReadonlySignal<string>
-  /** What the configuration says, and what became of it; undefined before anybody looked. */
+  /** Parsed servers and their results; undefined before the configuration is checked. */
   readonly servers: ReadonlySignal<readonly ImportedServer[] | undefined>
   readonly chosen: ReadonlySignal<ReadonlySet<string>>
   readonly values: ReadonlySignal<Readonly<Record<string, string>>>
-  /** Servers that are being added, by name. */
+  /** Servers being added, by name. */
   readonly progress: ReadonlySignal<ReadonlyMap<string, Progress>>
   readonly isLooking: ReadonlySignal<boolean>
-  /** Why the configuration as a whole cannot be used; '' where it can. */
+  /** Reason why the configuration as a whole is invalid; '' if it is valid. */
   readonly failure: ReadonlySignal<string>
   paste(text: string): void
   look(): Promise<void>
   choose(name: string, isChosen: boolean): void
   give(name: string, value: string): void
-  /** Adds what is chosen; what fails is chosen again. */
+  /** Adds the chosen servers; failed ones become the new choice. */
   add(): Promise<void>
   addOne(name: string): Promise<void>
-  /** Somebody has signed in to it. */
+  /** Marks a server as done after its sign-in. */
   finish(name: string): void
 }
 
-/** Servers that are added at a time: a browser has few connections to one host, and the page needs some of them. */
+/** Servers added at a time: browsers limit connections per host, and the page needs some itself. */
 const AT_ONCE = 3
 
 const importing = (dryRun: boolean, body: object) =>
   change<ImportView>('POST', `${path('servers', 'import')}${dryRun ? '?dry_run=true' : ''}`, body)
 
-/** Of entries with one name only the first can be taken: the others have that as their problem. */
+/**
+ * Returns true for the entry to add: of entries with one name only the first is valid, the others report that as a
+ * problem.
+ */
 export const isServer = ({ name, problems }: ImportedServer, wanted: string): boolean =>
   name === wanted && problems.length === 0
 
@@ -131,7 +134,7 @@ const words: readonly (readonly [Result['outcome'], string])[] = [
   ['skipped', 'skipped']
 ]
 
-/** `2 added, 1 failed`; '' before anything was tried. */
+/** Returns `2 added, 1 failed`; '' before any attempt. */
 export function summaryOf(servers: readonly ImportedServer[]): string {
   const counted = words.map(([outcome, word]) => {
     const count = servers.filter(({ result }) => result?.outcome === outcome).length

@@ -1,4 +1,4 @@
-/** Address of a script of its own, made by Vite. */
+/** URL of a separate script, built by Vite. */
 declare module '*?worker&url' {
   const url: string
   export default url

@@ -65,12 +65,12 @@ const argumentsOf = (text: string): Json | undefined => {
   try {
     return parseJson(text)
   } catch {
-    // what is recorded of long ones is cut
+    // long arguments are recorded in part, so they may not parse
     return undefined
   }
 }
 
-/** Leads to the form of what was called, with the arguments of the call where they are recorded. */
+/** Link to the form of the called item, filled with the recorded arguments. */
 function Replay({ call }: { call: CallEntry }) {
   const { kind, server, item } = call
   if (!server || !item) return null
@@ -142,7 +142,7 @@ const Detail = ({ call }: { call: CallEntry }) => (
   </div>
 )
 
-/** Everything that is known of one call. */
+/** Details of one call. */
 export function CallDetail({ id }: { id: string }) {
   const resource = useSource(sources.call(id))
   return (

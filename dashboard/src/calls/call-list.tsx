@@ -10,19 +10,19 @@ import * as sources from '../sources.ts'
 import type { Resource } from '../store.ts'
 import { CallTable } from './call-table.tsx'
 
-/** Calls that are loaded at a time. */
+/** Calls per page. */
 const PAGE = 50
 
 interface CallListProps {
   readonly filter: CallFilter
   readonly isPaused: boolean
-  /** How many fit, where that is known: `of 92 failed calls in 24 h`. */
+  /** Number of matching calls if known: `of 92 failed calls in 24 h`. */
   readonly total: string | undefined
   readonly onResume: () => void
   readonly onClear: () => void
 }
 
-/** What was there when the list was paused; `newer`: what has come since. */
+/** Returns the page shown when the list was paused, and in `newer` the number of calls since. */
 function useFrozen(resource: Resource<CallsPage>, newest: CallsPage | undefined, isPaused: boolean) {
   const frozen = useRef<{ resource: Resource<CallsPage>; page: CallsPage } | undefined>(undefined)
   if (!isPaused || frozen.current?.resource !== resource) frozen.current = undefined
@@ -33,7 +33,7 @@ function useFrozen(resource: Resource<CallsPage>, newest: CallsPage | undefined,
   return { page, newer }
 }
 
-/** Pages before the first one, of one filter. */
+/** Loads older pages of one filter. */
 function useOlder(filter: CallFilter) {
   const { path } = sources.calls(filter)
   const loaded = useSignal<(CallsPage & { readonly of: string }) | undefined>(undefined)
@@ -51,7 +51,7 @@ function useOlder(filter: CallFilter) {
   return { older, more, failure }
 }
 
-/** The newest calls that fit, kept up to date unless it is paused; older ones on demand. */
+/** List of the newest matching calls, kept up to date unless paused; older ones load on demand. */
 export function CallList({ filter, isPaused, total, onResume, onClear }: CallListProps) {
   const resource = useSteadySource(sources.calls({ ...filter, limit: PAGE }))
   const { page, newer } = useFrozen(resource, resource.data.value, isPaused)

@@ -15,7 +15,7 @@ const COLUMNS = 7
 interface CallTableProps {
   readonly label: string
   readonly calls: readonly CallEntry[]
-  /** Id of the row that is open. */
+  /** Id of the expanded row. */
   readonly open: string | undefined
   readonly onToggle: (id: string) => void
 }
@@ -58,7 +58,7 @@ const CallRow = ({ call, isOpen, onToggle }: CallRowProps) => (
   </tr>
 )
 
-/** Calls, the newest first; a row opens below itself. */
+/** Table of calls, newest first; a row expands to show details. */
 export const CallTable = ({ label, calls, open, onToggle }: CallTableProps) => (
   <Table label={label} kind="calls">
     <thead>

@@ -34,7 +34,7 @@ interface CausesProps {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Why calls failed; a click leaves those of one server that failed alike, and once more all. */
+/** Causes of failed calls. A click filters by server and cause; a second click removes the filter. */
 export function Causes({ from, query }: CausesProps) {
   const { location } = useApp()
   const { endpoint } = query

@@ -24,7 +24,7 @@ interface FilterBarProps {
   readonly failed: number | undefined
 }
 
-/** Which calls are shown; all of it stands in the address. */
+/** Filters of the call list, kept in the URL. */
 export function FilterBar({ query, outcome, failed }: FilterBarProps) {
   const { location } = useApp()
   const servers = useSource(sources.servers).data.value?.servers ?? []

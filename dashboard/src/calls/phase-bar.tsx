@@ -1,6 +1,6 @@
 import type { Phase } from './words.ts'
 
-/** Where the time of a call went, each phase as wide as it was long. The numbers stand in the table below it. */
+/** Bar with the phases of a call, each as wide as its share of the time. The table below holds the numbers. */
 export function PhaseBar({ phases }: { phases: readonly Phase[] }) {
   const timed = phases.filter(({ ms }) => ms !== undefined && ms > 0)
   const whole = timed.reduce((sum, { ms }) => sum + ms!, 0)

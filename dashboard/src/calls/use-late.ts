@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 
 const QUIET_MS = 200
 
-/** What is typed, once the typing has paused. */
+/** Returns `value` once it has not changed for a moment (debounce). */
 export function useLate(value: string): string {
   const [late, setLate] = useState(value)
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Whether a live list stands still: somebody says so, or has scrolled into it, who does not want it to move. */
+/** Pauses a live list by button, or while the list is scrolled. */
 export function usePause<E extends HTMLElement>() {
   const list = useRef<E>(null)
   const isHeld = useSignal(false)

@@ -1,18 +1,18 @@
-/** What pages say of a call. Pure. */
+/** Texts about a call. Pure functions. */
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { MODERN_VERSION } from '../../../src/domain/protocol.ts'
 import { duration } from '../format.ts'
 
-/** What was called: the qualified name of a tool or prompt, or a URI. */
+/** Returns the called item: the public name of a tool or prompt, or a URI. */
 export const calledItem = ({ kind, server, item }: CallEntry): string => {
   if (item === undefined) return server ?? '—'
   return kind === 'resource' || server === undefined ? item : `${server}__${item}`
 }
 
-/** A group's endpoint by the group's name. */
+/** Returns the group's name for a group's endpoint, otherwise the endpoint itself. */
 export const endpointText = (endpoint: string): string => /^\/v0\/groups\/([^/]+)\//.exec(endpoint)?.[1] ?? endpoint
 
-/** Who called: as the client names itself, else the principal. In development mode all are one principal. */
+/** Returns the client's own name, else the principal. In development mode all callers are one principal. */
 export const callerText = ({ client, caller, caller_kind }: CallEntry): string =>
   client ?? (caller_kind === 'development' ? '—' : caller)
 
@@ -31,14 +31,14 @@ const endings: Readonly<Record<NonNullable<CallEntry['ended_in']>, string>> = {
   initialize: 'The server ended, or was silent, before it answered the first message.'
 }
 
-/** It did not come to an answer of the server's. */
+/** True if no answer of the server arrived. */
 export const isFailed = ({ outcome }: CallEntry): boolean => outcome === 'failed' || outcome === 'timeout'
 
-/** How it went, in a sentence. */
+/** Returns the outcome as a sentence. */
 export const headline = (call: CallEntry): string =>
   isFailed(call) && call.ended_in ? endings[call.ended_in] : outcomes[call.outcome]
 
-/** What became of it on the client's side, where it failed, and why there is no more to be seen. */
+/** Explains the answer that the client received after a failure, or why no details were recorded. */
 export const aftermath = (call: CallEntry): string => {
   if (call.outcome === 'tool_error' && call.result === undefined) return 'What it says is not recorded.'
   if (!isFailed(call)) return ''
@@ -49,15 +49,15 @@ export const aftermath = (call: CallEntry): string => {
 export interface Phase {
   readonly id: 'queue' | 'start' | 'initialize' | 'call'
   readonly label: string
-  /** Undefined: not reached. */
+  /** Duration; undefined if the phase was not reached. */
   readonly ms: number | undefined
-  /** It is where the call ended before its time. */
+  /** True for the phase in which the call ended early. */
   readonly isEnd: boolean
 }
 
 const labels = { queue: 'Queue', start: 'Start', initialize: 'Initialize', call: 'Call' } as const
 
-/** Where the time went until the server had answered: the phases that there were, and the call itself. */
+/** Returns the phases until the server had answered: waiting phases that took place, then the call itself. */
 export function phasesOf({ queue_ms, start_ms, initialize_ms, upstream_ms, ended_in }: CallEntry): Phase[] {
   const waits = { queue: queue_ms, start: start_ms, initialize: initialize_ms } as const
   const waited = (queue_ms ?? 0) + (start_ms ?? 0) + (initialize_ms ?? 0)
@@ -76,7 +76,7 @@ export const phaseText = ({ ms, isEnd }: Phase): string => {
 
 const eraOf = (version: string): string => `${version}, ${version >= MODERN_VERSION ? 'modern' : 'legacy'} era`
 
-/** The revisions on both sides: one where they are the same. */
+/** Returns the protocol versions of client and server, or one if they are equal. */
 export function protocolText({ via, client_protocol: client, server_protocol: server }: CallEntry): string {
   const near = via === 'rest' ? 'REST' : client
   if (near === server && near !== undefined) return eraOf(near)

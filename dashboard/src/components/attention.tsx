@@ -18,7 +18,7 @@ const looks: Readonly<Record<Attention['kind'], { readonly tone: Tone; readonly 
   group_missing: { tone: 'warn', href: (name) => link('group', name) }
 }
 
-/** What a person should look at, the gravest first. */
+/** Problems that need attention, most severe first. */
 export const AttentionList = ({ items }: { items: readonly Attention[] }) => (
   <ul class="attention">
     {items.map(({ kind, name, title, detail, since }) => (

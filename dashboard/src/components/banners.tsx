@@ -2,7 +2,7 @@ import { useApp, useSource } from '../app-context.ts'
 import { relative } from '../format.ts'
 import * as sources from '../sources.ts'
 
-/** What concerns every page: the gateway is gone, or open to others. */
+/** Banners above every page: the gateway is unreachable, or reachable by others. */
 export function Banners() {
   const { store, now } = useApp()
   const { data, checkedAt } = useSource(sources.overview)

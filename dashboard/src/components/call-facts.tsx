@@ -12,7 +12,7 @@ export function DurationFact({ label, ms }: DurationFactProps) {
   return <Fact label={label} value={value} note={unit} />
 }
 
-/** How many calls there were, and how many of them failed. */
+/** Number of calls, and of failed ones. */
 export const CountFacts = ({ label = 'Calls', total }: { label?: string; total: Stats['total'] | undefined }) => (
   <>
     <Fact label={label} value={count(total?.calls)} />
@@ -25,7 +25,7 @@ export const CountFacts = ({ label = 'Calls', total }: { label?: string; total: 
   </>
 )
 
-/** What the calls of a range were like. */
+/** Key figures of the calls in a range. */
 export const CallFacts = ({ stats }: { stats: Stats | undefined }) => (
   <Facts>
     <CountFacts total={stats?.total} />

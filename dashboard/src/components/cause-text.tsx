@@ -5,7 +5,7 @@ import { Ago } from './time.tsx'
 
 type Failing = Pick<ServerView, 'status' | 'status_since' | 'last_error' | 'last_stderr' | 'stats_24h'>
 
-/** Why a server fails or waits, what its process said last, and since when. */
+/** Reason why a server fails or waits, with the last line of its stderr and the time since then. */
 export const CauseText = ({ server }: { server: Failing }) => {
   const { status, status_since: since, last_error: error, last_stderr: line, stats_24h: stats } = server
   return (

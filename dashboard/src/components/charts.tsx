@@ -25,7 +25,7 @@ const Hours = ({ stats }: { stats: Stats }) => {
   )
 }
 
-/** The numbers of a chart, at most 24 rows of them. */
+/** Numbers of a chart as a table of at most 24 rows. */
 const AsTable = ({ stats }: { stats: Stats }) => {
   const step = Math.max(1, Math.ceil(stats.buckets.length / 24))
   const rows = stats.buckets.flatMap((_bucket, at) => (at % step === 0 ? [stats.buckets.slice(at, at + step)] : []))
@@ -76,16 +76,16 @@ const AsTable = ({ stats }: { stats: Stats }) => {
 interface ChartProps {
   readonly name: string
   readonly title: string
-  /** What the picture shows, in a sentence. */
+  /** Sentence that describes the chart to screen readers. */
   readonly label: string
   readonly legend: preact.ComponentChildren
-  /** From the top down. */
+  /** Scale labels from top to bottom. */
   readonly marks: readonly string[]
   readonly stats: Stats
   readonly children: preact.ComponentChildren
 }
 
-/** A picture of the buckets of a range, with its scales, its legend and its numbers. */
+/** Chart of a range with scales, legend and a table of its numbers. */
 const Chart = ({ name, title, label, legend, marks, stats, children }: ChartProps) => (
   <section class="panel lat" aria-label={name}>
     <div class="row">
@@ -128,7 +128,7 @@ const RangeKey = () => (
   </span>
 )
 
-/** How long calls took: from p50 to p95 on a log scale, failures on top. */
+/** Chart of call durations: p50 to p95 on a log scale, failures on top. */
 export function LatencyChart({ stats }: { stats: Stats }) {
   const { range, median, failed } = latencyPaths(stats.buckets, HEIGHT)
   const { total } = stats
@@ -156,7 +156,7 @@ export function LatencyChart({ stats }: { stats: Stats }) {
   )
 }
 
-/** How many calls there were, the failed ones in red. */
+/** Chart of the number of calls, failed ones in red. */
 export function VolumeChart({ stats }: { stats: Stats }) {
   const { ok, bad } = volumePaths(stats.buckets, HEIGHT)
   const { calls, failed } = stats.total

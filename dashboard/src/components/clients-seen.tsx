@@ -2,13 +2,13 @@ import type { SeenClient } from '../../../src/schemas/dashboard/shared.ts'
 import { Shown } from './shown.tsx'
 import { Ago } from './time.tsx'
 
-/** Names that are shown; the rest is counted. */
+/** Client names shown; the others are counted. */
 const SHOWN = 2
 
 interface ClientsSeenProps {
-  /** The newest first. */
+  /** Clients, newest first. */
   readonly clients: readonly SeenClient[]
-  /** When anybody came; undefined: nobody did. */
+  /** Time of the last request; undefined if there was none. */
   readonly seen: string | undefined
 }
 
@@ -16,7 +16,7 @@ export const ClientName = ({ client: { name, version } }: { client: Pick<SeenCli
   <Shown text={version === undefined ? name : `${name} ${version}`} />
 )
 
-/** Who uses an endpoint, by the names that they give themselves, and when one last did. */
+/** Clients of an endpoint, by the names they declared, and the time of the last request. */
 export function ClientsSeen({ clients, seen }: ClientsSeenProps) {
   if (seen === undefined) return <span class="muted">not yet</span>
   const each = [...new Map(clients.toReversed().map((client) => [client.name, client])).values()].toReversed()

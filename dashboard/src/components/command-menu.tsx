@@ -10,7 +10,7 @@ import { Shown } from './shown.tsx'
 
 const SHOWN = 12
 
-/** Ctrl+K: every page, server, group and tool, and the actions that belong to no page, by a few letters of their names. */
+/** Command menu (Ctrl+K): finds pages, servers, groups, tools and global actions by a few letters. */
 export function CommandMenu({ onClose }: { onClose: () => void }) {
   const { location, preferences } = useApp()
   const servers = useSource(sources.servers)

@@ -48,23 +48,23 @@ const SnippetView = ({ client, snippet: { title, language, text, file, note } }:
   </div>
 )
 
-/** What is shown: a group's endpoint or, with '', that of all tools, and how one client is pointed there. */
+/** Chosen endpoint and client. `group` is '' for the endpoint with all tools. */
 export interface Connection {
   readonly group: string
   readonly client: ClientName
 }
 
 interface ConnectClientProps {
-  /** What is shown at first. */
+  /** Initial choice. */
   readonly start?: Partial<Connection>
   readonly onChoose?: (connection: Connection) => void
-  /** How many ways of a client are shown. */
+  /** Maximum number of configurations shown per client. */
   readonly most?: number
-  /** Said below, of the group that is chosen; '' for all tools. */
+  /** Renders content below, for the chosen group; '' for all tools. */
   readonly children?: (group: string) => preact.ComponentChildren
 }
 
-/** How each client is pointed at this gateway, for the global endpoint or a group's. */
+/** Configuration of each client for this gateway, for the global endpoint or a group's. */
 export function ConnectClient({ start = {}, onChoose, most = Infinity, children }: ConnectClientProps) {
   const overview = useSource(sources.overview).data.value
   const groups = useSource(sources.groups).data.value?.tool_groups ?? []

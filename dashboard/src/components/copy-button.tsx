@@ -2,20 +2,20 @@ import { useSignal } from '@preact/signals'
 import { useApp } from '../app-context.ts'
 
 interface CopyButtonProps {
-  /** What is copied; a function where it takes time to make. */
+  /** Text to copy, or a function if it takes time to build. */
   readonly text: string | (() => string)
-  /** What the button says: `Copy URL`. */
+  /** Button label: `Copy URL`. */
   readonly children: string
   readonly kind?: 'quiet' | 'primary' | 'quiet sm' | 'sm'
 }
 
-/** Pages that were not loaded from this machine have no clipboard without TLS: the old way works there too. */
+/** Copies with `execCommand`: without TLS the clipboard API exists only on localhost. */
 function copyOldWay(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
   field.className = 'vh'
   const before = document.activeElement as HTMLElement | null
-  // inside an open dialog nothing else can be focused
+  // inside an open dialog nothing else can take the focus
   ;(document.querySelector('dialog[open]') ?? document.body).append(field)
   field.select()
   const done = document.execCommand('copy')

@@ -3,7 +3,7 @@ import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { Shown } from './shown.tsx'
 
-/** Adds the server that comes with the gateway, so that there is something to try. */
+/** Registers the demo server that ships with the gateway. */
 export function DemoButton() {
   const { store, notice } = useApp()
   const busy = useSignal(false)

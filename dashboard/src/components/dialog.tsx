@@ -7,14 +7,14 @@ interface DialogProps {
   readonly children: preact.ComponentChildren
 }
 
-/** Modal while it is mounted. Esc closes; the focus returns to what opened it. */
+/** Modal dialog, open while mounted. Esc closes it; the focus returns to the element that opened it. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const id = useId()
   const element = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
     const dialog = element.current!
     dialog.showModal()
-    // closing, not only removing, is what returns the focus
+    // only `close()` restores the focus; removing the element does not
     return () => dialog.close()
   }, [])
   return (
@@ -35,15 +35,17 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 interface ConfirmProps {
   readonly title: string
-  /** What goes, by name and number. */
+  /** Names and numbers of the things to be deleted. */
   readonly children: preact.ComponentChildren
-  /** What happens: `Delete server`. */
+  /** Label of the confirming button: `Delete server`. */
   readonly action: string
   readonly onConfirm: () => Promise<unknown>
   readonly onClose: () => void
 }
 
-/** Asks before something is lost. The focus is on Cancel; a refusal is shown and the dialog stays. */
+/**
+ * Confirmation before something is deleted. The focus starts on Cancel; on an error the dialog stays open and shows it.
+ */
 export function Confirm({ title, children, action, onConfirm, onClose }: ConfirmProps) {
   const busy = useSignal(false)
   const failure = useSignal('')

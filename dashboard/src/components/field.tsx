@@ -2,12 +2,12 @@ import { useId } from 'preact/hooks'
 
 interface FieldProps {
   readonly label: string
-  /** What stands beside the label: `optional`, a type. */
+  /** Text beside the label: `optional`, or a type. */
   readonly note?: string
   readonly help?: preact.ComponentChildren
   readonly error?: string | undefined
   readonly wide?: boolean
-  /** The control, given what it must carry. */
+  /** Renders the control with the given attributes. */
   readonly children: (attributes: {
     readonly id: string
     readonly 'aria-describedby': string | undefined
@@ -15,7 +15,7 @@ interface FieldProps {
   }) => preact.ComponentChildren
 }
 
-/** A labelled control with its help and its error, tied to it for screen readers. */
+/** Labelled control; help and error are tied to it for screen readers. */
 export function Field({ label, note, help, error, wide, children }: FieldProps) {
   const id = useId()
   const described = error ? `${id}-error` : help ? `${id}-help` : undefined

@@ -13,7 +13,7 @@ export const Logo = () => (
   </svg>
 )
 
-/** Turns by 90° inside `[aria-expanded=true]` and `details[open]`. */
+/** Arrow that turns by 90° inside `[aria-expanded=true]` and `details[open]`. */
 export const Chevron = () => (
   <svg class="chev" width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
     <path d="M3 1.5 7 5 3 8.5" fill="none" stroke="currentColor" stroke-width="1.5" />
@@ -41,7 +41,7 @@ const shapes = {
   off: <circle cx="5" cy="5" r="4" fill="none" stroke="currentColor" />
 } as const
 
-/** One shape a tone, so that a state is never told by colour alone. */
+/** Shape of a tone: each tone has its own, so that colour is never the only sign of a state. */
 export const Shape = ({ tone }: { tone: Tone }) => (
   <svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
     {shapes[tone]}

@@ -20,7 +20,7 @@ const NeedInput = ({ id, isSecret, value, onInput }: NeedInputProps) => {
   return isSecret ? <input type="password" {...shared} /> : <input type="text" {...shared} />
 }
 
-/** Values that the configuration leaves to whoever takes it over. */
+/** Inputs for values that the pasted configuration leaves open. */
 export function ImportNeeds({
   servers,
   values,

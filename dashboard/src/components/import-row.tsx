@@ -18,7 +18,7 @@ type Result = NonNullable<ImportedServer['result']>
 const found = (word: string, { tool_count }: Result): string =>
   tool_count === undefined ? word : `${word}, ${plural(tool_count, 'tool')}`
 
-/** A server is started, asked and listed: that takes from a moment to a minute, and a page that stands still looks dead. */
+/** Elapsed time while a server connects and lists its items: up to a minute, and a static page would look frozen. */
 function Connecting({ since }: { since: number }) {
   const now = useSignal(since)
   useEffect(() => {
@@ -92,12 +92,12 @@ function State({ server, progress }: Pick<ImportRowProps, 'server' | 'progress'>
 interface ImportRowProps {
   readonly server: ImportedServer
   readonly chosen: boolean
-  /** Where it is while it is added. */
+  /** Progress while the server is being added. */
   readonly progress: Progress | undefined
   readonly onChoose: (chosen: boolean) => void
 }
 
-/** A server of the configuration: what was made of it, then what became of it. */
+/** Row of a server in the pasted configuration: its parsed entry, then its progress and result. */
 export const ImportRow = ({ server, chosen, progress, onChoose }: ImportRowProps) => (
   <tr>
     <td>

@@ -6,10 +6,10 @@ import { Breakable, Shown } from './shown.tsx'
 import { Switch } from './switch.tsx'
 import { Table } from './table.tsx'
 
-/** A tool, prompt, resource or template of one server, as a row shows it. */
+/** Row of a server's tool, prompt, resource or template. */
 export interface ItemRow {
   readonly name: string
-  /** As routes have it; absent where there is no switch. */
+  /** Name or URI in routes; absent if the item has no switch. */
   readonly key: string
   readonly href?: string
   readonly description?: string | undefined
@@ -22,7 +22,7 @@ interface ItemTableProps {
   readonly label: string
   readonly kind: 'tools' | 'prompts' | 'resources'
   readonly items: readonly ItemRow[]
-  /** What is said where there are none. */
+  /** Text shown if there are no items. */
   readonly empty: string
 }
 
@@ -42,7 +42,7 @@ export const Flags = ({ flags }: { flags: readonly Flag[] }) => (
   </>
 )
 
-/** What one server offers of a kind. */
+/** Items of one kind that a server offers. */
 export function ItemTable({ label, kind, items, empty }: ItemTableProps) {
   const { store } = useApp()
   if (items.length === 0) return <EmptyPanel title={empty} />

@@ -2,15 +2,15 @@ import { printJson, type Json } from '../form/json.ts'
 import { highlight } from '../highlight.ts'
 import { Shown } from './shown.tsx'
 
-/** Beyond this a page stays quick only without colours. */
+/** Characters above which colours make the page slow. */
 const COLOURED = 100_000
 
-/** A value as JSON, indented, keys and strings coloured. Made of text nodes. */
+/** Value as indented JSON with coloured keys and strings. Built from text nodes only. */
 export const JsonView = ({ value, label }: { value: unknown; label?: string | undefined }) => (
   <JsonText text={printJson(value as Json)} label={label} />
 )
 
-/** JSON text, keys and strings coloured. */
+/** JSON text with coloured keys and strings. */
 export function JsonText({ text, label }: { text: string; label?: string | undefined }) {
   const tokens = text.length > COLOURED ? [{ text, kind: undefined }] : highlight(text)
   return (

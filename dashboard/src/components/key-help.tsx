@@ -22,7 +22,7 @@ const keys: readonly (readonly [keys: string, what: string])[] = [
   ['g d', 'Diagnostics']
 ]
 
-/** The list of keys, and the one setting that turns single letters off. */
+/** Dialog with the keyboard shortcuts and the setting that turns single letters off. */
 export function KeyHelp({ onClose }: { onClose: () => void }) {
   const { shortcuts } = useApp().preferences
   return (

@@ -12,12 +12,12 @@ export const Row = ({ label, bad, children }: RowProps) => (
 )
 
 interface KeyValuesProps {
-  /** Two where there is room. */
+  /** Two columns if there is room. */
   readonly columns?: 1 | 2
   readonly children: preact.ComponentChildren
 }
 
-/** Rows of a name and a value. */
+/** Rows of name and value. */
 export const KeyValues = ({ columns = 1, children }: KeyValuesProps) => (
   <dl class={columns === 2 ? 'kv two-columns' : 'kv'}>{children}</dl>
 )

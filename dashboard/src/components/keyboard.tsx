@@ -14,15 +14,15 @@ const isTyping = (target: EventTarget | null) =>
 const isTextInput = (target: HTMLElement) =>
   target instanceof HTMLInputElement && !['checkbox', 'radio', 'button'].includes(target.type)
 
-/** Space is what presses buttons and checkboxes already. */
+/** Space already activates buttons and checkboxes. */
 const isPressable = (target: EventTarget | null) =>
   target instanceof HTMLElement && target.matches('button, input, summary')
 
-/** Listens for keys on the whole page, and holds the two dialogs that they open. */
+/** Handles the keyboard shortcuts of all pages, and holds the two dialogs that they open. */
 export function Keyboard() {
   const { preferences, location } = useApp()
   const open = useSignal<'menu' | 'help' | undefined>(undefined)
-  // with the page itself: a key may be pressed before it is painted
+  // layout effect: a key may be pressed before the first paint
   useLayoutEffect(() => {
     const read = createKeyReader(() => preferences.shortcuts.value)
     const onKeyDown = (event: KeyboardEvent) => {

@@ -6,10 +6,10 @@ import { ApiError } from '../api.ts'
 import { ErrorPanel, Skeleton } from './panels.tsx'
 
 const away = new ApiError(0, 'Towpath cannot be reached')
-/** An asset of another build is gone: the gateway was updated under this page. */
+/** Shown if the asset belongs to another build: the gateway was updated while this page was open. */
 const outdated = new ApiError(409, 'Load it again: the gateway may have been updated meanwhile')
 
-/** A component whose code is loaded when it is first shown; where the gateway is away, once it is back. */
+/** Returns a component that is loaded on first use; after a failed load it retries once the gateway is reachable. */
 export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
   let loaded: ComponentType<P> | undefined
   return function Lazy(props: P) {
@@ -23,7 +23,7 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
           loaded ??= await load()
           isThere.value = true
         } catch {
-          // finds out whether the gateway is there at all
+          // updates `reachable`
           await store.refresh()
           hasFailed.value = true
         }

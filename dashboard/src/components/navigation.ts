@@ -5,11 +5,11 @@ export interface NavigationEntry {
   readonly label: string
   readonly page: Page
   readonly count?: (overview: Overview) => number
-  /** Pages below it. */
+  /** Pages below this one. */
   readonly within?: readonly Page[]
 }
 
-/** The left navigation: groups of pages, the first without a heading. */
+/** Left navigation: groups of pages, the first without a heading. */
 export const navigation: readonly { readonly heading?: string; readonly entries: readonly NavigationEntry[] }[] = [
   {
     entries: [
@@ -31,7 +31,7 @@ export const navigation: readonly { readonly heading?: string; readonly entries:
   { heading: 'Use', entries: [{ label: 'Connect', page: 'connect' }] }
 ]
 
-/** The API's own pages, which are not part of this one. */
+/** API documentation, a page of its own outside the dashboard. */
 export const API_DOCS = '/docs'
 
 export const pageLinks: readonly { readonly label: string; readonly href: string }[] = [

@@ -2,15 +2,15 @@ import { useEffect } from 'preact/hooks'
 
 interface PageHeadProps {
   readonly title: string
-  /** Where the title is text from outside: how it is shown. */
+  /** Rendering of a title that is untrusted text. */
   readonly heading?: preact.ComponentChildren
   readonly sub?: preact.ComponentChildren
   readonly crumb?: preact.ComponentChildren
-  /** Buttons at the right. */
+  /** Buttons on the right. */
   readonly children?: preact.ComponentChildren
 }
 
-/** Title of a page and of the window. The focus moves to it when the route changes. */
+/** Title of the page and of the window. The focus moves to it when the route changes. */
 export function PageHead({ title, heading, sub, crumb, children }: PageHeadProps) {
   useEffect(() => {
     document.title = `${title} · Towpath`

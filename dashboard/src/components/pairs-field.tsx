@@ -2,7 +2,7 @@ import type { Pair } from '../server-form.ts'
 import { SecretInput } from './secret-field.tsx'
 
 interface PairsFieldProps {
-  /** Of one entry: `Header`, `Variable`. */
+  /** Name of one entry: `Header`, `Variable`. */
   readonly what: string
   readonly legend: string
   readonly help: preact.ComponentChildren
@@ -10,7 +10,7 @@ interface PairsFieldProps {
   readonly onChange: (pairs: readonly Pair[]) => void
 }
 
-/** Headers or variables: a key and a value that nobody reads over a shoulder. */
+/** Editor for headers or variables; the values are masked. */
 export function PairsField({ what, legend, help, pairs, onChange }: PairsFieldProps) {
   const replace = (at: number, changes: Partial<Pair>) =>
     onChange(pairs.map((pair, index) => (index === at ? { ...pair, ...changes } : pair)))

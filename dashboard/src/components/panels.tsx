@@ -6,7 +6,7 @@ import { relative, sentence } from '../format.ts'
 import type { Resource } from '../store.ts'
 import { Shown } from './shown.tsx'
 
-/** What a page says when there is nothing to list, and what to do about it. */
+/** Message for an empty page, with the next step. */
 export const EmptyPanel = ({ title, children }: { title: string; children?: preact.ComponentChildren }) => (
   <section class="panel empty">
     <h2>{title}</h2>
@@ -24,13 +24,13 @@ const advice = ({ status }: ApiError) => {
 }
 
 interface ErrorPanelProps {
-  /** What did not work: `The servers could not be loaded.` */
+  /** First sentence: `The servers could not be loaded.` */
   readonly what: string
   readonly error: ApiError
   readonly onRetry?: () => unknown
 }
 
-/** What failed, the cause in the gateway's words, what to do. */
+/** Error message with the gateway's reason and advice. */
 export const ErrorPanel = ({ what, error, onRetry }: ErrorPanelProps) => (
   <div class="panel failure" role="alert">
     <p>
@@ -44,7 +44,7 @@ export const ErrorPanel = ({ what, error, onRetry }: ErrorPanelProps) => (
   </div>
 )
 
-/** Rows in place of data that takes longer than 150 ms. */
+/** Placeholder rows while data loads for more than 150 ms. */
 export function Skeleton({ rows = 5 }: { rows?: number }) {
   const late = useSignal(false)
   useEffect(() => {
@@ -63,13 +63,13 @@ export function Skeleton({ rows = 5 }: { rows?: number }) {
 
 interface LoadedProps<T> {
   readonly resource: Resource<T>
-  /** `The servers` could not be loaded. */
+  /** Subject of the error message: `The servers` could not be loaded. */
   readonly what: string
   readonly rows?: number
   readonly children: (data: T) => preact.ComponentChildren
 }
 
-/** Data once it is there; before it a skeleton or the error, and old data with a banner where newer cannot be had. */
+/** Renders data once loaded; before that a skeleton or the error. Stale data stays, with a banner. */
 export function Loaded<T>({ resource, what, rows, children }: LoadedProps<T>) {
   const { now } = useApp()
   const { data, error, checkedAt, load } = resource

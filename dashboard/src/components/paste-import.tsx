@@ -16,7 +16,7 @@ const placeholder = `{
   }
 }`
 
-/** Takes the configuration of any client, shows what it says, then adds what is chosen, each server by itself. */
+/** Import of a pasted client configuration: shows the parsed servers, then adds each chosen one separately. */
 export function PasteImport() {
   const pasted = useImport()
   const id = useId()

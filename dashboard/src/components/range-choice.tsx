@@ -8,7 +8,7 @@ const options: readonly { readonly id: Range; readonly label: string }[] = [
   { id: '7d', label: '7 d' }
 ]
 
-/** The range that the URL names; a day where it names none. */
+/** Returns the range in the URL, or 24 hours by default. */
 export const rangeOf = (query: Readonly<Record<string, string>>): Range =>
   options.find(({ id }) => id === query.range)?.id ?? '24h'
 

@@ -7,7 +7,7 @@ interface SearchBoxProps {
   readonly onInput: (text: string) => void
 }
 
-/** The filter of a page: `/` moves the focus here. */
+/** Filter of a page; `/` focuses it. */
 export function SearchBox({ label, placeholder, value, onInput }: SearchBoxProps) {
   const id = useId()
   return (

@@ -8,7 +8,7 @@ interface SecretInputProps {
   readonly attributes?: object
 }
 
-/** A value that is stored is never shown: it is kept, or replaced. */
+/** Input for a secret. A stored value is never shown: keep it or replace it. */
 export const SecretInput = ({ label, value, onChange, attributes = {} }: SecretInputProps) =>
   value === null ? (
     <span class="kept">

@@ -7,7 +7,7 @@ interface SegmentedProps<Id extends string> {
   readonly onSelect: (id: Id) => void
 }
 
-/** A choice of few; a count is shown where it is not zero. */
+/** Choice between a few options; counts of zero are hidden. */
 export const Segmented = <Id extends string>({ label, options, current, onSelect }: SegmentedProps<Id>) => (
   <div class="seg" role="group" aria-label={label}>
     {options.map((option) => (

@@ -19,7 +19,7 @@ const refreshText = ({ added, removed, changed }: Refreshed): string =>
     ? 'Nothing has changed.'
     : `${[added.length > 0 && `${count(added.length)} new`, removed.length > 0 && `${count(removed.length)} gone`, changed.length > 0 && `${count(changed.length)} changed`].filter(Boolean).join(', ')}.`
 
-/** Reads the lists of the server again. */
+/** Reads the server's lists again. */
 export function RefreshButton({ name }: { name: string }) {
   const { store } = useApp()
   const busy = useSignal(false)
@@ -49,7 +49,7 @@ export function RefreshButton({ name }: { name: string }) {
   )
 }
 
-/** Groups that lose something when a server goes. */
+/** Returns the groups that include tools of this server. */
 function useGroupsOf(name: string): string[] {
   const groups = useSource(sources.groups).data.value?.tool_groups ?? []
   const isOf = (tool: string) => tool.startsWith(`${name}__`)
@@ -58,7 +58,7 @@ function useGroupsOf(name: string): string[] {
     .map((group) => group.name)
 }
 
-/** Asks first, and says what goes with it. */
+/** Deletes the server after a confirmation that lists the affected groups. */
 export function DeleteButton({ server }: { server: ServerDetails }) {
   const { store, location, notice } = useApp()
   const open = useSignal(false)

@@ -13,15 +13,15 @@ import { SignIn, type SignInRequired } from './sign-in.tsx'
 
 interface ServerEditorProps {
   readonly initial: ServerForm
-  /** Of the server that is changed; absent: a new one is added. */
+  /** Name of the edited server; absent when adding a new one. */
   readonly name?: string
-  /** The name that a new server gets as long as nobody typed one. */
+  /** Suggests a name for a new server while the name field is untouched. */
   readonly suggest?: (form: ServerForm) => string
 }
 
 type Written = { readonly authorization_required?: SignInRequired } | undefined
 
-/** What became of pressing a button. */
+/** Result of Test or Save. */
 type Outcome =
   | { readonly kind: 'trial'; readonly trial: ServerTrial }
   | { readonly kind: 'refused'; readonly error: ApiError }
@@ -48,7 +48,7 @@ const TrialResult = ({ trial }: { trial: ServerTrial }) => {
   )
 }
 
-/** The form of a registration: it is tried, then added or saved. */
+/** Form to add or edit a server, with a connection test. */
 export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
   const { store, location, notice } = useApp()
   const element = useRef<HTMLFormElement>(null)
@@ -66,7 +66,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
     problems.value = problemsOf(form.value, false)
     if (outcome.value?.kind !== 'sign-in') outcome.value = undefined
   }
-  /** Once the fields have been told of their problems. */
+  /** Focuses the first invalid field, once the fields have rendered their errors. */
   const showFirst = () => {
     setTimeout(() => element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
   }
@@ -96,7 +96,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
   const done = async (text: string) => {
     notice.value = text
     const refreshed = store.refresh()
-    // the next form is made from what is known by then
+    // the next form is built from the refreshed data
     if (name !== undefined) await refreshed
     location.navigate(link('server', name ?? form.value.name.trim()))
   }

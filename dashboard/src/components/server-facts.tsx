@@ -13,7 +13,7 @@ const eras = ({ modern, legacy }: NonNullable<ServerDetails['protocol']>): strin
 const infoText = ({ name, title, version }: Record<string, unknown>): string =>
   [title ?? name, version].filter((part) => typeof part === 'string').join(' ')
 
-/** What is known of a server beside what it offers. */
+/** Configuration and protocol facts of a server. */
 export function ServerFacts({ server }: { server: ServerDetails }) {
   const { config_summary: config, protocol, server_info: info, capabilities, instructions } = server
   return (

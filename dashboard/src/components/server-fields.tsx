@@ -9,7 +9,7 @@ interface ServerFieldsProps {
   readonly form: ServerForm
   readonly problems: Problems
   readonly onChange: (changes: Partial<ServerForm>) => void
-  /** Registered servers keep their names. */
+  /** True for a registered server, whose name cannot change. */
   readonly named?: boolean
 }
 
@@ -51,7 +51,7 @@ const Text = ({ label, note, help, error, placeholder, mono, value, onInput }: T
   </Field>
 )
 
-/** A value that is stored and not shown, with what to do to give another one. */
+/** Stored value that is not shown, with a button to replace it. */
 const Kept = ({ label, text, onReplace }: { label: string; text: string; onReplace: () => void }) => (
   <div class="field wide">
     <span class="lbl">{label}</span>
@@ -181,7 +181,7 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
   </details>
 )
 
-/** The fields of a registration; the transport decides which. */
+/** Fields of a registration; the transport decides which. */
 export function ServerFields(props: ServerFieldsProps) {
   const { form, problems, onChange, named } = props
   const { transport, session_mode } = form

@@ -10,7 +10,7 @@ import { Strip } from './strip.tsx'
 import { Switch } from './switch.tsx'
 import { TestButton } from './test-button.tsx'
 
-/** From this share on a row shows it in red. */
+/** Share of failed calls from which the row shows it in red. */
 const MANY_FAILED = 0.05
 
 interface ServerRowsProps {
@@ -23,7 +23,7 @@ function Failed({ calls, failed }: { calls: number; failed: number }) {
   return failed > calls * MANY_FAILED ? <span class="tag err">{text}</span> : <>{text}</>
 }
 
-/** Why a server fails or waits, and what can be done about it. */
+/** Reason why a server fails or waits, with actions to fix it. */
 function Cause({ server }: { server: ServerView }) {
   const { name, status } = server
   return (
@@ -48,12 +48,12 @@ function Cause({ server }: { server: ServerView }) {
   )
 }
 
-/** A row of the table of servers; one that fails brings the cause with it. */
+/** Row of the table of servers; a failing server has a second row with the cause. */
 export function ServerRows({ server, onSwitch }: ServerRowsProps) {
   const { name, status, transport, enabled, tool_count: tools, prompt_count: prompts, stats_24h: stats } = server
   const isKnown = server.last_discovered_at !== undefined || tools > 0
   const isBad = needsAttention(server)
-  // a test of the connection passes through "connecting"; the cause, and how the test goes, stay
+  // a connection test passes through "connecting"; the cause and the test's progress stay visible
   const cause = useRef<ServerView | undefined>(undefined)
   if (isBad) cause.current = server
   else if (status !== 'connecting') cause.current = undefined

@@ -131,7 +131,7 @@ const contents: Readonly<Record<ServerTab, (server: ServerDetails) => preact.Com
   log: (server) => <LogTab server={server} />
 }
 
-/** What a server offers, what was called of it, how it is reached. */
+/** Tabs of a server: items, calls and stderr. */
 export function ServerTabs({ server, current }: { server: ServerDetails; current: ServerTab }) {
   const { location } = useApp()
   const label = (id: ServerTab) => {

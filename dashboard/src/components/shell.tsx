@@ -52,7 +52,7 @@ function Side({ route }: { route: Route }) {
   const overview = useSource(sources.overview).data.value
   const isLoaded = overview !== undefined
   const nav = useRef<HTMLElement>(null)
-  // a narrow window shows a part of it: the one that says where this is
+  // on a narrow window the navigation scrolls: keep the current entry in view
   useEffect(() => {
     const [view, entry] = [nav.current, nav.current?.querySelector<HTMLElement>('[aria-current]')]
     if (view && entry) view.scrollLeft += centreOf(entry) - centreOf(view)
@@ -91,18 +91,18 @@ function Side({ route }: { route: Route }) {
   )
 }
 
-/** Moves the focus to the title of a new page, and scrolls to where its entry of the history was left. */
+/** Moves the focus to the title of a new page and restores the scroll position of the history entry. */
 function useArrival(route: Route): void {
   const { location } = useApp()
   const isFirst = useRef(true)
-  // before anything is pressed there
+  // before the user can press a key on the new page
   useLayoutEffect(() => {
     if (isFirst.current) {
       isFirst.current = false
       return
     }
     const arrive = (): boolean => {
-      // an item beside its list: the list stays where it is
+      // for an item beside its list, the list keeps its scroll position
       const item = document.querySelector<HTMLElement>('[data-arrival]')
       const title = document.querySelector<HTMLElement>('h1')
       if (item) item.focus()
@@ -111,7 +111,7 @@ function useArrival(route: Route): void {
       return Boolean(item ?? title)
     }
     if (arrive()) return
-    // its code is still loading
+    // the page's code is still loading
     const observer = new MutationObserver(() => {
       if (arrive()) observer.disconnect()
     })
@@ -120,7 +120,7 @@ function useArrival(route: Route): void {
   }, [location, route.page, route.name])
 }
 
-/** What is around every page. */
+/** Frame of every page. */
 export function Shell({ route, children }: { route: Route; children: preact.ComponentChildren }) {
   const { notice } = useApp()
   useArrival(route)
@@ -130,7 +130,7 @@ export function Shell({ route, children }: { route: Route; children: preact.Comp
         class="skip"
         href="#main"
         onClick={(event) => {
-          // the hash is the route
+          // the hash is taken by the route
           event.preventDefault()
           document.querySelector<HTMLElement>('main')?.focus()
         }}

@@ -1,7 +1,7 @@
 import { Fragment } from 'preact'
 import { markHidden } from '../../../src/domain/hidden-characters.ts'
 
-/** Text from outside: always text, its hidden characters as marks (`U+200B`). */
+/** Untrusted text, rendered as text; hidden characters become marks (`U+200B`). */
 export const Shown = ({ text }: { text: string }) => (
   <>
     {markHidden(text).map((segment, at) =>
@@ -16,13 +16,13 @@ export const Shown = ({ text }: { text: string }) => (
   </>
 )
 
-/** The same where only text can stand: options, labels that are read out. */
+/** Returns untrusted text with hidden characters marked, for options and labels that allow only text. */
 export const shownText = (text: string): string =>
   markHidden(text)
     .map((segment) => ('text' in segment ? segment.text : `[${segment.mark}]`))
     .join('')
 
-/** A qualified name, `<server>__<item>`, that may break after the prefix and at `_`. */
+/** Public name, `<server>__<item>`, with line breaks allowed after the prefix and at `_`. */
 export function QualifiedName({ name }: { name: string }) {
   const at = name.indexOf('__')
   const [prefix, own] = at < 0 ? ['', name] : [name.slice(0, at + 2), name.slice(at + 2)]
@@ -39,7 +39,7 @@ export function QualifiedName({ name }: { name: string }) {
   )
 }
 
-/** Breaks after each `_`, so that a long name does not widen its table. */
+/** Text with a line break allowed after each `_`, so that a long name does not widen its table. */
 export const Breakable = ({ text }: { text: string }) => (
   <>
     {text.split(/(?<=_)(?=[^_])/).map((part, at) => (

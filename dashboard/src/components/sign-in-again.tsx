@@ -7,7 +7,7 @@ import { formOf, toUpdate } from '../server-form.ts'
 import { Shown } from './shown.tsx'
 import { SignIn, type SignInRequired } from './sign-in.tsx'
 
-/** For a server that waits for a sign-in: registering it again, unchanged, is what begins one. */
+/** Sign-in for a registered server: registering it again, unchanged, starts a new sign-in. */
 export function SignInAgain({ server }: { server: ServerDetails }) {
   const { store } = useApp()
   const required = useSignal<SignInRequired | undefined>(undefined)

@@ -7,7 +7,7 @@ import { countdown } from '../format.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Shown } from './shown.tsx'
 
-/** What a registration answers with 202. */
+/** Body of a 202 response to a registration. */
 export interface SignInRequired {
   readonly session_id: string
   readonly authorization_url: string
@@ -17,7 +17,7 @@ export interface SignInRequired {
 interface SignInProps {
   readonly server: string
   readonly required: SignInRequired
-  /** Registers again, for a new link. */
+  /** Registers again to get a new link. */
   readonly onRestart: () => void
   readonly onDone: () => void
 }
@@ -25,7 +25,7 @@ interface SignInProps {
 const FIRST_MS = 2_000
 const LONGEST_MS = 10_000
 
-/** The state of a sign-in, asked for until it is over: every 2 s at first, then less often. */
+/** Polls the state of a sign-in until it ends: every 2 s at first, then less often. */
 function useSession({ session_id: id }: SignInRequired, onDone: () => void) {
   const { store } = useApp()
   const session = useSignal<SignInSession | undefined>(undefined)
@@ -36,7 +36,7 @@ function useSession({ session_id: id }: SignInRequired, onDone: () => void) {
       try {
         session.value = (await send<SignInSession>('GET', path('oauth', 'session', id))).body
       } catch (error) {
-        // the session is forgotten some time after it is over; anything else may pass
+        // finished sessions are removed after a while; other errors may be temporary
         if ((error as ApiError).status === 404) session.value = { session_id: id, status: 'expired' }
       }
       const status = session.value?.status ?? 'pending'
@@ -50,12 +50,12 @@ function useSession({ session_id: id }: SignInRequired, onDone: () => void) {
     }
     timer = setTimeout(() => void ask(), FIRST_MS)
     return () => clearTimeout(timer)
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- a session is its id
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- a session is identified by its id
   }, [id])
   return session
 }
 
-/** Milliseconds until a moment, told anew every second. */
+/** Returns the milliseconds until a time, updated every second. */
 function useRemaining(until: string): number {
   const remaining = useSignal(Infinity)
   useLayoutEffect(() => {
@@ -69,7 +69,7 @@ function useRemaining(until: string): number {
 
 const isWebLink = (url: string) => /^https?:\/\//i.test(url)
 
-/** Leads a person through the sign-in at an upstream's authorization server, and notices when it is done. */
+/** Steps of a sign-in at the upstream's authorization server; detects its completion. */
 export function SignIn({ server, required, onRestart, onDone }: SignInProps) {
   const session = useSession(required, onDone)
   const remaining = useRemaining(required.expires_at)

@@ -3,7 +3,7 @@ import type { Check } from '../../../src/schemas/dashboard/diagnostics.ts'
 import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
 import { Shape, type Tone } from './icons.tsx'
 
-/** A state as shape, word and colour. */
+/** State as shape, word and colour. */
 export const Status = ({ tone, word }: { tone: Tone; word: string }) => (
   <span class={`st ${tone}`}>
     <Shape tone={tone} />

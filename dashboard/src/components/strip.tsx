@@ -2,15 +2,15 @@ import { bars } from '../chart.ts'
 import { plural } from '../format.ts'
 
 interface StripProps {
-  /** The oldest first. */
+  /** Buckets, oldest first. */
   readonly buckets: readonly { readonly calls: number; readonly failed: number }[]
-  /** What all of them stand for: `the last 24 hours`. */
+  /** Range of all buckets together: `the last 24 hours`. */
   readonly period: string
 }
 
 const HEIGHT = 20
 
-/** Calls over time in a table row, the failed ones in red. */
+/** Calls over time in a table row, failed ones in red. */
 export function Strip({ buckets, period }: StripProps) {
   const calls = buckets.reduce((sum, bucket) => sum + bucket.calls, 0)
   const failed = buckets.reduce((sum, bucket) => sum + bucket.failed, 0)

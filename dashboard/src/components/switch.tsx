@@ -3,16 +3,16 @@ import { useRef } from 'preact/hooks'
 import { useApp } from '../app-context.ts'
 
 interface SwitchProps {
-  /** Of what is switched, for example a server: `<name> enabled` is read out. */
+  /** Name of the switched thing, for example a server: screen readers announce `<name> enabled`. */
   readonly name: string
   readonly checked: boolean
-  /** Sends the change. When it rejects, the switch goes back and the message stands beside it. */
+  /** Sends the change. If it rejects, the switch goes back and shows the message beside it. */
   readonly onSwitch: (enabled: boolean) => Promise<unknown>
-  /** Shown beside the switch; the switch is named by it then. */
+  /** Content beside the switch, which also labels it. */
   readonly children?: preact.ComponentChildren
 }
 
-/** Shows the new state at once; the gateway's answer, or its refusal, follows. */
+/** Switch that shows the new state at once, before the gateway answers. */
 export function Switch({ name, checked, onSwitch, children }: SwitchProps) {
   const { notice } = useApp()
   const wanted = useSignal<boolean | undefined>(undefined)
@@ -21,7 +21,7 @@ export function Switch({ name, checked, onSwitch, children }: SwitchProps) {
   const change = async (enabled: boolean) => {
     wanted.value = enabled
     failure.value = ''
-    // what is pressed meanwhile is sent afterwards: two at once might arrive in the other order
+    // sent after the current request: two at once might arrive in the wrong order
     if (isBusy.current) return
     isBusy.current = true
     let sent: boolean

@@ -1,12 +1,12 @@
 interface TableProps {
-  /** Names it for screen readers. */
+  /** Label for screen readers. */
   readonly label: string
-  /** A class of its own in the style sheet. */
+  /** Additional CSS class. */
   readonly kind?: string
   readonly children: preact.ComponentChildren
 }
 
-/** A table that scrolls inside its frame where it is too wide. */
+/** Table that scrolls inside its frame if it is too wide. */
 export const Table = ({ label, kind, children }: TableProps) => (
   <div class="tw" tabIndex={0} role="region" aria-label={label}>
     <table class={kind}>{children}</table>

@@ -6,12 +6,12 @@ export interface Tab<Id extends string = string> {
 }
 
 interface TabsProps<Id extends string> {
-  /** Of the row of tabs, for screen readers. */
+  /** Label of the tab row for screen readers. */
   readonly label: string
   readonly tabs: readonly Tab<Id>[]
   readonly current: Id
   readonly onSelect: (id: Id) => void
-  /** What the current tab shows. */
+  /** Content of the current tab. */
   readonly children: preact.ComponentChildren
 }
 
@@ -22,7 +22,7 @@ const moves: Readonly<Record<string, (at: number, count: number) => number>> = {
   End: (_at, count) => count - 1
 }
 
-/** Roving tabindex: arrows, Home and End move and select. */
+/** Tabs with roving tabindex: arrows, Home and End move and select. */
 export function Tabs<Id extends string>({ label, tabs, current, onSelect, children }: TabsProps<Id>) {
   const id = useId()
   const list = useRef<HTMLDivElement>(null)

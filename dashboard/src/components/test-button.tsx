@@ -6,12 +6,12 @@ import { trialText } from '../trial.ts'
 import { Shown } from './shown.tsx'
 
 interface TestButtonProps {
-  /** Of a registered server. */
+  /** Name of a registered server. */
   readonly name: string
   readonly primary?: boolean
 }
 
-/** Connects to a server now, and says beside itself how that went. */
+/** Button that tests the connection to a server and shows the result beside it. */
 export function TestButton({ name, primary }: TestButtonProps) {
   const { store } = useApp()
   const busy = useSignal(false)

@@ -1,7 +1,7 @@
 import { useApp } from '../app-context.ts'
 import { absolute, clock, dayOf, relative } from '../format.ts'
 
-/** How long ago; the moment itself on hover. `at`: ISO 8601. */
+/** Relative time; the exact time on hover. `at`: ISO 8601. */
 export function Ago({ at }: { at: string }) {
   const { now } = useApp()
   const moment = Date.parse(at)
@@ -12,7 +12,7 @@ export function Ago({ at }: { at: string }) {
   )
 }
 
-/** The wall clock at a moment, with the day where it is another one; date and zone on hover. `at`: ISO 8601. */
+/** Wall clock time, with the day if it is not today; date and zone on hover. `at`: ISO 8601. */
 export const Clock = ({ at }: { at: string }) => {
   const { now } = useApp()
   const moment = Date.parse(at)

@@ -13,14 +13,14 @@ const draftOf = (schema: object): SchemaDraft => {
   return drafts.find(([pattern]) => pattern.test(dialect))?.[1] ?? '2020-12'
 }
 
-/** Problems of a value under a schema, each at its place. Throws where the schema itself is not sound. */
+/** Returns the problems of a value under a schema, each with its path. Throws if the schema is invalid. */
 export function check(schema: object, value: Json): Problem[] {
-  // The validator writes into the schema that it is given.
+  // The validator modifies the schema.
   const validator = new Validator(structuredClone(schema) as Schema, draftOf(schema), false)
   return problemsOf(validator.validate(plainJson(value)).errors)
 }
 
-/** Of nested reports only the innermost say what is wrong. */
+/** Keywords that only repeat nested errors; the innermost errors name the problem. */
 const outer = new Set([
   ...['$ref', '$recursiveRef', 'allOf', 'if', 'properties', 'patternProperties', 'additionalProperties', 'items'],
   ...[
@@ -49,7 +49,7 @@ const isUnder = (parent: OutputUnit) => (error: OutputUnit) =>
   error.keywordLocation.startsWith(`${parent.keywordLocation}/`) &&
   isAtOrBelow(error.instanceLocation, parent.instanceLocation)
 
-/** Of alternatives that all fail only the problems of the nearest one are told, and of `contains` none. */
+/** Reduces the errors of failed alternatives to those of the nearest one, and drops those of `contains`. */
 function withoutBranches(errors: readonly OutputUnit[]): OutputUnit[] {
   const parent = errors.find(({ keyword }) => branching.has(keyword))
   if (!parent) return [...errors]
@@ -61,7 +61,7 @@ function withoutBranches(errors: readonly OutputUnit[]): OutputUnit[] {
 
 const branching = new Set(['oneOf', 'anyOf', 'contains'])
 
-/** What is told of alternatives that failed: the problems of the one that is meant, or that none is. */
+/** Returns the errors of the alternative that the value most likely meant, or one error that none matches. */
 function nearest(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUnit[] {
   const own = { ...parent, keyword: `no ${parent.keyword}` }
   const matchesSeveral = /\([^0]\d* matches\)/.test(parent.error)
@@ -80,7 +80,7 @@ function nearest(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUnit[]
   return near[0] ?? [own]
 }
 
-/** The problems of each alternative. */
+/** Groups errors by alternative. */
 function branchesOf(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUnit[][] {
   const branches = new Map<string, OutputUnit[]>()
   for (const error of inner) {
@@ -92,7 +92,7 @@ function branchesOf(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUni
 
 const quoted = (error: string): string => /"(.*)"/s.exec(error)?.[1] ?? ''
 
-/** `#/a~1b/0` as a path. Whether a number is a position or a name cannot be seen; places are compared as text. */
+/** Converts `#/a~1b/0` to a path. An index and a numeric name look alike, so paths are compared as text. */
 const pathOf = (location: string): string[] =>
   location
     .split('/')

@@ -3,7 +3,7 @@ import { listOf, typeNames, type Keywords } from './schema.ts'
 
 const isNumber = (value: unknown): value is number | ExactNumber => typeof value === 'number' || isExact(value)
 
-/** `1–100`, `≥ 0`, `< 5`; '' without limits. */
+/** Returns `1–100`, `≥ 0`, `< 5`, or '' without limits. */
 function span(low: unknown, high: unknown, above: unknown, below: unknown): string {
   const [from, to, over, under] = [low, high, above, below].map((each) =>
     isNumber(each) ? numberText(each) : undefined
@@ -19,7 +19,7 @@ function span(low: unknown, high: unknown, above: unknown, below: unknown): stri
 const counted = (range: string, one: string, many: string): string =>
   range === '' ? '' : `${range} ${range === '1' || range.endsWith(' 1') ? one : many}`
 
-/** Limits of a value in few words, fit to stand behind the name of its type. */
+/** Returns the limits of a value in a few words, to follow the name of its type. */
 export function limits(keywords: Keywords): string {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = keywords
   const parts = [
@@ -33,7 +33,7 @@ export function limits(keywords: Keywords): string {
   return parts.filter(Boolean).join(', ')
 }
 
-/** The type that the keywords speak of; undefined where any value fits. */
+/** Returns the type that the keywords imply; undefined if any value is allowed. */
 export function typeOf(keywords: Keywords): string | undefined {
   const [name] = typeNames(keywords.type)
   if (name !== undefined) return name
@@ -45,7 +45,7 @@ export function typeOf(keywords: Keywords): string | undefined {
   return undefined
 }
 
-/** `alternatives`: those that say what a value is, and those that only ask for members ("one of these"). */
+/** Returns `alternatives`, which describe whole values, and alternatives that only require members ("one of these"). */
 export function alternatives(keywords: Keywords): { keyword: 'oneOf' | 'anyOf'; list: readonly unknown[] } | undefined {
   for (const keyword of ['oneOf', 'anyOf'] as const) {
     const list = listOf(keywords[keyword])

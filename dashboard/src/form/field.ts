@@ -1,14 +1,14 @@
 import { equalJson, type Json } from './json.ts'
 
-/** What the fields of all kinds have. */
+/** Properties common to all kinds of fields. */
 export interface Common {
   readonly title: string | undefined
   readonly description: string | undefined
-  /** Type and limits in few words: `integer ≥ 0`, `string[]`. */
+  /** Type and limits in a few words: `integer ≥ 0`, `string[]`. */
   readonly type: string
-  /** More that a caller has to know: a pattern, which members go together. */
+  /** Further constraints: a pattern, or members that belong together. */
   readonly hints: readonly string[]
-  /** null is a value, too. */
+  /** True if null is allowed. */
   readonly nullable: boolean
   readonly fallback: Json | undefined
   readonly deprecated: boolean
@@ -19,7 +19,7 @@ export interface Option {
   readonly value: Json
 }
 
-/** One named part of an object. */
+/** Member of an object. */
 export interface Member {
   readonly name: string
   readonly required: boolean
@@ -31,7 +31,7 @@ export interface Variant {
   readonly field: Field
 }
 
-/** What a form draws for one place. Parts are made when they are asked for: a schema can hold itself. */
+/** Form field of one place in a schema. Children are created lazily because a schema can be recursive. */
 export type Field = Common &
   (
     | { readonly kind: 'text'; readonly format: string | undefined; readonly isLong: boolean }
@@ -42,16 +42,16 @@ export type Field = Common &
     | {
         readonly kind: 'object'
         readonly members: () => readonly Member[]
-        /** Values of names that the schema does not list; undefined where there may be none. */
+        /** Field for members that the schema does not list; undefined if none are allowed. */
         readonly extra: (() => Field) | undefined
       }
     | {
         readonly kind: 'list'
-        /** Fields of the first items, where each position has its own. */
+        /** Fields of the first items, if each position has its own schema. */
         readonly lead: () => readonly Field[]
-        /** Field of all other items; undefined where there may be none. */
+        /** Field of all other items; undefined if none are allowed. */
         readonly item: (() => Field) | undefined
-        /** Items are short texts or numbers. */
+        /** True if the items are short texts or numbers. */
         readonly isTags: boolean
       }
     | { readonly kind: 'union'; readonly variants: () => readonly Variant[] }
@@ -60,10 +60,10 @@ export type Field = Common &
 
 export type FieldOf<Kind extends Field['kind']> = Extract<Field, { kind: Kind }>
 
-/** Whether there is nothing to fill in. */
+/** Returns true if there is nothing to fill in. */
 export const isEmptyObject = (root: Field): boolean =>
   root.kind === 'object' && root.members().length === 0 && root.extra === undefined
 
-/** The option that a value is, or -1. */
+/** Returns the index of the option with this value, or -1. */
 export const optionOf = (options: readonly Option[], value: Json | undefined): number =>
   options.findIndex((option) => equalJson(option.value, value))

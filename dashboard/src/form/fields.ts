@@ -6,12 +6,12 @@ import { flatten, keywordsOf, listOf, typeNames, type Keywords } from './schema.
 import { choice, common, fixed, json, label, printed, text } from './simple-fields.ts'
 import { alternative, severalTypes } from './variants.ts'
 
-/** Deeper parts are written as JSON. */
+/** Nesting depth from which values are edited as JSON. */
 const MAX_DEPTH = 10
-/** With more members than a person would look through the form takes seconds to draw: they are written as JSON. */
+/** Number of members above which an object is edited as JSON: drawing the form would take seconds. */
 const MAX_MEMBERS = 300
 
-/** The field of a place of a schema; `name` is that of the member, if it is one. */
+/** Returns the field of a place in a schema; `name` is the member's name, or ''. */
 export function fieldOf(schema: unknown, root: unknown = schema, name = '', depth = 0): Field {
   return field(flatten(schema, root), { root, name, depth, build: field })
 }
@@ -61,7 +61,7 @@ function object(keywords: Keywords, place: Place): Field {
   const below = { root: place.root, depth: place.depth + 1 }
   const members = once(() => {
     const listed = Object.entries(keywordsOf(properties))
-    // Required, but described nowhere: still asked for.
+    // Required but not described: the form shows an input all the same.
     const bare = [...wanted].filter((name) => typeof name === 'string' && !Object.hasOwn(keywordsOf(properties), name))
     return [...listed, ...bare.map((name) => [name as string, true] as const)].map(([name, schema]): Member => ({
       name,
@@ -79,8 +79,10 @@ function object(keywords: Keywords, place: Place): Field {
 
 type Below = Pick<Place, 'root' | 'depth'>
 
-/** Rows of names and values, where the schema speaks of them. An object of which nothing is said may hold anything, but a
- * tool of which nothing is said has no parameters. */
+/**
+ * Returns the field for additional members, if the schema allows them. An object without any keywords may hold
+ * anything, but a tool without any keywords has no parameters.
+ */
 function extraOf(properties: unknown, additional: unknown, patterns: unknown, below: Below): (() => Field) | undefined {
   const [pattern] = Object.values(keywordsOf(patterns))
   const isOpen = additional === undefined && below.depth > 1 && Object.keys(keywordsOf(properties)).length === 0

@@ -2,16 +2,16 @@ import { signal, type ReadonlySignal, type Signal } from '@preact/signals'
 import { placeOf } from './problems.ts'
 import { put, type Json, type Path } from './json.ts'
 
-/** What a form is filled in with. Form and JSON show one value; the rest is about places of it. */
+/** Value of a form and the state of its places. The form and the JSON view edit the same value. */
 export interface FormState {
   readonly value: ReadonlySignal<Json | undefined>
   set(path: Path, next: Json | undefined): void
-  /** The form of a place that was chosen by hand, where several would do. */
+  /** Variant chosen by hand for a place that allows several. */
   chosen(path: Path): number | undefined
   choose(path: Path, index: number): void
-  /** What the check, or the gateway, said of places. */
+  /** Errors by place, from validation or from the gateway. */
   readonly problems: Signal<ReadonlyMap<string, string>>
-  /** Places whose text is no JSON, with the reason: nothing is sent while there are any. */
+  /** Parse errors by place, for text that is not JSON. The form cannot be sent while there are any. */
   readonly broken: ReadonlySignal<ReadonlyMap<string, string>>
   setBroken(path: Path, reason: string | undefined): void
 }

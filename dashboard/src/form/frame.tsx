@@ -4,22 +4,22 @@ import { printJson, type Path } from './json.ts'
 import { placeOf } from './problems.ts'
 import type { FormState } from './form-state.ts'
 
-/** What every part of a form is given. */
+/** Properties of every form field component. */
 export interface FieldProps<F extends Field = Field> {
   readonly field: F
   readonly path: Path
   readonly form: FormState
-  /** Beginning of the ids of this form. */
+  /** Prefix of the ids in this form. */
   readonly id: string
-  /** What it is called on the page. */
+  /** Label on the page. */
   readonly name: string
   readonly required: boolean
 }
 
-/** Of the control of a place; holds no white space, so that lists of ids can name it. */
+/** Returns the id of a place's control. Without white space, so that lists of ids can contain it. */
 export const idOf = (id: string, path: Path): string => id + encodeURIComponent(placeOf(path))
 
-/** Attributes that tie a control to its texts. */
+/** Returns the attributes that tie a control to its help and error texts. */
 export const describedBy = ({ id, path, form, required }: FieldProps) => {
   const own = idOf(id, path)
   const place = placeOf(path)
@@ -32,7 +32,7 @@ export const describedBy = ({ id, path, form, required }: FieldProps) => {
   }
 }
 
-/** Name, type and whether it is required. */
+/** Name, type and required mark. */
 export const Caption = ({ field, name, required }: Pick<FieldProps, 'field' | 'name' | 'required'>) => (
   <>
     <Shown text={name} />{' '}
@@ -44,7 +44,7 @@ export const Caption = ({ field, name, required }: Pick<FieldProps, 'field' | 'n
   </>
 )
 
-/** What the schema says besides, and what is wrong. */
+/** Further constraints and the error of a field. */
 export function Notes({ field, path, form, id, required }: FieldProps) {
   const own = idOf(id, path)
   const place = placeOf(path)

@@ -17,7 +17,7 @@ const hints: ReadonlyMap<string, string> = new Map([
 
 const valueAt = ({ form, path }: FieldProps): Json | undefined => at(form.value.value, path)
 
-/** Enter calls the tool from a field of one line; Shift+Enter makes a second one, since texts have line ends, too. */
+/** Submits the form on Enter in a single-line field; Shift+Enter inserts a line break, since texts may contain them. */
 const submitOnEnter = (event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }) => {
   if (event.key !== 'Enter' || event.shiftKey || event.ctrlKey || event.metaKey || event.isComposing) return
   event.preventDefault()
@@ -68,7 +68,7 @@ const EmptyText = ({ form, path }: FieldProps) => (
   </span>
 )
 
-/** What a typed number stands for: itself, or the text, which the check will name. */
+/** Parses a typed number; other text stays text, so that validation reports it. */
 const read = (text: string): Json | undefined => (text.trim() === '' ? undefined : (numberOf(text) ?? text))
 
 const shown = (value: Json | undefined): string => {
@@ -77,12 +77,12 @@ const shown = (value: Json | undefined): string => {
   return typeof value === 'string' ? value : printJson(value, 0)
 }
 
-/** Not an input of type number: that one rounds ids beyond 2^53 and hides what it cannot read. */
+/** Number field. Not `<input type="number">`: that rounds ids beyond 2^53 and hides text it cannot parse. */
 export function NumberInput(props: FieldProps) {
   const { path, form } = props
   const typed = useSignal('')
   const value = valueAt(props)
-  // `1.` and `1.0` stay as they are typed as long as they mean the value
+  // `1.` and `1.0` stay as typed while they equal the value
   const isTyped = equalJson(read(typed.value), value)
   return (
     <input
@@ -159,7 +159,7 @@ export function FixedInput(props: FieldProps<FieldOf<'fixed'>>) {
   )
 }
 
-/** Any value as JSON text. What is no JSON stays in the box, with the reason, and nothing is sent. */
+/** Value edited as JSON text. Invalid JSON stays in the box with the error, and blocks sending. */
 export function JsonInput(props: FieldProps & { readonly rows?: number }) {
   const { path, form, rows = 2 } = props
   const value = valueAt(props)
@@ -194,7 +194,7 @@ function readJson(text: string): { value?: Json | undefined; reason?: string } {
   }
 }
 
-/** A text that is no JSON stays until it is one. */
+/** Returns true if the text parses to the value. Invalid text is kept until it parses. */
 const means = (text: string, value: Json | undefined): boolean => {
   const reading = readJson(text)
   return reading.reason !== undefined || equalJson(reading.value, value)

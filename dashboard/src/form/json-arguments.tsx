@@ -5,7 +5,7 @@ import type { FormState } from './form-state.ts'
 import { JsonInput } from './inputs.tsx'
 import { isJsonObject } from './json.ts'
 
-/** All arguments at once, as text. */
+/** Editor for all arguments as JSON text. */
 export function JsonArguments({ form, id }: { form: FormState; id: string }) {
   const field = useMemo(() => fieldOf(true), [])
   return (

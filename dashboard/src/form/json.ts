@@ -1,6 +1,6 @@
 const digits = Symbol('digits')
 
-/** A number that a double would change, kept as it was typed: an id beyond 2^53 passes through a form unharmed. */
+/** Number that a double would change, kept as typed: ids beyond 2^53 survive the form. */
 export interface ExactNumber {
   readonly [digits]: string
 }
@@ -11,7 +11,7 @@ export interface JsonObject {
 
 export type Json = null | boolean | number | string | ExactNumber | readonly Json[] | JsonObject
 
-/** Names of members and positions in lists, from the root. */
+/** Member names and array positions, from the root. */
 export type Path = readonly (string | number)[]
 
 export const isExact = (value: unknown): value is ExactNumber =>
@@ -24,7 +24,7 @@ export const isList = (value: Json | undefined): value is readonly Json[] => Arr
 
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Significant digits and the place of the last one, so that `1.0`, `1` and `10e-1` are the same. */
+/** Returns the significant digits and the exponent, so that `1.0`, `1` and `10e-1` are equal. */
 function canonical(text: string): string {
   const [, sign, whole = '', part = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const all = (whole + part).replace(/^0+/, '')
@@ -35,20 +35,20 @@ function canonical(text: string): string {
 
 const isLossy = (text: string): boolean => canonical(String(Number(text))) !== canonical(text)
 
-/** The number that a text says in JSON's grammar, or undefined. */
+/** Parses text as a JSON number; undefined if it is none. */
 export function numberOf(text: string): number | ExactNumber | undefined {
   const trimmed = text.trim()
   if (!number.test(trimmed)) return undefined
   return isLossy(trimmed) ? { [digits]: trimmed } : Number(trimmed)
 }
 
-/** Text of a number, as it was typed or as JSON has it. */
+/** Returns the text of a number, as typed or as JSON prints it. */
 export const numberText = (value: number | ExactNumber): string => (isExact(value) ? value[digits] : String(value))
 
-/** Strings are matched whole, so that no digits inside of them are taken for a number. */
+/** Matches whole strings, so that digits inside them are not taken for numbers. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
-/** As `JSON.parse`, its SyntaxError included, but numbers that a double would change stay exact. */
+/** Like `JSON.parse`, including its SyntaxError, but keeps numbers exact that a double would change. */
 export function parseJson(text: string): Json {
   const plain = JSON.parse(text) as Json
   const mark = `exact ${Math.random()} `
@@ -64,7 +64,7 @@ export function parseJson(text: string): Json {
   ) as Json
 }
 
-/** JSON text; `indent` 0 for one line. */
+/** Returns JSON text; `indent` 0 prints one line. */
 export function printJson(value: Json, indent = 2, margin = ''): string {
   if (isExact(value)) return value[digits]
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -80,7 +80,7 @@ export function printJson(value: Json, indent = 2, margin = ''): string {
   return `${open}\n${parts.map((part) => inner + part).join(',\n')}\n${margin}${close}`
 }
 
-/** With doubles only, for those who cannot use more (validators). */
+/** Converts exact numbers to doubles, for libraries that cannot handle them (validators). */
 export function plainJson(value: Json): unknown {
   if (isExact(value)) return Number(value[digits])
   if (Array.isArray(value)) return value.map(plainJson)
@@ -104,7 +104,7 @@ export function equalJson(a: Json | undefined, b: Json | undefined): boolean {
   )
 }
 
-/** What stands at a path, or undefined. */
+/** Returns the value at a path, or undefined. */
 export function at(value: Json | undefined, path: Path): Json | undefined {
   let here = value
   for (const step of path) {
@@ -124,7 +124,7 @@ function withMember(object: JsonObject, name: string, next: Json | undefined): J
   return Object.fromEntries(Object.entries(object).filter(([other]) => other !== name))
 }
 
-/** A copy in which `next` stands at the path; undefined takes it away. What is missing on the way is made. */
+/** Returns a copy with `next` at the path; undefined removes it. Missing containers are created. */
 export function put(value: Json | undefined, path: Path, next: Json | undefined): Json | undefined {
   const [step, ...rest] = path
   if (step === undefined) return next

@@ -7,10 +7,10 @@ export interface CheckTask {
   readonly value: Json
 }
 
-/** Problems of a value under a schema; `unsound`: why the schema cannot be used. */
+/** Validation errors of a value; `unsound`: the reason why the schema cannot be used. */
 export type Judgement = { readonly problems: readonly Problem[] } | { readonly unsound: string }
 
-/** A sound schema takes milliseconds; a pattern of a hostile one takes years. */
+/** Time limit of a validation: normal schemas take milliseconds, a malicious pattern can take years. */
 const MAX_MS = 1_500
 
 interface TrustedTypes {
@@ -20,14 +20,14 @@ interface TrustedTypes {
   ): { createScriptURL(url: string): string }
 }
 
-/** Trusted Types asks for a policy before a script is started; only our own is. */
+/** Starts the worker. Trusted Types requires a policy for script URLs; this one allows only our own. */
 function startWorker(): Worker {
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
   const policy = trustedTypes?.createPolicy('check', { createScriptURL: () => script })
   return new Worker(policy?.createScriptURL(script) ?? script, { type: 'module' })
 }
 
-/** Compares a value with a schema of somebody else, in a thread that is ended when that takes too long. */
+/** Validates a value against an untrusted schema in a worker, which is terminated if it takes too long. */
 export function judge(schema: object, value: Json): Promise<Judgement> {
   return new Promise((resolve) => {
     const worker = startWorker()

@@ -2,7 +2,7 @@ import { parseJson, printJson, type Json } from './json.ts'
 
 const keyOf = (name: string) => `towpath.input.${name}`
 
-/** What a form held when it was last shown in this tab. */
+/** Returns the last input of a form in this tab. */
 export function lastInput(name: string): Json | undefined {
   try {
     const text = sessionStorage.getItem(keyOf(name))
@@ -12,12 +12,12 @@ export function lastInput(name: string): Json | undefined {
   }
 }
 
-/** Kept for this tab only: input may be private (dashboard.md#schema-forms). */
+/** Stores input for this tab only, since it may be private (dashboard.md#schema-forms). */
 export function keepInput(name: string, value: Json | undefined): void {
   try {
     if (value === undefined) sessionStorage.removeItem(keyOf(name))
     else sessionStorage.setItem(keyOf(name), printJson(value, 0))
   } catch {
-    // no room, or not allowed: it holds until the page is left
+    // storage is full or blocked: input lasts until the page is left
   }
 }

@@ -13,7 +13,10 @@ const textOf = (value: Json): string =>
       ? numberText(value)
       : printJson(value, 0)
 
-/** Texts or numbers as tags. Enter adds what is typed, so does leaving the field; lines that are pasted are one each. */
+/**
+ * Editor for short texts or numbers as tags. Enter or leaving the field adds the typed text; each pasted line becomes a
+ * tag.
+ */
 export function TagsInput(props: FieldProps<FieldOf<'list'>>) {
   const { field, path, form, name } = props
   const typed = useSignal('')
@@ -66,17 +69,17 @@ const listAt = ({ form, path }: FieldProps): readonly Json[] => {
   return isList(value) ? value : []
 }
 
-/** The last one to go takes a list with it that need not be there. */
+/** Removes an item; an optional list disappears with its last item. */
 const afterRemoval = (list: readonly Json[], index: number, required: boolean): Json | undefined => {
   const rest = list.toSpliced(index, 1)
   return rest.length > 0 || required ? rest : undefined
 }
 
-/** Whether tags can show all that is in the list. */
+/** Returns true if all items of the value can be shown as tags. */
 export const areTags = (field: FieldOf<'list'>, value: Json | undefined): boolean =>
   field.isTags && (!isList(value) || value.every((item) => suits(field.item!(), item) >= 0))
 
-/** A row for each item. */
+/** Editor with one row per item. */
 export function ListInput(props: FieldProps<FieldOf<'list'>>) {
   const { field, path, form, id, name, required } = props
   const list = listAt(props)
@@ -114,7 +117,7 @@ export function ListInput(props: FieldProps<FieldOf<'list'>>) {
   )
 }
 
-/** For items that the schema does not speak of. */
+/** Field for items without a schema. */
 const anyField: Field = {
   kind: 'json',
   title: undefined,

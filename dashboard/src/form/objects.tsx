@@ -7,7 +7,7 @@ import { at, isJsonObject, type Json } from './json.ts'
 import { FieldView } from './schema-form.tsx'
 import { blank, extraNames } from './values.ts'
 
-/** Members that the schema lists, and rows for others. */
+/** Fields of an object: the listed members, then rows for additional ones. */
 export function ObjectInput(props: FieldProps<FieldOf<'object'>>) {
   const { field, path, form, id } = props
   return (
@@ -20,11 +20,11 @@ export function ObjectInput(props: FieldProps<FieldOf<'object'>>) {
   )
 }
 
-/** What has to be filled in stands before what may be. */
+/** Sorts required members first. */
 const requiredFirst = (members: readonly Member[]): readonly Member[] =>
   members.toSorted((a, b) => Number(b.required) - Number(a.required))
 
-/** What is there although the schema does not name it is shown in any case: nothing is sent unseen. */
+/** Rows for members that the schema does not list. Present members are always shown, so that nothing is sent unseen. */
 function Extras(props: FieldProps<FieldOf<'object'>>) {
   const { field, path, form, id } = props
   const value = at(form.value.value, path)
@@ -68,7 +68,7 @@ function Extras(props: FieldProps<FieldOf<'object'>>) {
   )
 }
 
-/** The same members in the same order, one of them under another name. */
+/** Returns a copy with one member renamed, in the same order. */
 const renamed = (value: Json | undefined, from: string, to: string): Json | undefined =>
   isJsonObject(value)
     ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name === from ? to : name, member]))

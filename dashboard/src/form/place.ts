@@ -1,17 +1,17 @@
 import type { Field } from './field.ts'
 import type { Keywords } from './schema.ts'
 
-/** Where in a schema a field stands. */
+/** Position of a field within its schema. */
 export interface Place {
   readonly root: unknown
-  /** Of the member, '' where it is none. */
+  /** Member name, or '' if this is no member. */
   readonly name: string
   readonly depth: number
-  /** Makes the field of a place, whatever its kind. */
+  /** Builds the field of a place of any kind. */
   readonly build: (keywords: Keywords, place: Place) => Field
 }
 
-/** Made when it is first asked for. */
+/** Memoizes a function without arguments. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => (made ??= { value: make() }).value

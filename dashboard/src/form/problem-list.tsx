@@ -8,7 +8,7 @@ interface ProblemListProps {
   readonly onSendAnyway: () => void
 }
 
-/** What the schema finds wrong: the upstream is the judge, so that it can be sent all the same. */
+/** Validation errors with a button to send anyway: the upstream has the final say. */
 export function ProblemList({ form, isJson, onSendAnyway }: ProblemListProps) {
   const problems = [...form.problems.value]
   if (problems.length === 0) return null

@@ -1,16 +1,16 @@
 import type { Path } from './json.ts'
 
-/** What is wrong with a value, and where. */
+/** Validation error at a path. */
 export interface Problem {
   readonly path: Path
   readonly message: string
 }
 
-/** A path as a key: unlike paths have unlike keys. */
+/** Returns a path as a unique key (JSON pointer). */
 export const placeOf = (path: Path): string =>
   path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** Messages by place; '' is the whole. */
+/** Returns messages by place; '' is the whole value. */
 export function byPlace(problems: readonly Problem[]): ReadonlyMap<string, string> {
   const map = new Map<string, string>()
   for (const { path, message } of problems) {

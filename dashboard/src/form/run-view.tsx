@@ -5,7 +5,7 @@ import { ErrorPanel } from '../components/panels.tsx'
 import { duration } from '../format.ts'
 import type { Answer } from '../results/answer.ts'
 
-/** Where a run is; `since` as `performance.now()` has it. */
+/** State of a run; `since` is a `performance.now()` time. */
 export type Run =
   | { readonly state: 'running'; readonly abort: AbortController; readonly since: number }
   | { readonly state: 'done'; readonly answer: Answer }
@@ -19,7 +19,7 @@ interface RunViewProps {
   readonly onRetry: () => void
 }
 
-/** What came of a run, or that it is still under way. */
+/** Result of a run, or its progress. */
 export function RunView({ run, failed, result, onRetry }: RunViewProps) {
   switch (run?.state) {
     case undefined:

@@ -23,21 +23,21 @@ import { useRunKey } from './use-run-key.ts'
 import { initial } from './values.ts'
 
 interface RunnerProps {
-  /** Under which the last input is kept. */
+  /** Key under which the last input is stored. */
   readonly name: string
   readonly schema: object
-  /** What the button says: `Call tool`. */
+  /** Button label: `Call tool`. */
   readonly action: string
-  /** `The tool could not be called.` */
+  /** Heading of an error: `The tool could not be called.` */
   readonly failed: string
   readonly run: (args: JsonObject, signal: AbortSignal) => Promise<Answer>
-  /** What is copied as what; by label. */
+  /** Copy buttons: label and the function that builds the text. */
   readonly copies: Readonly<Record<string, (args: JsonObject) => string>>
-  /** There is nothing to fill in: no form, only the button. */
+  /** True if there is nothing to fill in: only the button is shown. */
   readonly plain?: boolean
-  /** Asked before the first run; undefined: it just runs. */
+  /** Confirmation text before the first run; undefined to run at once. */
   readonly warning?: string | undefined
-  /** Said above the form. */
+  /** Content above the form. */
   readonly children?: preact.ComponentChildren
   readonly result: (answer: Answer) => preact.ComponentChildren
 }
@@ -45,19 +45,19 @@ interface RunnerProps {
 const toApiError = (error: unknown): ApiError =>
   error instanceof ApiError ? error : new ApiError(502, (error as Error).message)
 
-/** What the schema finds wrong; empty where the schema itself cannot be used, since the upstream is the judge anyway. */
+/** Returns validation errors; none if the schema itself is unusable, since the upstream validates anyway. */
 async function problemsOf(schema: object, args: JsonObject): Promise<readonly Problem[]> {
   const judgement = await judge(schema, args)
   return 'problems' in judgement ? judgement.problems : []
 }
 
-/** A form, what runs it, and what came of it. */
+/** Form with a run button and the result of the run. */
 export function Runner({ name, schema, run: send, warning, plain = false, ...texts }: RunnerProps) {
   const { notice } = useApp()
   const id = useId()
   const element = useRef<HTMLFormElement>(null)
   const field = useMemo(() => fieldOf(schema), [schema])
-  // one form for as long as this is shown, whatever is loaded meanwhile
+  // one form state while mounted, even if the data is reloaded
   const [form] = useState(() => createFormState(lastInput(name) ?? initial(field) ?? {}))
   const view = useSignal<'form' | 'json'>('form')
   const isAsking = useSignal(false)
@@ -71,7 +71,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
   const focusProblem = () =>
     requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus())
 
-  /** The button that runs and the one that cancels take turns: the focus goes from one to the other. */
+  /** Applies a change that swaps the Run and Cancel buttons, and moves the focus to the new one. */
   const withFocus = (change: () => void) => {
     const isThere = document.activeElement?.matches('[data-run]')
     change()
@@ -149,7 +149,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
               </CopyButton>
             ))}
             {run.value?.state === 'running' ? (
-              // another element than the one that submits: by the end of the click that one is back
+              // a separate element from the submit button: when the click ends, the submit button is back in its place
               <button key="cancel" type="button" class="btn" data-run onClick={() => abortOf(run.value)?.abort()}>
                 Cancel
               </button>

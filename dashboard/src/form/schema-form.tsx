@@ -8,7 +8,7 @@ import { areTags, ListInput, TagsInput } from './lists.tsx'
 import { ObjectInput } from './objects.tsx'
 import { blank, converted, initial, shows, variantFor } from './values.ts'
 
-/** The form of a tool's parameters. */
+/** Form for the parameters of a tool. */
 export function SchemaForm({ field, form, id }: Pick<FieldProps, 'field' | 'form' | 'id'>) {
   const props = { field, form, id, path: [], name: 'Arguments', required: true }
   if (!shows(field, form.value.value)) return <Labelled {...props} isJson />
@@ -47,12 +47,15 @@ function Control(props: FieldProps) {
 
 const isBlock = ({ kind }: Field): boolean => kind === 'object' || kind === 'union' || kind === 'list'
 
-/** One named place with everything below it. What its field cannot show is edited as JSON, so that it is not lost. */
+/**
+ * Field of one place with everything below it. A value that the field cannot show is edited as JSON, so nothing is
+ * lost.
+ */
 export function FieldView(props: FieldProps) {
   const { field, path, form } = props
   const value = at(form.value.value, path)
   if (field.nullable && value === null) return <NullValue {...props} />
-  // a number that is being typed is a text for a while
+  // a partly typed number is text
   const isTyped = field.kind === 'number' && typeof value === 'string'
   if (!isTyped && !shows(field, value)) return <Labelled {...props} isJson />
   if (field.kind === 'list' && areTags(field, value)) return <Labelled {...props} isTags />
@@ -118,7 +121,7 @@ const NullValue = (props: FieldProps) => {
   )
 }
 
-/** What holds further fields. One that need not be there is added, and removed again, by hand. */
+/** Field with nested fields. An optional one is added and removed by hand. */
 function Block(props: FieldProps) {
   const { field, path, form, id, name, required } = props
   const value = at(form.value.value, path)
@@ -156,7 +159,7 @@ function Block(props: FieldProps) {
   )
 }
 
-/** A chooser of forms, and the form that is chosen. */
+/** Chooser of variants, and the fields of the chosen one. */
 function UnionInput(props: FieldProps<FieldOf<'union'>>) {
   const { field, path, form, id, name } = props
   const variants = field.variants()

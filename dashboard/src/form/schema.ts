@@ -1,13 +1,13 @@
 import { isJsonObject, printJson, type Json } from './json.ts'
 
-/** A JSON Schema as it came, or a part of one. */
+/** JSON Schema, or a subschema. */
 export type Keywords = Readonly<Record<string, unknown>>
 
 export const keywordsOf = (schema: unknown): Keywords => (isJsonObject(schema) ? schema : {})
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Parts that are looked at for one place: hostile schemas grow without end. */
+/** Subschemas examined per place: malicious schemas expand without end. */
 const MAX_PARTS = 400
 
 const decoded = (token: string): string => {
@@ -23,7 +23,7 @@ const own = (value: unknown, name: string): unknown =>
     ? (value as Record<string, unknown>)[name]
     : undefined
 
-/** The place that `#anchor` names. */
+/** Finds the subschema with `$anchor` equal to `anchor`. */
 function anchored(schema: unknown, anchor: string, budget = { left: 5_000 }): unknown {
   if (typeof schema !== 'object' || schema === null || budget.left-- <= 0) return undefined
   if (own(schema, '$anchor') === anchor || own(schema, '$id') === `#${anchor}`) return schema
@@ -34,7 +34,7 @@ function anchored(schema: unknown, anchor: string, budget = { left: 5_000 }): un
   return undefined
 }
 
-/** What a `$ref` leads to within its document, or undefined: nothing is fetched. */
+/** Returns the target of a `$ref` within its document, or undefined. Nothing is fetched. */
 export function target(ref: unknown, root: unknown): unknown {
   if (typeof ref !== 'string') return undefined
   const id = own(root, '$id')
@@ -46,8 +46,8 @@ export function target(ref: unknown, root: unknown): unknown {
 }
 
 /**
- * What one place of a schema says: references followed, `allOf`, `then` and `else` merged. A `$ref` that leads nowhere,
- * or in a circle, is left standing.
+ * Returns the effective keywords of a place: references resolved, `allOf`, `then` and `else` merged. A `$ref` that
+ * cannot be resolved, or is circular, stays.
  */
 export function flatten(schema: unknown, root: unknown): Keywords {
   return parts(schema, root, new Set(), { left: MAX_PARTS }).reduce(merge, {})
@@ -68,7 +68,7 @@ function parts(schema: unknown, root: unknown, seen: ReadonlySet<unknown>, budge
   return [rest, ...parts(found, root, new Set([...seen, found]), budget), ...more]
 }
 
-/** What only holds under a condition can be filled in, and is not asked for. */
+/** Drops `required`: members that depend on a condition are shown but optional. */
 const optional = ({ required: _required, ...rest }: Keywords): Keywords => rest
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
@@ -111,7 +111,7 @@ const isInteger = (name: string, others: readonly string[]): string[] =>
 
 const closed = eitherOr((a, b) => (a === false || b === false ? false : a === true ? b : b === true ? a : both(a, b)))
 
-/** How the values of a keyword that stands in two parts become one. What is not listed: the first one wins. */
+/** Merge functions by keyword. For other keywords the first value wins. */
 const merges: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
   type: types,
   enum: inBoth,
@@ -134,13 +134,14 @@ const merges: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
 export const typeNames = (type: unknown): readonly string[] =>
   (Array.isArray(type) ? type : [type]).filter((name) => typeof name === 'string')
 
-/** Both at once, as `allOf` means it, as far as a form can show that; the validator judges by the whole schema. */
+/** Merges two subschemas as `allOf` does, as far as a form can show it. The validator uses the full schema. */
 export function merge(a: Keywords, b: Keywords): Keywords {
   const merged: Record<string, unknown> = { ...b, ...a }
   for (const [keyword, join] of Object.entries(merges)) {
     if (keyword in a && keyword in b) merged[keyword] = join(a[keyword], b[keyword])
   }
-  // Two lists of alternatives cannot be one. For a form `oneOf` and `anyOf` are the same, so the free place is taken.
+  // Two lists of alternatives cannot be merged. A form treats `oneOf` and `anyOf` alike, so the unused keyword takes
+  // one.
   for (const [keyword, other] of [['anyOf', 'oneOf'] as const, ['oneOf', 'anyOf'] as const]) {
     if (keyword in a && keyword in b && !(other in a) && !(other in b)) merged[other] = b[keyword]
   }

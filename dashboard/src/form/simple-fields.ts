@@ -6,11 +6,11 @@ import type { Keywords } from './schema.ts'
 export const textOr = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** Names of fields that mostly hold more than a line. */
+/** Names of members that usually hold more than one line. */
 const longNames =
   /^(body|text|content|contents|message|description|comment|query|sql|code|script|prompt|html|markdown)$/i
 
-/** `type`: the first word of what is said beside the name. */
+/** Returns the common properties of a field. `type` begins the text beside its name. */
 export function common(keywords: Keywords, type: string): Common {
   const pattern = textOr(keywords.pattern)
   return {
@@ -24,13 +24,13 @@ export function common(keywords: Keywords, type: string): Common {
   }
 }
 
-/** As text, strings without quotes. */
+/** Returns a value as text, strings without quotes. */
 export const printed = (value: unknown): string => (typeof value === 'string' ? value : printJson(value as Json, 0))
 
-/** What a choice shows for a value. */
+/** Returns the label of a choice. */
 export const label = (value: Json): string => (typeof value === 'string' && value !== '' ? value : printJson(value, 0))
 
-/** Written as JSON by hand; `reason`: why there is no form for it. */
+/** Returns a field edited as JSON; `reason`: why there is no form for it. */
 export const json = (keywords: Keywords, reason: string | undefined): Field => ({
   kind: 'json',
   ...common(keywords, typeOf(keywords) ?? 'any'),

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 
-/** Ctrl+Enter runs, wherever on the page the focus is. */
+/** Runs on Ctrl+Enter anywhere on the page. */
 export function useRunKey(run: () => void): void {
   const latest = useRef(run)
   latest.current = run
@@ -9,7 +9,7 @@ export function useRunKey(run: () => void): void {
       const isRun = event.key === 'Enter' && (event.ctrlKey || event.metaKey)
       if (!isRun || document.querySelector('dialog[open]')) return
       event.preventDefault()
-      // tags take what is typed when they are left
+      // leaving a tag field adds the typed text
       const focused = document.activeElement as HTMLElement | null
       focused?.blur()
       focused?.focus()

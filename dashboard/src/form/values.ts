@@ -1,11 +1,13 @@
 import { optionOf, type Field, type FieldOf, type Member, type Variant } from './field.ts'
 import { at, equalJson, isExact, isJsonObject, isList, type Json } from './json.ts'
 
-/** Values that are made at once: a schema can require itself without end. */
+/** Limit of values created at once: a schema can require itself without end. */
 const MAX_VALUES = 500
 
-/** What a form starts with: what must be there and can be known. What may be absent is absent, so that the upstream's own
- * defaults hold. */
+/**
+ * Returns the initial value of a field: required members whose value is known. Optional members stay absent, so that
+ * the upstream's own defaults apply.
+ */
 export function initial(field: Field, budget = { left: MAX_VALUES }): Json | undefined {
   if (budget.left-- <= 0) return undefined
   if (field.fallback !== undefined) return field.fallback
@@ -32,7 +34,7 @@ const entry = ({ name, field }: Member, budget: { left: number }): [string, Json
   return value === undefined ? [] : [[name, value]]
 }
 
-/** Something to begin with where a part is added by hand: never absent. */
+/** Returns the value of a part added by hand; never undefined. */
 export function blank(field: Field): Json {
   const value = initial(field)
   if (value !== undefined) return value
@@ -52,7 +54,7 @@ export function blank(field: Field): Json {
   }
 }
 
-/** How well a value suits a field: -1 not at all, else the more the better. It looks one level deep. */
+/** Returns how well a value fits a field: -1 not at all, higher is better. Looks one level deep. */
 export function suits(field: Field, value: Json | undefined): number {
   if (value === undefined) return -1
   if (field.nullable && value === null) return 1
@@ -90,7 +92,10 @@ function listScore(field: FieldOf<'list'>, value: readonly Json[]): number {
   return inner === undefined || inner.kind === 'list' ? 1 : 1 + suits(inner, first)
 }
 
-/** Members that are there and listed speak for a field; those it lacks, and wrong constants, against it. */
+/**
+ * Returns the score of an object: listed members that are present count for the field; missing ones and wrong constants
+ * count against it.
+ */
 function objectScore(field: FieldOf<'object'>, value: Json): number {
   if (!isJsonObject(value)) return -1
   let score = 1
@@ -106,7 +111,7 @@ function objectScore(field: FieldOf<'object'>, value: Json): number {
   return Math.max(score, 0)
 }
 
-/** The variant that a form shows: the one chosen by hand while the value suits it, else the best; -1 without a value. */
+/** Returns the variant to show: the chosen one while the value fits it, else the best match; -1 without a value. */
 export function variantFor(variants: readonly Variant[], value: Json | undefined, chosen: number | undefined): number {
   if (chosen !== undefined && chosen < variants.length) {
     if (value === undefined || suits(variants[chosen]!.field, value) >= 0) return chosen
@@ -116,7 +121,7 @@ export function variantFor(variants: readonly Variant[], value: Json | undefined
   return scores.indexOf(Math.max(...scores))
 }
 
-/** The value as another variant takes it: members of the same name stay, constants are those of the new one. */
+/** Converts a value to another variant: members with the same name stay, constants come from the new variant. */
 export function converted(field: Field, value: Json | undefined): Json | undefined {
   if (field.kind !== 'object' || !isJsonObject(value)) return suits(field, value) > 0 ? value : initial(field)
   const start = initial(field)
@@ -127,13 +132,13 @@ export function converted(field: Field, value: Json | undefined): Json | undefin
   return { ...(isJsonObject(start) ? start : {}), ...Object.fromEntries(kept) }
 }
 
-/** Names that an object holds and its schema does not list. */
+/** Returns the members of a value that the schema does not list. */
 export function extraNames(field: FieldOf<'object'>, value: Json | undefined): string[] {
   if (!isJsonObject(value)) return []
   const listed = new Set(field.members().map(({ name }) => name))
   return Object.keys(value).filter((name) => !listed.has(name))
 }
 
-/** Whether the field can show the value; what it cannot is shown and edited as JSON, so that nothing is lost. */
+/** Returns true if the field can show the value. Other values are edited as JSON, so nothing is lost. */
 export const shows = (field: Field, value: Json | undefined): boolean =>
   value === undefined || field.kind === 'json' || field.kind === 'union' || suits(field, value) >= 0

@@ -7,7 +7,7 @@ import { choice, common, label, printed, textOr, withHints, withNull } from './s
 
 const MAX_VARIANTS = 50
 
-/** Draft 2020-12 has no `oneOf` with one constant each in its vocabulary of choices, but everybody writes them so. */
+/** Returns the options of a `oneOf` of constants, the usual way to write labelled choices. */
 function constants(list: readonly Keywords[]): Option[] | undefined {
   const options: Option[] = []
   for (const each of list) {
@@ -22,13 +22,13 @@ function constants(list: readonly Keywords[]): Option[] | undefined {
 const isNull = ({ type, const: value, enum: values }: Keywords): boolean =>
   type === 'null' || value === null || (Array.isArray(values) && values.length === 1 && values[0] === null)
 
-/** Says nothing about what the value is: `{required: ['a']}`, `{not: …}`. */
+/** Returns true if the keywords only constrain a value without describing it: `{required: ['a']}`, `{not: …}`. */
 const isConstraint = (keywords: Keywords): boolean =>
   Object.keys(keywords).every((keyword) =>
     ['required', 'not', 'title', 'description', 'minProperties'].includes(keyword)
   )
 
-/** The field of a place with `oneOf` or `anyOf`. */
+/** Returns the field of a place with `oneOf` or `anyOf`. */
 export function alternative(
   keywords: Keywords,
   keyword: 'oneOf' | 'anyOf',
@@ -62,7 +62,7 @@ const typesOf = (list: readonly Keywords[]): string => {
   return names.length === 1 ? `${names[0]}, ${list.length} forms` : names.join(' | ')
 }
 
-/** The constant member by which a variant tells itself from the others: `kind: "file"`. */
+/** Returns the name of the constant member that identifies a variant: `kind` in `kind: "file"`. */
 function discriminator(keywords: Keywords, root: unknown): string | undefined {
   for (const [name, schema] of Object.entries(keywordsOf(keywords.properties))) {
     const { const: value, enum: values } = flatten(schema, root)
@@ -82,7 +82,7 @@ function variantOf(base: Keywords, keywords: Keywords, index: number, place: Pla
   }
 }
 
-/** The field of a place whose value may be of several types. */
+/** Returns the field of a place that allows several types. */
 export function severalTypes(keywords: Keywords, names: readonly string[], place: Place): Field {
   const rest = names.filter((name) => name !== 'null')
   if (rest.length === 1) return withNull(place.build({ ...keywords, type: rest[0] }, place))
@@ -97,7 +97,7 @@ export function severalTypes(keywords: Keywords, names: readonly string[], place
   return rest.length < names.length ? withNull(union) : union
 }
 
-/** Of several types no limit holds for all. */
+/** Limits apply to one type only. */
 const noLimits = {
   minimum: undefined,
   maximum: undefined,

@@ -6,9 +6,9 @@ import { link } from '../router.ts'
 
 interface BuilderHeadProps {
   readonly saved: ToolGroupView | undefined
-  /** Undefined: it has a field of its own. */
+  /** Description; undefined if it has a field of its own. */
   readonly description: string | undefined
-  /** How many are not saved. */
+  /** Number of unsaved changes. */
   readonly changes: number
   readonly isSaving: boolean
   readonly onDescribe: () => void
@@ -17,7 +17,7 @@ interface BuilderHeadProps {
   readonly onSave: () => void
 }
 
-/** What a group is called, and what can be done with it as a whole. */
+/** Title of the group builder with its actions. */
 export function BuilderHead({ saved, description, changes, isSaving, ...on }: BuilderHeadProps) {
   const crumb = (
     <>

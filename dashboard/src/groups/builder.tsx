@@ -25,11 +25,11 @@ interface BuilderProps {
   readonly servers: readonly TreeServer[]
   readonly tools: readonly ToolView[]
   readonly saved: ToolGroupView | undefined
-  /** What the builder begins with. */
+  /** Initial draft. */
   readonly start: Draft
 }
 
-/** Chooses what a group serves, and shows what that makes of it; nothing is stored until Save. */
+/** Group builder: chooses the tools of a group and previews the result. Nothing is stored until Save. */
 export function Builder({ servers, tools, saved, start }: BuilderProps) {
   const { store, location, notice } = useApp()
   const history = useSignal(begin(start))
@@ -51,7 +51,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
     failure.value = ''
     nameProblem.value = ''
   }
-  // what somebody else saved is taken over, unless it would take away what was chosen here
+  // adopt changes saved elsewhere, unless there are unsaved changes here
   const known = useRef(base)
   useEffect(() => {
     if (!saved) return

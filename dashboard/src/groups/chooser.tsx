@@ -18,11 +18,11 @@ interface ChooserProps {
   readonly tools: readonly ToolView[]
   readonly draft: Draft
   readonly onChange: (draft: Draft) => void
-  /** undefined while there is nothing to undo. */
+  /** Undoes the last step; undefined if there is none. */
   readonly onUndo: (() => void) | undefined
 }
 
-/** Servers and their tools, each with a box (dashboard.md#group-builder). */
+/** Tree of servers and tools with checkboxes (dashboard.md#group-builder). */
 export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProps) {
   const { location } = useApp()
   const { find: q = '', show: wanted } = location.route.value.query
@@ -88,7 +88,7 @@ export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProp
   )
 }
 
-/** So many tools of a server are drawn at first; the rest on demand. */
+/** Tools of a server shown at first; more on demand. */
 const PAGE = 100
 
 interface BranchProps {
@@ -102,7 +102,7 @@ interface BranchProps {
 function ServerBranch({ branch, draft, choice, isFiltered, onChange }: BranchProps) {
   const { server, names, tools } = branch
   const state = choice.stateOf(server.name, names)
-  // one that is partly taken is open at first: what is in it is the question
+  // a partly selected server starts expanded, so that the selection is visible
   const opened = useSignal<boolean | undefined>(state === 'mixed' ? true : undefined)
   const isOpen = opened.value ?? isFiltered
   const hidesSome = tools.length < names.length
@@ -126,7 +126,7 @@ function ServerBranch({ branch, draft, choice, isFiltered, onChange }: BranchPro
           checked={state === 'on'}
           ref={(box) => {
             if (!box) return
-            // the state follows from the draft, not from what the click made of the box
+            // the draft decides the state; undo the browser's own toggle
             box.checked = state === 'on'
             box.indeterminate = state === 'mixed'
           }}

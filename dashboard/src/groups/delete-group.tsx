@@ -11,7 +11,7 @@ interface DeleteGroupProps {
   readonly onDeleted: () => void
 }
 
-/** Asks, and says what goes. */
+/** Confirmation to delete a group. */
 export function DeleteGroup({ group, onClose, onDeleted }: DeleteGroupProps) {
   const { store } = useApp()
   const { name } = group

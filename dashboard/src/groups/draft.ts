@@ -1,6 +1,6 @@
 import type { ToolGroupInput } from '../../../src/schemas/tool-group.ts'
 
-/** A group as it is being built: its record without what follows from it. Lists keep names that lead nowhere. */
+/** Group being edited: its stored members without derived ones. Lists keep names that no longer exist. */
 export interface Draft {
   readonly name: string
   readonly description: string
@@ -19,7 +19,7 @@ export const emptyDraft: Draft = {
   tool_names: 'qualified'
 }
 
-/** What a record has in common with a draft. */
+/** Members that a stored group shares with a draft. */
 export interface GroupRecord extends Omit<Draft, 'description' | 'tool_names'> {
   readonly description?: string | undefined
   readonly tool_names?: 'bare' | undefined
@@ -31,7 +31,10 @@ export function draftOf(record: GroupRecord): Draft {
   return { name, description, ...lists, tool_names: record.tool_names ?? 'qualified' }
 }
 
-/** The body that creates it, and the file that `towpath apply` and `create group` take: what is empty is left out. */
+/**
+ * Returns the request body that creates the group, also the file format of `towpath apply` and `create group`. Empty
+ * members are omitted.
+ */
 export function groupInput({ name, description, tool_names, ...lists }: Draft): ToolGroupInput {
   return {
     name,
@@ -45,14 +48,14 @@ export function groupInput({ name, description, tool_names, ...lists }: Draft): 
 
 const filled = (name: string, list: readonly string[]) => (list.length > 0 ? { [name]: list } : {})
 
-/** What a box shows. */
+/** State of a checkbox. */
 export type BoxState = 'off' | 'mixed' | 'on'
 
-/** A draft made ready for many questions. */
+/** Draft indexed for many lookups. */
 export interface Choice {
-  /** The whole server is taken, and tools that it adds later with it. */
+  /** Returns true if the whole server is included, with tools that it adds later. */
   follows(server: string): boolean
-  /** The tool is part of the group. `tool` is its qualified name. */
+  /** Returns true if the tool is part of the group. `tool` is its public name. */
   has(server: string, tool: string): boolean
   stateOf(server: string, tools: readonly string[]): BoxState
   countOf(server: string, tools: readonly string[]): number
@@ -74,7 +77,7 @@ export function choiceOf({ included_servers, included_tools, excluded_tools }: D
   }
 }
 
-/** Names of a server's tools. A server's name holds no `__`, so that the first one ends it. */
+/** Returns the tools of a server. A server name contains no `__`, so the first one ends it. */
 const ownedBy = (server: string, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(`${server}__`))
 
@@ -84,7 +87,7 @@ const without = (list: readonly string[], gone: (name: string) => boolean): stri
 const withName = (list: readonly string[], name: string): readonly string[] =>
   list.includes(name) ? list : [...list, name].toSorted()
 
-/** A click on a server's box: off and mixed become on (its picks and exclusions go), on becomes off. */
+/** Toggles a server: off and mixed become on (its single tools and exclusions are removed), on becomes off. */
 export function toggleServer(draft: Draft, server: string, tools: readonly string[]): Draft {
   const isOn = choiceOf(draft).stateOf(server, tools) === 'on'
   const isOwn = (name: string) => name.startsWith(`${server}__`)
@@ -98,7 +101,7 @@ export function toggleServer(draft: Draft, server: string, tools: readonly strin
   })
 }
 
-/** A click on a tool's box: below a server that is taken it is excluded or let in again, else picked or dropped. */
+/** Toggles a tool: in an included server it is excluded or included again, otherwise added or removed. */
 export function toggleTool(draft: Draft, server: string, tool: string): Draft {
   const choice = choiceOf(draft)
   const isTool = (name: string) => name === tool
@@ -115,11 +118,11 @@ export function toggleTool(draft: Draft, server: string, tool: string): Draft {
 
 export interface ToolName {
   readonly server: string
-  /** Qualified. */
+  /** Public name. */
   readonly name: string
 }
 
-/** Lets several tools in at once; those that are in already stay as they are. */
+/** Adds several tools; those already included stay. */
 export function withTools(draft: Draft, tools: readonly ToolName[]): Draft {
   const choice = choiceOf(draft)
   const news = tools.filter(({ server, name }) => !choice.has(server, name))
@@ -134,7 +137,7 @@ export function withTools(draft: Draft, tools: readonly ToolName[]): Draft {
   })
 }
 
-/** Takes several tools out at once. */
+/** Removes several tools. */
 function withoutTools(draft: Draft, tools: readonly ToolName[]): Draft {
   const choice = choiceOf(draft)
   const gone = new Set(tools.map(({ name }) => name))
@@ -146,7 +149,7 @@ function withoutTools(draft: Draft, tools: readonly ToolName[]): Draft {
   }
 }
 
-/** A click on a server's box while a filter hides some of its tools: those that are hidden stay as they are. */
+/** Toggles the visible tools of a server while a filter hides others, which stay unchanged. */
 export function toggleShown(draft: Draft, tools: readonly ToolName[]): Draft {
   const choice = choiceOf(draft)
   return tools.every(({ server, name }) => choice.has(server, name))
@@ -154,7 +157,7 @@ export function toggleShown(draft: Draft, tools: readonly ToolName[]): Draft {
     : withTools(draft, tools)
 }
 
-/** Takes a name out of all lists: how one that leads nowhere is dropped. */
+/** Removes a name from all lists, for names that no longer exist. */
 export const withoutName = (draft: Draft, name: string): Draft => {
   const isIt = (other: string) => other === name
   return {
@@ -165,20 +168,20 @@ export const withoutName = (draft: Draft, name: string): Draft => {
   }
 }
 
-/** Bare names are those of one whole server (http-contract.md#tool-groups). */
+/** Returns true if the group may use bare names: exactly one whole server (http-contract.md#tool-groups). */
 export const canBeBare = ({ included_servers, included_tools }: Draft): boolean =>
   included_servers.length === 1 && included_tools.length === 0
 
 const bareOrNot = (draft: Draft): Draft =>
   draft.tool_names === 'bare' && !canBeBare(draft) ? { ...draft, tool_names: 'qualified' } : draft
 
-/** Every tool of a server is picked one by one: what it adds later stays out, which is worth a hint. */
+/** Returns true if every tool of a server is added singly: later tools would not join, so the page shows a hint. */
 export function isAllPicked(draft: Draft, server: string, tools: readonly string[]): boolean {
   const choice = choiceOf(draft)
   return !choice.follows(server) && tools.length > 0 && choice.countOf(server, tools) === tools.length
 }
 
-/** In how many places two drafts differ: names in lists, the description, the kind of names. */
+/** Returns the number of differences between two drafts: names in lists, the description, the kind of names. */
 export function changeCount(before: Draft, after: Draft): number {
   const lists = ['included_servers', 'included_tools', 'excluded_tools'] as const
   const differing = lists.reduce((sum, list) => sum + differenceOf(before[list], after[list]), 0)

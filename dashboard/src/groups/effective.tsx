@@ -11,7 +11,7 @@ import { groupInput, type Draft } from './draft.ts'
 import { LeftOut } from './left-out.tsx'
 import type { Preview } from './use-preview.ts'
 
-/** Above it some clients cut the list (a limit of 50 was met). */
+/** Number of tools from which the page warns: some clients cut off longer lists (a limit of 50 was seen). */
 const MANY = 40
 const PAGE = 200
 
@@ -19,14 +19,14 @@ interface EffectiveProps {
   readonly preview: Preview
   readonly draft: Draft
   readonly saved: Draft
-  /** Names of the servers that there are. */
+  /** Names of the registered servers. */
   readonly servers: ReadonlySet<string>
-  /** Tools that the saved group serves; undefined for one that is not saved yet. */
+  /** Number of tools that the saved group serves; undefined if it is not saved. */
   readonly savedCount: number | undefined
   readonly onDrop: (name: string) => void
 }
 
-/** What agents get from the group as it is drafted, and why. */
+/** Effective tools of the draft. */
 export function Effective({ preview, draft, saved, servers, savedCount, onDrop }: EffectiveProps) {
   const { store } = useApp()
   const { data, error, isLate } = preview

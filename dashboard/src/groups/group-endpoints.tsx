@@ -5,7 +5,7 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { Ago } from '../components/time.tsx'
 import { link } from '../router.ts'
 
-/** Where agents reach the group. */
+/** Endpoints of the group. */
 export function GroupEndpoints({ group }: { group: ToolGroupView }) {
   const isSseShown = useSignal(false)
   const { name, streamable_http_endpoint: url, sse_endpoint, sse_message_endpoint, seen, clients } = group

@@ -4,15 +4,15 @@ import { canBeBare, type Draft } from './draft.ts'
 interface GroupFieldsProps {
   readonly draft: Draft
   readonly isNew: boolean
-  /** The description has a field; else it is shown elsewhere. */
+  /** True if the description has its field here. */
   readonly isDescribing: boolean
-  /** What is wrong with the name beyond its form: that it is taken, or missing. */
+  /** Error of the name other than its format: taken or missing. */
   readonly problem: string
   readonly onChange: (draft: Draft) => void
   readonly onSave: () => void
 }
 
-/** What is no choice of tools: name, description, how tools are called. */
+/** Fields of a group other than its tools: name, description, kind of names. */
 export function GroupFields({ draft, isNew, isDescribing, problem, onChange, onSave }: GroupFieldsProps) {
   const wrong = draft.name !== '' && !isName(draft.name) ? `The name ${NAME_RULE}.` : problem
   return (

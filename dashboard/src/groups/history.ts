@@ -1,10 +1,10 @@
-/** A value with the steps that led to it. Steps that change nothing are none. */
+/** Value with undo steps. Steps that change nothing are not recorded. */
 export interface History<T> {
   readonly now: T
   readonly past: readonly T[]
 }
 
-/** Steps that can be undone. */
+/** Maximum number of undo steps. */
 const MAX_STEPS = 200
 
 export const begin = <T>(now: T): History<T> => ({ now, past: [] })

@@ -19,12 +19,12 @@ interface LeftOutProps {
   readonly preview: ToolGroupPreview
   readonly draft: Draft
   readonly saved: Draft
-  /** Names of the servers that there are. */
+  /** Names of the registered servers. */
   readonly servers: ReadonlySet<string>
   readonly onDrop: (name: string) => void
 }
 
-/** Tools that the lists name or imply, and that agents do not get, each with the reason and what can be done. */
+/** Tools that the lists include but the group does not serve, each with the reason and a fix. */
 export function LeftOut({ preview, draft, saved, servers, onDrop }: LeftOutProps) {
   const shown = useSignal(PAGE)
   const before = choiceOf(saved)
@@ -69,7 +69,7 @@ const serverOf = (name: string): string => name.split('__', 1)[0]!
 
 interface RowProps {
   readonly tool: LeftOutTool
-  /** It is left out by what is not saved yet. */
+  /** True if an unsaved change causes it. */
   readonly isNew: boolean
   readonly servers: ReadonlySet<string>
   readonly onDrop: (name: string) => void

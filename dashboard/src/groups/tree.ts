@@ -4,7 +4,7 @@ import { matches, wordsOf } from '../tools/filter.ts'
 import type { Choice } from './draft.ts'
 
 export interface TreeTool {
-  /** Qualified. */
+  /** Public name. */
   readonly canonical_name: string
   readonly name: string
   readonly server: string
@@ -21,7 +21,7 @@ export interface TreeServer {
   readonly status: ServerStatus
 }
 
-/** A server with all of its tools, and those of them that the filter lets through. */
+/** Server with all its tools and those that match the filter. */
 export interface Branch {
   readonly server: TreeServer
   readonly names: readonly string[]
@@ -31,7 +31,7 @@ export interface Branch {
 export const shows = ['all', 'chosen', 'read-only'] as const
 export type Show = (typeof shows)[number]
 
-/** The tree of servers and tools. Servers without tools are in it, too: they can be followed before they have any. */
+/** Returns the tree of servers and tools. Servers without tools are included, since a group can include them. */
 export function treeOf(
   servers: readonly TreeServer[],
   tools: readonly TreeTool[],

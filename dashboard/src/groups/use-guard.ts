@@ -1,13 +1,16 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { useApp } from '../app-context.ts'
 
-/** Asks before the page is left while it holds changes. Returns what ends that at once: what was saved is not asked about. */
+/**
+ * Confirms before leaving a page with unsaved changes. Returns a function that releases the guard at once, for use
+ * after saving.
+ */
 export function useGuard(hasChanges: boolean, ask: (go: () => void) => void): () => void {
   const { location } = useApp()
   const release = useRef(() => {})
   const asking = useRef(ask)
   asking.current = ask
-  // with the very frame that says so
+  // in the same frame that shows the changes
   useLayoutEffect(() => {
     if (!hasChanges) return
     release.current = location.guard((go) => asking.current(go))

@@ -7,19 +7,22 @@ import { groupInput, type Draft } from './draft.ts'
 export interface Preview {
   readonly data: ReadonlySignal<ToolGroupPreview | undefined>
   readonly error: ReadonlySignal<ApiError | undefined>
-  /** What is shown is not of this draft yet. */
+  /** True while the preview belongs to an older draft. */
   readonly isLate: ReadonlySignal<boolean>
 }
 
-/** Several clicks in quick succession are one question. */
+/** Debounce delay, so that several quick clicks send one request. */
 const DELAY_MS = 120
 
-/** What a draft would serve, asked of the resolver that the proxy uses. `basis`: anything that changes the answer. */
+/**
+ * Loads the effective tools of a draft from the gateway's own resolver. `basis`: any value whose change makes the
+ * preview stale.
+ */
 export function usePreview(draft: Draft, basis: unknown): Preview {
   const data = useSignal<ToolGroupPreview | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)
   const isLate = useSignal(true)
-  // a name says nothing about the set; the route wants a valid one
+  // the name does not affect the result, but the route requires a valid one
   const body = JSON.stringify({ ...groupInput(draft), name: 'preview' })
   useEffect(() => {
     const abort = new AbortController()

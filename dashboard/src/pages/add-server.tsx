@@ -13,7 +13,7 @@ const tabs = [
   { id: 'form', label: 'Form' }
 ] as const
 
-/** From host or package, as soon as there is one. */
+/** Suggests a name from the host or the package. */
 const suggest = ({ transport, url, command, args }: ServerForm): string => {
   if (transport === 'stdio')
     return command === '' ? '' : suggestName({ command, args: (args ?? '').split('\n').filter(Boolean) })

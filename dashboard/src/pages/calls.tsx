@@ -22,10 +22,10 @@ import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
 const hours: Readonly<Record<Range, number>> = { '1h': 1, '24h': 24, '7d': 168 }
-/** What is slow where nothing is known yet. */
+/** Default threshold of slow calls, without statistics. */
 const SLOW_MS = 1_000
 
-/** Begin of a range that ends now. */
+/** Returns the start of a range that ends now, as ISO 8601. */
 const since = (range: Range): string => new Date(Date.now() - hours[range] * 3_600_000).toISOString()
 
 const recorded: Readonly<Record<Overview['recorded'], string>> = {
@@ -48,7 +48,7 @@ const About = () => {
   )
 }
 
-/** Live until somebody pauses it or scrolls into the list. */
+/** Live state of the list: live until paused by button or by scrolling. */
 function LiveState({ isPaused, onToggle }: { isPaused: boolean; onToggle: () => void }) {
   const { live } = useApp()
   const [tone, word] = isPaused
@@ -71,7 +71,10 @@ function LiveState({ isPaused, onToggle }: { isPaused: boolean; onToggle: () => 
 const outcomeOf = (query: PageProps['query']): Outcomes =>
   (['failed', 'slow'] as const).find((each) => each === query.outcome) ?? 'all'
 
-/** From where on a call is slow: p95 as it was when the range was chosen, since a filter that moves would never be the same. */
+/**
+ * Returns the threshold of slow calls: p95 at the time the range was chosen. A moving threshold would change the filter
+ * constantly.
+ */
 function useSlow(stats: Stats | undefined): number {
   const known = useRef<{ readonly range: Range; readonly ms: number } | undefined>(undefined)
   if (stats && known.current?.range !== stats.range) {
@@ -80,11 +83,11 @@ function useSlow(stats: Stats | undefined): number {
   return known.current?.ms ?? SLOW_MS
 }
 
-/** What the list is asked for; each member of the address that is not given leaves all in. */
+/** Returns the filter of the list from the URL; absent members do not filter. */
 function useFilter(query: PageProps['query'], range: Range, stats: Stats | undefined): CallFilter {
   const outcome = outcomeOf(query)
   const text = useLate(query.q ?? '')
-  // it stays: a filter that moves would never be the same one
+  // fixed start: a moving one would change the filter constantly
   const from = useMemo(() => since(range), [range])
   const slow = useSlow(stats)
   const { server, endpoint, cause } = query
@@ -99,7 +102,7 @@ function useFilter(query: PageProps['query'], range: Range, stats: Stats | undef
   }
 }
 
-/** How many calls fit, where the charts know it: they know of ranges and of what failed. */
+/** Returns the number of matching calls if the statistics contain it; they know only the range and failures. */
 function totalText({ server, endpoint, cause, text, min_ms, failed }: CallFilter, range: Range, { total }: Stats) {
   if (min_ms !== undefined) return `shown that took ${duration(min_ms)} or more`
   if (server || endpoint || cause || text) return undefined

@@ -15,20 +15,20 @@ import * as sources from '../sources.ts'
 const WAIT_MS = 2_000
 
 interface FirstRequestProps {
-  /** When a client last came to the endpoint. */
+  /** Time of the last request to the endpoint. */
   readonly at: string | undefined
-  /** Those that named themselves, the newest first. */
+  /** Clients that declared a name, newest first. */
   readonly clients: readonly SeenClient[]
   readonly onAsk: () => Promise<void>
 }
 
-/** Turns green by itself when a client comes. */
+/** Indicator that turns green when a client connects. */
 function FirstRequest({ at, clients: [client], onAsk }: FirstRequestProps) {
   const opened = useMemo(() => Date.now(), [])
   const isNew = at !== undefined && Date.parse(at) >= opened
   useEffect(() => {
     if (isNew) return undefined
-    // a client that only says hello changes nothing, so there is no event of it
+    // an `initialize` request alone changes no data, so no event reports it
     const timer = setInterval(() => document.hidden || void onAsk(), WAIT_MS)
     return () => clearInterval(timer)
   }, [onAsk, isNew])
@@ -70,7 +70,7 @@ function SeenAtGroup({ name }: { name: string }) {
   return <FirstRequest at={at} clients={clients} onAsk={load} />
 }
 
-/** How each client is pointed at this gateway, and whether one has come. */
+/** Page with the configuration of each client, and whether one has connected. */
 export function Connect({ query }: PageProps) {
   const { location } = useApp()
   const overview = useSource(sources.overview)

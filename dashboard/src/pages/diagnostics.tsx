@@ -18,7 +18,7 @@ import { inTurn } from '../in-turn.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
-/** Checks of a server lead to its page. */
+/** Title of a check, linked to the server's page. */
 const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
   const server = /^(?:server|command|left_out):(.+)$/.exec(id)?.[1]
   return server ? (
@@ -70,7 +70,7 @@ const CheckTable = ({ label, checks }: { label: string; checks: readonly Check[]
 
 const graveness: Readonly<Record<Check['status'], number>> = { fail: 0, warn: 1, pass: 2 }
 
-/** What is wrong, and in one line what is not. */
+/** Failed checks in a table, passed ones in one line. */
 function Checks({ checks }: { checks: readonly Check[] }) {
   const wrong = checks
     .filter(({ status }) => status !== 'pass')
@@ -127,17 +127,17 @@ const Limits = ({ limits }: { limits: DiagnosticsData['limits'] }) => (
   </KeyValues>
 )
 
-/** A process each. */
+/** Servers tested at a time, a process each. */
 const AT_ONCE = 3
 
-/** Contacts every enabled server now: the checks tell of the last contact. */
+/** Button that contacts every enabled server now; the checks report the last contact. */
 function TestServers() {
   const { store, notice } = useApp()
   const busy = useSignal(false)
   const servers = useSource(sources.servers).data.value?.servers.filter(({ enabled }) => enabled) ?? []
   const test = async () => {
     busy.value = true
-    // how each of them went is what the checks say
+    // the checks show the result of each test
     await inTurn(servers, AT_ONCE, async ({ name }) => {
       await change('POST', path('servers', name, 'test')).catch(() => {})
     })
@@ -166,7 +166,7 @@ export function Diagnostics(_props: PageProps) {
   const resource = useSource(sources.diagnostics)
   const overview = useSource(sources.overview).data.value
   const { loading, load, data } = resource
-  // servers have their checks
+  // failing servers have checks of their own
   const others = overview?.attention.filter(({ kind }) => kind !== 'server_failing' && kind !== 'sign_in_needed') ?? []
   return (
     <>

@@ -13,7 +13,7 @@ import { entriesOf, listItems } from '../tools/list.ts'
 
 type Query = PageProps['query']
 
-/** A group that is there, or one that is new; `clone` begins it as a copy, `from=tools` with what a filter shows. */
+/** Page of an existing or a new group. `clone` starts from a copy, `from=tools` from the tools that a filter shows. */
 export function GroupBuilder({ name, query }: PageProps) {
   return name === '' ? <NewGroup query={query} /> : <SavedGroup name={name} />
 }
@@ -75,7 +75,7 @@ const NoGroup = ({ name }: { name: string }) => (
   </>
 )
 
-/** A copy of a group, what a filter of the tools shows, or nothing. */
+/** Returns the initial draft: a copy of a group, the filtered tools, or an empty one. */
 function startOf(query: Query, tools: readonly ToolView[], groups: readonly ToolGroupView[]): Draft {
   const original = groups.find(({ name }) => name === query.clone)
   if (original) return { ...draftOf(original), name: `${original.name}-copy`.slice(0, 64) }

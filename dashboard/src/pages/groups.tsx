@@ -10,7 +10,7 @@ import { count, plural } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
-/** Each group with what it serves now. */
+/** Groups with their effective tools. */
 export function Groups() {
   const groups = useSource(sources.groups)
   const isEmpty = groups.data.value?.tool_groups.length === 0

@@ -116,7 +116,7 @@ const Attention = ({ overview: { attention, attention_count } }: { overview: Ove
   </section>
 )
 
-/** What is to be done first, where nothing was called yet. */
+/** First steps, while no call has been made. */
 const Beginning = ({ state }: { state: OverviewData['empty_state'] }) =>
   state === 'no_servers' ? (
     <section class="panel empty below">
@@ -143,7 +143,7 @@ const ToolPanels = ({ stats }: { stats: Stats }) => (
   </>
 )
 
-/** Each part stands for itself: what cannot be loaded takes nothing else with it. */
+/** Overview. Its parts load separately, so that one error leaves the others intact. */
 export function Overview({ query }: PageProps) {
   const range = rangeOf(query)
   const overview = useSource(sources.overview)

@@ -15,7 +15,7 @@ import { RowSwitch } from '../tools/row-switch.tsx'
 import { useSwitch } from '../tools/switching.ts'
 import { summary } from '../tools/list.ts'
 
-/** All prompts, by server, beside the one that is shown. */
+/** Prompts by server, beside the open one. */
 export function Prompts({ name, query }: PageProps) {
   const prompts = useSource(sources.prompts)
   const list = prompts.data.value?.prompts ?? []

@@ -16,7 +16,7 @@ import { RowSwitch } from '../tools/row-switch.tsx'
 import { useSwitch } from '../tools/switching.ts'
 import { summary } from '../tools/list.ts'
 
-/** All resources and templates, by server, beside the one that `?uri=` names. */
+/** Resources and templates by server, beside the one in `?uri=`. */
 export function Resources({ query }: PageProps) {
   const resources = useSource(sources.resources)
   const all = resources.data.value ? allOf(resources.data.value) : []

@@ -21,7 +21,7 @@ import { RowSwitch } from '../tools/row-switch.tsx'
 import { useSwitch } from '../tools/switching.ts'
 import { ToolDetail } from '../tools/tool-detail.tsx'
 
-/** All tools, by server, beside the one that is shown. */
+/** Tools by server, beside the open one. */
 export function Tools({ name, query }: PageProps) {
   const tools = useSource(sources.tools)
   const isSelecting = useSignal(false)
@@ -76,7 +76,7 @@ function Served({ tools }: { tools: readonly ToolView[] }) {
 interface PanesProps {
   readonly tools: readonly ToolView[]
   readonly name: string
-  /** Of the tool that is shown. */
+  /** Tab of the open tool. */
   readonly tab: string | undefined
   readonly filter: ToolFilter
   readonly isSelecting: boolean
@@ -155,7 +155,7 @@ interface ToolRowProps {
   readonly tool: ToolView
   readonly isCurrent: boolean
   readonly query: Readonly<Record<string, string>>
-  /** undefined: nothing is selected now. */
+  /** Selection state; undefined while selection is off. */
   readonly isSelected: boolean | undefined
   readonly onSelect: () => void
 }
@@ -166,7 +166,7 @@ function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps)
   return (
     <div class="itm">
       {isSelected === undefined ? (
-        // not seen: what Space presses in a row, to begin with
+        // hidden; Space in a row activates it to start a selection
         <input type="checkbox" hidden aria-label={canonical_name} onChange={onSelect} />
       ) : (
         <label class="pick">
@@ -213,7 +213,7 @@ const NoTools = () => (
   </EmptyPanel>
 )
 
-/** Beside the list while no tool is chosen, or for a name that nothing has. */
+/** Placeholder while no tool is chosen, or if the name does not exist. */
 const NoTool = ({ name, count: total }: { name: string; count: number }) => (
   <section class="det none" aria-label="Tool">
     {name ? (

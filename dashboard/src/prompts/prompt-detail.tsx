@@ -16,7 +16,7 @@ import { ItemTags } from '../tools/item-tags.tsx'
 import { ServerNotice } from '../tools/server-notice.tsx'
 import { promptSchema } from './prompt-schema.ts'
 
-/** One prompt: what it says of itself, its arguments, and what they make of it. */
+/** Prompt with its description, arguments and resulting messages. */
 export function PromptDetail({ prompt }: { prompt: PromptView }) {
   const { canonical_name: name } = prompt
   const schema = useMemo(() => promptSchema(prompt), [prompt])
@@ -56,7 +56,7 @@ const asCli = (name: string, args: JsonObject): string =>
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : printJson(value, 0))
 
-/** The messages that a model would get, each with its role. */
+/** Messages for the model, each with its role. */
 function Messages({ answer }: { answer: Answer }) {
   const result = isJsonObject(answer.value) ? answer.value : {}
   const messages = isList(result.messages) ? result.messages.filter(isJsonObject) : []

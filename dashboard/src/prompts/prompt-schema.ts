@@ -1,6 +1,9 @@
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
 
-/** Arguments of a prompt are texts with names (MCP): as a JSON Schema, so that they are drawn like those of a tool. */
+/**
+ * Returns the arguments of a prompt as a JSON Schema, so that the form of tools can draw them. MCP defines them as
+ * named strings.
+ */
 export const promptSchema = ({ arguments: list }: Pick<PromptView, 'arguments'>) => ({
   type: 'object',
   properties: Object.fromEntries(

@@ -12,13 +12,13 @@ import { postCurl, shellWord } from '../tools/copies.ts'
 import { expandTemplate, templateVariables } from './template.ts'
 
 interface ReaderProps {
-  /** Of a resource, or a template of many. */
+  /** URI, or URI template. */
   readonly uri: string
   readonly isTemplate: boolean
   readonly children?: preact.ComponentChildren
 }
 
-/** Reads a resource, and shows what it holds. */
+/** Reads a resource and shows its contents. */
 export function Reader({ uri, isTemplate, children }: ReaderProps) {
   const schema = useMemo(() => (isTemplate ? schemaOf(uri) : { type: 'object' }), [isTemplate, uri])
   const target = (args: JsonObject) => (isTemplate ? expandTemplate(uri, args as Record<string, string>) : uri)
@@ -47,7 +47,7 @@ const schemaOf = (template: string) => ({
   additionalProperties: false
 })
 
-/** So much of a resource is shown; the rest is in Copy JSON. */
+/** Characters of a resource that are shown; Copy JSON has the rest. */
 const MAX_SHOWN = 1_000_000
 
 function Contents({ answer }: { answer: Answer }) {

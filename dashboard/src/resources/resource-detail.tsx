@@ -9,10 +9,10 @@ import { ServerNotice } from '../tools/server-notice.tsx'
 import { useSwitch } from '../tools/switching.ts'
 import { Reader } from './reader.tsx'
 
-/** A resource, or a template of many: one of the two has the URI. */
+/** Resource or template; only one of the two uses the URI as its key. */
 export type AnyResource = (ResourceView | TemplateView) & { readonly key: string; readonly isTemplate: boolean }
 
-/** One resource, and what is read of it. */
+/** Resource or template with a reader. */
 export function ResourceDetail({ resource }: { resource: AnyResource }) {
   const { key: uri, isTemplate, name, title, description, mime_type } = resource
   const size = 'size' in resource ? resource.size : undefined
@@ -58,7 +58,7 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
   )
 }
 
-/** A URI that no server lists: a template may stand for it. */
+/** Page for a URI that no server lists; a template may match it. */
 export const UnlistedResource = ({ uri }: { uri: string }) => (
   <section class="det" aria-labelledby="resource-name">
     <h2 id="resource-name" class="strong" data-arrival tabIndex={-1}>

@@ -1,4 +1,4 @@
-/** Variables of a URI template (RFC 6570), each once, in their order. */
+/** Returns the variables of a URI template (RFC 6570), without duplicates, in order. */
 export function templateVariables(template: string): string[] {
   const names = [...template.matchAll(/\{([^{}]*)\}/g)].flatMap(([, expression = '']) =>
     expression
@@ -31,7 +31,7 @@ const operators: Readonly<Record<string, Operator>> = {
   '&': { first: '&', between: '&', isNamed: true, encode: strict }
 }
 
-/** The URI that a template stands for with these texts; variables that have none are left out. */
+/** Expands a template; variables without a value are omitted. */
 export const expandTemplate = (template: string, values: Readonly<Record<string, string>>): string =>
   template.replace(/\{([^{}]*)\}/g, (_whole, expression: string) => {
     const operator = operators[expression[0] ?? ''] ?? plain

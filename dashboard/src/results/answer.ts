@@ -1,14 +1,14 @@
 import { send } from '../api.ts'
 import { parseJson, printJson, type Json } from '../form/json.ts'
 
-/** What the gateway answered to a call, and what that took. */
+/** Response of the gateway to a call, with its duration. */
 export interface Answer {
   readonly value: Json
   readonly bytes: number
   readonly ms: number
 }
 
-/** Calls something through the gateway; its failures are thrown as `ApiError`. */
+/** Calls an item through the gateway. Throws failures as `ApiError`. */
 export async function ask(path: string, body: Json, signal: AbortSignal): Promise<Answer> {
   const started = performance.now()
   const { body: text } = await send<string>('POST', path, {

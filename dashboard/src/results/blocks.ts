@@ -1,6 +1,6 @@
 import { isJsonObject, isList, parseJson, type Json, type JsonObject } from '../form/json.ts'
 
-/** What a part of a result is drawn as. Everything in it came from an upstream: text is text, nothing is followed. */
+/** Display form of a result part. All content is untrusted: text is rendered as text, links are never followed. */
 export type Block =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'json'; readonly value: Json; readonly text: string }
@@ -15,7 +15,7 @@ export type Block =
   | { readonly kind: 'link'; readonly uri: string; readonly name: string; readonly details: readonly string[] }
   | { readonly kind: 'other'; readonly value: Json }
 
-/** Pictures and sounds above it are offered as files (dashboard.md#untrusted-text). */
+/** Size limit of inline images and audio; larger ones are offered as files (dashboard.md#untrusted-text). */
 const MAX_MEDIA_BYTES = 8 * 1024 * 1024
 
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/svg+xml'])
@@ -23,13 +23,13 @@ const sounds = /^audio\/(mpeg|mp3|wav|wave|x-wav|ogg|webm|aac|mp4|flac)$/
 
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
-/** Bytes that a base64 text stands for. */
+/** Returns the number of bytes that base64 text decodes to. */
 export const base64Bytes = (text: string): number =>
   Math.max(0, Math.floor((text.length * 3) / 4) - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0))
 
 const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 
-/** Of a media type what stands before parameters; a data URL must not get more than that. */
+/** Returns a media type without parameters; a data URL must not contain more. */
 const plainType = (mimeType: string): string => mimeType.split(';', 1)[0]!.trim().toLowerCase()
 
 function media(data: string, mimeType: string, uri: string): Block {
@@ -42,7 +42,7 @@ function media(data: string, mimeType: string, uri: string): Block {
   return { kind: 'file', base64: data, mimeType: type || 'application/octet-stream', bytes, uri }
 }
 
-/** Text that is a JSON object or list is drawn as one; a number or a word is not. */
+/** Returns a JSON block for text that holds an object or array; otherwise a text block. */
 export function textBlock(text: string, mimeType = ''): Block {
   const isLikely = /json$/.test(plainType(mimeType)) || /^\s*[[{]/.test(text)
   if (!isLikely || text.length > 1_000_000) return { kind: 'text', text }
@@ -54,7 +54,7 @@ export function textBlock(text: string, mimeType = ''): Block {
   }
 }
 
-/** One entry of `contents` of a read, or the `resource` in a result. */
+/** Converts an entry of `contents` of a read, or the `resource` in a result. */
 export function contentsBlock(contents: JsonObject): Block {
   const { text, blob, mimeType, uri } = contents
   if (typeof text === 'string') return textBlock(text, textOf(mimeType))
@@ -67,7 +67,7 @@ function linkBlock({ uri, name, title, description, mimeType, size }: JsonObject
   return { kind: 'link', uri: textOf(uri), name: textOf(title) || textOf(name), details: details.filter(Boolean) }
 }
 
-/** One entry of `content` of a tool's result, or of a prompt's message. */
+/** Converts an entry of `content` of a tool result or of a prompt message. */
 export function blockOf(content: Json): Block {
   if (!isJsonObject(content)) return { kind: 'other', value: content }
   const { type, text, data, mimeType, resource } = content
@@ -80,7 +80,7 @@ export function blockOf(content: Json): Block {
 
 export const blocksOf = (content: Json | undefined): Block[] => (isList(content) ? content.map(blockOf) : [])
 
-/** Only these lead out of the dashboard, shown in full (dashboard.md#untrusted-text). */
+/** Returns the URL if it may be linked: only http and https, shown in full (dashboard.md#untrusted-text). */
 export function safeLink(uri: string): string | undefined {
   try {
     const { protocol } = new URL(uri)

@@ -4,10 +4,10 @@ import { Shown } from '../components/shown.tsx'
 import { plural } from '../format.ts'
 import { isExact, isList, numberText, printJson, type Json } from '../form/json.ts'
 
-/** So many members of one value are drawn at a time. */
+/** Members of one value drawn at a time. */
 const PAGE = 100
 
-/** A value that can be opened part by part; what is closed is not drawn. */
+/** Expandable tree of a JSON value; collapsed parts are not rendered. */
 export const JsonTree = ({ value, label }: { value: Json; label: string }) => (
   <div class="code tree-json" tabIndex={0} role="group" aria-label={label}>
     <Node value={value} depth={0} />

@@ -5,7 +5,7 @@ import { printJson } from '../form/json.ts'
 import { safeLink, type Block } from './blocks.ts'
 import { JsonTree } from './json-tree.tsx'
 
-/** Text beyond it is shown when somebody asks. */
+/** Characters of text shown before Show all. */
 const SHOWN_TEXT = 100_000
 
 function TextBlock({ text }: { text: string }) {
@@ -29,7 +29,7 @@ const fileName = (uri: string): string => /([\w.-]+)\/?(?:[?#].*)?$/.exec(uri)?.
 
 function save(base64: string, mimeType: string, name: string): void {
   const content = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
-  // what the upstream calls it must not be opened as a page of this origin
+  // octet-stream: the upstream's media type must never be opened as a page of this origin
   const url = URL.createObjectURL(new Blob([content], { type: 'application/octet-stream' }))
   const anchor = document.createElement('a')
   anchor.href = url
@@ -91,7 +91,7 @@ function LinkBlock({ uri, name, details }: Extract<Block, { kind: 'link' }>) {
   )
 }
 
-/** One part of a result. */
+/** Part of a result. */
 export function BlockView({ block }: { block: Block }) {
   switch (block.kind) {
     case 'text':

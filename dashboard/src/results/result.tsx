@@ -19,7 +19,7 @@ interface ResultFrameProps {
   readonly children: preact.ComponentChildren
 }
 
-/** What came back: rendered, or as it came. */
+/** Frame of a response: rendered view and raw JSON. */
 export function ResultFrame({ answer, verdict, children }: ResultFrameProps) {
   const id = useId()
   const view = useSignal<'rendered' | 'raw'>('rendered')
@@ -52,12 +52,12 @@ export function ResultFrame({ answer, verdict, children }: ResultFrameProps) {
   )
 }
 
-/** Result of a tool: its own error is a result, too. */
+/** Result of a tool; `isError` results are shown as results too. */
 export function ToolResult({ answer, outputSchema }: { answer: Answer; outputSchema: object | undefined }) {
   const result = isJsonObject(answer.value) ? answer.value : {}
   const { structuredContent, isError = false } = result
   const blocks = useMemo(() => blocksOf(result.content), [result.content])
-  // Servers repeat structured content as text, for clients that know only text.
+  // Servers repeat structured content as text, for clients that support only text.
   const shown = blocks.filter(
     (block) => !(block.kind === 'json' && structuredContent !== undefined && equalJson(block.value, structuredContent))
   )
@@ -78,7 +78,7 @@ export function ToolResult({ answer, outputSchema }: { answer: Answer; outputSch
   )
 }
 
-/** Whether structured content is what the output schema promises. */
+/** Shows if structured content conforms to the output schema. */
 function Judged({ value, schema }: { value: Json; schema: object }) {
   const judgement = useSignal<Judgement | undefined>(undefined)
   useEffect(() => {

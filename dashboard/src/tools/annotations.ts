@@ -1,8 +1,8 @@
 export type Annotation = 'read-only' | 'destructive' | 'idempotent' | 'open world'
 
 /**
- * What a tool says of itself, in words. Absent hints are not the specification's defaults here: a tool that says nothing
- * would be destructive and open to the world.
+ * Returns the annotations of a tool in words. Absent hints are omitted instead of the specification's defaults: a tool
+ * without hints would be destructive and open to the world.
  */
 export function annotationsOf(annotations: Readonly<Record<string, unknown>> | undefined): Annotation[] {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations ?? {}

@@ -10,10 +10,10 @@ import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { useSwitch } from './switching.ts'
 
-/** So many requests at once. */
+/** Requests at a time. */
 const WIDTH = 4
 
-/** Does the same for each, a few at a time; the first refusals are told. */
+/** Runs `work` for each item, a few at a time. Returns the first error messages. */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<string[]> {
   const failures: string[] = []
   const queue = [...items]
@@ -27,16 +27,16 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
 }
 
 interface BulkBarProps {
-  /** Selected ones that the filter shows. */
+  /** Selected tools that match the filter. */
   readonly chosen: readonly ToolView[]
   readonly shown: number
-  /** Selected ones that the filter hides: nothing happens to them. */
+  /** Number of selected tools that the filter hides; actions skip them. */
   readonly hidden: number
   readonly onToggleAll: () => void
   readonly onDone: () => void
 }
 
-/** What is done with many tools at once. */
+/** Actions on selected tools. */
 export function BulkBar({ chosen, shown, hidden, onToggleAll, onDone }: BulkBarProps) {
   const { notice } = useApp()
   const setEnabled = useSwitch('tools')
@@ -85,7 +85,7 @@ export function BulkBar({ chosen, shown, hidden, onToggleAll, onDone }: BulkBarP
   )
 }
 
-/** The draft of a group with the tools in it. */
+/** Returns the draft of a group with the tools added. */
 const added = (group: ToolGroupView | undefined, name: string, tools: readonly ToolView[]) =>
   withTools(
     group ? draftOf(group) : { ...emptyDraft, name },

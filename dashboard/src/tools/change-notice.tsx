@@ -11,17 +11,17 @@ import { definitionText, diffLines, hunksOf, type Definition, type DiffLine } fr
 const marks: Readonly<Record<DiffLine['change'], string>> = { same: ' ', added: '+', removed: '−' }
 
 interface ChangeNoticeProps {
-  /** Its part of the API, and what is loaded again. */
+  /** Part of the API, and of the data to reload. */
   readonly kind: 'tools' | 'prompts' | 'resources'
-  /** As routes name it. */
+  /** Name or URI in routes. */
   readonly name: string
   readonly changedAt: string | undefined
-  /** The accepted definition and the present one, where both are known. */
+  /** Accepted and current definition, if known. */
   readonly before?: Definition | undefined
   readonly after?: Definition
 }
 
-/** That a definition is not the accepted one, what differs, and what clears the flag. */
+/** Notice of a changed definition: the differences, and a button to accept it. */
 function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProps) {
   const { store, notice } = useApp()
   const failure = useSignal('')
@@ -89,7 +89,7 @@ interface ItemNoticesProps extends Pick<ChangeNoticeProps, 'kind' | 'name'> {
   }
 }
 
-/** What a person should know of an item before an agent uses it. */
+/** Warnings about an item before an agent uses it. */
 export const ItemNotices = ({ kind, name, item }: ItemNoticesProps) => (
   <>
     {item.problem && (
@@ -103,7 +103,7 @@ export const ItemNotices = ({ kind, name, item }: ItemNoticesProps) => (
         name={name}
         changedAt={item.changed_at}
         before={item.accepted}
-        // what tools and prompts are accepted by does not hold their names
+        // the accepted fingerprint of tools and prompts does not include the name
         after={kind === 'resources' ? item : { ...item, name: undefined }}
       />
     )}

@@ -1,14 +1,14 @@
 import { printJson, type Json, type JsonObject } from '../form/json.ts'
 
-/** What is called with what. */
+/** Tool call: name and arguments. */
 export interface Call {
-  /** Qualified. */
+  /** Public name. */
   readonly name: string
   readonly args: JsonObject
 }
 
 interface Request {
-  /** With the query. */
+  /** Path with query. */
   readonly path: string
   readonly body: JsonObject
 }
@@ -16,7 +16,7 @@ interface Request {
 const INVOKE = '/api/v0/tools/invoke'
 
 /**
- * Arguments lie beside `name`, or in `arguments` where they would be taken for something else
+ * Returns the REST request. Arguments lie beside `name`, or in `arguments` if their names would conflict
  * (http-contract.md#tool-invocation).
  */
 export function invokeRequest({ name, args }: Call): Request {
@@ -26,11 +26,11 @@ export function invokeRequest({ name, args }: Call): Request {
     : { path: INVOKE, body: { name, ...args } }
 }
 
-/** One word for a POSIX shell. */
+/** Quotes text as one word of a POSIX shell. */
 export const shellWord = (text: string): string =>
   /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
-/** A request to a route of the API. */
+/** Returns a curl command for an API route. */
 export const postCurl = (path: string, body: Json, origin: string): string =>
   [
     `curl -sS ${shellWord(`${origin}${path}`)}`,
@@ -46,6 +46,6 @@ export function asCurl(call: Call, origin: string): string {
 export const asCli = ({ name, args }: Call, program: string): string =>
   `${program} invoke ${shellWord(name)} --input ${shellWord(printJson(args, 0))}`
 
-/** A request as a client of the MCP endpoint sends it. */
+/** Returns the request as an MCP client sends it. */
 export const asJsonRpc = ({ name, args }: Call): string =>
   printJson({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })

@@ -5,12 +5,12 @@ export interface DiffLine {
   readonly text: string
 }
 
-/** Cells of the table of the longest common subsequence; beyond it the whole is told as changed. */
+/** Cells of the table of the longest common subsequence; beyond this size all lines count as changed. */
 const MAX_CELLS = 4_000_000
 
 const line = (change: DiffLine['change']) => (text: string) => ({ change, text })
 
-/** The lines of two texts, what is gone before what came. */
+/** Compares two texts by line; removed lines come before added ones. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [a, b] = [before.split('\n'), after.split('\n')]
   let start = 0
@@ -52,11 +52,11 @@ function changed(a: readonly string[], b: readonly string[]): DiffLine[] {
 
 export interface Hunk {
   readonly lines: readonly DiffLine[]
-  /** Lines that are the same, and left out before it. */
+  /** Number of unchanged lines omitted before the hunk. */
   readonly skipped: number
 }
 
-/** Only what changed, with so many lines around it. */
+/** Returns the changed lines with `context` lines around them. */
 export function hunksOf(lines: readonly DiffLine[], context = 3): Hunk[] {
   const isNear = lines.map((_, at) =>
     lines.slice(Math.max(0, at - context), at + context + 1).some(({ change }) => change !== 'same')
@@ -73,7 +73,7 @@ export function hunksOf(lines: readonly DiffLine[], context = 3): Hunk[] {
   return hunks
 }
 
-/** What an agent reads of a tool, a prompt or a resource. */
+/** Parts of a tool, prompt or resource that an agent reads. */
 export interface Definition {
   readonly name?: string | undefined
   readonly title?: string | undefined
@@ -86,7 +86,7 @@ export interface Definition {
   readonly size?: number | undefined
 }
 
-/** A definition as lines of text: the description as it is, the rest as JSON. */
+/** Returns a definition as lines of text: the description as it is, the rest as JSON. */
 export function definitionText(definition: Definition): string {
   const { name, title, description = '', mime_type, size } = definition
   const row = (label: string, value: string | number | undefined) => (value === undefined ? [] : [`${label}: ${value}`])

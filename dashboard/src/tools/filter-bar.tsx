@@ -5,16 +5,16 @@ import { filterQuery, type ToolFilter } from './filter.ts'
 
 interface FilterBarProps {
   readonly filter: ToolFilter
-  /** `Search tools`. */
+  /** Label of the search box: `Search tools`. */
   readonly label: string
   readonly placeholder: string
   readonly servers: readonly string[]
-  /** How many items are flagged; 0 hides that choice. */
+  /** Number of flagged items; 0 hides that choice. */
   readonly flagged: number
   readonly children?: preact.ComponentChildren
 }
 
-/** Text, server and state; kept in the URL, so that a view can be shared. */
+/** Filter by text, server and state, kept in the URL so that a view can be shared. */
 export function FilterBar({ filter, label, placeholder, servers, flagged, children }: FilterBarProps) {
   const { location } = useApp()
   const set = (changes: Partial<ToolFilter>) => {
@@ -56,7 +56,7 @@ export function FilterBar({ filter, label, placeholder, servers, flagged, childr
   )
 }
 
-/** What a list says that shows nothing. */
+/** Message of a list without matches. */
 export function NoMatch({ filter, what }: { filter: ToolFilter; what: string }) {
   const { location } = useApp()
   const clear = () => location.setQuery({ q: undefined, server: undefined, state: undefined })

@@ -1,10 +1,10 @@
 export const states = ['all', 'enabled', 'disabled', 'flagged'] as const
 export type State = (typeof states)[number]
 
-/** What the list is narrowed to; it lives in the URL. */
+/** Filter of the list, kept in the URL. */
 export interface ToolFilter {
   readonly q: string
-  /** '' for all. */
+  /** Server name; '' for all. */
   readonly server: string
   readonly state: State
 }
@@ -18,12 +18,12 @@ export function filterFrom(query: URLSearchParams): ToolFilter {
   return { q: query.get('q') ?? '', server: query.get('server') ?? '', state: isState(state) ? state : 'all' }
 }
 
-/** Members of the URL's query; what filters nothing is not there. */
+/** Returns the query members of a filter; defaults are omitted. */
 export function filterQuery({ q, server, state }: ToolFilter): Record<string, string> {
   return { ...(server && { server }), ...(q.trim() && { q }), ...(state === 'all' ? {} : { state }) }
 }
 
-/** Words that all have to be found, in any order. */
+/** Splits a search text into words; all must match, in any order. */
 export const wordsOf = (q: string): readonly string[] => q.toLowerCase().split(/\s+/).filter(Boolean)
 
 export const matches = (text: string, words: readonly string[]): boolean => {

@@ -6,14 +6,14 @@ import { Switch } from '../components/switch.tsx'
 import { useSwitch } from './switching.ts'
 
 interface ItemHeadProps {
-  /** Its part of the API. */
+  /** Part of the API. */
   readonly kind: 'tools' | 'prompts'
   readonly item: ToolView | PromptView
-  /** The section that it is the head of is labelled by it. */
+  /** Id of the heading, which labels the section. */
   readonly id: string
 }
 
-/** What a tool and a prompt say of themselves, with their switch. */
+/** Head of a tool or prompt with its switch. */
 export function ItemHead({ kind, item, id }: ItemHeadProps) {
   const { canonical_name: name, title, description } = item
   const setEnabled = useSwitch(kind)

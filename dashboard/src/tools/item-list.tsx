@@ -7,12 +7,12 @@ import { CLOSED_ABOVE, PAGE, type Item, type ItemList, type Section } from './li
 interface ItemSectionsProps<T extends Item> {
   readonly list: ItemList<T>
   readonly keyOf: (item: T) => string
-  /** Key of the item that is shown beside the list. */
+  /** Key of the item open beside the list. */
   readonly current: string
   readonly row: (item: T) => preact.ComponentChildren
 }
 
-/** A section per server. Sections are closed at first where there is a great deal to show. */
+/** Items in a section per server. Sections start collapsed if there are many items. */
 export function ItemSections<T extends Item>({ list, ...props }: ItemSectionsProps<T>) {
   const isMuch = list.shown.length > CLOSED_ABOVE
   return (
@@ -35,7 +35,7 @@ function SectionView<T extends Item>({ section, isMuch, keyOf, current, row }: S
   const limit = useSignal(PAGE)
   const at = items.findIndex((item) => keyOf(item) === current)
   const isOpen = opened.value ?? (!isMuch || at >= 0)
-  // what is open beside the list is in it
+  // rows up to the open item
   const shown = Math.max(limit.value, at + 1)
   const isTroubled = status !== 'connected' && status !== 'unknown'
   return (

@@ -10,17 +10,17 @@ interface ItemPanesProps<T extends Item> {
   readonly placeholder: string
   readonly items: readonly T[]
   readonly keyOf: (item: T) => string
-  /** Key of the item that is shown beside the list; empty: none. */
+  /** Key of the open item; '' for none. */
   readonly current: string
   readonly filter: ToolFilter
-  /** Texts that are searched; the same function at each rendering. */
+  /** Returns the searchable texts; must be the same function at each rendering. */
   readonly searched: (item: T) => readonly (string | undefined)[]
   readonly row: (item: T, isCurrent: boolean, query: Readonly<Record<string, string>>) => preact.ComponentChildren
-  /** What is shown beside the list. */
+  /** Content beside the list. */
   readonly children: preact.ComponentChildren
 }
 
-/** Items by server with their filter, beside the one that is shown. */
+/** Items by server with a filter, beside the open one. */
 export function ItemPanes<T extends Item>(props: ItemPanesProps<T>) {
   const { what, placeholder, items, keyOf, current, filter, searched, row, children } = props
   const entries = useMemo(() => entriesOf(items, searched), [items, searched])

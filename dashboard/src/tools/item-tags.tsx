@@ -10,7 +10,7 @@ interface TaggedItem {
   readonly annotations?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** What a person should know of an item before its name is read to the end; a list leaves the lesser hints out. */
+/** Warnings of an item beside its name. `isBrief`, for lists, omits minor hints. */
 export function ItemTags({ item, isBrief = false }: { item: TaggedItem; isBrief?: boolean }) {
   const { now } = useApp()
   const { enabled, flags, changed_at, annotations } = item

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 
-/** A list that scrolls by itself beside the item that is open, which it keeps in view. */
+/** List with its own scroll position that keeps the open item in view. */
 export function ListPane({ current, children }: { current: string; children: preact.ComponentChildren }) {
   const list = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
@@ -8,7 +8,7 @@ export function ListPane({ current, children }: { current: string; children: pre
     const row = pane.querySelector('[data-row][aria-current]')
     if (!row) return
     const [view, own] = [pane.getBoundingClientRect(), row.getBoundingClientRect()]
-    // the heading of a section stays above its rows
+    // the section heading stays above its rows
     const above = view.top + 40 - own.top
     if (above > 0) pane.scrollTop -= above
     else if (own.bottom > view.bottom) pane.scrollTop += own.bottom - view.bottom

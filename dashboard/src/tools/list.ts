@@ -1,7 +1,7 @@
 import type { ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
 import { wordsOf, type ToolFilter } from './filter.ts'
 
-/** What tools, prompts and resources have in common here. */
+/** Members common to tools, prompts and resources. */
 export interface Item {
   readonly server: string
   readonly enabled: boolean
@@ -11,7 +11,7 @@ export interface Item {
   readonly flags: readonly string[]
 }
 
-/** An item with the text that is searched, made once: 2,000 tools are filtered at each key. */
+/** Item with its searchable text, built once: 2,000 tools are filtered at each key press. */
 export interface Entry<T extends Item> {
   readonly item: T
   readonly text: string
@@ -21,7 +21,7 @@ export interface Section<T extends Item> {
   readonly server: string
   readonly isServed: boolean
   readonly status: ServerStatus
-  /** Of the server, whatever the filter. */
+  /** Number of items of the server, regardless of the filter. */
   readonly total: number
   readonly disabled: number
   readonly items: readonly T[]
@@ -29,7 +29,7 @@ export interface Section<T extends Item> {
 
 export interface ItemList<T extends Item> {
   readonly sections: readonly Section<T>[]
-  /** Items that pass the filter. */
+  /** Items that match the filter. */
   readonly shown: readonly T[]
 }
 
@@ -51,7 +51,7 @@ const isIn = (item: Item, { server, state }: ToolFilter): boolean => {
   return state === 'all' || item.enabled === (state === 'enabled')
 }
 
-/** Sections in the order of the entries, those without an item that passes left out. */
+/** Returns the sections in the order of the entries, without sections that have no match. */
 export function listItems<T extends Item>(entries: readonly Entry<T>[], filter: ToolFilter): ItemList<T> {
   const words = wordsOf(filter.q)
   const sections = new Map<string, { first: T; total: number; disabled: number; items: T[] }>()
@@ -78,24 +78,24 @@ export function listItems<T extends Item>(entries: readonly Entry<T>[], filter: 
   }
 }
 
-/** An item that agents can use. */
+/** Returns true if clients can use the item. */
 export const isServed = ({ enabled, server_enabled, flags }: Item): boolean =>
   enabled && server_enabled && !flags.includes('unusable')
 
-/** Counts for the line below the title. */
+/** Returns the counts for the line below the title. */
 export function summary(items: readonly Item[]) {
   const served = items.filter(isServed)
   return {
     served: served.length,
     disabled: items.length - served.length,
     servers: new Set(served.map(({ server }) => server)).size,
-    /** Of what agents read of the served ones. */
+    /** Estimated tokens of the served definitions. */
     tokens: served.reduce((sum, { tokens }) => sum + tokens, 0)
   }
 }
 
 /**
- * Sections are closed at first above so many items in all, and a section adds so many rows at a time
+ * Number of items above which sections start collapsed, and number of rows that a section adds at a time
  * (dashboard.md#budgets).
  */
 export const CLOSED_ABOVE = 500
@@ -105,11 +105,11 @@ interface Named {
   readonly canonical_name: string
 }
 
-/** What a bulk action works on: the selected ones that the filter shows, in their order. */
+/** Returns the items that a bulk action works on: selected and visible, in their order. */
 export const chosenOf = <T extends Named>(shown: readonly T[], selected: ReadonlySet<string>): T[] =>
   shown.filter(({ canonical_name }) => selected.has(canonical_name))
 
-/** All shown ones selected, or, where they are already, none of them; those that are hidden stay as they are. */
+/** Selects all visible items, or none of them if all are selected. Hidden items keep their state. */
 export function toggledAll(shown: readonly Named[], selected: ReadonlySet<string>): Set<string> {
   const names = shown.map(({ canonical_name }) => canonical_name)
   const next = new Set(selected)

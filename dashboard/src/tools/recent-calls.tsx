@@ -7,7 +7,7 @@ import { bytes, duration } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
-/** The last calls of one tool, through whatever endpoint they came. */
+/** Last calls of one tool, from all endpoints. */
 export function RecentCalls({ tool }: { tool: string }) {
   const calls = useSource(sources.calls({ tool, limit: 20 }))
   return (

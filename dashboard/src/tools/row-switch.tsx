@@ -6,7 +6,7 @@ interface RowSwitchProps {
   readonly onSwitch: (enabled: boolean) => Promise<unknown>
 }
 
-/** Not seen: what the key `e` presses in a row. The switch that is seen is that of the item beside the list. */
+/** Hidden button that the key `e` presses in a row; the visible switch is beside the list. */
 export function RowSwitch({ name, enabled, onSwitch }: RowSwitchProps) {
   const { notice } = useApp()
   const onClick = async () => {

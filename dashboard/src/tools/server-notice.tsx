@@ -8,11 +8,11 @@ interface ServerNoticeProps {
     readonly server_enabled: boolean
     readonly server_status: ServerStatus
   }
-  /** `tool`, `prompt`, `resource`. */
+  /** Kind of item: `tool`, `prompt`, `resource`. */
   readonly what: string
 }
 
-/** Why using an item will not work now; nothing where it may. */
+/** Reason why the item cannot be used now; nothing if it can. */
 export function ServerNotice({ item, what }: ServerNoticeProps) {
   const { server, enabled, server_enabled, server_status } = item
   const open = <a href={link('server', server)}>Open {server}</a>

@@ -5,7 +5,7 @@ import type { Store } from '../store.ts'
 
 type Kind = 'tools' | 'prompts' | 'resources'
 
-/** Shows the new state in the list before the gateway has been asked for it again. */
+/** Optimistic updates of the list. */
 const patches: Readonly<Record<Kind, (store: Store, name: string, enabled: boolean) => void>> = {
   tools: (store, name, enabled) =>
     store.open(sources.tools).patch(({ tools }) => ({
@@ -22,7 +22,7 @@ const patches: Readonly<Record<Kind, (store: Store, name: string, enabled: boole
     }))
 }
 
-/** Enables or disables an item by its qualified name or URI; rejects with the gateway's refusal. */
+/** Returns a function that enables or disables an item by its public name or URI; it rejects if the gateway refuses. */
 export function useSwitch(kind: Kind): (name: string, enabled: boolean) => Promise<void> {
   const { store } = useApp()
   return async (name, enabled) => {

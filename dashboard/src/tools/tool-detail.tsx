@@ -26,7 +26,7 @@ const tabs = [
 ] as const
 type TabId = (typeof tabs)[number]['id']
 
-/** Everything about one tool. */
+/** Details of one tool. */
 export function ToolDetail({ tool, tab }: { tool: ToolView; tab: string | undefined }) {
   const { location } = useApp()
   const current = tabs.find(({ id }) => id === tab)?.id ?? 'try'
@@ -65,7 +65,7 @@ function TabBody({ tool, tab }: { tool: ToolView; tab: TabId }) {
   }
 }
 
-/** Hints, size, groups and the last day in one line. */
+/** Line with hints, size, groups and the calls of the last 24 hours. */
 function ToolFacts({ tool }: { tool: ToolView }) {
   const groups = useSource(sources.groups).data.value?.tool_groups ?? []
   const stats = useSource(sources.stats('24h')).data.value
