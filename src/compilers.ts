@@ -19,11 +19,11 @@ export const compileValidatorsLazily =
   (shared, options) => {
     const compile = build(shared, options)
     return (route) => {
-      let made: ValidateFunction | undefined
+      let compiled: ValidateFunction | undefined
       const validate: ValidateFunction = (value) => {
-        made ??= compile(route) as unknown as ValidateFunction
-        const isValid = made(value)
-        validate.errors = made.errors
+        compiled ??= compile(route) as unknown as ValidateFunction
+        const isValid = compiled(value)
+        validate.errors = compiled.errors
         return isValid
       }
       return validate as unknown as ReturnType<typeof compile>

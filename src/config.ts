@@ -18,7 +18,7 @@ export interface Config {
    * store.
    */
   readonly directDatabaseUrl: string | undefined
-  /** Absolute path. Holds the embedded store and, where none is configured, the encryption key file. */
+  /** Absolute path of the folder for the embedded store and, unless a key is configured, the encryption key file. */
   readonly dataDir: string
   /** 32 bytes; undefined selects a key file in `dataDir`, created when missing. */
   readonly encryptionKey: Buffer | undefined

@@ -33,9 +33,9 @@ interface SourceFile {
 }
 
 async function sourcesIn(path: string): Promise<SourceFile[]> {
-  const own = await documentsIn(path)
-  if (own === undefined) return [{ file: path }]
-  const sources: SourceFile[] = own.map((file) => ({ file }))
+  const ownFiles = await documentsIn(path)
+  if (ownFiles === undefined) return [{ file: path }]
+  const sources: SourceFile[] = ownFiles.map((file) => ({ file }))
   for (const name of (await readdir(path)).toSorted()) {
     const kind = FILE_KINDS.find((each) => FOLDERS[each].includes(name))
     if (kind === undefined || !(await stat(join(path, name))).isDirectory()) continue

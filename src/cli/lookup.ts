@@ -30,8 +30,8 @@ export async function suggestName(cli: Cli, kind: KindName, name: string): Promi
   const all = `see \`towpath list ${plural}\``
   try {
     const { body } = await cli.api.get<readonly Records[typeof kind][]>(path)
-    const near = nearest(name, body.map(labelOf))
-    return near === undefined ? all : `did you mean "${near}"?`
+    const suggestion = nearest(name, body.map(labelOf))
+    return suggestion === undefined ? all : `did you mean "${suggestion}"?`
   } catch {
     // a failed look-up must not hide the original failure
     return all

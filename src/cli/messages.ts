@@ -7,7 +7,7 @@ import type { CliIo } from './world.ts'
 export interface Messages {
   /** Reports progress; silenced by `-q`. */
   note(text: string): void
-  /** Reports what a person needs in order to continue, even with `-q`. */
+  /** Reports information that a person needs in order to continue, even with `-q`. */
   announce(text: string): void
   warn(text: string, hint?: string): void
   /** Shown with `-v` only. */

@@ -50,8 +50,8 @@ const byTransport: Readonly<Record<string, readonly string[]>> = {
  */
 export function normalise(kind: FileKind, value: Members): Record<string, unknown> {
   if (kind === 'server') {
-    const own = byTransport[String(value.transport)] ?? []
-    const all = pick(value, ['name', 'transport', 'description', 'session_mode', ...own])
+    const transportMembers = byTransport[String(value.transport)] ?? []
+    const all = pick(value, ['name', 'transport', 'description', 'session_mode', ...transportMembers])
     return { ...all, session_mode: all.session_mode ?? 'stateless' }
   }
   if (kind === 'user') return pick(value, ['name', 'role'])
@@ -69,8 +69,8 @@ export function normalise(kind: FileKind, value: Members): Record<string, unknow
  * exist there.
  */
 export function diffResource(kind: FileKind, name: string, before?: Members, after?: Members): Change | undefined {
-  const found = difference(before, after)
-  if (found.changed.length === 0) return undefined
+  const changes = difference(before, after)
+  if (changes.changed.length === 0) return undefined
   const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update'
-  return { action, kind, name, difference: found }
+  return { action, kind, name, difference: changes }
 }

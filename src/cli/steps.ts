@@ -30,9 +30,9 @@ async function planServer({ cli, current }: PlanContext, desired: DesiredResourc
   const before = current.get(kind)!.get(name)
   const [old, body] = [before && normalise(kind, before), normalise(kind, input.value)]
   const isSame = old !== undefined && diffResource(kind, name, old, body) === undefined
-  const on = old && switches ? currentSwitches(switches, await readSwitches(cli, name)) : {}
-  const was = old && { ...old, ...on }
-  const change = diffResource(kind, name, was, { ...body, ...switches })
+  const oldSwitches = old && switches ? currentSwitches(switches, await readSwitches(cli, name)) : {}
+  const oldState = old && { ...old, ...oldSwitches }
+  const change = diffResource(kind, name, oldState, { ...body, ...switches })
   if (!change) return undefined
   const path = old ? itemPath('server', name) : KINDS.server.path
   return {
@@ -75,9 +75,10 @@ async function planPrincipal({ cli, current }: PlanContext, desired: DesiredReso
   if (!change) return undefined
   if (old && old.role !== body.role)
     throw usage(`${input.from}: the role of user "${name}" cannot be changed`, 'delete the user first')
-  const sent = { ...body, ...(token === undefined ? {} : { access_token: token }) }
-  const replacement = kind === 'user' ? { access_token: token } : { description: '', ...sent }
-  const run = () => (before ? cli.api.put(itemPath(kind, name), replacement) : cli.api.post(KINDS[kind].path, sent))
+  const requestBody = { ...body, ...(token === undefined ? {} : { access_token: token }) }
+  const replacement = kind === 'user' ? { access_token: token } : { description: '', ...requestBody }
+  const run = () =>
+    before ? cli.api.put(itemPath(kind, name), replacement) : cli.api.post(KINDS[kind].path, requestBody)
   return { ...change, run: async () => void (await run()) }
 }
 
@@ -108,11 +109,12 @@ async function planPrune({ cli, desired, current }: PlanContext): Promise<Step[]
   for (const kind of ['group', 'client', 'user', 'server'] as const) {
     const names = new Set(desired.flatMap((each) => (each.kind === kind ? [each.name] : [])))
     if (names.size === 0) continue
-    const own = kind === 'user' && current.get(kind) ? await ownName(cli) : undefined
+    const ownUserName = kind === 'user' && current.get(kind) ? await ownName(cli) : undefined
     for (const [name, before] of current.get(kind) ?? []) {
       if (names.has(name)) continue
-      if (name === own) cli.warn(`user "${name}" is not in the files, but you are signed in as this user: not deleted`)
-      const change = name === own ? undefined : diffResource(kind, name, normalise(kind, before))
+      if (name === ownUserName)
+        cli.warn(`user "${name}" is not in the files, but you are signed in as this user: not deleted`)
+      const change = name === ownUserName ? undefined : diffResource(kind, name, normalise(kind, before))
       if (change) steps.push({ ...change, run: async () => void (await cli.api.remove(itemPath(kind, name))) })
     }
   }

@@ -19,11 +19,11 @@ const normal = (name: string) => name.toLowerCase().replaceAll('-', '_')
 
 /** Returns the most similar name, or one whose tool part equals the input; undefined if none is similar. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
-  const wanted = normal(typed).slice(0, 200)
-  const most = Math.max(1, Math.floor(wanted.length / 3))
+  const target = normal(typed).slice(0, 200)
+  const most = Math.max(1, Math.floor(target.length / 3))
   const [best] = names
-    .map((name) => ({ name, edits: distance(wanted, normal(name).slice(0, 200)) }))
+    .map((name) => ({ name, edits: distance(target, normal(name).slice(0, 200)) }))
     .toSorted((a, b) => a.edits - b.edits)
   if (best && best.edits <= most) return best.name
-  return names.find((name) => normal(name).endsWith(`__${wanted}`))
+  return names.find((name) => normal(name).endsWith(`__${target}`))
 }

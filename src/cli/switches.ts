@@ -75,12 +75,12 @@ export function switchPatch(desired: DesiredSwitches, record: ServerSwitches) {
   const patch: Record<string, unknown> = {}
   if (desired.enabled !== record.enabled) patch.enabled = desired.enabled
   for (const [list, kind] of lists) {
-    const known = record[kind] ?? {}
+    const offered = record[kind] ?? {}
     const disabled = new Set(desired[list])
     unknown.push(
-      ...desired[list].filter((name) => !Object.hasOwn(known, name)).map((name) => `${kind.slice(0, -1)} ${name}`)
+      ...desired[list].filter((name) => !Object.hasOwn(offered, name)).map((name) => `${kind.slice(0, -1)} ${name}`)
     )
-    const differing = Object.entries(known).filter(([name, enabled]) => enabled === disabled.has(name))
+    const differing = Object.entries(offered).filter(([name, enabled]) => enabled === disabled.has(name))
     if (differing.length > 0) patch[kind] = Object.fromEntries(differing.map(([name, enabled]) => [name, !enabled]))
   }
   return {

@@ -92,10 +92,10 @@ function throttle(report: (text: string) => void): (text: string) => void {
 /** Updates the progress of a connection; true while the caller reads none of the unsent bytes. */
 function isStalled(connection: Connection, elapsedMs: number): boolean {
   const handle = connection.socket._handle
-  const taken = handle ? handle.bytesWritten - handle.writeQueueSize : 0
-  if (taken === connection.acceptedBytes) connection.stalledMs += elapsedMs
+  const accepted = handle ? handle.bytesWritten - handle.writeQueueSize : 0
+  if (accepted === connection.acceptedBytes) connection.stalledMs += elapsedMs
   else connection.stalledMs = 0
-  connection.acceptedBytes = taken
+  connection.acceptedBytes = accepted
   return connection.stalledMs > 0
 }
 

@@ -116,8 +116,8 @@ export function createOriginCheck({ mode, publicUrl, allowedOrigins }: GuardOpti
  * Value of `Access-Control-Allow-Headers`; the client chooses `Mcp-Param-*` names, so those in the preflight are
  * allowed.
  */
-function allowHeaders(asked: string | undefined): string {
-  const params = (asked ?? '').split(',').map((name) => name.trim())
+function allowHeaders(requested: string | undefined): string {
+  const params = (requested ?? '').split(',').map((name) => name.trim())
   return [allowedRequestHeaders, ...params.filter((name) => /^mcp-param-[\w-]{1,64}$/i.test(name))].join(', ')
 }
 
@@ -171,14 +171,14 @@ export default fp<GuardPluginOptions>(
       }
       if (!isKnownHost(host)) throw forbidden('this Host is not allowed; see TOWPATH_ALLOWED_HOSTS')
       const { access, sameOriginOnly = false } = request.routeOptions.config
-      const guarded = !readOnly.has(request.method) || access === 'client' || sameOriginOnly
-      if (origin !== undefined && !(guarded ? origins.canWrite(origin, host) : origins.canSend(origin, host))) {
+      const isProtected = !readOnly.has(request.method) || access === 'client' || sameOriginOnly
+      if (origin !== undefined && !(isProtected ? origins.canWrite(origin, host) : origins.canSend(origin, host))) {
         throw forbidden('this Origin is not allowed; see TOWPATH_ALLOWED_ORIGINS')
       }
       // a page of the same host with another scheme is cross-site, which `Sec-Fetch-Site` reveals
       const isListed = origin !== undefined && origins.canReadAnswers(origin)
       if (isListed) setCorsHeaders(reply, origin)
-      if (guarded && !isListed && site !== 'same-origin' && site !== 'none') {
+      if (isProtected && !isListed && site !== 'same-origin' && site !== 'none') {
         throw forbidden('requests from other sites are not allowed')
       }
     }
@@ -197,7 +197,7 @@ export default fp<GuardPluginOptions>(
       !is404 && url !== undefined && isReliefRoute(method, url)
 
     app.decorateRequest('overloadError', null)
-    // runs on every call, hence no promise
+    // a promise here would cost time on every call
     app.addHook('onRequest', (request, reply, done) => {
       setSecurityHeaders(request, reply)
       check(request, reply)

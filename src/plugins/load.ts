@@ -162,8 +162,8 @@ export function watchOverload(options: OverloadOptions): OverloadMonitor {
   let timer: NodeJS.Timeout | undefined
 
   const sample = () => {
-    const late = lag.reason()
-    const next = memory.reason() ?? late
+    const lagReason = lag.reason()
+    const next = memory.reason() ?? lagReason
     if (next === reason) return
     reason = next
     onChange(reason)

@@ -65,7 +65,7 @@ function operationText(path: string, method: string, operation: Operation): stri
   const { summary = '', description, parameters = [], requestBody, responses } = operation
   const named = parameters.filter((parameter) => parameter.in === 'query')
   const body = requestBody && bodyOf(requestBody)
-  const [good, bad] = [2, 4].map((from) =>
+  const [successes, errors] = [2, 4].map((from) =>
     Object.entries(responses).filter(([status]) => (from === 2 ? status < '300' : status >= '300'))
   ) as [[string, Content][], [string, Content][]]
   const answer = ([status, content]: [string, Content]) => [status, bodyOf(content)].filter(Boolean).join(' ')
@@ -80,8 +80,8 @@ function operationText(path: string, method: string, operation: Operation): stri
         )
       ),
       ...(body ? [`- Body: ${body}`] : []),
-      `- Answer: ${good.map(answer).join('; ')}`,
-      ...(bad.length > 0 ? [`- Errors: ${bad.map(([status]) => status).join(', ')}`] : [])
+      `- Answer: ${successes.map(answer).join('; ')}`,
+      ...(errors.length > 0 ? [`- Errors: ${errors.map(([status]) => status).join(', ')}`] : [])
     ].join('\n')
   ].join('\n\n')
 }

@@ -1,9 +1,9 @@
 import { settings, type Setting } from '../settings.ts'
 
-const of = (...names: (keyof typeof settings)[]): Setting[] => names.map((name) => settings[name])
+const settingsOf = (...names: (keyof typeof settings)[]): Setting[] => names.map((name) => settings[name])
 
 const parts: Readonly<Record<string, readonly Setting[]>> = {
-  Requests: of(
+  Requests: settingsOf(
     'restBodyBytes',
     'mcpBodyBytes',
     'jsonDepth',
@@ -15,8 +15,8 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
     'requestBodyMs',
     'failedAuthentications'
   ),
-  Connections: of('connections', 'connectionsPerAddress', 'pipelinedRequests', 'unsentBytes', 'unreadAnswerMs'),
-  'Calls and upstreams': of(
+  Connections: settingsOf('connections', 'connectionsPerAddress', 'pipelinedRequests', 'unsentBytes', 'unreadAnswerMs'),
+  'Calls and upstreams': settingsOf(
     ...([
       'connectMs',
       'callMs',
@@ -29,7 +29,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
     ...(['stdioProcesses', 'stdioProcessesPerPrincipal', 'stdioQueue', 'spareSessions'] as const),
     ...(['upstreamSessions', 'upstreamSessionsPerPrincipal', 'oauthSessionMs'] as const)
   ),
-  'Sessions and streams': of(
+  'Sessions and streams': settingsOf(
     ...([
       'sessions',
       'sessionsPerPrincipal',
@@ -39,7 +39,7 @@ const parts: Readonly<Record<string, readonly Setting[]>> = {
       'streamBufferBytes'
     ] as const)
   ),
-  'The process and its database': of(
+  'The process and its database': settingsOf(
     ...([
       'heapPercent',
       'memoryPercent',

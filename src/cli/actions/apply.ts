@@ -41,9 +41,9 @@ async function execute(cli: Cli, steps: readonly Step[]): Promise<{ results: Res
 }
 
 async function confirmDeletions(cli: Cli, steps: readonly Step[]): Promise<boolean> {
-  const gone = steps.filter(({ action }) => action === 'delete')
-  if (gone.length === 0 || cli.assumesYes) return true
-  const names = gone.map(({ kind, name }) => `  ${KINDS[kind].singular} "${name}"`).join('\n')
+  const deletions = steps.filter(({ action }) => action === 'delete')
+  if (deletions.length === 0 || cli.assumesYes) return true
+  const names = deletions.map(({ kind, name }) => `  ${KINDS[kind].singular} "${name}"`).join('\n')
   if (!cli.canPrompt) throw usage(`--prune would delete:\n${names}`, 'pass --yes, or check with --dry-run first')
   return confirm(cli.io, `This deletes:\n${names}\nContinue?`)
 }

@@ -31,11 +31,11 @@ async function fromFlags(cli: Cli, flags: Flags): Promise<Record<string, unknown
 }
 
 async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew: boolean) {
-  const own = await fromFlags(cli, flags)
-  if (flags.conf !== undefined && Object.keys(own).length > 0)
+  const fromOptions = await fromFlags(cli, flags)
+  if (flags.conf !== undefined && Object.keys(fromOptions).length > 0)
     throw usage('with -c only the name can be given in addition: everything else comes from the file')
   const value: Record<string, unknown> =
-    flags.conf === undefined ? own : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
+    flags.conf === undefined ? fromOptions : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
   const name = givenName ?? value.name
   if (typeof name !== 'string')
     throw usage('the name of the MCP client is missing', 'pass a name, or a file with "name"')
@@ -63,8 +63,8 @@ export const createClient: Action<Flags> = async (cli, [givenName], flags) => {
 
 export const updateClient: Action<Flags> = async (cli, [givenName], flags) => {
   const { name, value } = await read(cli, givenName, flags, false)
-  const sent = cli.api.put<Static<typeof Client>>(itemPath('client', name), value)
-  const answer = await withSuggestion(cli, 'client', name, sent)
+  const request = cli.api.put<Static<typeof Client>>(itemPath('client', name), value)
+  const answer = await withSuggestion(cli, 'client', name, request)
   cli.note(`updated MCP client "${name}"`)
   await cli.show(answer, recordView(answer.body))
 }

@@ -39,8 +39,11 @@ interface Flags {
 function clientOf(given: string): ClientName {
   const client = CLIENTS.find((each) => each === given)
   if (client) return client
-  const near = nearest(given, CLIENTS)
-  throw usage(`unknown client "${given}"`, near ? `did you mean "${near}"?` : `one of ${CLIENTS.join(', ')}`)
+  const suggestion = nearest(given, CLIENTS)
+  throw usage(
+    `unknown client "${given}"`,
+    suggestion ? `did you mean "${suggestion}"?` : `one of ${CLIENTS.join(', ')}`
+  )
 }
 
 /** True in enterprise mode, which needs tokens. Only the kind of refusal of this request matters. */

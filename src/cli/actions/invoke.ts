@@ -44,8 +44,8 @@ function parseArgument(text: string, schema: unknown): unknown {
 }
 
 async function fromArgs(cli: Cli, name: string, given: readonly string[]): Promise<Record<string, unknown>> {
-  const found = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
-  const { input_schema } = (await withSuggestion(cli, 'tool', name, found)).body
+  const request = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
+  const { input_schema } = (await withSuggestion(cli, 'tool', name, request)).body
   const schema: unknown = input_schema
   const properties = isObject(schema) && isObject(schema.properties) ? schema.properties : {}
   return Object.fromEntries(
@@ -54,8 +54,8 @@ async function fromArgs(cli: Cli, name: string, given: readonly string[]): Promi
 }
 
 async function checkGroup(cli: Cli, group: string, name: string): Promise<void> {
-  const asked = cli.api.get<Static<typeof EffectiveTools>>(`${itemPath('group', group)}/effective-tools`)
-  const { tools } = (await withSuggestion(cli, 'group', group, asked)).body
+  const request = cli.api.get<Static<typeof EffectiveTools>>(`${itemPath('group', group)}/effective-tools`)
+  const { tools } = (await withSuggestion(cli, 'group', group, request)).body
   if (!tools.includes(name))
     throw notFound(`group "${group}" does not serve "${name}"`, `see \`towpath list tools --group ${group}\``)
 }
@@ -77,8 +77,8 @@ export const invoke: Action<Flags> = async (cli, [name = ''], flags) => {
     ...(flags.arg === undefined ? {} : await fromArgs(cli, name, flags.arg))
   }
   const path = withQuery('/api/v0/tools/invoke', { arguments: 'object' })
-  const sent = cli.api.send<Static<typeof ToolResult>>('POST', path, { name, arguments: args }, { timeoutMs })
-  const answer = await withSuggestion(cli, 'tool', name, sent)
+  const request = cli.api.send<Static<typeof ToolResult>>('POST', path, { name, arguments: args }, { timeoutMs })
+  const answer = await withSuggestion(cli, 'tool', name, request)
   const text = await formatContents(cli, answer.body.content, flags.save)
   await cli.show(answer, { table: () => text, names: () => [name] })
   return answer.body.isError ? EXIT.toolError : EXIT.done

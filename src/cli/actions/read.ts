@@ -5,8 +5,8 @@ import { withSuggestion } from '../lookup.ts'
 import type { Action } from '../runner.ts'
 
 export const read: Action<{ readonly save?: string }> = async (cli, [uri = ''], { save }) => {
-  const sent = cli.api.post<Static<typeof ResourceContents>>('/api/v0/resources/read', { uri })
-  const answer = await withSuggestion(cli, 'resource', uri, sent)
+  const request = cli.api.post<Static<typeof ResourceContents>>('/api/v0/resources/read', { uri })
+  const answer = await withSuggestion(cli, 'resource', uri, request)
   const text = await formatContents(cli, answer.body.contents, save)
   await cli.show(answer, { table: () => text, names: () => [uri] })
 }

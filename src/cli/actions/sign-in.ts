@@ -27,8 +27,8 @@ export const initServer: Action<InitFlags> = async (cli, _args, { initSecretStdi
   const secret = initSecretStdin
     ? await secretFromStdin(cli, '--init-secret-stdin')
     : (cli.io.env.TOWPATH_INIT_SECRET ?? null)
-  const sent = cli.api.send<Static<typeof Initialized>>('POST', '/init', undefined, { token: secret })
-  const { body } = await sent.catch((error: unknown) => {
+  const request = cli.api.send<Static<typeof Initialized>>('POST', '/init', undefined, { token: secret })
+  const { body } = await request.catch((error: unknown) => {
     if (!(error instanceof Failure) || error.exitCode !== EXIT.refused) throw error
     throw new Failure(error.exitCode, error.message, { hint: 'set TOWPATH_INIT_SECRET, or use --init-secret-stdin' })
   })

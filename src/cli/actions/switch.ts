@@ -16,14 +16,14 @@ export const switchOf =
   async (cli, [name = '']) => {
     const done = `${verb}d`
     if (kind === 'server') {
-      const sent = cli.api.post<Static<typeof ServerState>>(`${itemPath('server', name)}/${verb}`)
-      const answer = await withSuggestion(cli, kind, name, sent)
+      const request = cli.api.post<Static<typeof ServerState>>(`${itemPath('server', name)}/${verb}`)
+      const answer = await withSuggestion(cli, kind, name, request)
       const { tools_affected, prompts_affected } = answer.body
       cli.note(`${done} server "${name}": ${tools_affected.length} tools, ${prompts_affected.length} prompts`)
       return cli.show(answer, namesView([...tools_affected, ...prompts_affected]))
     }
-    const sent = cli.api.post<readonly string[]>(withQuery(`${KINDS[kind].path}/${verb}`, { entity: name }))
-    const answer = await withSuggestion(cli, kind, name, sent)
+    const request = cli.api.post<readonly string[]>(withQuery(`${KINDS[kind].path}/${verb}`, { entity: name }))
+    const answer = await withSuggestion(cli, kind, name, request)
     cli.note(`${done} ${answer.body.length} ${answer.body.length === 1 ? kind : KINDS[kind].plural}`)
     await cli.show(answer, namesView(answer.body))
   }
@@ -36,10 +36,10 @@ export const switchBare =
   async (cli, args) => {
     const [name, ...more] = args
     if (name === undefined || more.length > 0) {
-      const near = name === undefined ? undefined : nearest(name, kinds)
+      const suggestion = name === undefined ? undefined : nearest(name, kinds)
       throw usage(
         `${verb} needs a kind and a name`,
-        `${PRODUCT} ${verb} ${near ?? kinds.join('|')} ${more[0] ?? 'NAME'}`
+        `${PRODUCT} ${verb} ${suggestion ?? kinds.join('|')} ${more[0] ?? 'NAME'}`
       )
     }
     cli.note(`interpreted as: ${PRODUCT} ${verb} tool ${name}`)

@@ -13,8 +13,8 @@ export const updateServer: Action<{ readonly conf: string }> = async (cli, [give
   const { value, from } = input
   const name = givenName ?? value.name
   if (typeof name !== 'string') throw usage(`${from} has no "name"`)
-  const sent = cli.api.put<Static<typeof Server>>(itemPath('server', name), { name, ...value })
-  const replaced = await withSuggestion(cli, 'server', name, sent)
+  const request = cli.api.put<Static<typeof Server>>(itemPath('server', name), { name, ...value })
+  const replaced = await withSuggestion(cli, 'server', name, request)
   await setSwitches(cli, name, switches)
   const answer = switches ? await cli.api.get<Static<typeof Server>>(itemPath('server', name)) : replaced
   cli.note(`updated server "${name}"`)

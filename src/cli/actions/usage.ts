@@ -26,8 +26,8 @@ function parameters(schema: unknown): string[][] | undefined {
 }
 
 export const showUsage: Action = async (cli, [name = '']) => {
-  const found = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
-  const answer = await withSuggestion(cli, 'tool', name, found)
+  const request = cli.api.get<Records['tool']>(withQuery('/api/v0/tool', { name }))
+  const answer = await withSuggestion(cli, 'tool', name, request)
   const { description = '', input_schema, enabled } = answer.body
   const rows = parameters(input_schema)
   const shown = (width: number | undefined) =>

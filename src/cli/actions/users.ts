@@ -23,12 +23,12 @@ async function read(cli: Cli, givenName: string | undefined, flags: Flags, isNew
   const token = await tokenFromFlags(cli, flags)
   if (flags.conf !== undefined && (token !== undefined || flags.role !== undefined))
     throw usage('with -c only the name can be given in addition: everything else comes from the file')
-  const own = {
+  const fromOptions = {
     ...(flags.role === undefined ? {} : { role: flags.role }),
     ...(token === undefined ? {} : { access_token: token })
   }
   const value: Record<string, unknown> =
-    flags.conf === undefined ? own : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
+    flags.conf === undefined ? fromOptions : await resolveToken(cli, await readObject(cli.io, flags.conf), isNew)
   const name = givenName ?? value.name
   if (typeof name !== 'string') throw usage('the name of the user is missing', 'pass a name, or a file with "name"')
   return { name, value: { ...value, name } as Record<string, unknown> }

@@ -17,22 +17,23 @@ async function check(cli: Cli, input: InputObject, kind: FileKind): Promise<void
 const typeOf = (kind: FileKind) => KINDS[kind].singular
 
 export const validate: Action<{ readonly type?: string }> = async (cli, [path = ''], flags) => {
-  const wanted = FILE_KINDS.find((kind) => typeOf(kind) === flags.type)
-  if (flags.type !== undefined && wanted === undefined) throw usage('--type must be server, group, mcp-client or user')
-  const found: { file: string; type: string; name: string }[] = []
+  const givenKind = FILE_KINDS.find((kind) => typeOf(kind) === flags.type)
+  if (flags.type !== undefined && givenKind === undefined)
+    throw usage('--type must be server, group, mcp-client or user')
+  const results: { file: string; type: string; name: string }[] = []
   for (const input of await readObjects(cli.io, path)) {
-    const kind = wanted ?? kindOf(input, 'pass --type server, group, mcp-client or user')
+    const kind = givenKind ?? kindOf(input, 'pass --type server, group, mcp-client or user')
     await check(cli, input, kind)
-    found.push({ file: input.from, type: typeOf(kind), name: String(input.value.name) })
+    results.push({ file: input.from, type: typeOf(kind), name: String(input.value.name) })
   }
-  cli.note(found.length === 1 ? 'valid' : `all ${found.length} are valid`)
+  cli.note(results.length === 1 ? 'valid' : `all ${results.length} are valid`)
   const columns = [
-    { head: 'file', value: (row: (typeof found)[number]) => row.file },
-    { head: 'type', value: (row: (typeof found)[number]) => row.type },
-    { head: 'name', value: (row: (typeof found)[number]) => row.name }
+    { head: 'file', value: (row: (typeof results)[number]) => row.file },
+    { head: 'type', value: (row: (typeof results)[number]) => row.type },
+    { head: 'name', value: (row: (typeof results)[number]) => row.name }
   ]
   await cli.show(
-    { body: found },
-    rowsView(columns, found, ({ name }) => name)
+    { body: results },
+    rowsView(columns, results, ({ name }) => name)
   )
 }

@@ -13,19 +13,22 @@ const CLOCK_MS = 5_000
 
 /** Runs the checks on the client side, and whether the gateway answers. */
 export async function checkClient(cli: Cli): Promise<{ checks: Check[]; isReached: boolean }> {
-  const own = [await checkFile(cli), checkToken(cli)]
+  const localChecks = [await checkFile(cli), checkToken(cli)]
   const since = performance.now()
   try {
     const answer = await cli.api.get<Static<typeof Metadata>>('/metadata')
     const ms = Math.round(performance.now() - since)
     const title = `${cli.api.registry} answers (set by ${sources[cli.connection.source]})`
     const reached: Check = { id: 'registry', status: 'pass', title, ms }
-    return { checks: [...own, reached, checkVersion(answer.body.version), ...checkClock(answer)], isReached: true }
+    return {
+      checks: [...localChecks, reached, checkVersion(answer.body.version), ...checkClock(answer)],
+      isReached: true
+    }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const { message: title, hint, exitCode } = error
     const failed: Check = { id: 'registry', status: 'fail', title, ...(hint === undefined ? {} : { hint }) }
-    return { checks: [...own, failed], isReached: exitCode !== EXIT.unreachable }
+    return { checks: [...localChecks, failed], isReached: exitCode !== EXIT.unreachable }
   }
 }
 

@@ -49,8 +49,8 @@ export async function checkGateway(cli: Cli): Promise<GatewayChecks> {
   if (!/only in enterprise mode/.test(who.message))
     return { checks: [readiness, failed('token', who)], isRefused: who.exitCode === EXIT.refused }
   const diagnostics = await request<Diagnostics>(cli, '/api/dashboard/diagnostics')
-  const own = diagnostics instanceof Failure ? [failed('diagnostics', diagnostics)] : diagnostics.checks
-  return { checks: [readiness, ...own], isRefused: false }
+  const checks = diagnostics instanceof Failure ? [failed('diagnostics', diagnostics)] : diagnostics.checks
+  return { checks: [readiness, ...checks], isRefused: false }
 }
 
 const tokenCheck = ({ name, role }: Static<typeof User>): Check => ({

@@ -56,8 +56,8 @@ const schemes = { public: [], user: ['token'], admin: ['token'], client: ['clien
 function withCommonAnswers({ method, url, schema = {}, config = {} }: DescribedRoute, mode: Config['mode']) {
   const { access = 'admin' } = config
   const security = schema.security ?? schemes[access].map((scheme) => ({ [scheme]: [] }))
-  const own = schema.response as Record<string, object> | undefined
-  const response = { ...commonAnswers({ method, url, config }), ...own }
+  const ownResponses = schema.response as Record<string, object> | undefined
+  const response = { ...commonAnswers({ method, url, config }), ...ownResponses }
   return { ...schema, response, security: mode === 'development' ? [] : security }
 }
 

@@ -37,15 +37,15 @@ export function createProducer(
     descriptor: { name, description, unit: '', valueType: DOUBLE },
     aggregationTemporality: AggregationTemporality.CUMULATIVE
   })
-  const used = <T>(families: readonly Family<T>[]) => families.filter(({ series }) => series.length > 0)
+  const nonEmpty = <T>(families: readonly Family<T>[]) => families.filter(({ series }) => series.length > 0)
   const read = (endTime: HrTime): metrics.MetricData[] => [
-    ...used(counters).map(({ definition, series }): metrics.SumMetricData => ({
+    ...nonEmpty(counters).map(({ definition, series }): metrics.SumMetricData => ({
       ...common(definition),
       dataPointType: DataPointType.SUM,
       isMonotonic: true,
       dataPoints: pointsOf(series, endTime, ({ value }) => value)
     })),
-    ...used(histograms).map(({ definition, series }): metrics.HistogramMetricData => ({
+    ...nonEmpty(histograms).map(({ definition, series }): metrics.HistogramMetricData => ({
       ...common(definition),
       dataPointType: DataPointType.HISTOGRAM,
       dataPoints: pointsOf(series, endTime, toBuckets)

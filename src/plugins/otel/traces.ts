@@ -27,9 +27,9 @@ function nameOf({ kind, server, item }: CallObservation): string {
 
 /** Attributes of OpenTelemetry's conventions for MCP, and the gateway's own. */
 function attributesOf({ kind, server, item }: CallObservation): Attributes {
-  const own: Attributes = { 'mcp.method.name': methods[kind], 'towpath.server': server ?? '' }
-  if (kind === 'tool') return { ...own, 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': item ?? '' }
-  return kind === 'prompt' ? { ...own, 'gen_ai.prompt.name': item ?? '' } : own
+  const common: Attributes = { 'mcp.method.name': methods[kind], 'towpath.server': server ?? '' }
+  if (kind === 'tool') return { ...common, 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': item ?? '' }
+  return kind === 'prompt' ? { ...common, 'gen_ai.prompt.name': item ?? '' } : common
 }
 
 /** Parses a traceparent to the members that the SDK uses. */
@@ -83,25 +83,25 @@ export async function createTraces(version: string): Promise<Traces> {
         const name = nameOf(call)
         const attributes = attributesOf(call)
         const { startedAt } = call
-        const own = open(name, { kind: SpanKind.SERVER, attributes, startTime: startedAt }, contextIn(parent))
+        const serverSpan = open(name, { kind: SpanKind.SERVER, attributes, startTime: startedAt }, contextIn(parent))
         const sentAt = startedAt + ms
-        const theirs = open(name, { kind: SpanKind.CLIENT, attributes, startTime: sentAt }, own.within)
+        const clientSpan = open(name, { kind: SpanKind.CLIENT, attributes, startTime: sentAt }, serverSpan.within)
         return {
-          context: contextOf(theirs.span),
+          context: contextOf(clientSpan.span),
           end(done, endMs) {
-            fail(theirs.span, done)
-            theirs.span.end(Math.min(sentAt + done.upstreamMs, startedAt + endMs))
-            fail(own.span, done)
-            own.span.end(startedAt + endMs)
+            fail(clientSpan.span, done)
+            clientSpan.span.end(Math.min(sentAt + done.upstreamMs, startedAt + endMs))
+            fail(serverSpan.span, done)
+            serverSpan.span.end(startedAt + endMs)
           }
         }
       }
     },
     async close(limitMs) {
       let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)))
+      const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)))
       // an unreachable collector loses its spans and nothing else
-      await Promise.race([sdk.shutdown().catch(() => {}), late]).finally(() => clearTimeout(timer))
+      await Promise.race([sdk.shutdown().catch(() => {}), timeout]).finally(() => clearTimeout(timer))
       trace.disable()
     }
   }
