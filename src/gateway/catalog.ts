@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { resolveGroup, type Selection } from '../domain/groups.ts'
 import type {
   GroupConfig,
@@ -10,15 +11,15 @@ import type {
   StoredPrincipal,
   StoredServer
 } from '../registry/model.ts'
-import type { LruCache } from './bounded.ts'
 import { valueOf, withMembers, members } from './json.ts'
 import { unlistedMembers } from './item-shape.ts'
 import { createItemNames, type ItemNames, type ToolNames } from './item-names.ts'
 import { leftOutOf, type Problem } from './left-out.ts'
 import { noParamHeaders, readParamHeaders, withoutParamHeaders, type ParamHeaders } from './param-headers.ts'
 import { createListingCache, createPageCache, joinListing } from './listing.ts'
-import type { Listing, ListingCache, Page } from './listing.ts'
+import type { Listing, ListingCache, PageCache } from './listing.ts'
 import { indexPrincipals, principalOf } from './principal-index.ts'
+import type { Scope } from './scope.ts'
 import { withUsableItems, type UnusableItem, type UsableServer } from './usable-items.ts'
 import type { Caller } from './caller.ts'
 
@@ -113,7 +114,9 @@ export interface Catalog {
   readonly listings: ListingCache
   readonly faults: readonly Fault[]
   /** Serialised pages of this catalog's lists, over MCP and over REST. */
-  readonly pages: LruCache<Page>
+  readonly pages: PageCache
+  /** Scopes of this catalog, by the hash of their group and allow list. */
+  readonly scopes: LRUCache<string, Scope>
 }
 
 /** Returns the problem of a tool that can only be called as a task: the gateway does not proxy tasks. */
@@ -278,6 +281,9 @@ function buildEach<S extends { readonly name: string }, R>(
   })
 }
 
+/** Scopes depend on allow lists, of which there may be one for each client. */
+const MAX_SCOPES = 1_000
+
 /**
  * Builds a catalog; never throws. `listings` is passed from catalog to catalog, so that unchanged listings are reused.
  * `toolNames`: policy for items whose names clients cannot use.
@@ -304,7 +310,8 @@ export function buildCatalog(
     group: (name) => groupsByName.get(name),
     listings,
     faults,
-    pages: createPageCache()
+    pages: createPageCache(),
+    scopes: new LRUCache({ max: MAX_SCOPES })
   }
 }
 

@@ -1,6 +1,7 @@
 import { lookup as resolve, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { LRUCache } from 'lru-cache'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import {
   createZoneLookup,
@@ -52,7 +53,7 @@ const LOOP = 'the egress policy does not allow this address: it leads back to th
 
 const INSIDE =
   'the address lies on loopback or a private network, which the URL of the server does not (TOWPATH_EGRESS_ALLOW)'
-/** Host names whose outermost zone is remembered; the first added is evicted first. */
+/** Host names whose outermost zone is remembered; the least recently used is evicted first. */
 const MAX_KNOWN_HOSTS = 10_000
 
 const denied = (message: string) => new UpstreamFailure('denied', message, { maybeProcessed: false })
@@ -73,16 +74,14 @@ const hostOf = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'
 
 /** Remembers the outermost zone of each host name: a name that later resolves further inside gains no access. */
 function createKnownHosts(zoneOf: (address: string) => AddressZone) {
-  const known = new Map<string, AddressZone>()
+  const known = new LRUCache<string, AddressZone>({ max: MAX_KNOWN_HOSTS })
   return {
     get: (host: string) => known.get(host),
     note(host: string, addresses: readonly LookupAddress[]) {
       for (const { address } of addresses) {
         const zone = zoneOf(address)
         const before = known.get(host)
-        if (before !== undefined && !isFurtherInside(before, zone)) continue
-        if (before === undefined && known.size >= MAX_KNOWN_HOSTS) known.delete(known.keys().next().value!)
-        known.set(host, zone)
+        if (before === undefined || isFurtherInside(before, zone)) known.set(host, zone)
       }
     }
   }

@@ -1,4 +1,4 @@
-import { createLruCache, type LruCache } from './bounded.ts'
+import { LRUCache } from 'lru-cache'
 
 /** List entries of one server and kind as serialised JSON, joined by commas: a page is a slice of the bytes. */
 export interface Listing {
@@ -52,11 +52,15 @@ export interface ListingCache {
 
 const MAX_BYTES = 33_554_432
 
-export const createPageCache = (): LruCache<Page> => createLruCache(MAX_BYTES)
+export type PageCache = LRUCache<string, Page>
+
+export const createPageCache = (): PageCache => new LRUCache({ maxSize: MAX_BYTES })
 
 /** Creates a cache of at most `maxBytes`, however many groups and tools there are. */
 export function createListingCache(maxBytes = MAX_BYTES): ListingCache {
-  const cache = createLruCache<{ readonly source: WeakRef<Listing>; readonly listing: Listing }>(maxBytes)
+  const cache = new LRUCache<string, { readonly source: WeakRef<Listing>; readonly listing: Listing }>({
+    maxSize: maxBytes
+  })
   return {
     get(key, source, make) {
       const found = cache.get(key)
@@ -65,11 +69,11 @@ export function createListingCache(maxBytes = MAX_BYTES): ListingCache {
       cache.delete(key)
       const listing = make()
       const size = listing.bytes.length + 8 * listing.ends.length + 2 * key.length
-      cache.set(key, { source: new WeakRef(source), listing }, size)
+      cache.set(key, { source: new WeakRef(source), listing }, { size })
       return listing
     },
     get bytes() {
-      return cache.bytes
+      return cache.calculatedSize
     }
   }
 }

@@ -59,7 +59,7 @@ export function itemRecords(catalog: Catalog, kind: ItemKind, only?: CatalogServ
   const servers = only ? [only] : catalog.servers
   const items = servers.filter((server) => server.enabled).flatMap((server) => server.items(kind))
   const bytes = Buffer.from(`[${items.map((item) => itemRecord(catalog, item)).join(',')}]`)
-  catalog.pages.set(key, { bytes, next: undefined }, bytes.buffer.byteLength + 2 * key.length)
+  catalog.pages.set(key, { bytes, next: undefined }, { size: bytes.buffer.byteLength + 2 * key.length })
   return bytes
 }
 

@@ -275,21 +275,14 @@ function createScope(
   }
 }
 
-const MAX_SCOPES = 1_000
-const scopes = new WeakMap<Catalog, Map<string, Scope>>()
-
 /** Returns the scope of a group, or of the global endpoint, for a caller with this allow list. */
 export function scopeFor(catalog: Catalog, group?: ResolvedGroup, allowed: AllowList = allServers): Scope {
-  let known = scopes.get(catalog)
-  if (!known) scopes.set(catalog, (known = new Map()))
   const ofGroup = group?.contentHash ?? ''
   const contentHash = allowed.isAll ? ofGroup : `${ofGroup} ${allowed.contentHash}`
-  let scope = known.get(contentHash)
-  if (scope && known.size < MAX_SCOPES) return scope
-  // if full, the least recently used scope is evicted
-  known.delete(contentHash)
-  if (!scope && known.size >= MAX_SCOPES) known.delete(known.keys().next().value!)
-  known.set(contentHash, (scope ??= createScope(catalog, group, allowed, contentHash)))
+  const known = catalog.scopes.get(contentHash)
+  if (known) return known
+  const scope = createScope(catalog, group, allowed, contentHash)
+  catalog.scopes.set(contentHash, scope)
   return scope
 }
 

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 
 /** Signed list positions, valid for one version of the catalog (mcp-proxy.md#lists). */
 export interface Cursors {
@@ -12,12 +13,11 @@ const MAC_BYTES = 16
 const MAX_CACHED = 1_000
 
 export function createCursors(key: Buffer): Cursors {
-  const known = new Map<string, Buffer>()
+  const known = new LRUCache<string, Buffer>({ max: MAX_CACHED })
   const sign = (position: string) => createHmac('sha256', key).update(position).digest().subarray(0, MAC_BYTES)
   /** Signs a position that the gateway issues, with a cache; received positions are never added to it. */
   const signCached = (position: string): Buffer => {
     const mac = known.get(position) ?? sign(position)
-    if (known.size === MAX_CACHED) known.clear()
     known.set(position, mac)
     return mac
   }

@@ -74,6 +74,6 @@ export function listPage(scope: Scope, kind: ItemKind, index: number): Page {
   if (known) return known
   const made = collectPage(scope, kind, index)
   const page = { bytes: made.bytes, next: made.next }
-  pages.set(key, page, sizeOf(made, scope, kind) + 2 * key.length + ENTRY_BYTES)
+  pages.set(key, page, { size: sizeOf(made, scope, kind) + 2 * key.length + ENTRY_BYTES })
   return page
 }

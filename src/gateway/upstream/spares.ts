@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Sink } from './call.ts'
 import type { Connection, Era } from './connection.ts'
 import { createPoolSizer, allocateSessions, type PoolSizer } from './demand.ts'
@@ -86,8 +87,11 @@ const countSessions = ({ ready, openings }: PoolGroup) => ready.size + openings.
 
 export function createWarmPool(options: WarmPoolOptions): WarmPool {
   const { maxSize, idleMs, open, runInTurn, isAvailable, fingerprint, onChange } = options
-  /** By pool key; the most recently used last. */
-  const groups = new Map<string, PoolGroup>()
+  const closeReady = ({ ready }: PoolGroup) => {
+    for (const session of ready) session.close()
+  }
+  /** By pool key. A group that is evicted or deleted closes its warm sessions. */
+  const groups = new LRUCache<string, PoolGroup>({ max: MAX_GROUPS, disposeAfter: closeReady })
   let openMs = 0
   let generation = 0
   /**
@@ -106,23 +110,14 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
     dueAt = at
     timer = setTimeout(rebalance, ms).unref()
   }
-  const closeReady = ({ ready }: PoolGroup) => {
-    for (const session of ready) session.close()
-  }
-  const forget = (key: string, group: PoolGroup) => {
-    groups.delete(key)
-    closeReady(group)
-  }
   const groupOf = (poolKey: WarmPoolKey): PoolGroup => {
     const { era, capabilities } = poolKey
     const key = keyOf(poolKey)
     const known = groups.get(key)
-    const sizer = known?.sizer ?? createPoolSizer(maxSize, idleMs)
-    const group = known ?? { era, capabilities, sizer, ready: new Set(), openings: new Set() }
-    groups.delete(key)
+    if (known) return known
+    const sizer = createPoolSizer(maxSize, idleMs)
+    const group: PoolGroup = { era, capabilities, sizer, ready: new Set(), openings: new Set() }
     groups.set(key, group)
-    const [oldest] = groups
-    if (groups.size > MAX_GROUPS) forget(...oldest!)
     return group
   }
 
@@ -167,8 +162,8 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
     }
   }
   const removeExpired = (now: number) => {
-    for (const [key, group] of groups) {
-      if (group.sizer.expiresAt <= now) forget(key, group)
+    for (const [key, group] of [...groups.entries()]) {
+      if (group.sizer.expiresAt <= now) groups.delete(key)
       for (const session of group.ready) if (!session.isUsable) session.close()
     }
   }
@@ -182,7 +177,8 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
     dueAt = Infinity
     const now = performance.now()
     removeExpired(now)
-    const all = [...groups.values()]
+    // least recently used first
+    const all = [...groups.values()].toReversed()
     const allocation = allocateSessions(
       all.map((group) => ({ ...group.sizer.targetAt(now), count: countSessions(group) })),
       maxSize
@@ -212,7 +208,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
       return takeReady(group, sink)
     },
     joinOpening(key) {
-      const openings = groups.get(keyOf(key))?.openings ?? new Set<PendingSession>()
+      const openings = groups.peek(keyOf(key))?.openings ?? new Set<PendingSession>()
       const pending = [...openings].find((each) => each.connection && each.generation === generation)
       if (!pending) return undefined
       pending.isTaken = true
@@ -239,7 +235,7 @@ export function createWarmPool(options: WarmPoolOptions): WarmPool {
     close() {
       isClosed = true
       clearTimeout(timer)
-      for (const [key, group] of groups) forget(key, group)
+      groups.clear()
     }
   }
 }
