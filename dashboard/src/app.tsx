@@ -1,7 +1,7 @@
 import { useApp } from './app-context.ts'
 import { PageHead } from './components/page-head.tsx'
 import { Shell } from './components/shell.tsx'
-import { pages, sameAs } from './pages.ts'
+import { pages, routeKey } from './pages.ts'
 import { link } from './router.ts'
 
 const NotFound = () => (
@@ -18,7 +18,7 @@ export function Root() {
   const Page = route.page === 'unknown' ? NotFound : pages[route.page]
   return (
     <Shell route={route}>
-      <Page key={sameAs(route)} name={route.name} query={route.query} />
+      <Page key={routeKey(route)} name={route.name} query={route.query} />
     </Shell>
   )
 }

@@ -1,5 +1,9 @@
 /** Runs `work` for each item in order, at most `width` at a time. */
-export async function inTurn<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
+export async function runConcurrently<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>
+): Promise<void> {
   const queue = items.values()
   const run = async () => {
     for (const item of queue) await work(item)

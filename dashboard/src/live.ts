@@ -14,7 +14,7 @@ interface LiveOptions {
   /** Called on changes; without kinds anything may have changed. */
   onChange(kinds?: ReadonlySet<string>): void
   /** Called when the event stream has opened: answers loaded before may be stale. */
-  onBegin(): void
+  onOpen(): void
   /** False after a request without an answer, which may happen while the stream stays open. */
   readonly isReachable: ReadonlySignal<boolean>
   readonly url?: string
@@ -26,7 +26,7 @@ interface LiveOptions {
  */
 export function createLive({
   onChange,
-  onBegin,
+  onOpen,
   isReachable,
   url = '/api/dashboard/events',
   pollMs = 5_000
@@ -45,7 +45,7 @@ export function createLive({
     events.addEventListener('open', () => {
       stopPolling()
       // changes made while the stream was closed
-      if (state.value === 'connecting') onBegin()
+      if (state.value === 'connecting') onOpen()
       else onChange()
       state.value = 'live'
     })

@@ -21,7 +21,7 @@ export function createLocation(): Location {
   let shown = location.hash
 
   /** Returns true if a guard asks first and the page stays. Adds a history entry that restores the address. */
-  const isHeld = (wanted: string): boolean => {
+  const isBlocked = (wanted: string): boolean => {
     const [from, to] = [parseHash(shown), parseHash(wanted)]
     if (!asking || (from.page === to.page && from.name === to.name)) return false
     const ask = asking
@@ -33,7 +33,7 @@ export function createLocation(): Location {
     return true
   }
   const enter = () => {
-    if (isHeld(location.hash)) return
+    if (isBlocked(location.hash)) return
     shown = location.hash
     const known = (history.state as { key?: string } | null)?.key
     key = known ?? String(performance.now())

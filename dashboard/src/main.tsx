@@ -10,7 +10,7 @@ import { createStore } from './store.ts'
 const store = createStore()
 const live = createLive({
   onChange: (kinds) => void store.refresh(kinds),
-  onBegin: () => void store.catchUp(),
+  onOpen: () => void store.catchUp(),
   isReachable: store.reachable
 })
 const now = signal(Date.now())

@@ -1,13 +1,13 @@
 import type { Action } from './keyboard.ts'
 
 /** Returns the row of an element. Rows mark their link or button with `data-row`. */
-const rowOf = (element: Element | null) =>
+const findRow = (element: Element | null) =>
   element?.closest('[data-row]')?.closest('tr, li') ?? element?.closest('tr, li')
 
 function move(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')].filter((row) => row.offsetParent !== null)
-  const current = rowOf(document.activeElement)
-  const focused = rows.findIndex((row) => row === document.activeElement || (current && rowOf(row) === current))
+  const current = findRow(document.activeElement)
+  const focused = rows.findIndex((row) => row === document.activeElement || (current && findRow(row) === current))
   // without a focused row, continue from the open item
   const at = focused < 0 ? rows.findIndex((row) => row.hasAttribute('aria-current')) : focused
   const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + step, 0), rows.length - 1)
@@ -21,7 +21,7 @@ const click = (element: HTMLElement | null | undefined): boolean => {
 
 const inRow = (selector: string) => {
   const isInPage = document.activeElement?.closest('main')
-  return isInPage ? rowOf(document.activeElement)?.querySelector<HTMLElement>(selector) : undefined
+  return isInPage ? findRow(document.activeElement)?.querySelector<HTMLElement>(selector) : undefined
 }
 
 /** Runs a key's action on the current page; returns false if the page has no such element. */

@@ -40,7 +40,7 @@ export const pages: Readonly<Record<Page, ComponentType<PageProps>>> = {
 }
 
 /** Lists that stay mounted beside the open item. */
-const panes: Readonly<Partial<Record<Route['page'], Page>>> = {
+const listPages: Readonly<Partial<Record<Route['page'], Page>>> = {
   tools: 'tools',
   tool: 'tools',
   prompts: 'prompts',
@@ -48,4 +48,4 @@ const panes: Readonly<Partial<Record<Route['page'], Page>>> = {
 }
 
 /** Returns the key of a route; routes with the same key share one mounted page. */
-export const sameAs = ({ page, name }: Route): string => panes[page] ?? `${page} ${name}`
+export const routeKey = ({ page, name }: Route): string => listPages[page] ?? `${page} ${name}`

@@ -45,7 +45,7 @@ export interface Store {
    * Runs `work`, which deletes the subject of a source. The source is not loaded during the work, nor afterwards by
    * components that still show it, unless the work rejects.
    */
-  ending<T>(source: Source<unknown>, work: () => Promise<T>): Promise<T>
+  whileDeleting<T>(source: Source<unknown>, work: () => Promise<T>): Promise<T>
   /** False after a request without an answer, until one succeeds. */
   readonly reachable: ReadonlySignal<boolean>
 }
@@ -53,7 +53,7 @@ export interface Store {
 export type Fetch = typeof send
 
 /** Maximum number of unwatched answers kept, so that going back shows them at once. */
-const KEPT = 50
+const MAX_UNWATCHED = 50
 
 export function createStore(fetch: Fetch = send): Store {
   const resources = new Map<string, Resource<unknown>>()
@@ -131,7 +131,7 @@ export function createStore(fetch: Fetch = send): Store {
     resources.delete(source.path)
     resources.set(source.path, resource as Resource<unknown>)
     for (const path of resources.keys()) {
-      if (resources.size <= KEPT) break
+      if (resources.size <= MAX_UNWATCHED) break
       if (!watched.has(path)) resources.delete(path)
     }
     return resource
@@ -158,7 +158,7 @@ export function createStore(fetch: Fetch = send): Store {
     await Promise.all(answered.map(({ load }) => load()))
   }
 
-  const end: Store['ending'] = async ({ path }, work) => {
+  const end: Store['whileDeleting'] = async ({ path }, work) => {
     ending.add(path)
     try {
       const result = await work()
@@ -170,5 +170,5 @@ export function createStore(fetch: Fetch = send): Store {
     }
   }
 
-  return { open, watch, refresh, catchUp, ending: end, reachable }
+  return { open, watch, refresh, catchUp, whileDeleting: end, reachable }
 }

@@ -1,7 +1,7 @@
 import type { ServerTrial } from '../../src/schemas/dashboard/servers.ts'
 import { duration, plural, sentence } from './format.ts'
 
-const offers = ({ tool_count, prompt_count, resource_count }: ServerTrial): string =>
+const offeredKinds = ({ tool_count, prompt_count, resource_count }: ServerTrial): string =>
   [
     plural(tool_count, 'tool'),
     ...(prompt_count > 0 ? [plural(prompt_count, 'prompt')] : []),
@@ -11,7 +11,7 @@ const offers = ({ tool_count, prompt_count, resource_count }: ServerTrial): stri
 /** Returns the result of a server test as one sentence. */
 export function trialText(trial: ServerTrial): string {
   const { status, ms, error } = trial
-  if (status === 'connected') return `Connected in ${duration(ms)}: ${offers(trial)}.`
+  if (status === 'connected') return `Connected in ${duration(ms)}: ${offeredKinds(trial)}.`
   if (status === 'sign_in_needed') return 'It answers, and asks for a sign-in.'
   return `Failed after ${duration(ms)}. ${sentence(error ?? 'No reason was given')}`
 }

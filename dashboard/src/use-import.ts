@@ -2,7 +2,7 @@ import { useSignal, type ReadonlySignal } from '@preact/signals'
 import type { ImportedServer, ImportView } from '../../src/schemas/dashboard/import.ts'
 import { change, path, type ApiError } from './api.ts'
 import { useApp } from './app-context.ts'
-import { inTurn } from './in-turn.ts'
+import { runConcurrently } from './in-turn.ts'
 
 /** Progress of a chosen server: `waiting` for its turn, or `connecting` since a time in milliseconds of the epoch. */
 export type Progress = { readonly state: 'waiting' } | { readonly state: 'connecting'; readonly since: number }
@@ -16,31 +16,31 @@ export interface Import {
   readonly values: ReadonlySignal<Readonly<Record<string, string>>>
   /** Servers being added, by name. */
   readonly progress: ReadonlySignal<ReadonlyMap<string, Progress>>
-  readonly isLooking: ReadonlySignal<boolean>
+  readonly isPreviewing: ReadonlySignal<boolean>
   /** Reason why the configuration as a whole is invalid; '' if it is valid. */
   readonly failure: ReadonlySignal<string>
   paste(text: string): void
-  look(): Promise<void>
+  preview(): Promise<void>
   choose(name: string, isChosen: boolean): void
-  give(name: string, value: string): void
+  setValue(name: string, value: string): void
   /** Adds the chosen servers; failed ones become the new choice. */
   add(): Promise<void>
   addOne(name: string): Promise<void>
   /** Marks a server as done after its sign-in. */
-  finish(name: string): void
+  markAdded(name: string): void
 }
 
 /** Servers added at a time: browsers limit connections per host, and the page needs some itself. */
-const AT_ONCE = 3
+const CONCURRENCY = 3
 
-const importing = (dryRun: boolean, body: object) =>
+const postImport = (dryRun: boolean, body: object) =>
   change<ImportView>('POST', `${path('servers', 'import')}${dryRun ? '?dry_run=true' : ''}`, body)
 
 /**
  * Returns true for the entry to add: of entries with one name only the first is valid, the others report that as a
  * problem.
  */
-export const isServer = ({ name, problems }: ImportedServer, wanted: string): boolean =>
+export const isEntryFor = ({ name, problems }: ImportedServer, wanted: string): boolean =>
   name === wanted && problems.length === 0
 
 type Result = NonNullable<ImportedServer['result']>
@@ -52,14 +52,14 @@ export function useImport(): Import {
   const chosen = useSignal<ReadonlySet<string>>(new Set())
   const values = useSignal<Readonly<Record<string, string>>>({})
   const progress = useSignal<ReadonlyMap<string, Progress>>(new Map())
-  const isLooking = useSignal(false)
+  const isPreviewing = useSignal(false)
   const failure = useSignal('')
 
-  const find = (name: string) => servers.value?.find((server) => isServer(server, name))
+  const find = (name: string) => servers.value?.find((server) => isEntryFor(server, name))
   const put = (name: string, result: Result) => {
-    servers.value = servers.value?.map((server) => (isServer(server, name) ? { ...server, result } : server))
+    servers.value = servers.value?.map((server) => (isEntryFor(server, name) ? { ...server, result } : server))
   }
-  const stand = (name: string, to: Progress | undefined) => {
+  const setProgress = (name: string, to: Progress | undefined) => {
     const next = new Map(progress.value)
     if (to) next.set(name, to)
     else next.delete(name)
@@ -71,13 +71,13 @@ export function useImport(): Import {
     else next.delete(name)
     chosen.value = next
   }
-  const look = async () => {
+  const preview = async () => {
     failure.value = ''
-    isLooking.value = true
-    const looked = text.value
+    isPreviewing.value = true
+    const sent = text.value
     try {
-      const found = (await importing(true, { configuration: looked })).servers
-      if (text.value !== looked) return
+      const found = (await postImport(true, { configuration: sent })).servers
+      if (text.value !== sent) return
       servers.value = found
       chosen.value = new Set(
         found.filter(({ problems, exists }) => problems.length === 0 && !exists).map(({ name }) => name)
@@ -86,43 +86,43 @@ export function useImport(): Import {
       servers.value = undefined
       failure.value = (error as ApiError).message
     } finally {
-      isLooking.value = false
+      isPreviewing.value = false
     }
   }
   const addOne = async (name: string) => {
-    stand(name, { state: 'connecting', since: Date.now() })
+    setProgress(name, { state: 'connecting', since: Date.now() })
     try {
       const given = Object.fromEntries(Object.entries(values.value).filter(([, value]) => value !== ''))
       const replace = find(name)?.exists && { replace: true }
       const body = { configuration: text.value, names: [name], values: given, ...replace }
-      const { servers: done } = await importing(false, body)
+      const { servers: done } = await postImport(false, body)
       const result = done.find((each) => each.name === name)?.result
       put(name, result ?? { outcome: 'failed', error: 'The gateway said nothing about it' })
     } catch (error) {
       put(name, { outcome: 'failed', error: (error as ApiError).message })
     }
-    stand(name, undefined)
+    setProgress(name, undefined)
     if (find(name)?.result?.outcome === 'failed') choose(name, true)
   }
   const add = async () => {
     const names = [...new Set((servers.value ?? []).map(({ name }) => name))].filter((name) => chosen.value.has(name))
     chosen.value = new Set()
     progress.value = new Map(names.map((name) => [name, { state: 'waiting' }]))
-    await inTurn(names, AT_ONCE, addOne)
+    await runConcurrently(names, CONCURRENCY, addOne)
     void store.refresh()
   }
   return {
-    ...{ text, servers, chosen, values, progress, isLooking, failure },
+    ...{ text, servers, chosen, values, progress, isPreviewing, failure },
     paste(next) {
       text.value = next
       servers.value = undefined
     },
-    look,
+    preview,
     choose,
-    give: (name, value) => (values.value = { ...values.value, [name]: value }),
+    setValue: (name, value) => (values.value = { ...values.value, [name]: value }),
     add,
     addOne,
-    finish: (name) => put(name, { outcome: 'added' })
+    markAdded: (name) => put(name, { outcome: 'added' })
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CallEntry } from '../../src/schemas/call.ts'
 import {
-  aftermath,
+  explanation,
   calledItem,
   callerText,
   endpointText,
@@ -46,9 +46,9 @@ test('a headline tells what happened, and what the client was answered where it 
   assert.match(headline(call({ outcome: 'failed', ended_in: 'initialize' })), /before it answered the first message/)
   assert.match(headline(call({ outcome: 'timeout' })), /in time/)
   assert.match(headline(call({ outcome: 'cancelled', ended_in: 'queue' })), /gave the call up/)
-  assert.match(aftermath(call({ outcome: 'failed', via: 'rest' })), /an HTTP error/)
-  assert.match(aftermath(call({ outcome: 'failed' })), /a JSON-RPC error/)
-  assert.equal(aftermath(call()), '')
+  assert.match(explanation(call({ outcome: 'failed', via: 'rest' })), /an HTTP error/)
+  assert.match(explanation(call({ outcome: 'failed' })), /a JSON-RPC error/)
+  assert.equal(explanation(call()), '')
 })
 
 test('protocols are told once where both sides speak the same', () => {

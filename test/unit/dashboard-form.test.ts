@@ -3,7 +3,14 @@ import test from 'node:test'
 import { isEmptyObject, type Field, type FieldOf } from '../../dashboard/src/form/field.ts'
 import { fieldOf } from '../../dashboard/src/form/fields.ts'
 import { type Json, parseJson, printJson } from '../../dashboard/src/form/json.ts'
-import { blank, converted, extraNames, initial, shows, variantFor } from '../../dashboard/src/form/values.ts'
+import {
+  blankValue,
+  convertTo,
+  extraNames,
+  initialValue,
+  canShow,
+  variantFor
+} from '../../dashboard/src/form/values.ts'
 import { check } from '../../dashboard/src/form/check.ts'
 import { byPlace, placeOf } from '../../dashboard/src/form/problems.ts'
 
@@ -63,7 +70,7 @@ test('an object of more members than anybody would look through is written as JS
   ] as const) {
     const { kind, reason } = as(fieldOf(schema), 'json')
     assert.deepEqual([kind, reason], ['json', `A form of ${count} members would be too long`])
-    assert.equal(initial(fieldOf(schema)), undefined)
+    assert.equal(initialValue(fieldOf(schema)), undefined)
   }
   const some = Object.fromEntries(Object.entries(properties).slice(0, 300))
   assert.equal(fieldOf({ type: 'object', properties: some }).kind, 'object')
@@ -373,16 +380,16 @@ test('a form begins with what must be there and is known, and leaves the rest to
     },
     required: ['name', 'size', 'kind', 'only', 'filter', 'tags']
   })
-  assert.deepEqual(initial(field), { size: 10, kind: 'shape', only: 'one', filter: { deep: true }, tags: [] })
+  assert.deepEqual(initialValue(field), { size: 10, kind: 'shape', only: 'one', filter: { deep: true }, tags: [] })
 })
 
 test('a schema that requires itself without end begins with something finite', () => {
   const properties = { a: { $ref: '#' }, b: { $ref: '#' }, c: { $ref: '#' } }
-  assert.ok(initial(fieldOf({ type: 'object', properties, required: ['a', 'b', 'c'] })))
+  assert.ok(initialValue(fieldOf({ type: 'object', properties, required: ['a', 'b', 'c'] })))
 })
 
 test('a part that is added by hand is there', () => {
-  const item = (schema: object) => blank(fieldOf(schema))
+  const item = (schema: object) => blankValue(fieldOf(schema))
   assert.deepEqual(
     [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }, { enum: ['a'] }, { type: 'object' }, {}].map(item),
     ['', 0, false, 'a', {}, null]
@@ -404,25 +411,25 @@ test('the form that is shown follows from the value, unless one that suits it wa
 
 test('another form keeps what has the same name, and takes its own constants', () => {
   const value = { kind: 'file', path: 'a.txt', note: 'n' }
-  assert.deepEqual(converted(variants[1]!.field, value), { kind: 'link', note: 'n' })
+  assert.deepEqual(convertTo(variants[1]!.field, value), { kind: 'link', note: 'n' })
 })
 
 test('another type keeps what suits it, and begins anew with what does not', () => {
   const [text, list] = (fieldOf({ type: ['string', 'array'] }) as FieldOf<'union'>).variants()
-  assert.equal(converted(text!.field, 'x'), 'x')
-  assert.deepEqual(converted(list!.field, 'x'), [])
-  assert.equal(converted(text!.field, []), undefined)
+  assert.equal(convertTo(text!.field, 'x'), 'x')
+  assert.deepEqual(convertTo(list!.field, 'x'), [])
+  assert.equal(convertTo(text!.field, []), undefined)
 })
 
 test('what a field cannot show is known, so that it is edited as JSON and not lost', () => {
   const text = fieldOf({ type: 'string' })
-  assert.ok(shows(text, 'x'))
-  assert.ok(shows(text, undefined))
-  assert.ok(!shows(text, 5))
-  assert.ok(!shows(fieldOf({ type: 'integer' }), 1.5))
-  assert.ok(shows(fieldOf({ type: ['integer', 'null'] }), null))
-  assert.ok(!shows(fieldOf({ enum: ['a'] }), 'b'))
-  assert.ok(!shows(fieldOf({ type: 'object', properties: { a: {} } }), 'text'))
+  assert.ok(canShow(text, 'x'))
+  assert.ok(canShow(text, undefined))
+  assert.ok(!canShow(text, 5))
+  assert.ok(!canShow(fieldOf({ type: 'integer' }), 1.5))
+  assert.ok(canShow(fieldOf({ type: ['integer', 'null'] }), null))
+  assert.ok(!canShow(fieldOf({ enum: ['a'] }), 'b'))
+  assert.ok(!canShow(fieldOf({ type: 'object', properties: { a: {} } }), 'text'))
 })
 
 test('members that the schema does not list are named', () => {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import {
   canBeBare,
   changeCount,
-  choiceOf,
+  selectionOf,
   draftOf,
   emptyDraft,
   groupInput,
@@ -16,12 +16,12 @@ import {
   withTools,
   type Draft
 } from '../../dashboard/src/groups/draft.ts'
-import { begin, step, undo } from '../../dashboard/src/groups/history.ts'
+import { startHistory, addStep, undo } from '../../dashboard/src/groups/history.ts'
 import { treeOf, type TreeTool } from '../../dashboard/src/groups/tree.ts'
 
 const files = ['files__read', 'files__write', 'files__list']
 const draft = (lists: Partial<Draft>): Draft => ({ ...emptyDraft, name: 'g', ...lists })
-const stateOf = (group: Draft, server = 'files', names = files) => choiceOf(group).stateOf(server, names)
+const stateOf = (group: Draft, server = 'files', names = files) => selectionOf(group).stateOf(server, names)
 
 test('a checked server follows new tools, and an unchecked one takes nothing', () => {
   const on = toggleServer(draft({}), 'files', files)
@@ -76,7 +76,7 @@ test('a server whose tools are all excluded is mixed: tools that it adds are tak
 
 test('a pick that is excluded as well is out, and checking it makes it in', () => {
   const both = draft({ included_tools: ['files__read'], excluded_tools: ['files__read'] })
-  assert.equal(choiceOf(both).has('files', 'files__read'), false)
+  assert.equal(selectionOf(both).includesTool('files', 'files__read'), false)
   assert.equal(stateOf(both), 'off')
   assert.deepEqual(toggleTool(both, 'files', 'files__read'), draft({ included_tools: ['files__read'] }))
 })
@@ -93,10 +93,14 @@ test('a click on a box changes that box and no other, whatever the group was', (
       const before = draft(lists)
       const server = tool.split('__', 1)[0]!
       const after = toggleTool(before, server, tool)
-      const [old, now] = [choiceOf(before), choiceOf(after)]
+      const [old, now] = [selectionOf(before), selectionOf(after)]
       for (const other of [...files, 'git__log', 'git__diff', 'gone__x']) {
         const owner = other.split('__', 1)[0]!
-        assert.equal(now.has(owner, other), other === tool ? !old.has(owner, other) : old.has(owner, other), other)
+        assert.equal(
+          now.includesTool(owner, other),
+          other === tool ? !old.includesTool(owner, other) : old.includesTool(owner, other),
+          other
+        )
       }
       assert.deepEqual(after.included_servers, before.included_servers)
     })
@@ -161,8 +165,8 @@ test('changes are counted by name, whatever their order', () => {
 })
 
 test('each step is undone, and steps that change nothing are none', () => {
-  const first = begin(1)
-  const third = step(step(step(first, 2), 2), 3)
+  const first = startHistory(1)
+  const third = addStep(addStep(addStep(first, 2), 2), 3)
   assert.equal(third.past.length, 2)
   assert.equal(undo(third).now, 2)
   assert.equal(undo(undo(undo(third))).now, 1)
@@ -183,7 +187,7 @@ const servers = [
   { name: 'git', status: 'failing' as const }
 ]
 const tree = (q: string, show: 'all' | 'chosen' | 'read-only', group: Draft = draft({})) =>
-  treeOf(servers, tools, { q, show }, choiceOf(group)).map((branch) => [
+  treeOf(servers, tools, { q, show }, selectionOf(group)).map((branch) => [
     branch.server.name,
     branch.tools.map(({ name }) => name),
     branch.names.length

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import {
-  at,
+  getAt,
   equalJson,
   numberOf,
   parseJson,
   plainJson,
   printJson,
-  put,
+  setAt,
   type Json
 } from '../../dashboard/src/form/json.ts'
 
@@ -62,21 +62,21 @@ test('equality is that of JSON: no order of members, exact numbers by their valu
 
 test('a value is put at a path in a copy, and what is missing on the way is made', () => {
   const before: Json = { a: { list: [1, 2, 3] }, b: true }
-  assert.deepEqual(put(before, ['a', 'list', 1], 9), { a: { list: [1, 9, 3] }, b: true })
-  assert.deepEqual(put(before, ['c', 'd'], 'x'), { a: { list: [1, 2, 3] }, b: true, c: { d: 'x' } })
-  assert.deepEqual(put(undefined, ['list', 0, 'name'], 'x'), { list: [{ name: 'x' }] })
+  assert.deepEqual(setAt(before, ['a', 'list', 1], 9), { a: { list: [1, 9, 3] }, b: true })
+  assert.deepEqual(setAt(before, ['c', 'd'], 'x'), { a: { list: [1, 2, 3] }, b: true, c: { d: 'x' } })
+  assert.deepEqual(setAt(undefined, ['list', 0, 'name'], 'x'), { list: [{ name: 'x' }] })
   assert.deepEqual(before, { a: { list: [1, 2, 3] }, b: true })
 })
 
 test('undefined takes a member or an item away', () => {
-  assert.deepEqual(put({ a: 1, b: 2 }, ['a'], undefined), { b: 2 })
-  assert.deepEqual(put({ list: [1, 2, 3] }, ['list', 0], undefined), { list: [2, 3] })
+  assert.deepEqual(setAt({ a: 1, b: 2 }, ['a'], undefined), { b: 2 })
+  assert.deepEqual(setAt({ list: [1, 2, 3] }, ['list', 0], undefined), { list: [2, 3] })
 })
 
 test('members are looked up among own names only, __proto__ included', () => {
-  assert.equal(at({ a: 1 }, ['constructor']), undefined)
-  assert.equal(at(put({}, ['__proto__'], 'own'), ['__proto__']), 'own')
-  assert.equal(printJson(put({}, ['__proto__'], 1)!, 0), '{"__proto__":1}')
+  assert.equal(getAt({ a: 1 }, ['constructor']), undefined)
+  assert.equal(getAt(setAt({}, ['__proto__'], 'own'), ['__proto__']), 'own')
+  assert.equal(printJson(setAt({}, ['__proto__'], 1)!, 0), '{"__proto__":1}')
 })
 
 test('validators get doubles', () => {

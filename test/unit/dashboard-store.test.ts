@@ -164,7 +164,7 @@ test('what is being ended is not asked for meanwhile, nor afterwards by who stil
   asked[0]!.answer({ names: ['a'] })
   await settled()
   const shown = store.open(servers)
-  const done = await store.ending(servers, async () => {
+  const done = await store.whileDeleting(servers, async () => {
     await store.refresh()
     return 'done'
   })
@@ -186,7 +186,7 @@ test('what could not be ended is asked for again', async () => {
   store.watch(servers)
   asked[0]!.answer({ names: ['a'] })
   await settled()
-  await assert.rejects(store.ending(servers, () => Promise.reject(new ApiError(503, 'busy'))))
+  await assert.rejects(store.whileDeleting(servers, () => Promise.reject(new ApiError(503, 'busy'))))
   void store.refresh()
   assert.equal(asked.length, 2)
 })

@@ -7,8 +7,8 @@ import { expandTemplate, templateVariables } from '../../dashboard/src/resources
 import { annotationsOf } from '../../dashboard/src/tools/annotations.ts'
 import { asCli, asCurl, asJsonRpc, invokeRequest } from '../../dashboard/src/tools/copies.ts'
 import { definitionText, diffLines, hunksOf } from '../../dashboard/src/tools/diff.ts'
-import { everything, filterFrom, filterQuery } from '../../dashboard/src/tools/filter.ts'
-import { chosenOf, entriesOf, listItems, summary, toggledAll } from '../../dashboard/src/tools/list.ts'
+import { noFilter, filterFrom, filterQuery } from '../../dashboard/src/tools/filter.ts'
+import { selectedItems, entriesOf, listItems, summary, toggleAll } from '../../dashboard/src/tools/list.ts'
 import type { ToolView } from '../../src/schemas/dashboard/tools.ts'
 import { base64Bytes, blocksOf, contentsBlock, safeLink } from '../../dashboard/src/results/blocks.ts'
 import { cpuMs } from '../cpu.ts'
@@ -39,13 +39,13 @@ const tools = [
 const texts = ({ canonical_name, title, description }: ToolView) => [canonical_name, title, description]
 const entries = entriesOf(tools, texts)
 const names = (filter: object) =>
-  listItems(entries, { ...everything, ...filter }).sections.map(({ server, items: shown }) => [
+  listItems(entries, { ...noFilter, ...filter }).sections.map(({ server, items: shown }) => [
     server,
     ...shown.map(({ name }) => name)
   ])
 
 test('tools stand under their server, with counts of the whole server', () => {
-  const { sections } = listItems(entries, { ...everything, q: 'commit' })
+  const { sections } = listItems(entries, { ...noFilter, q: 'commit' })
   assert.deepEqual(
     sections.map(({ server, total, disabled, items: shown }) => [server, total, disabled, shown.length]),
     [['git', 2, 1, 1]]
@@ -68,19 +68,19 @@ test('the list is narrowed by server and by state', () => {
 test('the filter goes into the URL and comes back, and what filters nothing is not there', () => {
   const filter = { q: 'a b/c', server: 'web', state: 'disabled' as const }
   assert.deepEqual(filterFrom(new URLSearchParams(filterQuery(filter))), filter)
-  assert.deepEqual(filterQuery(everything), {})
-  assert.deepEqual(filterFrom(new URLSearchParams('state=odd')), everything)
+  assert.deepEqual(filterQuery(noFilter), {})
+  assert.deepEqual(filterFrom(new URLSearchParams('state=odd')), noFilter)
 })
 
 test('a bulk action works on the selected tools that are shown', () => {
-  const all = toggledAll(listItems(entries, everything).shown, new Set())
+  const all = toggleAll(listItems(entries, noFilter).shown, new Set())
   assert.equal(all.size, 4)
-  const { shown } = listItems(entries, { ...everything, server: 'git' })
+  const { shown } = listItems(entries, { ...noFilter, server: 'git' })
   assert.deepEqual(
-    chosenOf(shown, all).map(({ name }) => name),
+    selectedItems(shown, all).map(({ name }) => name),
     ['commit', 'log']
   )
-  const rest = toggledAll(shown, all)
+  const rest = toggleAll(shown, all)
   assert.deepEqual([...rest], ['web__fetch', 'web__search'], 'hidden ones keep their mark')
 })
 
@@ -95,7 +95,7 @@ test('2,000 tools are filtered in a small part of the 100 ms that a key may take
   const index = entriesOf(many, texts)
   const times: number[] = []
   for (const q of ['t', 'to', 'tool_19', 'lorem 1999']) {
-    times.push(await cpuMs(() => listItems(index, { ...everything, q })))
+    times.push(await cpuMs(() => listItems(index, { ...noFilter, q })))
   }
   assert.ok(Math.min(...times) < 50, `${times.join(', ')} ms`)
 })

@@ -3,17 +3,17 @@ import type { CallEntry } from '../../../src/schemas/call.ts'
 import { useSource } from '../app-context.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { KeyValues, Row } from '../components/key-values.tsx'
-import { Loaded } from '../components/panels.tsx'
-import { Shown } from '../components/shown.tsx'
+import { AsyncContent } from '../components/panels.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { Clock } from '../components/time.tsx'
 import { isJsonObject, parseJson, type Json } from '../form/json.ts'
-import { keepInput } from '../form/last-input.ts'
+import { storeInput } from '../form/last-input.ts'
 import { bytes, duration, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { PhaseBar } from './phase-bar.tsx'
 import {
-  aftermath,
+  explanation,
   calledItem,
   callerText,
   endpointText,
@@ -24,7 +24,7 @@ import {
   protocolText
 } from './words.ts'
 
-function Measures({ call }: { call: CallEntry }) {
+function DurationFacts({ call }: { call: CallEntry }) {
   const phases = phasesOf(call)
   return (
     <div>
@@ -56,7 +56,7 @@ const Content = ({ title, text }: { title: string; text: string }) => (
   <>
     <h3>{title}</h3>
     <pre class="code" tabIndex={0} role="group" aria-label={title}>
-      <Shown text={text} />
+      <UntrustedText text={text} />
     </pre>
   </>
 )
@@ -71,7 +71,7 @@ const argumentsOf = (text: string): Json | undefined => {
 }
 
 /** Link to the form of the called item, filled with the recorded arguments. */
-function Replay({ call }: { call: CallEntry }) {
+function ReplayLink({ call }: { call: CallEntry }) {
   const { kind, server, item } = call
   if (!server || !item) return null
   if (kind === 'resource') {
@@ -91,7 +91,7 @@ function Replay({ call }: { call: CallEntry }) {
         class="btn"
         href={link(kind, name)}
         aria-describedby={input === undefined ? help : undefined}
-        onClick={() => isJsonObject(input ?? null) && keepInput(name, input)}
+        onClick={() => isJsonObject(input ?? null) && storeInput(name, input)}
       >
         Replay
       </a>
@@ -111,19 +111,19 @@ const Detail = ({ call }: { call: CallEntry }) => (
   <div class="callx">
     <div>
       <p class="muted narrow">
-        <Clock at={call.at} />, {duration(call.total_ms)}, <Shown text={callerText(call)} /> at{' '}
+        <Clock at={call.at} />, {duration(call.total_ms)}, <UntrustedText text={callerText(call)} /> at{' '}
         <code>
-          <Shown text={endpointText(call.endpoint)} />
+          <UntrustedText text={endpointText(call.endpoint)} />
         </code>
       </p>
       <p>
         <strong>{headline(call)}</strong>{' '}
         {call.error && (
           <>
-            <Shown text={sentence(withoutServerPrefix(call.error))} />{' '}
+            <UntrustedText text={sentence(withoutServerPrefix(call.error))} />{' '}
           </>
         )}
-        {aftermath(call)}
+        {explanation(call)}
       </p>
       {call.stderr && <Content title="Last lines of stderr" text={call.stderr} />}
       {call.arguments !== undefined && <Content title="Arguments" text={call.arguments} />}
@@ -131,14 +131,14 @@ const Detail = ({ call }: { call: CallEntry }) => (
       <div class="actions">
         {call.server && (
           <a class={`btn ${isFailed(call) ? 'primary' : ''}`} href={link('server', call.server)}>
-            Open server <Shown text={call.server} />
+            Open server <UntrustedText text={call.server} />
           </a>
         )}
         <CopyButton text={() => JSON.stringify(call, null, 2)}>Copy report</CopyButton>
-        <Replay call={call} />
+        <ReplayLink call={call} />
       </div>
     </div>
-    <Measures call={call} />
+    <DurationFacts call={call} />
   </div>
 )
 
@@ -146,8 +146,8 @@ const Detail = ({ call }: { call: CallEntry }) => (
 export function CallDetail({ id }: { id: string }) {
   const resource = useSource(sources.call(id))
   return (
-    <Loaded resource={resource} what="The call" rows={2}>
+    <AsyncContent resource={resource} subject="The call" rows={2}>
       {(call) => <Detail call={call} />}
-    </Loaded>
+    </AsyncContent>
   )
 }

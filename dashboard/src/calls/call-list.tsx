@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { CallEntry, CallFilter } from '../../../src/schemas/call.ts'
 import { ApiError, send } from '../api.ts'
 import { useSteadySource } from '../app-context.ts'
-import { EmptyPanel, ErrorPanel, Loaded } from '../components/panels.tsx'
+import { EmptyPanel, ErrorPanel, AsyncContent } from '../components/panels.tsx'
 import { count, plural } from '../format.ts'
 import type { CallsPage } from '../sources.ts'
 import * as sources from '../sources.ts'
@@ -91,7 +91,7 @@ export function CallList({ filter, isPaused, total, onResume, onClear }: CallLis
         />
         {failure.value && (
           <ErrorPanel
-            what="Older calls could not be loaded."
+            title="Older calls could not be loaded."
             error={failure.value}
             onRetry={() => before && more(before)}
           />
@@ -110,8 +110,8 @@ export function CallList({ filter, isPaused, total, onResume, onClear }: CallLis
     )
   }
   return (
-    <Loaded resource={resource} what="The calls">
+    <AsyncContent resource={resource} subject="The calls">
       {(newest) => list(page ?? newest)}
-    </Loaded>
+    </AsyncContent>
   )
 }

@@ -2,7 +2,7 @@ import { Fragment } from 'preact'
 import { withoutServerPrefix } from '../../../src/domain/server-error.ts'
 import type { CallEntry } from '../../../src/schemas/call.ts'
 import { Chevron } from '../components/icons.tsx'
-import { QualifiedName, Shown } from '../components/shown.tsx'
+import { QualifiedName, UntrustedText } from '../components/shown.tsx'
 import { Outcome } from '../components/status.tsx'
 import { Table } from '../components/table.tsx'
 import { Clock } from '../components/time.tsx'
@@ -43,18 +43,18 @@ const CallRow = ({ call, isOpen, onToggle }: CallRowProps) => (
       <Outcome outcome={call.outcome} />
     </td>
     <td class="opt">
-      <Shown text={callerText(call)} />
+      <UntrustedText text={callerText(call)} />
     </td>
     <td class="opt">
       <code class="muted">
-        <Shown text={endpointText(call.endpoint)} />
+        <UntrustedText text={endpointText(call.endpoint)} />
       </code>
     </td>
     <td class="num opt2">
       {count(Math.round(call.total_ms))}
       <span class="muted"> ms</span>
     </td>
-    <td class="opt ell">{call.error && <Shown text={withoutServerPrefix(call.error)} />}</td>
+    <td class="opt ell">{call.error && <UntrustedText text={withoutServerPrefix(call.error)} />}</td>
   </tr>
 )
 

@@ -1,10 +1,10 @@
 import type { CallCause } from '../../../src/schemas/call.ts'
 import { useApp, useSteadySource } from '../app-context.ts'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { count } from '../format.ts'
 import * as sources from '../sources.ts'
 
-const MOST = 6
+const MAX_CAUSES = 6
 
 const words: Readonly<Partial<Record<CallCause['outcome'], string>>> = {
   tool_error: 'the tool says that it failed',
@@ -22,9 +22,9 @@ const CauseButton = ({ cause: { server, cause, calls, error, outcome }, isOn, on
     {calls !== undefined && <span class="num">{count(calls)}</span>}
     <span class="text">
       <strong>
-        <Shown text={server ?? 'no server'} />
+        <UntrustedText text={server ?? 'no server'} />
       </strong>{' '}
-      <Shown text={error ?? (outcome && words[outcome]) ?? cause} />
+      <UntrustedText text={error ?? (outcome && words[outcome]) ?? cause} />
     </span>
   </button>
 )
@@ -41,7 +41,7 @@ export function Causes({ from, query }: CausesProps) {
   const found = useSteadySource(sources.causes({ from, ...(endpoint && { endpoint }) })).data.value?.causes ?? []
   const isOn = ({ server = '', cause }: Pick<CallCause, 'server' | 'cause'>) =>
     cause === query.cause && server === (query.server ?? '')
-  const shown = found.slice(0, MOST)
+  const shown = found.slice(0, MAX_CAUSES)
   const chosen = query.cause ? { cause: query.cause, ...(query.server && { server: query.server }) } : undefined
   const extra = chosen && !shown.some(isOn) ? (found.find(isOn) ?? chosen) : undefined
   const all = extra ? [...shown, extra] : shown

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 /** Pauses a live list by button, or while the list is scrolled. */
 export function usePause<E extends HTMLElement>() {
   const list = useRef<E>(null)
-  const isHeld = useSignal(false)
+  const isPausedByHand = useSignal(false)
   const isScrolled = useSignal(false)
   useEffect(() => {
     const look = () => {
@@ -14,10 +14,10 @@ export function usePause<E extends HTMLElement>() {
     addEventListener('scroll', look, { passive: true })
     return () => removeEventListener('scroll', look)
   }, [isScrolled])
-  const isPaused = isHeld.value || isScrolled.value
+  const isPaused = isPausedByHand.value || isScrolled.value
   const resume = () => {
-    isHeld.value = false
+    isPausedByHand.value = false
     if (isScrolled.value) list.current?.scrollIntoView()
   }
-  return { list, isPaused, resume, toggle: () => (isPaused ? resume() : (isHeld.value = true)) }
+  return { list, isPaused, resume, toggle: () => (isPaused ? resume() : (isPausedByHand.value = true)) }
 }

@@ -39,7 +39,7 @@ export const headline = (call: CallEntry): string =>
   isFailed(call) && call.ended_in ? endings[call.ended_in] : outcomes[call.outcome]
 
 /** Explains the answer that the client received after a failure, or why no details were recorded. */
-export const aftermath = (call: CallEntry): string => {
+export const explanation = (call: CallEntry): string => {
   if (call.outcome === 'tool_error' && call.result === undefined) return 'What it says is not recorded.'
   if (!isFailed(call)) return ''
   const answer = call.via === 'rest' ? 'an HTTP error' : 'a JSON-RPC error'

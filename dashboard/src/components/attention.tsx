@@ -2,10 +2,12 @@ import type { Attention } from '../../../src/schemas/dashboard/overview.ts'
 import { sentence } from '../format.ts'
 import { link } from '../router.ts'
 import { Shape, type Tone } from './icons.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { Ago } from './time.tsx'
 
-const looks: Readonly<Record<Attention['kind'], { readonly tone: Tone; readonly href: (name: string) => string }>> = {
+const appearance: Readonly<
+  Record<Attention['kind'], { readonly tone: Tone; readonly href: (name: string) => string }>
+> = {
   server_failing: { tone: 'err', href: (name) => link('server', name) },
   sign_in_needed: { tone: 'warn', href: (name) => link('server', name, { tab: 'settings' }) },
   tool_changed: { tone: 'warn', href: (name) => link('tool', name) },
@@ -23,12 +25,12 @@ export const AttentionList = ({ items }: { items: readonly Attention[] }) => (
   <ul class="attention">
     {items.map(({ kind, name, title, detail, since }) => (
       <li key={`${kind} ${name}`}>
-        <span class={`st ${looks[kind].tone}`}>
-          <Shape tone={looks[kind].tone} />
+        <span class={`st ${appearance[kind].tone}`}>
+          <Shape tone={appearance[kind].tone} />
         </span>
         <div>
-          <a data-row href={looks[kind].href(name)}>
-            <Shown text={title} />
+          <a data-row href={appearance[kind].href(name)}>
+            <UntrustedText text={title} />
           </a>
           {since && (
             <span class="muted">
@@ -38,7 +40,7 @@ export const AttentionList = ({ items }: { items: readonly Attention[] }) => (
           )}
           {detail && (
             <p class="help">
-              <Shown text={sentence(detail)} />
+              <UntrustedText text={sentence(detail)} />
             </p>
           )}
         </div>

@@ -1,18 +1,18 @@
 import type { ServerView } from '../../../src/schemas/dashboard/servers.ts'
 import { plural, sentence } from '../format.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { Ago } from './time.tsx'
 
-type Failing = Pick<ServerView, 'status' | 'status_since' | 'last_error' | 'last_stderr' | 'stats_24h'>
+type FailingServer = Pick<ServerView, 'status' | 'status_since' | 'last_error' | 'last_stderr' | 'stats_24h'>
 
 /** Reason why a server fails or waits, with the last line of its stderr and the time since then. */
-export const CauseText = ({ server }: { server: Failing }) => {
+export const CauseText = ({ server }: { server: FailingServer }) => {
   const { status, status_since: since, last_error: error, last_stderr: line, stats_24h: stats } = server
   return (
     <p>
       {status === 'failing' ? (
         <strong>
-          <Shown text={sentence(error ?? 'The last contact failed')} />
+          <UntrustedText text={sentence(error ?? 'The last contact failed')} />
         </strong>
       ) : (
         <>It asks for a sign-in before it can be used.</>
@@ -21,7 +21,7 @@ export const CauseText = ({ server }: { server: Failing }) => {
         <>
           Last stderr line:{' '}
           <code>
-            <Shown text={line} />
+            <UntrustedText text={line} />
           </code>
           .{' '}
         </>

@@ -1,9 +1,9 @@
 import type { SeenClient } from '../../../src/schemas/dashboard/shared.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { Ago } from './time.tsx'
 
 /** Client names shown; the others are counted. */
-const SHOWN = 2
+const MAX_NAMES = 2
 
 interface ClientsSeenProps {
   /** Clients, newest first. */
@@ -13,7 +13,7 @@ interface ClientsSeenProps {
 }
 
 export const ClientName = ({ client: { name, version } }: { client: Pick<SeenClient, 'name' | 'version'> }) => (
-  <Shown text={version === undefined ? name : `${name} ${version}`} />
+  <UntrustedText text={version === undefined ? name : `${name} ${version}`} />
 )
 
 /** Clients of an endpoint, by the names they declared, and the time of the last request. */
@@ -23,13 +23,13 @@ export function ClientsSeen({ clients, seen }: ClientsSeenProps) {
   if (each.length === 0) return <Ago at={seen} />
   return (
     <>
-      {each.slice(0, SHOWN).map((client, at) => (
+      {each.slice(0, MAX_NAMES).map((client, at) => (
         <span key={client.name}>
           {at > 0 && ', '}
           <ClientName client={client} />
         </span>
       ))}
-      {each.length > SHOWN && `, ${each.length - SHOWN} more`}
+      {each.length > MAX_NAMES && `, ${each.length - MAX_NAMES} more`}
       <span class="help blk">
         <Ago at={seen} />
       </span>

@@ -6,9 +6,9 @@ import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { Dialog } from './dialog.tsx'
 import { pageLinks } from './navigation.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
-const SHOWN = 12
+const MAX_RESULTS = 12
 
 /** Command menu (Ctrl+K): finds pages, servers, groups, tools and global actions by a few letters. */
 export function CommandMenu({ onClose }: { onClose: () => void }) {
@@ -42,7 +42,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
   }, [preferences, servers.data.value, groups.data.value, tools.data.value])
 
   const isKnown = [servers, tools, groups].every(({ data, error }) => data.value !== undefined || error.value)
-  const found = findCommands(commands, typed.value, SHOWN)
+  const found = findCommands(commands, typed.value, MAX_RESULTS)
   const current = Math.min(at.value, found.length - 1)
   const run = (command: Command | undefined) => {
     if (!command) return
@@ -88,7 +88,7 @@ export function CommandMenu({ onClose }: { onClose: () => void }) {
             onClick={() => run(command)}
           >
             <span>
-              <Shown text={command.label} />
+              <UntrustedText text={command.label} />
             </span>
             <span class="muted">{command.kind}</span>
           </li>

@@ -10,7 +10,7 @@ interface CopyButtonProps {
 }
 
 /** Copies with `execCommand`: without TLS the clipboard API exists only on localhost. */
-function copyOldWay(text: string): boolean {
+function copyWithExecCommand(text: string): boolean {
   const field = document.createElement('textarea')
   field.value = text
   field.className = 'vh'
@@ -29,7 +29,7 @@ async function copy(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
-    return copyOldWay(text)
+    return copyWithExecCommand(text)
   }
 }
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
 /** Registers the demo server that ships with the gateway. */
 export function DemoButton() {
@@ -27,7 +27,7 @@ export function DemoButton() {
       </button>
       {failure.value && (
         <p class="err" role="alert">
-          <Shown text={failure.value} />
+          <UntrustedText text={failure.value} />
         </p>
       )}
     </>

@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks'
 import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
 interface NeedInputProps {
   readonly id: string
@@ -50,7 +50,7 @@ export function ImportNeeds({
           />
           {need.description && (
             <span class="help">
-              <Shown text={need.description} />
+              <UntrustedText text={need.description} />
             </span>
           )}
         </div>

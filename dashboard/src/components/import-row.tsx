@@ -4,7 +4,7 @@ import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
 import { duration, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import type { Progress } from '../use-import.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { Status } from './status.tsx'
 
 const target = ({ config_summary: config }: ImportedServer): string =>
@@ -19,7 +19,7 @@ const found = (word: string, { tool_count }: Result): string =>
   tool_count === undefined ? word : `${word}, ${plural(tool_count, 'tool')}`
 
 /** Elapsed time while a server connects and lists its items: up to a minute, and a static page would look frozen. */
-function Connecting({ since }: { since: number }) {
+function ConnectingTime({ since }: { since: number }) {
   const now = useSignal(since)
   useEffect(() => {
     const timer = setInterval(() => (now.value = Date.now()), 1_000)
@@ -47,12 +47,12 @@ function ResultState({ result }: { result: Result }) {
       {states[result.outcome]}
       {result.error && (
         <span class="err blk">
-          <Shown text={sentence(result.error)} />
+          <UntrustedText text={sentence(result.error)} />
         </span>
       )}
       {result.tools && result.tools.length > 0 && (
         <span class="help blk">
-          <Shown text={result.tools.slice(0, 8).join(', ')} />
+          <UntrustedText text={result.tools.slice(0, 8).join(', ')} />
           {result.tools.length > 8 && ' …'}
         </span>
       )}
@@ -60,33 +60,34 @@ function ResultState({ result }: { result: Result }) {
   )
 }
 
-const Remarks = ({ server: { problems, notes, ignored, exists } }: { server: ImportedServer }) => (
+const Notes = ({ server: { problems, notes, ignored, exists } }: { server: ImportedServer }) => (
   <>
     {problems.map((problem) => (
       <span class="err blk" key={problem}>
-        <Shown text={sentence(problem)} />
+        <UntrustedText text={sentence(problem)} />
       </span>
     ))}
     {exists && <span class="help blk">A server of this name is registered; choose it to replace that one.</span>}
     {notes.map((note) => (
       <span class="help blk" key={note}>
-        <Shown text={sentence(note)} />
+        <UntrustedText text={sentence(note)} />
       </span>
     ))}
     {ignored.length > 0 && (
       <span class="help blk">
-        Ignored: <Shown text={ignored.join(', ')} />
+        Ignored: <UntrustedText text={ignored.join(', ')} />
       </span>
     )}
   </>
 )
 
-const isDone = ({ result }: ImportedServer): boolean => result?.outcome === 'added' || result?.outcome === 'replaced'
+const isFinished = ({ result }: ImportedServer): boolean =>
+  result?.outcome === 'added' || result?.outcome === 'replaced'
 
-function State({ server, progress }: Pick<ImportRowProps, 'server' | 'progress'>) {
-  if (progress?.state === 'connecting') return <Connecting since={progress.since} />
+function ImportState({ server, progress }: Pick<ImportRowProps, 'server' | 'progress'>) {
+  if (progress?.state === 'connecting') return <ConnectingTime since={progress.since} />
   if (progress) return <Status tone="off" word="Waiting" />
-  return server.result ? <ResultState result={server.result} /> : <Remarks server={server} />
+  return server.result ? <ResultState result={server.result} /> : <Notes server={server} />
 }
 
 interface ImportRowProps {
@@ -106,14 +107,14 @@ export const ImportRow = ({ server, chosen, progress, onChoose }: ImportRowProps
           type="checkbox"
           class="cb"
           aria-label={`Add ${server.name}`}
-          disabled={server.problems.length > 0 || progress !== undefined || isDone(server)}
+          disabled={server.problems.length > 0 || progress !== undefined || isFinished(server)}
           checked={chosen}
           onChange={(event) => onChoose(event.currentTarget.checked)}
         />
       </label>
     </td>
     <th scope="row">
-      {isDone(server) ? (
+      {isFinished(server) ? (
         <a class="name" href={link('server', server.name)}>
           {server.name}
         </a>
@@ -124,11 +125,11 @@ export const ImportRow = ({ server, chosen, progress, onChoose }: ImportRowProps
     <td class="opt2">{server.transport && <span class="tag">{server.transport}</span>}</td>
     <td class="opt">
       <span class="ep" title={target(server)}>
-        <Shown text={target(server)} />
+        <UntrustedText text={target(server)} />
       </span>
     </td>
     <td class="wrap">
-      <State server={server} progress={progress} />
+      <ImportState server={server} progress={progress} />
     </td>
   </tr>
 )

@@ -2,7 +2,7 @@ import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { EmptyPanel } from './panels.tsx'
-import { Breakable, Shown } from './shown.tsx'
+import { Breakable, UntrustedText } from './shown.tsx'
 import { Switch } from './switch.tsx'
 import { Table } from './table.tsx'
 
@@ -26,7 +26,7 @@ interface ItemTableProps {
   readonly empty: string
 }
 
-const words: Readonly<Record<Flag, readonly [tone: string, word: string]>> = {
+const itemNames: Readonly<Record<Flag, readonly [tone: string, word: string]>> = {
   hidden_characters: ['err', 'hidden characters'],
   changed: ['warn', 'changed'],
   unusable: ['warn', 'unusable']
@@ -35,8 +35,8 @@ const words: Readonly<Record<Flag, readonly [tone: string, word: string]>> = {
 export const Flags = ({ flags }: { flags: readonly Flag[] }) => (
   <>
     {flags.map((flag) => (
-      <span key={flag} class={`tag ${words[flag][0]}`}>
-        {words[flag][1]}
+      <span key={flag} class={`tag ${itemNames[flag][0]}`}>
+        {itemNames[flag][1]}
       </span>
     ))}
   </>
@@ -82,7 +82,7 @@ export function ItemTable({ label, kind, items, empty }: ItemTableProps) {
               <Flags flags={flags} />
             </th>
             <td class="opt wrap clip">
-              <Shown text={description} />
+              <UntrustedText text={description} />
             </td>
             {kind === 'tools' && <td class="num opt2">~{tokens}</td>}
             <td>

@@ -1,9 +1,9 @@
 import { printJson, type Json } from '../form/json.ts'
 import { highlight } from '../highlight.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
 /** Characters above which colours make the page slow. */
-const COLOURED = 100_000
+const MAX_COLOURED = 100_000
 
 /** Value as indented JSON with coloured keys and strings. Built from text nodes only. */
 export const JsonView = ({ value, label }: { value: unknown; label?: string | undefined }) => (
@@ -12,16 +12,16 @@ export const JsonView = ({ value, label }: { value: unknown; label?: string | un
 
 /** JSON text with coloured keys and strings. */
 export function JsonText({ text, label }: { text: string; label?: string | undefined }) {
-  const tokens = text.length > COLOURED ? [{ text, kind: undefined }] : highlight(text)
+  const tokens = text.length > MAX_COLOURED ? [{ text, kind: undefined }] : highlight(text)
   return (
     <pre class="code" tabIndex={0} aria-label={label} role={label ? 'group' : undefined}>
       {tokens.map(({ text: part, kind }, at) =>
         kind ? (
           <span key={at} class={kind}>
-            <Shown text={part} />
+            <UntrustedText text={part} />
           </span>
         ) : (
-          <Shown key={at} text={part} />
+          <UntrustedText key={at} text={part} />
         )
       )}
     </pre>

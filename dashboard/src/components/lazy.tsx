@@ -35,7 +35,7 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
     if (!hasFailed.value) return <Skeleton />
     return (
       <ErrorPanel
-        what="The page could not be loaded."
+        title="The page could not be loaded."
         error={isReachable ? outdated : away}
         {...(isReachable && { onRetry: () => globalThis.location.reload() })}
       />

@@ -1,6 +1,6 @@
 import type { ServerDetails } from '../../../src/schemas/dashboard/servers.ts'
 import { count } from '../format.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
 /** Items that the server lists and the gateway does not serve, each with the reason. */
 export function LeftOutItems({ server }: { server: ServerDetails }) {
@@ -25,13 +25,13 @@ export function LeftOutItems({ server }: { server: ServerDetails }) {
                   <span class="muted">no name</span>
                 ) : (
                   <code class="wrap">
-                    <Shown text={name} />
+                    <UntrustedText text={name} />
                   </code>
                 )}
               </th>
               <td>{kind}</td>
               <td>
-                <Shown text={reason} />
+                <UntrustedText text={reason} />
               </td>
             </tr>
           ))}

@@ -3,7 +3,7 @@ import { SecretInput } from './secret-field.tsx'
 
 interface PairsFieldProps {
   /** Name of one entry: `Header`, `Variable`. */
-  readonly what: string
+  readonly entryName: string
   readonly legend: string
   readonly help: preact.ComponentChildren
   readonly pairs: readonly Pair[]
@@ -11,7 +11,7 @@ interface PairsFieldProps {
 }
 
 /** Editor for headers or variables; the values are masked. */
-export function PairsField({ what, legend, help, pairs, onChange }: PairsFieldProps) {
+export function PairsField({ entryName, legend, help, pairs, onChange }: PairsFieldProps) {
   const replace = (at: number, changes: Partial<Pair>) =>
     onChange(pairs.map((pair, index) => (index === at ? { ...pair, ...changes } : pair)))
   return (
@@ -21,7 +21,7 @@ export function PairsField({ what, legend, help, pairs, onChange }: PairsFieldPr
         <div class="pair" key={at}>
           <input
             class="in mono"
-            aria-label={`${what} ${at + 1}, name`}
+            aria-label={`${entryName} ${at + 1}, name`}
             placeholder="Name"
             autocomplete="off"
             spellcheck={false}
@@ -30,14 +30,14 @@ export function PairsField({ what, legend, help, pairs, onChange }: PairsFieldPr
             onInput={(event) => replace(at, { key: event.currentTarget.value })}
           />
           <SecretInput
-            label={key ? key : `${what} ${at + 1}, value`}
+            label={key ? key : `${entryName} ${at + 1}, value`}
             value={value}
             onChange={(next) => replace(at, { value: next })}
           />
           <button
             type="button"
             class="btn quiet icon"
-            aria-label={`Remove ${key || `${what.toLowerCase()} ${at + 1}`}`}
+            aria-label={`Remove ${key || `${entryName.toLowerCase()} ${at + 1}`}`}
             onClick={() => onChange(pairs.filter((_pair, index) => index !== at))}
           >
             ×
@@ -46,7 +46,7 @@ export function PairsField({ what, legend, help, pairs, onChange }: PairsFieldPr
       ))}
       <div>
         <button type="button" class="btn sm" onClick={() => onChange([...pairs, { key: '', value: '' }])}>
-          Add {what.toLowerCase()}
+          Add {entryName.toLowerCase()}
         </button>
       </div>
       <span class="help">{help}</span>

@@ -4,7 +4,7 @@ import { useApp } from '../app-context.ts'
 import type { ApiError } from '../api.ts'
 import { relative, sentence } from '../format.ts'
 import type { Resource } from '../store.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
 /** Message for an empty page, with the next step. */
 export const EmptyPanel = ({ title, children }: { title: string; children?: preact.ComponentChildren }) => (
@@ -25,16 +25,16 @@ const advice = ({ status }: ApiError) => {
 
 interface ErrorPanelProps {
   /** First sentence: `The servers could not be loaded.` */
-  readonly what: string
+  readonly title: string
   readonly error: ApiError
   readonly onRetry?: () => unknown
 }
 
 /** Error message with the gateway's reason and advice. */
-export const ErrorPanel = ({ what, error, onRetry }: ErrorPanelProps) => (
+export const ErrorPanel = ({ title, error, onRetry }: ErrorPanelProps) => (
   <div class="panel failure" role="alert">
     <p>
-      <strong>{what}</strong> <Shown text={sentence(error.message)} /> {advice(error)}
+      <strong>{title}</strong> <UntrustedText text={sentence(error.message)} /> {advice(error)}
     </p>
     {onRetry && (
       <button type="button" class="btn" onClick={() => void onRetry()}>
@@ -61,20 +61,20 @@ export function Skeleton({ rows = 5 }: { rows?: number }) {
   )
 }
 
-interface LoadedProps<T> {
+interface AsyncContentProps<T> {
   readonly resource: Resource<T>
   /** Subject of the error message: `The servers` could not be loaded. */
-  readonly what: string
+  readonly subject: string
   readonly rows?: number
   readonly children: (data: T) => preact.ComponentChildren
 }
 
 /** Renders data once loaded; before that a skeleton or the error. Stale data stays, with a banner. */
-export function Loaded<T>({ resource, what, rows, children }: LoadedProps<T>) {
+export function AsyncContent<T>({ resource, subject, rows, children }: AsyncContentProps<T>) {
   const { now } = useApp()
   const { data, error, checkedAt, load } = resource
   if (data.value === undefined) {
-    if (error.value) return <ErrorPanel what={`${what} could not be loaded.`} error={error.value} onRetry={load} />
+    if (error.value) return <ErrorPanel title={`${subject} could not be loaded.`} error={error.value} onRetry={load} />
     return <Skeleton {...(rows ? { rows } : {})} />
   }
   const isStale = error.value !== undefined && error.value.status !== 0
@@ -82,7 +82,7 @@ export function Loaded<T>({ resource, what, rows, children }: LoadedProps<T>) {
     <>
       {isStale && (
         <ErrorPanel
-          what={`${what} could not be loaded again; this is from ${relative(checkedAt.value, now.value)}.`}
+          title={`${subject} could not be loaded again; this is from ${relative(checkedAt.value, now.value)}.`}
           error={error.value!}
           onRetry={load}
         />

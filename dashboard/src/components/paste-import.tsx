@@ -1,11 +1,11 @@
 import { useId } from 'preact/hooks'
 import type { ImportedServer } from '../../../src/schemas/dashboard/import.ts'
 import { plural, sentence } from '../format.ts'
-import { isServer, summaryOf, useImport, type Import } from '../use-import.ts'
+import { isEntryFor, summaryOf, useImport, type Import } from '../use-import.ts'
 import { Shape } from './icons.tsx'
 import { ImportNeeds } from './import-needs.tsx'
 import { ImportRow } from './import-row.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Table } from './table.tsx'
 
@@ -20,7 +20,7 @@ const placeholder = `{
 export function PasteImport() {
   const pasted = useImport()
   const id = useId()
-  const { text, servers, isLooking, failure } = pasted
+  const { text, servers, isPreviewing, failure } = pasted
   return (
     <div class="stack">
       <div class="field">
@@ -35,9 +35,9 @@ export function PasteImport() {
           aria-invalid={failure.value ? 'true' : undefined}
           value={text.value}
           onInput={(event) => pasted.paste(event.currentTarget.value)}
-          onPaste={() => setTimeout(() => void pasted.look())}
+          onPaste={() => setTimeout(() => void pasted.preview())}
           onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void pasted.look()
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void pasted.preview()
           }}
         />
         <span class="help" id={`${id}-help`}>
@@ -47,7 +47,7 @@ export function PasteImport() {
       </div>
       {failure.value && (
         <p class="err" role="alert">
-          <Shown text={sentence(failure.value)} />
+          <UntrustedText text={sentence(failure.value)} />
         </p>
       )}
       {servers.value === undefined ? (
@@ -55,10 +55,10 @@ export function PasteImport() {
           <button
             type="button"
             class="btn primary"
-            disabled={text.value.trim() === '' || isLooking.value}
-            onClick={() => void pasted.look()}
+            disabled={text.value.trim() === '' || isPreviewing.value}
+            onClick={() => void pasted.preview()}
           >
-            {isLooking.value ? 'Reading…' : 'Preview'}
+            {isPreviewing.value ? 'Reading…' : 'Preview'}
           </button>
         </div>
       ) : (
@@ -71,7 +71,7 @@ export function PasteImport() {
 function Preview({ pasted }: { pasted: Import }) {
   const { chosen, values, progress } = pasted
   const servers = pasted.servers.value ?? []
-  const isTaken = (server: ImportedServer) => isServer(server, server.name)
+  const isTaken = (server: ImportedServer) => isEntryFor(server, server.name)
   const isReplacing = servers.some(({ exists, name }) => exists && chosen.value.has(name))
   const waiting = servers.flatMap(({ name, result }) =>
     result?.authorization_required ? [{ name, required: result.authorization_required }] : []
@@ -109,7 +109,7 @@ function Preview({ pasted }: { pasted: Import }) {
       <ImportNeeds
         servers={servers.filter(({ name }) => chosen.value.has(name))}
         values={values.value}
-        onChange={pasted.give}
+        onChange={pasted.setValue}
       />
       <div class="actions">
         <button
@@ -140,7 +140,7 @@ function Preview({ pasted }: { pasted: Import }) {
           server={name}
           required={required}
           onRestart={() => void pasted.addOne(name)}
-          onDone={() => pasted.finish(name)}
+          onDone={() => pasted.markAdded(name)}
         />
       ))}
     </>

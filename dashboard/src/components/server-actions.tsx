@@ -6,15 +6,15 @@ import { count, plural, sentence } from '../format.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 import { Confirm } from './dialog.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
-interface Refreshed {
+interface RefreshResult {
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly changed: readonly string[]
 }
 
-const refreshText = ({ added, removed, changed }: Refreshed): string =>
+const refreshText = ({ added, removed, changed }: RefreshResult): string =>
   added.length + removed.length + changed.length === 0
     ? 'Nothing has changed.'
     : `${[added.length > 0 && `${count(added.length)} new`, removed.length > 0 && `${count(removed.length)} gone`, changed.length > 0 && `${count(changed.length)} changed`].filter(Boolean).join(', ')}.`
@@ -28,7 +28,7 @@ export function RefreshButton({ name }: { name: string }) {
     busy.value = true
     try {
       const route = `/api/v0/servers/${encodeURIComponent(name)}/refresh`
-      said.value = { ok: true, text: refreshText(await change<Refreshed>('POST', route)) }
+      said.value = { ok: true, text: refreshText(await change<RefreshResult>('POST', route)) }
     } catch (error) {
       said.value = { ok: false, text: sentence((error as ApiError).message) }
     }
@@ -42,7 +42,7 @@ export function RefreshButton({ name }: { name: string }) {
       </button>
       {said.value && (
         <p class={`result ${said.value.ok ? 'good' : 'err'}`} role={said.value.ok ? 'status' : 'alert'}>
-          <Shown text={said.value.text} />
+          <UntrustedText text={said.value.text} />
         </p>
       )}
     </>
@@ -65,7 +65,7 @@ export function DeleteButton({ server }: { server: ServerDetails }) {
   const groups = useGroupsOf(server.name)
   const remove = async () => {
     const { name } = server
-    await store.ending(sources.server(name), () => change('DELETE', path('servers', name)))
+    await store.whileDeleting(sources.server(name), () => change('DELETE', path('servers', name)))
     notice.value = `${name} is deleted`
     location.navigate(link('servers'))
     void store.refresh()

@@ -8,7 +8,7 @@ import { link } from '../router.ts'
 import { problemIn, problemsOf, toInput, toUpdate, type Problems, type ServerForm } from '../server-form.ts'
 import { trialText } from '../trial.ts'
 import { ServerFields } from './server-fields.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { SignIn, type SignInRequired } from './sign-in.tsx'
 
 interface ServerEditorProps {
@@ -19,10 +19,10 @@ interface ServerEditorProps {
   readonly suggest?: (form: ServerForm) => string
 }
 
-type Written = { readonly authorization_required?: SignInRequired } | undefined
+type SaveResponse = { readonly authorization_required?: SignInRequired } | undefined
 
 /** Result of Test or Save. */
-type Outcome =
+type SubmitResult =
   | { readonly kind: 'trial'; readonly trial: ServerTrial }
   | { readonly kind: 'refused'; readonly error: ApiError }
   | { readonly kind: 'sign-in'; readonly required: SignInRequired }
@@ -32,16 +32,16 @@ const TrialResult = ({ trial }: { trial: ServerTrial }) => {
   return (
     <div class={`result ${isGood ? 'good' : 'err'}`} role={isGood ? 'status' : 'alert'}>
       <p>
-        <Shown text={trialText(trial)} />
+        <UntrustedText text={trialText(trial)} />
       </p>
       {trial.stderr.length > 0 && (
         <pre class="code" tabIndex={0}>
-          <Shown text={trial.stderr.join('\n')} />
+          <UntrustedText text={trial.stderr.join('\n')} />
         </pre>
       )}
       {trial.tools.length > 0 && (
         <p class="muted">
-          <Shown text={trial.tools.map((tool) => tool.name).join(', ')} />
+          <UntrustedText text={trial.tools.map((tool) => tool.name).join(', ')} />
         </p>
       )}
     </div>
@@ -57,7 +57,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
   const named = useSignal(initial.name !== '')
   const problems = useSignal<Problems>({})
   const busy = useSignal('')
-  const outcome = useSignal<Outcome | undefined>(undefined)
+  const outcome = useSignal<SubmitResult | undefined>(undefined)
 
   const edit = (changes: Partial<ServerForm>) => {
     if (changes.name !== undefined) named.value = changes.name !== ''
@@ -105,10 +105,10 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
       wasForced.current = force
       const { status, body } =
         name === undefined
-          ? await send<Written>('POST', `${path('servers')}${force ? '?force=true' : ''}`, {
+          ? await send<SaveResponse>('POST', `${path('servers')}${force ? '?force=true' : ''}`, {
               body: toInput(form.value)
             })
-          : await send<Written>('PUT', path('servers', name), { body: toUpdate(form.value) })
+          : await send<SaveResponse>('PUT', path('servers', name), { body: toUpdate(form.value) })
       const required = body?.authorization_required
       if (status === 202 && required) outcome.value = { kind: 'sign-in', required }
       else await done(name === undefined ? `${form.value.name} is added` : `${name} is saved`)
@@ -132,7 +132,7 @@ export function ServerEditor({ initial, name, suggest }: ServerEditorProps) {
       <ServerFields form={form.value} problems={problems.value} onChange={edit} named={name !== undefined} />
       {result?.kind === 'refused' && (
         <p class="err" role="alert">
-          <Shown text={sentence(result.error.message)} />
+          <UntrustedText text={sentence(result.error.message)} />
         </p>
       )}
       {result?.kind === 'trial' && <TrialResult trial={result.trial} />}

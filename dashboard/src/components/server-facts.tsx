@@ -4,7 +4,7 @@ import { targetOf } from '../server-state.ts'
 import { Chevron } from './icons.tsx'
 import { JsonView } from './json-view.tsx'
 import { KeyValues, Row } from './key-values.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { Ago } from './time.tsx'
 
 const eras = ({ modern, legacy }: NonNullable<ServerDetails['protocol']>): string =>
@@ -21,7 +21,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
       <KeyValues columns={2}>
         <Row label={config.kind === 'http' ? 'URL' : 'Command'}>
           <code>
-            <Shown text={targetOf(server)} />
+            <UntrustedText text={targetOf(server)} />
           </code>
         </Row>
         <Row label="Transport">{server.transport}</Row>
@@ -30,22 +30,22 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
         {protocol && <Row label="Keeps sessions">{protocol.has_sessions ? 'yes' : 'no'}</Row>}
         {info && (
           <Row label="Server">
-            <Shown text={infoText(info)} />
+            <UntrustedText text={infoText(info)} />
           </Row>
         )}
         {(config.header_keys?.length ?? 0) > 0 && (
           <Row label="Headers">
-            <Shown text={config.header_keys!.join(', ')} />
+            <UntrustedText text={config.header_keys!.join(', ')} />
           </Row>
         )}
         {(config.env_keys?.length ?? 0) > 0 && (
           <Row label="Environment">
-            <Shown text={config.env_keys!.join(', ')} />
+            <UntrustedText text={config.env_keys!.join(', ')} />
           </Row>
         )}
         {server.issuer && (
           <Row label="Signed in at">
-            <Shown text={server.issuer} />
+            <UntrustedText text={server.issuer} />
           </Row>
         )}
         <Row label="Registered">
@@ -68,7 +68,7 @@ export function ServerFacts({ server }: { server: ServerDetails }) {
             Instructions to agents
           </summary>
           <p class="desc quoted">
-            <Shown text={instructions} />
+            <UntrustedText text={instructions} />
           </p>
         </details>
       )}

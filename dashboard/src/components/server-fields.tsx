@@ -52,7 +52,7 @@ const Text = ({ label, note, help, error, placeholder, mono, value, onInput }: T
 )
 
 /** Stored value that is not shown, with a button to replace it. */
-const Kept = ({ label, text, onReplace }: { label: string; text: string; onReplace: () => void }) => (
+const StoredValue = ({ label, text, onReplace }: { label: string; text: string; onReplace: () => void }) => (
   <div class="field wide">
     <span class="lbl">{label}</span>
     <span class="kept">
@@ -64,10 +64,10 @@ const Kept = ({ label, text, onReplace }: { label: string; text: string; onRepla
   </div>
 )
 
-const Remote = ({ form, problems, onChange }: ServerFieldsProps) => (
+const RemoteFields = ({ form, problems, onChange }: ServerFieldsProps) => (
   <>
     {form.url === null ? (
-      <Kept label="URL" text="Stored; its query values are not shown" onReplace={() => onChange({ url: '' })} />
+      <StoredValue label="URL" text="Stored; its query values are not shown" onReplace={() => onChange({ url: '' })} />
     ) : (
       <Text
         label="URL"
@@ -85,7 +85,7 @@ const Remote = ({ form, problems, onChange }: ServerFieldsProps) => (
       onChange={(bearer_token) => onChange({ bearer_token })}
     />
     <PairsField
-      what="Header"
+      entryName="Header"
       legend="Headers"
       help="Sent with every request. An Authorization header wins over the bearer token."
       pairs={form.headers}
@@ -94,7 +94,7 @@ const Remote = ({ form, problems, onChange }: ServerFieldsProps) => (
   </>
 )
 
-const Local = ({ form, problems, onChange }: ServerFieldsProps) => (
+const LocalFields = ({ form, problems, onChange }: ServerFieldsProps) => (
   <>
     <Text
       label="Command"
@@ -105,7 +105,7 @@ const Local = ({ form, problems, onChange }: ServerFieldsProps) => (
       onInput={(command) => onChange({ command })}
     />
     {form.args === null ? (
-      <Kept label="Arguments" text="Stored, not shown" onReplace={() => onChange({ args: '' })} />
+      <StoredValue label="Arguments" text="Stored, not shown" onReplace={() => onChange({ args: '' })} />
     ) : (
       <Field label="Arguments" help="One a line; no quotes are needed.">
         {(attributes) => (
@@ -122,7 +122,7 @@ const Local = ({ form, problems, onChange }: ServerFieldsProps) => (
       </Field>
     )}
     <PairsField
-      what="Variable"
+      entryName="Variable"
       legend="Environment"
       help="The process gets these, and of the gateway’s own environment only what every program needs."
       pairs={form.env}
@@ -139,7 +139,11 @@ const SignInFields = ({ form, onChange }: ServerFieldsProps) => (
     </summary>
     <div class="fields">
       {form.oauth_client_id === null ? (
-        <Kept label="OAuth client id" text="Stored, not shown" onReplace={() => onChange({ oauth_client_id: '' })} />
+        <StoredValue
+          label="OAuth client id"
+          text="Stored, not shown"
+          onReplace={() => onChange({ oauth_client_id: '' })}
+        />
       ) : (
         <Text
           label="OAuth client id"
@@ -198,7 +202,7 @@ export function ServerFields(props: ServerFieldsProps) {
           />
         </div>
       </div>
-      {transport === 'stdio' ? <Local {...props} /> : <Remote {...props} />}
+      {transport === 'stdio' ? <LocalFields {...props} /> : <RemoteFields {...props} />}
       {!named && (
         <Text
           label="Name"

@@ -4,7 +4,7 @@ import { count, duration, percent } from '../format.ts'
 import { link } from '../router.ts'
 import { needsAttention, targetOf } from '../server-state.ts'
 import { CauseText } from './cause-text.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { ServerState } from './status.tsx'
 import { Strip } from './strip.tsx'
 import { Switch } from './switch.tsx'
@@ -18,7 +18,7 @@ interface ServerRowsProps {
   readonly onSwitch: (name: string, enabled: boolean) => Promise<unknown>
 }
 
-function Failed({ calls, failed }: { calls: number; failed: number }) {
+function FailedShare({ calls, failed }: { calls: number; failed: number }) {
   const text = percent(failed, calls)
   return failed > calls * MANY_FAILED ? <span class="tag err">{text}</span> : <>{text}</>
 }
@@ -62,10 +62,10 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
       <tr>
         <th scope="row">
           <a class="name" data-row href={link('server', name)}>
-            <Shown text={name} />
+            <UntrustedText text={name} />
           </a>
           <span class="ep" title={targetOf(server)}>
-            <Shown text={targetOf(server)} />
+            <UntrustedText text={targetOf(server)} />
           </span>
         </th>
         <td>
@@ -81,7 +81,7 @@ export function ServerRows({ server, onSwitch }: ServerRowsProps) {
         <td class="opt">{stats ? <Strip buckets={stats.half_hours} period="the last 24 hours" /> : '—'}</td>
         <td class="num opt2">{count(stats?.calls)}</td>
         <td class="num opt">{duration(stats?.p95_ms)}</td>
-        <td class="num opt2">{stats ? <Failed {...stats} /> : '—'}</td>
+        <td class="num opt2">{stats ? <FailedShare {...stats} /> : '—'}</td>
         <td>
           <Switch name={name} checked={enabled} onSwitch={(next) => onSwitch(name, next)} />
         </td>

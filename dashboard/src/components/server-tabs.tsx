@@ -7,9 +7,9 @@ import { formOf } from '../server-form.ts'
 import * as sources from '../sources.ts'
 import { CallTable } from '../calls/call-table.tsx'
 import { ItemTable } from './item-rows.tsx'
-import { EmptyPanel, Loaded } from './panels.tsx'
+import { EmptyPanel, AsyncContent } from './panels.tsx'
 import { ServerEditor } from './server-editor.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { Tabs } from './tabs.tsx'
 
 export const serverTabs = ['tools', 'prompts', 'resources', 'calls', 'settings', 'log'] as const
@@ -18,7 +18,7 @@ export type ServerTab = (typeof serverTabs)[number]
 function ToolsTab({ name }: { name: string }) {
   const resource = useSource(sources.tools)
   return (
-    <Loaded resource={resource} what="The tools">
+    <AsyncContent resource={resource} subject="The tools">
       {({ tools }) => (
         <ItemTable
           label={`Tools of ${name}`}
@@ -29,14 +29,14 @@ function ToolsTab({ name }: { name: string }) {
             .map((tool) => ({ ...tool, key: tool.canonical_name, href: link('tool', tool.canonical_name) }))}
         />
       )}
-    </Loaded>
+    </AsyncContent>
   )
 }
 
 function PromptsTab({ name }: { name: string }) {
   const resource = useSource(sources.prompts)
   return (
-    <Loaded resource={resource} what="The prompts">
+    <AsyncContent resource={resource} subject="The prompts">
       {({ prompts }) => (
         <ItemTable
           label={`Prompts of ${name}`}
@@ -47,14 +47,14 @@ function PromptsTab({ name }: { name: string }) {
             .map((prompt) => ({ ...prompt, key: prompt.canonical_name, href: link('prompt', prompt.canonical_name) }))}
         />
       )}
-    </Loaded>
+    </AsyncContent>
   )
 }
 
 function ResourcesTab({ name }: { name: string }) {
   const resource = useSource(sources.resources)
   return (
-    <Loaded resource={resource} what="The resources">
+    <AsyncContent resource={resource} subject="The resources">
       {({ resources, templates }) => (
         <ItemTable
           label={`Resources of ${name}`}
@@ -68,7 +68,7 @@ function ResourcesTab({ name }: { name: string }) {
             .map((each) => ({ ...each, description: each.description ?? each.key }))}
         />
       )}
-    </Loaded>
+    </AsyncContent>
   )
 }
 
@@ -76,7 +76,7 @@ function CallsTab({ name }: { name: string }) {
   const resource = useSource(sources.calls({ server: name, limit: 50 }))
   const open = useSignal<string | undefined>(undefined)
   return (
-    <Loaded resource={resource} what="The calls">
+    <AsyncContent resource={resource} subject="The calls">
       {({ calls }) =>
         calls.length === 0 ? (
           <EmptyPanel title="Nothing of this server was called yet" />
@@ -94,7 +94,7 @@ function CallsTab({ name }: { name: string }) {
           </>
         )
       }
-    </Loaded>
+    </AsyncContent>
   )
 }
 
@@ -109,7 +109,7 @@ const LogTab = ({ server }: { server: ServerDetails }) =>
     />
   ) : (
     <pre class="code log" tabIndex={0} aria-label="Last lines of stderr" role="group">
-      <Shown text={server.stderr.join('\n')} />
+      <UntrustedText text={server.stderr.join('\n')} />
     </pre>
   )
 

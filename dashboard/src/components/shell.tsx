@@ -48,7 +48,7 @@ const centreOf = (element: HTMLElement): number => {
   return left + width / 2
 }
 
-function Side({ route }: { route: Route }) {
+function Sidebar({ route }: { route: Route }) {
   const overview = useSource(sources.overview).data.value
   const isLoaded = overview !== undefined
   const nav = useRef<HTMLElement>(null)
@@ -138,7 +138,7 @@ export function Shell({ route, children }: { route: Route; children: preact.Comp
         Skip to content
       </a>
       <div class="shell">
-        <Side route={route} />
+        <Sidebar route={route} />
         <main id="main" tabIndex={-1}>
           <Banners />
           {children}

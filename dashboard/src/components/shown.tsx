@@ -2,7 +2,7 @@ import { Fragment } from 'preact'
 import { markHidden } from '../../../src/domain/hidden-characters.ts'
 
 /** Untrusted text, rendered as text; hidden characters become marks (`U+200B`). */
-export const Shown = ({ text }: { text: string }) => (
+export const UntrustedText = ({ text }: { text: string }) => (
   <>
     {markHidden(text).map((segment, at) =>
       'text' in segment ? (
@@ -17,7 +17,7 @@ export const Shown = ({ text }: { text: string }) => (
 )
 
 /** Returns untrusted text with hidden characters marked, for options and labels that allow only text. */
-export const shownText = (text: string): string =>
+export const untrustedText = (text: string): string =>
   markHidden(text)
     .map((segment) => ('text' in segment ? segment.text : `[${segment.mark}]`))
     .join('')
@@ -30,7 +30,7 @@ export function QualifiedName({ name }: { name: string }) {
     <code>
       {prefix && (
         <span class="muted">
-          <Shown text={prefix} />
+          <UntrustedText text={prefix} />
           <wbr />
         </span>
       )}
@@ -44,7 +44,7 @@ export const Breakable = ({ text }: { text: string }) => (
   <>
     {text.split(/(?<=_)(?=[^_])/).map((part, at) => (
       <Fragment key={at}>
-        <Shown text={part} />
+        <UntrustedText text={part} />
         <wbr />
       </Fragment>
     ))}

@@ -4,7 +4,7 @@ import { path, send, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { sentence } from '../format.ts'
 import { formOf, toUpdate } from '../server-form.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 import { SignIn, type SignInRequired } from './sign-in.tsx'
 
 /** Sign-in for a registered server: registering it again, unchanged, starts a new sign-in. */
@@ -44,7 +44,7 @@ export function SignInAgain({ server }: { server: ServerDetails }) {
       </button>
       {failure.value && (
         <p class="err" role="alert">
-          <Shown text={sentence(failure.value)} />
+          <UntrustedText text={sentence(failure.value)} />
         </p>
       )}
     </section>

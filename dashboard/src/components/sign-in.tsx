@@ -5,7 +5,7 @@ import { path, send, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { countdown } from '../format.ts'
 import { CopyButton } from './copy-button.tsx'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
 /** Body of a 202 response to a registration. */
 export interface SignInRequired {
@@ -101,7 +101,7 @@ export function SignIn({ server, required, onRestart, onDone }: SignInProps) {
       {(isOver || status === 'failed') && (
         <>
           <p class="err" role="alert">
-            {isOver ? 'The link has expired.' : <Shown text={session.value?.error ?? 'The sign-in failed.'} />}
+            {isOver ? 'The link has expired.' : <UntrustedText text={session.value?.error ?? 'The sign-in failed.'} />}
           </p>
           <div class="actions">
             <button type="button" class="btn primary" onClick={onRestart}>

@@ -3,7 +3,7 @@ import type { ServerTrial } from '../../../src/schemas/dashboard/servers.ts'
 import { change, path, type ApiError } from '../api.ts'
 import { useApp } from '../app-context.ts'
 import { trialText } from '../trial.ts'
-import { Shown } from './shown.tsx'
+import { UntrustedText } from './shown.tsx'
 
 interface TestButtonProps {
   /** Name of a registered server. */
@@ -35,7 +35,7 @@ export function TestButton({ name, primary }: TestButtonProps) {
       </button>
       {result.value && (
         <p class={`result ${result.value.ok ? 'good' : 'err'}`} role={result.value.ok ? 'status' : 'alert'}>
-          <Shown text={result.value.text} />
+          <UntrustedText text={result.value.text} />
         </p>
       )}
     </>

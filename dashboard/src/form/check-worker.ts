@@ -1,7 +1,7 @@
 import { check } from './check.ts'
-import type { CheckTask, Judgement } from './judge.ts'
+import type { CheckTask, ValidationResult } from './judge.ts'
 
-function judge({ schema, value }: CheckTask): Judgement {
+function runCheck({ schema, value }: CheckTask): ValidationResult {
   try {
     return { problems: check(schema, value) }
   } catch (error) {
@@ -9,5 +9,5 @@ function judge({ schema, value }: CheckTask): Judgement {
   }
 }
 
-addEventListener('message', ({ data }: MessageEvent<CheckTask>) => postMessage(judge(data)))
+addEventListener('message', ({ data }: MessageEvent<CheckTask>) => postMessage(runCheck(data)))
 postMessage('ready')

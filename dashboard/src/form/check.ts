@@ -21,7 +21,7 @@ export function check(schema: object, value: Json): Problem[] {
 }
 
 /** Keywords that only repeat nested errors; the innermost errors name the problem. */
-const outer = new Set([
+const wrapperKeywords = new Set([
   ...['$ref', '$recursiveRef', 'allOf', 'if', 'properties', 'patternProperties', 'additionalProperties', 'items'],
   ...[
     'prefixItems',
@@ -34,7 +34,7 @@ const outer = new Set([
 ])
 
 function problemsOf(errors: readonly OutputUnit[]): Problem[] {
-  const told = withoutBranches(errors).filter(({ keyword }) => !outer.has(keyword))
+  const told = withoutBranches(errors).filter(({ keyword }) => !wrapperKeywords.has(keyword))
   const problems = told.map(problemOf)
   const seen = new Set<string>()
   return problems.filter(({ path, message }) => {
@@ -56,13 +56,13 @@ function withoutBranches(errors: readonly OutputUnit[]): OutputUnit[] {
   const rest = errors.filter((error) => error !== parent)
   const inner = new Set(rest.filter(isUnder(parent)))
   const others = rest.filter((error) => !inner.has(error))
-  return withoutBranches([...others, ...nearest(parent, [...inner])])
+  return withoutBranches([...others, ...nearestAlternative(parent, [...inner])])
 }
 
 const branching = new Set(['oneOf', 'anyOf', 'contains'])
 
 /** Returns the errors of the alternative that the value most likely meant, or one error that none matches. */
-function nearest(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUnit[] {
+function nearestAlternative(parent: OutputUnit, inner: readonly OutputUnit[]): OutputUnit[] {
   const own = { ...parent, keyword: `no ${parent.keyword}` }
   const matchesSeveral = /\([^0]\d* matches\)/.test(parent.error)
   if (parent.keyword === 'contains' || matchesSeveral) return [own]
@@ -109,7 +109,7 @@ function problemOf({ keyword, instanceLocation, error }: OutputUnit): Problem {
   return { path, message: messages[keyword]?.(error) ?? error.replace(/\.$/, '') }
 }
 
-const after = (pattern: RegExp, error: string): string => pattern.exec(error)?.[1] ?? ''
+const firstGroup = (pattern: RegExp, error: string): string => pattern.exec(error)?.[1] ?? ''
 
 const typeNames: Readonly<Record<string, string>> = {
   string: 'a string',
@@ -122,27 +122,27 @@ const typeNames: Readonly<Record<string, string>> = {
 
 const messages: Readonly<Record<string, (error: string) => string>> = {
   type: (error) =>
-    `Must be ${after(/Expected "(.*)"\.$/s, error)
+    `Must be ${firstGroup(/Expected "(.*)"\.$/s, error)
       .split('", "')
       .map((name) => typeNames[name] ?? name)
       .join(' or ')}`,
-  const: (error) => `Must be ${after(/^Instance does not match (.*)\.$/s, error)}`,
-  enum: (error) => `Must be one of ${after(/^Instance does not match any of \[(.*)\]\.$/s, error)}`,
+  const: (error) => `Must be ${firstGroup(/^Instance does not match (.*)\.$/s, error)}`,
+  enum: (error) => `Must be one of ${firstGroup(/^Instance does not match any of \[(.*)\]\.$/s, error)}`,
   not: () => 'This value is excluded by the schema',
   false: () => 'The schema does not allow this member',
-  minimum: (error) => `Must be at least ${after(/than\s+(.*)\.$/, error)}`,
-  maximum: (error) => `Must be at most ${after(/than\s+(.*)\.$/, error)}`,
-  exclusiveMinimum: (error) => `Must be more than ${after(/than\s+(.*)\.$/, error)}`,
-  exclusiveMaximum: (error) => `Must be less than ${after(/equal to\s+(.*)\.$/, error)}`,
-  multipleOf: (error) => `Must be a multiple of ${after(/of\s+(\S*)\.$/, error)}`,
-  minLength: (error) => `Needs at least ${after(/< (\d+)/, error)} characters`,
-  maxLength: (error) => `Takes at most ${after(/> (\d+)/, error)} characters`,
-  minItems: (error) => `Needs at least ${after(/< (\d+)/, error)} items`,
-  maxItems: (error) => `Takes at most ${after(/> (\d+)/, error)} items`,
-  minProperties: (error) => `Needs at least ${after(/least (\d+)/, error)} members`,
-  maxProperties: (error) => `Takes at most ${after(/least (\d+)/, error)} members`,
+  minimum: (error) => `Must be at least ${firstGroup(/than\s+(.*)\.$/, error)}`,
+  maximum: (error) => `Must be at most ${firstGroup(/than\s+(.*)\.$/, error)}`,
+  exclusiveMinimum: (error) => `Must be more than ${firstGroup(/than\s+(.*)\.$/, error)}`,
+  exclusiveMaximum: (error) => `Must be less than ${firstGroup(/equal to\s+(.*)\.$/, error)}`,
+  multipleOf: (error) => `Must be a multiple of ${firstGroup(/of\s+(\S*)\.$/, error)}`,
+  minLength: (error) => `Needs at least ${firstGroup(/< (\d+)/, error)} characters`,
+  maxLength: (error) => `Takes at most ${firstGroup(/> (\d+)/, error)} characters`,
+  minItems: (error) => `Needs at least ${firstGroup(/< (\d+)/, error)} items`,
+  maxItems: (error) => `Takes at most ${firstGroup(/> (\d+)/, error)} items`,
+  minProperties: (error) => `Needs at least ${firstGroup(/least (\d+)/, error)} members`,
+  maxProperties: (error) => `Takes at most ${firstGroup(/least (\d+)/, error)} members`,
   uniqueItems: () => 'Holds the same item twice',
-  format: (error) => `Is no ${after(/format "(.*)"\.$/, error)}`,
+  format: (error) => `Is no ${firstGroup(/format "(.*)"\.$/, error)}`,
   pattern: () => 'Does not match the pattern',
   'no member': (error) => `Needs ${error}`,
   'no oneOf': (error) =>

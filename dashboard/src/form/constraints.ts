@@ -4,7 +4,7 @@ import { listOf, typeNames, type Keywords } from './schema.ts'
 const isNumber = (value: unknown): value is number | ExactNumber => typeof value === 'number' || isExact(value)
 
 /** Returns `1–100`, `≥ 0`, `< 5`, or '' without limits. */
-function span(low: unknown, high: unknown, above: unknown, below: unknown): string {
+function formatRange(low: unknown, high: unknown, above: unknown, below: unknown): string {
   const [from, to, over, under] = [low, high, above, below].map((each) =>
     isNumber(each) ? numberText(each) : undefined
   )
@@ -16,18 +16,18 @@ function span(low: unknown, high: unknown, above: unknown, below: unknown): stri
   return parts.filter(Boolean).join(', ')
 }
 
-const counted = (range: string, one: string, many: string): string =>
+const withUnit = (range: string, one: string, many: string): string =>
   range === '' ? '' : `${range} ${range === '1' || range.endsWith(' 1') ? one : many}`
 
 /** Returns the limits of a value in a few words, to follow the name of its type. */
-export function limits(keywords: Keywords): string {
+export function formatLimits(keywords: Keywords): string {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = keywords
   const parts = [
-    span(minimum, maximum, exclusiveMinimum, exclusiveMaximum),
+    formatRange(minimum, maximum, exclusiveMinimum, exclusiveMaximum),
     isNumber(multipleOf) ? `multiple of ${numberText(multipleOf)}` : '',
-    counted(span(keywords.minLength, keywords.maxLength, undefined, undefined), 'character', 'characters'),
-    counted(span(keywords.minItems, keywords.maxItems, undefined, undefined), 'item', 'items'),
-    counted(span(keywords.minProperties, keywords.maxProperties, undefined, undefined), 'member', 'members'),
+    withUnit(formatRange(keywords.minLength, keywords.maxLength, undefined, undefined), 'character', 'characters'),
+    withUnit(formatRange(keywords.minItems, keywords.maxItems, undefined, undefined), 'item', 'items'),
+    withUnit(formatRange(keywords.minProperties, keywords.maxProperties, undefined, undefined), 'member', 'members'),
     keywords.uniqueItems === true ? 'no duplicates' : ''
   ]
   return parts.filter(Boolean).join(', ')

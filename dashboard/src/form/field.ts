@@ -1,7 +1,7 @@
 import { equalJson, type Json } from './json.ts'
 
 /** Properties common to all kinds of fields. */
-export interface Common {
+export interface FieldBase {
   readonly title: string | undefined
   readonly description: string | undefined
   /** Type and limits in a few words: `integer ≥ 0`, `string[]`. */
@@ -32,7 +32,7 @@ export interface Variant {
 }
 
 /** Form field of one place in a schema. Children are created lazily because a schema can be recursive. */
-export type Field = Common &
+export type Field = FieldBase &
   (
     | { readonly kind: 'text'; readonly format: string | undefined; readonly isLong: boolean }
     | { readonly kind: 'number' }

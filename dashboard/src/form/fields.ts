@@ -3,7 +3,7 @@ import { alternatives, typeOf } from './constraints.ts'
 import type { Json } from './json.ts'
 import { once, type Place } from './place.ts'
 import { flatten, keywordsOf, listOf, typeNames, type Keywords } from './schema.ts'
-import { choice, common, fixed, json, label, printed, text } from './simple-fields.ts'
+import { choiceField, fieldBase, fixedField, jsonField, choiceLabel, printValue, textField } from './simple-fields.ts'
 import { alternative, severalTypes } from './variants.ts'
 
 /** Nesting depth from which values are edited as JSON. */
@@ -17,13 +17,13 @@ export function fieldOf(schema: unknown, root: unknown = schema, name = '', dept
 }
 
 function field(keywords: Keywords, place: Place): Field {
-  if (keywords.$ref !== undefined) return json(keywords, `${printed(keywords.$ref)} is not part of this schema`)
-  if (place.depth > MAX_DEPTH) return json(keywords, undefined)
-  if (keywords.const !== undefined) return fixed(keywords, keywords.const as Json)
+  if (keywords.$ref !== undefined) return jsonField(keywords, `${printValue(keywords.$ref)} is not part of this schema`)
+  if (place.depth > MAX_DEPTH) return jsonField(keywords, undefined)
+  if (keywords.const !== undefined) return fixedField(keywords, keywords.const as Json)
   if (Array.isArray(keywords.enum))
-    return choice(
+    return choiceField(
       keywords,
-      keywords.enum.map((value: Json) => ({ label: label(value), value }))
+      keywords.enum.map((value: Json) => ({ label: choiceLabel(value), value }))
     )
   const either = alternatives(keywords)
   if (either) return alternative(keywords, either.keyword, either.list, place)
@@ -36,20 +36,20 @@ function byType(keywords: Keywords, place: Place): Field {
   const type = typeOf(keywords)
   switch (type) {
     case 'string':
-      return text(keywords, place.name)
+      return textField(keywords, place.name)
     case 'number':
     case 'integer':
-      return { kind: 'number', ...common(keywords, type) }
+      return { kind: 'number', ...fieldBase(keywords, type) }
     case 'boolean':
-      return { kind: 'boolean', ...common(keywords, type) }
+      return { kind: 'boolean', ...fieldBase(keywords, type) }
     case 'null':
-      return fixed(keywords, null)
+      return fixedField(keywords, null)
     case 'object':
       return object(keywords, place)
     case 'array':
       return list(keywords, place)
     default:
-      return json(keywords, undefined)
+      return jsonField(keywords, undefined)
   }
 }
 
@@ -57,7 +57,7 @@ function object(keywords: Keywords, place: Place): Field {
   const { properties, required, additionalProperties, patternProperties } = keywords
   const wanted = new Set(listOf(required))
   const count = Math.max(Object.keys(keywordsOf(properties)).length, wanted.size)
-  if (count > MAX_MEMBERS) return json(keywords, `A form of ${count} members would be too long`)
+  if (count > MAX_MEMBERS) return jsonField(keywords, `A form of ${count} members would be too long`)
   const below = { root: place.root, depth: place.depth + 1 }
   const members = once(() => {
     const listed = Object.entries(keywordsOf(properties))
@@ -71,19 +71,24 @@ function object(keywords: Keywords, place: Place): Field {
   })
   return {
     kind: 'object',
-    ...common(keywords, 'object'),
+    ...fieldBase(keywords, 'object'),
     members,
     extra: extraOf(properties, additionalProperties, patternProperties, below)
   }
 }
 
-type Below = Pick<Place, 'root' | 'depth'>
+type Parent = Pick<Place, 'root' | 'depth'>
 
 /**
  * Returns the field for additional members, if the schema allows them. An object without any keywords may hold
  * anything, but a tool without any keywords has no parameters.
  */
-function extraOf(properties: unknown, additional: unknown, patterns: unknown, below: Below): (() => Field) | undefined {
+function extraOf(
+  properties: unknown,
+  additional: unknown,
+  patterns: unknown,
+  below: Parent
+): (() => Field) | undefined {
   const [pattern] = Object.values(keywordsOf(patterns))
   const isOpen = additional === undefined && below.depth > 1 && Object.keys(keywordsOf(properties)).length === 0
   const schema = additional === undefined || additional === false ? pattern : additional
@@ -101,7 +106,7 @@ function list(keywords: Keywords, place: Place): Field {
   const item = rest === false ? undefined : once(() => below(rest ?? true))
   const isTags = first.length === 0 && item !== undefined && place.depth < MAX_DEPTH && isShort(item())
   const type = item === undefined || first.length > 0 ? 'array' : `${bracketed(item())}[]`
-  return { kind: 'list', ...common(keywords, type), lead: once(() => first.map(below)), item, isTags }
+  return { kind: 'list', ...fieldBase(keywords, type), lead: once(() => first.map(below)), item, isTags }
 }
 
 const bracketed = ({ type }: Field): string => (/[ |]/.test(type) ? type.split(' ')[0]! : type)

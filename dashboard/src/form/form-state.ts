@@ -1,6 +1,6 @@
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals'
 import { placeOf } from './problems.ts'
-import { put, type Json, type Path } from './json.ts'
+import { setAt, type Json, type Path } from './json.ts'
 
 /** Value of a form and the state of its places. The form and the JSON view edit the same value. */
 export interface FormState {
@@ -31,7 +31,7 @@ export function createFormState(initial: Json | undefined): FormState {
   return {
     value,
     set(path, next) {
-      value.value = put(value.value, path, next)
+      value.value = setAt(value.value, path, next)
       const place = placeOf(path)
       if (problems.value.has(place)) problems.value = withEntry(problems.value, place, undefined)
     },

@@ -1,4 +1,4 @@
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import type { Field } from './field.ts'
 import { printJson, type Path } from './json.ts'
 import { placeOf } from './problems.ts'
@@ -35,9 +35,9 @@ export const describedBy = ({ id, path, form, required }: FieldProps) => {
 /** Name, type and required mark. */
 export const Caption = ({ field, name, required }: Pick<FieldProps, 'field' | 'name' | 'required'>) => (
   <>
-    <Shown text={name} />{' '}
+    <UntrustedText text={name} />{' '}
     <span class="type">
-      <Shown text={field.type} />
+      <UntrustedText text={field.type} />
     </span>
     {required && <span class="req"> required</span>}
     {field.deprecated && <span class="req"> deprecated</span>}
@@ -56,12 +56,12 @@ export function Notes({ field, path, form, id, required }: FieldProps) {
     <>
       {told.length > 0 && (
         <span class="help pre" id={`${own}-help`}>
-          <Shown text={told.join('\n')} />
+          <UntrustedText text={told.join('\n')} />
         </span>
       )}
       {wrong && (
         <span class="err" id={`${own}-err`}>
-          <Shown text={wrong} />
+          <UntrustedText text={wrong} />
         </span>
       )}
     </>

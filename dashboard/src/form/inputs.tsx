@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { Segmented } from '../components/segmented.tsx'
-import { shownText } from '../components/shown.tsx'
+import { untrustedText } from '../components/shown.tsx'
 import { optionOf, type FieldOf } from './field.ts'
 import { describedBy, type FieldProps } from './frame.tsx'
-import { at, equalJson, isExact, numberOf, numberText, parseJson, printJson, type Json } from './json.ts'
+import { getAt, equalJson, isExact, numberOf, numberText, parseJson, printJson, type Json } from './json.ts'
 
 const hints: ReadonlyMap<string, string> = new Map([
   ['date', '2026-01-31'],
@@ -15,7 +15,7 @@ const hints: ReadonlyMap<string, string> = new Map([
   ['uuid', '00000000-0000-0000-0000-000000000000']
 ])
 
-const valueAt = ({ form, path }: FieldProps): Json | undefined => at(form.value.value, path)
+const valueAt = ({ form, path }: FieldProps): Json | undefined => getAt(form.value.value, path)
 
 /** Submits the form on Enter in a single-line field; Shift+Enter inserts a line break, since texts may contain them. */
 const submitOnEnter = (event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }) => {
@@ -69,9 +69,9 @@ const EmptyText = ({ form, path }: FieldProps) => (
 )
 
 /** Parses a typed number; other text stays text, so that validation reports it. */
-const read = (text: string): Json | undefined => (text.trim() === '' ? undefined : (numberOf(text) ?? text))
+const parseNumber = (text: string): Json | undefined => (text.trim() === '' ? undefined : (numberOf(text) ?? text))
 
-const shown = (value: Json | undefined): string => {
+const numberInputText = (value: Json | undefined): string => {
   if (value === undefined) return ''
   if (typeof value === 'number' || isExact(value)) return numberText(value)
   return typeof value === 'string' ? value : printJson(value, 0)
@@ -83,17 +83,17 @@ export function NumberInput(props: FieldProps) {
   const typed = useSignal('')
   const value = valueAt(props)
   // `1.` and `1.0` stay as typed while they equal the value
-  const isTyped = equalJson(read(typed.value), value)
+  const isTyped = equalJson(parseNumber(typed.value), value)
   return (
     <input
       {...describedBy(props)}
       class="in mono"
       inputmode="decimal"
       autocomplete="off"
-      value={isTyped ? typed.value : shown(value)}
+      value={isTyped ? typed.value : numberInputText(value)}
       onInput={(event) => {
         typed.value = event.currentTarget.value
-        form.set(path, read(typed.value))
+        form.set(path, parseNumber(typed.value))
       }}
     />
   )
@@ -135,7 +135,7 @@ export function ChoiceInput(props: FieldProps<FieldOf<'choice'>>) {
       {(current < 0 || !required) && <option value="">{required ? 'Choose' : 'Not set'}</option>}
       {field.options.map(({ label }, index) => (
         <option key={index} value={String(index)}>
-          {shownText(label)}
+          {untrustedText(label)}
         </option>
       ))}
     </select>
@@ -164,7 +164,7 @@ export function JsonInput(props: FieldProps & { readonly rows?: number }) {
   const { path, form, rows = 2 } = props
   const value = valueAt(props)
   const typed = useSignal<string | undefined>(undefined)
-  const isTyped = typed.value !== undefined && means(typed.value, value)
+  const isTyped = typed.value !== undefined && parsesTo(typed.value, value)
   const text = isTyped ? typed.value! : value === undefined ? '' : printJson(value)
   const onInput = (next: string) => {
     typed.value = next
@@ -195,7 +195,7 @@ function readJson(text: string): { value?: Json | undefined; reason?: string } {
 }
 
 /** Returns true if the text parses to the value. Invalid text is kept until it parses. */
-const means = (text: string, value: Json | undefined): boolean => {
+const parsesTo = (text: string, value: Json | undefined): boolean => {
   const reading = readJson(text)
   return reading.reason !== undefined || equalJson(reading.value, value)
 }

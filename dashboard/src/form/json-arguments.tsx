@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { fieldOf } from './fields.ts'
 import type { FormState } from './form-state.ts'
 import { JsonInput } from './inputs.tsx'
@@ -14,7 +14,7 @@ export function JsonArguments({ form, id }: { form: FormState; id: string }) {
       <JsonInput field={field} path={[]} form={form} id={id} name="Arguments" required={false} rows={8} />
       {form.broken.value.get('') && (
         <span class="err" role="alert" id={`${id}-err`}>
-          <Shown text={form.broken.value.get('')!} />
+          <UntrustedText text={form.broken.value.get('')!} />
         </span>
       )}
       {!isJsonObject(form.value.value ?? {}) && <span class="err">Arguments are an object: {'{ … }'}</span>}

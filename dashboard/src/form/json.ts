@@ -105,7 +105,7 @@ export function equalJson(a: Json | undefined, b: Json | undefined): boolean {
 }
 
 /** Returns the value at a path, or undefined. */
-export function at(value: Json | undefined, path: Path): Json | undefined {
+export function getAt(value: Json | undefined, path: Path): Json | undefined {
   let here = value
   for (const step of path) {
     if (typeof step === 'number') here = isList(here) ? here[step] : undefined
@@ -125,13 +125,13 @@ function withMember(object: JsonObject, name: string, next: Json | undefined): J
 }
 
 /** Returns a copy with `next` at the path; undefined removes it. Missing containers are created. */
-export function put(value: Json | undefined, path: Path, next: Json | undefined): Json | undefined {
+export function setAt(value: Json | undefined, path: Path, next: Json | undefined): Json | undefined {
   const [step, ...rest] = path
   if (step === undefined) return next
   if (typeof step === 'number') {
     const list = isList(value) ? value : []
-    return withItem(list, step, put(list[step], rest, next))
+    return withItem(list, step, setAt(list[step], rest, next))
   }
   const object = isJsonObject(value) ? value : {}
-  return withMember(object, step, put(at(object, [step]), rest, next))
+  return withMember(object, step, setAt(getAt(object, [step]), rest, next))
 }

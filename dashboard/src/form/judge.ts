@@ -8,7 +8,7 @@ export interface CheckTask {
 }
 
 /** Validation errors of a value; `unsound`: the reason why the schema cannot be used. */
-export type Judgement = { readonly problems: readonly Problem[] } | { readonly unsound: string }
+export type ValidationResult = { readonly problems: readonly Problem[] } | { readonly unsound: string }
 
 /** Time limit of a validation: normal schemas take milliseconds, a malicious pattern can take years. */
 const MAX_MS = 1_500
@@ -28,17 +28,17 @@ function startWorker(): Worker {
 }
 
 /** Validates a value against an untrusted schema in a worker, which is terminated if it takes too long. */
-export function judge(schema: object, value: Json): Promise<Judgement> {
+export function validateInWorker(schema: object, value: Json): Promise<ValidationResult> {
   return new Promise((resolve) => {
     const worker = startWorker()
     let timer: ReturnType<typeof setTimeout> | undefined
-    const end = (judgement: Judgement) => {
+    const end = (result: ValidationResult) => {
       clearTimeout(timer)
       worker.terminate()
-      resolve(judgement)
+      resolve(result)
     }
     worker.addEventListener('error', () => end({ unsound: 'the check could not be loaded' }))
-    worker.addEventListener('message', ({ data }: MessageEvent<Judgement | 'ready'>) => {
+    worker.addEventListener('message', ({ data }: MessageEvent<ValidationResult | 'ready'>) => {
       if (data !== 'ready') return end(data)
       const task: CheckTask = { schema: plainJson(schema as Json) as object, value: plainJson(value) as Json }
       worker.postMessage(task)

@@ -3,7 +3,7 @@ import { parseJson, printJson, type Json } from './json.ts'
 const keyOf = (name: string) => `towpath.input.${name}`
 
 /** Returns the last input of a form in this tab. */
-export function lastInput(name: string): Json | undefined {
+export function loadInput(name: string): Json | undefined {
   try {
     const text = sessionStorage.getItem(keyOf(name))
     return text === null ? undefined : parseJson(text)
@@ -13,7 +13,7 @@ export function lastInput(name: string): Json | undefined {
 }
 
 /** Stores input for this tab only, since it may be private (dashboard.md#schema-forms). */
-export function keepInput(name: string, value: Json | undefined): void {
+export function storeInput(name: string, value: Json | undefined): void {
   try {
     if (value === undefined) sessionStorage.removeItem(keyOf(name))
     else sessionStorage.setItem(keyOf(name), printJson(value, 0))

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import type { Field, FieldOf } from './field.ts'
 import { describedBy, idOf, type FieldProps } from './frame.tsx'
-import { at, isExact, isList, numberOf, numberText, printJson, type Json } from './json.ts'
+import { getAt, isExact, isList, numberOf, numberText, printJson, type Json } from './json.ts'
 import { FieldView } from './schema-form.tsx'
-import { blank, suits } from './values.ts'
+import { blankValue, fitScore } from './values.ts'
 
 const textOf = (value: Json): string =>
   typeof value === 'string'
@@ -38,7 +38,7 @@ export function TagsInput(props: FieldProps<FieldOf<'list'>>) {
     <div class="chips">
       {list.map((item, index) => (
         <span key={index} class="chip">
-          <Shown text={textOf(item)} />
+          <UntrustedText text={textOf(item)} />
           <button type="button" aria-label={`Remove ${textOf(item)}`} onClick={() => remove(index)}>
             ×
           </button>
@@ -65,7 +65,7 @@ export function TagsInput(props: FieldProps<FieldOf<'list'>>) {
 }
 
 const listAt = ({ form, path }: FieldProps): readonly Json[] => {
-  const value = at(form.value.value, path)
+  const value = getAt(form.value.value, path)
   return isList(value) ? value : []
 }
 
@@ -77,7 +77,7 @@ const afterRemoval = (list: readonly Json[], index: number, required: boolean): 
 
 /** Returns true if all items of the value can be shown as tags. */
 export const areTags = (field: FieldOf<'list'>, value: Json | undefined): boolean =>
-  field.isTags && (!isList(value) || value.every((item) => suits(field.item!(), item) >= 0))
+  field.isTags && (!isList(value) || value.every((item) => fitScore(field.item!(), item) >= 0))
 
 /** Editor with one row per item. */
 export function ListInput(props: FieldProps<FieldOf<'list'>>) {
@@ -109,8 +109,8 @@ export function ListInput(props: FieldProps<FieldOf<'list'>>) {
         </div>
       ))}
       {next && (
-        <button type="button" class="btn sm" onClick={() => form.set(path, [...list, blank(next)])}>
-          Add to <Shown text={name} />
+        <button type="button" class="btn sm" onClick={() => form.set(path, [...list, blankValue(next)])}>
+          Add to <UntrustedText text={name} />
         </button>
       )}
     </div>

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import type { FieldOf, Member } from './field.ts'
 import { fieldOf } from './fields.ts'
 import { idOf, type FieldProps } from './frame.tsx'
-import { at, isJsonObject, type Json } from './json.ts'
+import { getAt, isJsonObject, type Json } from './json.ts'
 import { FieldView } from './schema-form.tsx'
-import { blank, extraNames } from './values.ts'
+import { blankValue, extraNames } from './values.ts'
 
 /** Fields of an object: the listed members, then rows for additional ones. */
 export function ObjectInput(props: FieldProps<FieldOf<'object'>>) {
@@ -15,7 +15,7 @@ export function ObjectInput(props: FieldProps<FieldOf<'object'>>) {
       {requiredFirst(field.members()).map((member) => (
         <FieldView key={member.name} {...member} path={[...path, member.name]} form={form} id={id} />
       ))}
-      <Extras {...props} />
+      <AdditionalMembers {...props} />
     </>
   )
 }
@@ -25,9 +25,9 @@ const requiredFirst = (members: readonly Member[]): readonly Member[] =>
   members.toSorted((a, b) => Number(b.required) - Number(a.required))
 
 /** Rows for members that the schema does not list. Present members are always shown, so that nothing is sent unseen. */
-function Extras(props: FieldProps<FieldOf<'object'>>) {
+function AdditionalMembers(props: FieldProps<FieldOf<'object'>>) {
   const { field, path, form, id } = props
-  const value = at(form.value.value, path)
+  const value = getAt(form.value.value, path)
   const names = extraNames(field, value)
   if (names.length === 0 && !field.extra) return null
   const inner = field.extra?.() ?? fieldOf(true)
@@ -35,7 +35,7 @@ function Extras(props: FieldProps<FieldOf<'object'>>) {
     const taken = new Set(isJsonObject(value) ? Object.keys(value) : [])
     let name = 'name'
     for (let i = 2; taken.has(name); i++) name = `name${i}`
-    form.set([...path, name], blank(inner))
+    form.set([...path, name], blankValue(inner))
   }
   return (
     <div class="wide rows">
@@ -57,7 +57,7 @@ function Extras(props: FieldProps<FieldOf<'object'>>) {
         <button type="button" class="btn sm" onClick={add}>
           {path.length > 0 ? (
             <>
-              Add a member to <Shown text={props.name} />
+              Add a member to <UntrustedText text={props.name} />
             </>
           ) : (
             'Add a member'
@@ -69,20 +69,20 @@ function Extras(props: FieldProps<FieldOf<'object'>>) {
 }
 
 /** Returns a copy with one member renamed, in the same order. */
-const renamed = (value: Json | undefined, from: string, to: string): Json | undefined =>
+const renameMember = (value: Json | undefined, from: string, to: string): Json | undefined =>
   isJsonObject(value)
     ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name === from ? to : name, member]))
     : value
 
 function NameInput({ field, path, form, id, name, index }: FieldProps<FieldOf<'object'>> & { index: number }) {
-  const value = at(form.value.value, path)
+  const value = getAt(form.value.value, path)
   const failure = useSignal('')
   const own = `${idOf(id, path)}-name-${index}`
   const isTaken = (next: string) =>
     (isJsonObject(value) && Object.hasOwn(value, next)) || field.members().some((member) => member.name === next)
   const rename = (next: string) => {
     failure.value = next !== name && isTaken(next) ? `${next} is there already` : ''
-    if (next !== name && failure.value === '') form.set(path, renamed(value, name, next))
+    if (next !== name && failure.value === '') form.set(path, renameMember(value, name, next))
   }
   return (
     <div class="field">

@@ -1,4 +1,4 @@
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { plural } from '../format.ts'
 import type { FormState } from './form-state.ts'
 
@@ -21,9 +21,9 @@ export function ProblemList({ form, isJson, onSendAnyway }: ProblemListProps) {
             {problems.map(([place, message]) => (
               <li key={place}>
                 <code>
-                  <Shown text={place || '/'} />
+                  <UntrustedText text={place || '/'} />
                 </code>{' '}
-                <Shown text={message} />
+                <UntrustedText text={message} />
               </li>
             ))}
           </ul>

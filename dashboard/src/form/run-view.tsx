@@ -6,14 +6,14 @@ import { duration } from '../format.ts'
 import type { Answer } from '../results/answer.ts'
 
 /** State of a run; `since` is a `performance.now()` time. */
-export type Run =
+export type RunState =
   | { readonly state: 'running'; readonly abort: AbortController; readonly since: number }
   | { readonly state: 'done'; readonly answer: Answer }
   | { readonly state: 'failed'; readonly error: ApiError }
   | { readonly state: 'cancelled' }
 
 interface RunViewProps {
-  readonly run: Run | undefined
+  readonly run: RunState | undefined
   readonly failed: string
   readonly result: (answer: Answer) => preact.ComponentChildren
   readonly onRetry: () => void
@@ -25,13 +25,13 @@ export function RunView({ run, failed, result, onRetry }: RunViewProps) {
     case undefined:
       return null
     case 'running':
-      return <Waiting since={run.since} />
+      return <RunProgress since={run.since} />
     case 'done':
       return <>{result(run.answer)}</>
     case 'failed':
       return (
         <div class="res">
-          <ErrorPanel what={failed} error={run.error} onRetry={onRetry} />
+          <ErrorPanel title={failed} error={run.error} onRetry={onRetry} />
         </div>
       )
     case 'cancelled':
@@ -43,7 +43,7 @@ export function RunView({ run, failed, result, onRetry }: RunViewProps) {
   }
 }
 
-function Waiting({ since }: { since: number }) {
+function RunProgress({ since }: { since: number }) {
   const now = useSignal(since)
   useEffect(() => {
     const timer = setInterval(() => (now.value = performance.now()), 200)

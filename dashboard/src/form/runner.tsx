@@ -5,7 +5,7 @@ import { useApp } from '../app-context.ts'
 import { CopyButton } from '../components/copy-button.tsx'
 import { Confirm } from '../components/dialog.tsx'
 import { Segmented } from '../components/segmented.tsx'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { duration } from '../format.ts'
 import type { Answer } from '../results/answer.ts'
 import { isEmptyObject } from './field.ts'
@@ -13,14 +13,14 @@ import { fieldOf } from './fields.ts'
 import { createFormState, type FormState } from './form-state.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import { JsonArguments } from './json-arguments.tsx'
-import { judge } from './judge.ts'
-import { keepInput, lastInput } from './last-input.ts'
+import { validateInWorker } from './judge.ts'
+import { storeInput, loadInput } from './last-input.ts'
 import { ProblemList } from './problem-list.tsx'
 import { byPlace, type Problem } from './problems.ts'
-import { RunView, type Run } from './run-view.tsx'
+import { RunView, type RunState } from './run-view.tsx'
 import { SchemaForm } from './schema-form.tsx'
 import { useRunKey } from './use-run-key.ts'
-import { initial } from './values.ts'
+import { initialValue } from './values.ts'
 
 interface RunnerProps {
   /** Key under which the last input is stored. */
@@ -47,8 +47,8 @@ const toApiError = (error: unknown): ApiError =>
 
 /** Returns validation errors; none if the schema itself is unusable, since the upstream validates anyway. */
 async function problemsOf(schema: object, args: JsonObject): Promise<readonly Problem[]> {
-  const judgement = await judge(schema, args)
-  return 'problems' in judgement ? judgement.problems : []
+  const result = await validateInWorker(schema, args)
+  return 'problems' in result ? result.problems : []
 }
 
 /** Form with a run button and the result of the run. */
@@ -58,13 +58,13 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
   const element = useRef<HTMLFormElement>(null)
   const field = useMemo(() => fieldOf(schema), [schema])
   // one form state while mounted, even if the data is reloaded
-  const [form] = useState(() => createFormState(lastInput(name) ?? initial(field) ?? {}))
+  const [form] = useState(() => createFormState(loadInput(name) ?? initialValue(field) ?? {}))
   const view = useSignal<'form' | 'json'>('form')
   const isAsking = useSignal(false)
-  const run = useSignal<Run | undefined>(undefined)
+  const run = useSignal<RunState | undefined>(undefined)
   const isChecking = useRef(false)
 
-  useSignalEffect(() => keepInput(name, form.value.value))
+  useSignalEffect(() => storeInput(name, form.value.value))
   useEffect(() => () => abortOf(run.value)?.abort(), [run])
 
   const argsOf = (): JsonObject => (isJsonObject(form.value.value) ? form.value.value : {})
@@ -77,7 +77,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
     change()
     if (isThere) requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[data-run]')?.focus())
   }
-  const end = (to: Run) => withFocus(() => (run.value = to))
+  const end = (to: RunState) => withFocus(() => (run.value = to))
   const start = async () => {
     const abort = new AbortController()
     end({ state: 'running', abort, since: performance.now() })
@@ -101,7 +101,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
       if (form.problems.value.size > 0) return void focusProblem()
     }
     form.problems.value = new Map()
-    if (warning !== undefined && lastInput(`asked ${name}`) === undefined) isAsking.value = true
+    if (warning !== undefined && loadInput(`asked ${name}`) === undefined) isAsking.value = true
     else await start()
   }
   useRunKey(() => void submit(false))
@@ -168,13 +168,13 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
           action={texts.action}
           onClose={() => (isAsking.value = false)}
           onConfirm={async () => {
-            keepInput(`asked ${name}`, true)
+            storeInput(`asked ${name}`, true)
             void start()
           }}
         >
           <p>
             <code>
-              <Shown text={name} />
+              <UntrustedText text={name} />
             </code>{' '}
             {warning} This is asked once in this tab.
           </p>
@@ -184,7 +184,7 @@ export function Runner({ name, schema, run: send, warning, plain = false, ...tex
   )
 }
 
-const abortOf = (run: Run | undefined): AbortController | undefined =>
+const abortOf = (run: RunState | undefined): AbortController | undefined =>
   run?.state === 'running' ? run.abort : undefined
 
 const isEmpty = ({ value }: FormState): boolean => isJsonObject(value.value) && Object.keys(value.value).length === 0

@@ -1,17 +1,17 @@
 import { Segmented } from '../components/segmented.tsx'
-import { Shown, shownText } from '../components/shown.tsx'
+import { UntrustedText, untrustedText } from '../components/shown.tsx'
 import type { Field, FieldOf } from './field.ts'
 import { Caption, idOf, Notes, type FieldProps } from './frame.tsx'
 import { BooleanInput, ChoiceInput, FixedInput, JsonInput, NumberInput, TextInput } from './inputs.tsx'
-import { at } from './json.ts'
+import { getAt } from './json.ts'
 import { areTags, ListInput, TagsInput } from './lists.tsx'
 import { ObjectInput } from './objects.tsx'
-import { blank, converted, initial, shows, variantFor } from './values.ts'
+import { blankValue, convertTo, initialValue, canShow, variantFor } from './values.ts'
 
 /** Form for the parameters of a tool. */
 export function SchemaForm({ field, form, id }: Pick<FieldProps, 'field' | 'form' | 'id'>) {
   const props = { field, form, id, path: [], name: 'Arguments', required: true }
-  if (!shows(field, form.value.value)) return <Labelled {...props} isJson />
+  if (!canShow(field, form.value.value)) return <Labelled {...props} isJson />
   if (field.kind === 'object') {
     return (
       <>
@@ -53,11 +53,11 @@ const isBlock = ({ kind }: Field): boolean => kind === 'object' || kind === 'uni
  */
 export function FieldView(props: FieldProps) {
   const { field, path, form } = props
-  const value = at(form.value.value, path)
+  const value = getAt(form.value.value, path)
   if (field.nullable && value === null) return <NullValue {...props} />
   // a partly typed number is text
   const isTyped = field.kind === 'number' && typeof value === 'string'
-  if (!isTyped && !shows(field, value)) return <Labelled {...props} isJson />
+  if (!isTyped && !canShow(field, value)) return <Labelled {...props} isJson />
   if (field.kind === 'list' && areTags(field, value)) return <Labelled {...props} isTags />
   return isBlock(field) ? <Block {...props} /> : <Labelled {...props} />
 }
@@ -124,7 +124,7 @@ const NullValue = (props: FieldProps) => {
 /** Field with nested fields. An optional one is added and removed by hand. */
 function Block(props: FieldProps) {
   const { field, path, form, id, name, required } = props
-  const value = at(form.value.value, path)
+  const value = getAt(form.value.value, path)
   const isThere = value !== undefined
   return (
     <fieldset class="wide group" id={idOf(id, path)} tabIndex={-1}>
@@ -136,8 +136,8 @@ function Block(props: FieldProps) {
         <UnionInput {...props} field={field} />
       ) : !isThere ? (
         <div>
-          <button type="button" class="btn sm" onClick={() => form.set(path, initial(field) ?? blank(field))}>
-            Add <Shown text={name} />
+          <button type="button" class="btn sm" onClick={() => form.set(path, initialValue(field) ?? blankValue(field))}>
+            Add <UntrustedText text={name} />
           </button>
         </div>
       ) : field.kind === 'list' ? (
@@ -151,7 +151,7 @@ function Block(props: FieldProps) {
       {isThere && !required && (
         <div>
           <button type="button" class="btn quiet sm" onClick={() => form.set(path, undefined)}>
-            Leave out <Shown text={name} />
+            Leave out <UntrustedText text={name} />
           </button>
         </div>
       )}
@@ -163,16 +163,16 @@ function Block(props: FieldProps) {
 function UnionInput(props: FieldProps<FieldOf<'union'>>) {
   const { field, path, form, id, name } = props
   const variants = field.variants()
-  const value = at(form.value.value, path)
+  const value = getAt(form.value.value, path)
   const index = variantFor(variants, value, form.chosen(path))
   const current = variants[index]
   const select = (next: string) => {
     const to = variants[Number(next)]
     if (!to) return
     form.choose(path, Number(next))
-    form.set(path, converted(to.field, value) ?? (path.length === 0 ? {} : undefined))
+    form.set(path, convertTo(to.field, value) ?? (path.length === 0 ? {} : undefined))
   }
-  const options = variants.map(({ label }, at) => ({ id: String(at), label: shownText(label) }))
+  const options = variants.map(({ label }, at) => ({ id: String(at), label: untrustedText(label) }))
   const isShort = variants.length <= 4 && options.every(({ label }) => label.length <= 24)
   return (
     <>
@@ -202,8 +202,8 @@ function UnionInput(props: FieldProps<FieldOf<'union'>>) {
 
 function VariantBody(props: FieldProps) {
   const { field, path, form } = props
-  const value = at(form.value.value, path)
-  if (field.kind === 'object' && shows(field, value)) {
+  const value = getAt(form.value.value, path)
+  if (field.kind === 'object' && canShow(field, value)) {
     return (
       <div class="try inner">
         <ObjectInput {...props} field={field} />

@@ -18,31 +18,31 @@ const decoded = (token: string): string => {
   }
 }
 
-const own = (value: unknown, name: string): unknown =>
+const ownMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name]
     : undefined
 
 /** Finds the subschema with `$anchor` equal to `anchor`. */
-function anchored(schema: unknown, anchor: string, budget = { left: 5_000 }): unknown {
+function findAnchor(schema: unknown, anchor: string, budget = { left: 5_000 }): unknown {
   if (typeof schema !== 'object' || schema === null || budget.left-- <= 0) return undefined
-  if (own(schema, '$anchor') === anchor || own(schema, '$id') === `#${anchor}`) return schema
+  if (ownMember(schema, '$anchor') === anchor || ownMember(schema, '$id') === `#${anchor}`) return schema
   for (const part of Object.values(schema)) {
-    const found = anchored(part, anchor, budget)
+    const found = findAnchor(part, anchor, budget)
     if (found !== undefined) return found
   }
   return undefined
 }
 
 /** Returns the target of a `$ref` within its document, or undefined. Nothing is fetched. */
-export function target(ref: unknown, root: unknown): unknown {
+export function resolveRef(ref: unknown, root: unknown): unknown {
   if (typeof ref !== 'string') return undefined
-  const id = own(root, '$id')
+  const id = ownMember(root, '$id')
   const local = typeof id === 'string' && id !== '' && ref.startsWith(`${id}#`) ? ref.slice(id.length) : ref
   if (local === '#' || local === id) return root
   if (!local.startsWith('#')) return undefined
-  if (!local.startsWith('#/')) return anchored(root, decoded(local.slice(1)))
-  return local.slice(2).split('/').map(decoded).reduce<unknown>(own, root)
+  if (!local.startsWith('#/')) return findAnchor(root, decoded(local.slice(1)))
+  return local.slice(2).split('/').map(decoded).reduce<unknown>(ownMember, root)
 }
 
 /**
@@ -60,16 +60,16 @@ function parts(schema: unknown, root: unknown, seen: ReadonlySet<unknown>, budge
   const more: Keywords[] = []
   for (const part of listOf(allOf)) more.push(...parts(part, root, seen, budget))
   if (condition !== undefined) {
-    for (const part of [then, otherwise]) more.push(...parts(part, root, seen, budget).map(optional))
+    for (const part of [then, otherwise]) more.push(...parts(part, root, seen, budget).map(withoutRequired))
   }
   if ($ref === undefined) return [rest, ...more]
-  const found = target($ref, root)
+  const found = resolveRef($ref, root)
   if (found === undefined || seen.has(found)) return [{ ...rest, $ref }, ...more]
   return [rest, ...parts(found, root, new Set([...seen, found]), budget), ...more]
 }
 
 /** Drops `required`: members that depend on a condition are shown but optional. */
-const optional = ({ required: _required, ...rest }: Keywords): Keywords => rest
+const withoutRequired = ({ required: _required, ...rest }: Keywords): Keywords => rest
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
@@ -82,16 +82,16 @@ const eitherOr =
 
 const highest = eitherOr((a, b) => (isNumber(a) && isNumber(b) ? Math.max(a, b) : a))
 const lowest = eitherOr((a, b) => (isNumber(a) && isNumber(b) ? Math.min(a, b) : a))
-const united = eitherOr((a, b) => [...new Set([...listOf(a), ...listOf(b)])])
-const inBoth = eitherOr((a, b) => {
+const union = eitherOr((a, b) => [...new Set([...listOf(a), ...listOf(b)])])
+const intersection = eitherOr((a, b) => {
   const text = (value: unknown) => printJson(value as Json, 0)
   const others = new Set(listOf(b).map(text))
   return listOf(a).filter((value) => others.has(text(value)))
 })
 
-const named = eitherOr((a, b) => {
+const mergedMembers = eitherOr((a, b) => {
   const names = new Set([...Object.keys(keywordsOf(a)), ...Object.keys(keywordsOf(b))])
-  return Object.fromEntries([...names].map((name) => [name, eitherOr(both)(own(a, name), own(b, name))]))
+  return Object.fromEntries([...names].map((name) => [name, eitherOr(both)(ownMember(a, name), ownMember(b, name))]))
 })
 
 const types = eitherOr((a, b) => {
@@ -109,17 +109,19 @@ const types = eitherOr((a, b) => {
 const isInteger = (name: string, others: readonly string[]): string[] =>
   name === 'integer' && others.includes('number') ? ['integer'] : []
 
-const closed = eitherOr((a, b) => (a === false || b === false ? false : a === true ? b : b === true ? a : both(a, b)))
+const mergedAdditional = eitherOr((a, b) =>
+  a === false || b === false ? false : a === true ? b : b === true ? a : both(a, b)
+)
 
 /** Merge functions by keyword. For other keywords the first value wins. */
-const merges: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
+const mergers: Readonly<Record<string, (a: unknown, b: unknown) => unknown>> = {
   type: types,
-  enum: inBoth,
-  required: united,
-  properties: named,
-  patternProperties: named,
-  $defs: named,
-  additionalProperties: closed,
+  enum: intersection,
+  required: union,
+  properties: mergedMembers,
+  patternProperties: mergedMembers,
+  $defs: mergedMembers,
+  additionalProperties: mergedAdditional,
   items: eitherOr(both),
   minimum: highest,
   exclusiveMinimum: highest,
@@ -137,7 +139,7 @@ export const typeNames = (type: unknown): readonly string[] =>
 /** Merges two subschemas as `allOf` does, as far as a form can show it. The validator uses the full schema. */
 export function merge(a: Keywords, b: Keywords): Keywords {
   const merged: Record<string, unknown> = { ...b, ...a }
-  for (const [keyword, join] of Object.entries(merges)) {
+  for (const [keyword, join] of Object.entries(mergers)) {
     if (keyword in a && keyword in b) merged[keyword] = join(a[keyword], b[keyword])
   }
   // Two lists of alternatives cannot be merged. A form treats `oneOf` and `anyOf` alike, so the unused keyword takes

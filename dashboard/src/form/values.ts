@@ -1,5 +1,5 @@
 import { optionOf, type Field, type FieldOf, type Member, type Variant } from './field.ts'
-import { at, equalJson, isExact, isJsonObject, isList, type Json } from './json.ts'
+import { getAt, equalJson, isExact, isJsonObject, isList, type Json } from './json.ts'
 
 /** Limit of values created at once: a schema can require itself without end. */
 const MAX_VALUES = 500
@@ -8,7 +8,7 @@ const MAX_VALUES = 500
  * Returns the initial value of a field: required members whose value is known. Optional members stay absent, so that
  * the upstream's own defaults apply.
  */
-export function initial(field: Field, budget = { left: MAX_VALUES }): Json | undefined {
+export function initialValue(field: Field, budget = { left: MAX_VALUES }): Json | undefined {
   if (budget.left-- <= 0) return undefined
   if (field.fallback !== undefined) return field.fallback
   switch (field.kind) {
@@ -21,7 +21,7 @@ export function initial(field: Field, budget = { left: MAX_VALUES }): Json | und
     case 'list':
       return []
     case 'union':
-      return field.variants()[0] && initial(field.variants()[0]!.field, budget)
+      return field.variants()[0] && initialValue(field.variants()[0]!.field, budget)
     default:
       return undefined
   }
@@ -30,13 +30,13 @@ export function initial(field: Field, budget = { left: MAX_VALUES }): Json | und
 const requiredOf = (members: readonly Member[]): Member[] => members.filter(({ required }) => required)
 
 const entry = ({ name, field }: Member, budget: { left: number }): [string, Json][] => {
-  const value = initial(field, budget)
+  const value = initialValue(field, budget)
   return value === undefined ? [] : [[name, value]]
 }
 
 /** Returns the value of a part added by hand; never undefined. */
-export function blank(field: Field): Json {
-  const value = initial(field)
+export function blankValue(field: Field): Json {
+  const value = initialValue(field)
   if (value !== undefined) return value
   switch (field.kind) {
     case 'text':
@@ -48,14 +48,14 @@ export function blank(field: Field): Json {
     case 'choice':
       return field.options[0]?.value ?? null
     case 'union':
-      return field.variants()[0] ? blank(field.variants()[0]!.field) : null
+      return field.variants()[0] ? blankValue(field.variants()[0]!.field) : null
     default:
       return null
   }
 }
 
 /** Returns how well a value fits a field: -1 not at all, higher is better. Looks one level deep. */
-export function suits(field: Field, value: Json | undefined): number {
+export function fitScore(field: Field, value: Json | undefined): number {
   if (value === undefined) return -1
   if (field.nullable && value === null) return 1
   switch (field.kind) {
@@ -74,7 +74,7 @@ export function suits(field: Field, value: Json | undefined): number {
     case 'object':
       return objectScore(field, value)
     case 'union':
-      return Math.max(-1, ...field.variants().map((variant) => suits(variant.field, value)))
+      return Math.max(-1, ...field.variants().map((variant) => fitScore(variant.field, value)))
     case 'json':
       return 0
   }
@@ -89,7 +89,7 @@ function listScore(field: FieldOf<'list'>, value: readonly Json[]): number {
   const [first] = value
   if (first === undefined) return 1
   const inner = field.lead()[0] ?? field.item?.()
-  return inner === undefined || inner.kind === 'list' ? 1 : 1 + suits(inner, first)
+  return inner === undefined || inner.kind === 'list' ? 1 : 1 + fitScore(inner, first)
 }
 
 /**
@@ -100,10 +100,10 @@ function objectScore(field: FieldOf<'object'>, value: Json): number {
   if (!isJsonObject(value)) return -1
   let score = 1
   for (const { name, required, field: inner } of field.members()) {
-    const member = at(value, [name])
+    const member = getAt(value, [name])
     if (member === undefined) score -= required ? 0.5 : 0
     else if (inner.kind === 'fixed' || inner.kind === 'choice') {
-      const fit = suits(inner, member)
+      const fit = fitScore(inner, member)
       if (fit < 0) return inner.kind === 'fixed' ? -1 : 0
       score += fit
     } else score += 1
@@ -114,20 +114,20 @@ function objectScore(field: FieldOf<'object'>, value: Json): number {
 /** Returns the variant to show: the chosen one while the value fits it, else the best match; -1 without a value. */
 export function variantFor(variants: readonly Variant[], value: Json | undefined, chosen: number | undefined): number {
   if (chosen !== undefined && chosen < variants.length) {
-    if (value === undefined || suits(variants[chosen]!.field, value) >= 0) return chosen
+    if (value === undefined || fitScore(variants[chosen]!.field, value) >= 0) return chosen
   }
   if (value === undefined) return -1
-  const scores = variants.map(({ field }) => suits(field, value))
+  const scores = variants.map(({ field }) => fitScore(field, value))
   return scores.indexOf(Math.max(...scores))
 }
 
 /** Converts a value to another variant: members with the same name stay, constants come from the new variant. */
-export function converted(field: Field, value: Json | undefined): Json | undefined {
-  if (field.kind !== 'object' || !isJsonObject(value)) return suits(field, value) > 0 ? value : initial(field)
-  const start = initial(field)
+export function convertTo(field: Field, value: Json | undefined): Json | undefined {
+  if (field.kind !== 'object' || !isJsonObject(value)) return fitScore(field, value) > 0 ? value : initialValue(field)
+  const start = initialValue(field)
   const kept = field.members().flatMap(({ name, field: inner }): [string, Json][] => {
-    const member = at(value, [name])
-    return member !== undefined && inner.kind !== 'fixed' && suits(inner, member) >= 0 ? [[name, member]] : []
+    const member = getAt(value, [name])
+    return member !== undefined && inner.kind !== 'fixed' && fitScore(inner, member) >= 0 ? [[name, member]] : []
   })
   return { ...(isJsonObject(start) ? start : {}), ...Object.fromEntries(kept) }
 }
@@ -140,5 +140,5 @@ export function extraNames(field: FieldOf<'object'>, value: Json | undefined): s
 }
 
 /** Returns true if the field can show the value. Other values are edited as JSON, so nothing is lost. */
-export const shows = (field: Field, value: Json | undefined): boolean =>
-  value === undefined || field.kind === 'json' || field.kind === 'union' || suits(field, value) >= 0
+export const canShow = (field: Field, value: Json | undefined): boolean =>
+  value === undefined || field.kind === 'json' || field.kind === 'union' || fitScore(field, value) >= 0

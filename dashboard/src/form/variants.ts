@@ -3,7 +3,7 @@ import { typeOf } from './constraints.ts'
 import type { Json } from './json.ts'
 import { once, type Place } from './place.ts'
 import { flatten, keywordsOf, listOf, merge, typeNames, type Keywords } from './schema.ts'
-import { choice, common, label, printed, textOr, withHints, withNull } from './simple-fields.ts'
+import { choiceField, fieldBase, choiceLabel, printValue, textOr, withHints, withNull } from './simple-fields.ts'
 
 const MAX_VARIANTS = 50
 
@@ -12,8 +12,9 @@ function constants(list: readonly Keywords[]): Option[] | undefined {
   const options: Option[] = []
   for (const each of list) {
     if (each.const !== undefined)
-      options.push({ value: each.const as Json, label: textOr(each.title) ?? label(each.const as Json) })
-    else if (Array.isArray(each.enum)) options.push(...each.enum.map((value: Json) => ({ value, label: label(value) })))
+      options.push({ value: each.const as Json, label: textOr(each.title) ?? choiceLabel(each.const as Json) })
+    else if (Array.isArray(each.enum))
+      options.push(...each.enum.map((value: Json) => ({ value, label: choiceLabel(value) })))
     else return undefined
   }
   return options
@@ -37,18 +38,18 @@ export function alternative(
 ): Field {
   const { [keyword]: _alternatives, ...base } = keywords
   const flat = list.slice(0, MAX_VARIANTS).map((each) => flatten(each, place.root))
-  if (flat.every(isConstraint)) return withHints(place.build(base, place), needs(keyword, flat))
+  if (flat.every(isConstraint)) return withHints(place.build(base, place), requirementHints(keyword, flat))
   const options = constants(flat)
-  if (options) return choice(base, options)
+  if (options) return choiceField(base, options)
   const rest = flat.filter((each) => !isNull(each))
   if (rest.length === 1) return withNull(place.build(merge(base, rest[0]!), place))
   const variants = once(() => rest.map((each, i) => variantOf(base, each, i, place)))
-  const union: Field = { kind: 'union', ...common(base, typesOf(rest)), variants }
+  const union: Field = { kind: 'union', ...fieldBase(base, typesOf(rest)), variants }
   return rest.length < flat.length ? withNull(union) : union
 }
 
-function needs(keyword: 'oneOf' | 'anyOf', list: readonly Keywords[]): string[] {
-  const names = list.map(({ required }) => listOf(required).map(printed).join(' and ')).filter(Boolean)
+function requirementHints(keyword: 'oneOf' | 'anyOf', list: readonly Keywords[]): string[] {
+  const names = list.map(({ required }) => listOf(required).map(printValue).join(' and ')).filter(Boolean)
   if (names.length < 2) return []
   return [`${keyword === 'oneOf' ? 'Needs exactly one of' : 'Needs at least one of'}: ${names.join(', or ')}`]
 }
@@ -67,7 +68,7 @@ function discriminator(keywords: Keywords, root: unknown): string | undefined {
   for (const [name, schema] of Object.entries(keywordsOf(keywords.properties))) {
     const { const: value, enum: values } = flatten(schema, root)
     const only = value ?? (Array.isArray(values) && values.length === 1 ? (values[0] as unknown) : undefined)
-    if (only !== undefined) return `${name}: ${printed(only)}`
+    if (only !== undefined) return `${name}: ${printValue(only)}`
   }
   return undefined
 }
@@ -93,7 +94,7 @@ export function severalTypes(keywords: Keywords, names: readonly string[], place
       field: place.build({ ...shared, type }, { ...place, depth: place.depth + 1 })
     }))
   )
-  const union: Field = { kind: 'union', ...common({ ...keywords, ...noLimits }, rest.join(' | ')), variants }
+  const union: Field = { kind: 'union', ...fieldBase({ ...keywords, ...noLimits }, rest.join(' | ')), variants }
   return rest.length < names.length ? withNull(union) : union
 }
 

@@ -1,6 +1,6 @@
 import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.ts'
 import { PageHead } from '../components/page-head.tsx'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { plural } from '../format.ts'
 import { link } from '../router.ts'
 
@@ -56,7 +56,7 @@ function Description({ text, onDescribe }: { text: string; onDescribe: () => voi
     <>
       {text && (
         <>
-          <Shown text={text} />{' '}
+          <UntrustedText text={text} />{' '}
         </>
       )}
       <button type="button" class="lnk link" onClick={describe}>

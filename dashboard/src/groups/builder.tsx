@@ -16,7 +16,7 @@ import { changeCount, draftOf, emptyDraft, groupInput, withoutName, type Draft }
 import { Effective } from './effective.tsx'
 import { GroupEndpoints } from './group-endpoints.tsx'
 import { GroupFields } from './group-fields.tsx'
-import { begin, step, undo } from './history.ts'
+import { startHistory, addStep, undo } from './history.ts'
 import type { TreeServer } from './tree.ts'
 import { useGuard } from './use-guard.ts'
 import { usePreview } from './use-preview.ts'
@@ -32,7 +32,7 @@ interface BuilderProps {
 /** Group builder: chooses the tools of a group and previews the result. Nothing is stored until Save. */
 export function Builder({ servers, tools, saved, start }: BuilderProps) {
   const { store, location, notice } = useApp()
-  const history = useSignal(begin(start))
+  const history = useSignal(startHistory(start))
   const leave = useSignal<(() => void) | undefined>(undefined)
   const isDeleting = useSignal(false)
   const failure = useSignal('')
@@ -47,7 +47,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   const preview = usePreview(draft, tools)
 
   const edit = (next: Draft) => {
-    history.value = step(history.value, next)
+    history.value = addStep(history.value, next)
     failure.value = ''
     nameProblem.value = ''
   }
@@ -56,7 +56,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   useEffect(() => {
     if (!saved) return
     const next = draftOf(saved)
-    if (changeCount(known.current, history.peek().now) === 0) history.value = begin(next)
+    if (changeCount(known.current, history.peek().now) === 0) history.value = startHistory(next)
     known.current = next
   }, [saved, history])
   const release = useGuard(hasChanges, (go) => (leave.value = go))
@@ -89,7 +89,7 @@ export function Builder({ servers, tools, saved, start }: BuilderProps) {
   }
   const discard = () => {
     failure.value = ''
-    if (saved) history.value = begin(base)
+    if (saved) history.value = startHistory(base)
     else location.navigate(link('groups'))
   }
   return (

@@ -9,8 +9,16 @@ import { ServerState } from '../components/status.tsx'
 import { count } from '../format.ts'
 import { link } from '../router.ts'
 import { ItemTags } from '../tools/item-tags.tsx'
-import { choiceOf, isAllPicked, toggleServer, toggleShown, toggleTool, type Choice, type Draft } from './draft.ts'
-import { shows, treeOf, type Branch, type TreeServer, type TreeTool } from './tree.ts'
+import {
+  selectionOf,
+  isAllPicked,
+  toggleServer,
+  toggleShown,
+  toggleTool,
+  type DraftSelection,
+  type Draft
+} from './draft.ts'
+import { showOptions, treeOf, type Branch, type TreeServer, type TreeTool } from './tree.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 
 interface ChooserProps {
@@ -26,8 +34,8 @@ interface ChooserProps {
 export function Chooser({ servers, tools, draft, onChange, onUndo }: ChooserProps) {
   const { location } = useApp()
   const { find: q = '', show: wanted } = location.route.value.query
-  const show = shows.find((each) => each === wanted) ?? 'all'
-  const choice = useMemo(() => choiceOf(draft), [draft])
+  const show = showOptions.find((each) => each === wanted) ?? 'all'
+  const choice = useMemo(() => selectionOf(draft), [draft])
   const branches = treeOf(servers, tools, { q, show }, choice)
   return (
     <section class="panel flush" aria-labelledby="choose">
@@ -94,7 +102,7 @@ const PAGE = 100
 interface BranchProps {
   readonly branch: Branch
   readonly draft: Draft
-  readonly choice: Choice
+  readonly choice: DraftSelection
   readonly isFiltered: boolean
   readonly onChange: (draft: Draft) => void
 }
@@ -136,7 +144,7 @@ function ServerBranch({ branch, draft, choice, isFiltered, onChange }: BranchPro
           <summary data-row>
             <Chevron />
             <strong>{server.name}</strong>
-            {choice.follows(server.name) && <span class="tag ok">follows new tools</span>}
+            {choice.includesServer(server.name) && <span class="tag ok">follows new tools</span>}
             {server.status !== 'connected' && server.status !== 'unknown' && <ServerState status={server.status} />}
             <span class="muted num">
               {names.length === 0
@@ -144,14 +152,14 @@ function ServerBranch({ branch, draft, choice, isFiltered, onChange }: BranchPro
                 : `${count(choice.countOf(server.name, names))} of ${count(names.length)}`}
             </span>
           </summary>
-          {isOpen && <Kids branch={branch} draft={draft} choice={choice} onChange={onChange} />}
+          {isOpen && <ServerTools branch={branch} draft={draft} choice={choice} onChange={onChange} />}
         </details>
       </div>
     </li>
   )
 }
 
-function Kids({ branch, draft, choice, onChange }: Omit<BranchProps, 'isFiltered'>) {
+function ServerTools({ branch, draft, choice, onChange }: Omit<BranchProps, 'isFiltered'>) {
   const { server, names, tools } = branch
   const shown = useSignal(PAGE)
   if (names.length === 0) {
@@ -179,7 +187,7 @@ function Kids({ branch, draft, choice, onChange }: Omit<BranchProps, 'isFiltered
           <ToolBox
             key={tool.canonical_name}
             tool={tool}
-            isIn={choice.has(server.name, tool.canonical_name)}
+            isIn={choice.includesTool(server.name, tool.canonical_name)}
             onToggle={() => onChange(toggleTool(draft, server.name, tool.canonical_name))}
           />
         ))}

@@ -16,7 +16,7 @@ export function DeleteGroup({ group, onClose, onDeleted }: DeleteGroupProps) {
   const { store } = useApp()
   const { name } = group
   const remove = async () => {
-    await store.ending(sources.group(name), () => change('DELETE', path('tool-groups', name)))
+    await store.whileDeleting(sources.group(name), () => change('DELETE', path('tool-groups', name)))
     onDeleted()
   }
   return (

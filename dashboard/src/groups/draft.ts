@@ -39,46 +39,47 @@ export function groupInput({ name, description, tool_names, ...lists }: Draft): 
   return {
     name,
     ...(description.trim() === '' ? {} : { description }),
-    ...filled('included_servers', lists.included_servers),
-    ...filled('included_tools', lists.included_tools),
-    ...filled('excluded_tools', lists.excluded_tools),
+    ...nonEmpty('included_servers', lists.included_servers),
+    ...nonEmpty('included_tools', lists.included_tools),
+    ...nonEmpty('excluded_tools', lists.excluded_tools),
     ...(tool_names === 'bare' ? { tool_names } : {})
   }
 }
 
-const filled = (name: string, list: readonly string[]) => (list.length > 0 ? { [name]: list } : {})
+const nonEmpty = (name: string, list: readonly string[]) => (list.length > 0 ? { [name]: list } : {})
 
 /** State of a checkbox. */
 export type BoxState = 'off' | 'mixed' | 'on'
 
 /** Draft indexed for many lookups. */
-export interface Choice {
+export interface DraftSelection {
   /** Returns true if the whole server is included, with tools that it adds later. */
-  follows(server: string): boolean
+  includesServer(server: string): boolean
   /** Returns true if the tool is part of the group. `tool` is its public name. */
-  has(server: string, tool: string): boolean
+  includesTool(server: string, tool: string): boolean
   stateOf(server: string, tools: readonly string[]): BoxState
   countOf(server: string, tools: readonly string[]): number
 }
 
-export function choiceOf({ included_servers, included_tools, excluded_tools }: Draft): Choice {
+export function selectionOf({ included_servers, included_tools, excluded_tools }: Draft): DraftSelection {
   const servers = new Set(included_servers)
   const picked = new Set(included_tools)
   const excluded = new Set(excluded_tools)
-  const has = (server: string, tool: string) => (servers.has(server) || picked.has(tool)) && !excluded.has(tool)
+  const includesTool = (server: string, tool: string) =>
+    (servers.has(server) || picked.has(tool)) && !excluded.has(tool)
   return {
-    follows: (server) => servers.has(server),
-    has,
-    countOf: (server, tools) => tools.filter((tool) => has(server, tool)).length,
+    includesServer: (server) => servers.has(server),
+    includesTool,
+    countOf: (server, tools) => tools.filter((tool) => includesTool(server, tool)).length,
     stateOf(server, tools) {
-      if (servers.has(server)) return ownedBy(server, excluded_tools).length > 0 ? 'mixed' : 'on'
+      if (servers.has(server)) return toolsOf(server, excluded_tools).length > 0 ? 'mixed' : 'on'
       return tools.some((tool) => picked.has(tool) && !excluded.has(tool)) ? 'mixed' : 'off'
     }
   }
 }
 
 /** Returns the tools of a server. A server name contains no `__`, so the first one ends it. */
-const ownedBy = (server: string, names: readonly string[]): string[] =>
+const toolsOf = (server: string, names: readonly string[]): string[] =>
   names.filter((name) => name.startsWith(`${server}__`))
 
 const without = (list: readonly string[], gone: (name: string) => boolean): string[] =>
@@ -89,9 +90,9 @@ const withName = (list: readonly string[], name: string): readonly string[] =>
 
 /** Toggles a server: off and mixed become on (its single tools and exclusions are removed), on becomes off. */
 export function toggleServer(draft: Draft, server: string, tools: readonly string[]): Draft {
-  const isOn = choiceOf(draft).stateOf(server, tools) === 'on'
+  const isOn = selectionOf(draft).stateOf(server, tools) === 'on'
   const isOwn = (name: string) => name.startsWith(`${server}__`)
-  return bareOrNot({
+  return withValidNames({
     ...draft,
     included_servers: isOn
       ? without(draft.included_servers, (name) => name === server)
@@ -103,17 +104,17 @@ export function toggleServer(draft: Draft, server: string, tools: readonly strin
 
 /** Toggles a tool: in an included server it is excluded or included again, otherwise added or removed. */
 export function toggleTool(draft: Draft, server: string, tool: string): Draft {
-  const choice = choiceOf(draft)
+  const choice = selectionOf(draft)
   const isTool = (name: string) => name === tool
-  if (choice.has(server, tool)) {
+  if (choice.includesTool(server, tool)) {
     const included_tools = without(draft.included_tools, isTool)
-    return choice.follows(server)
+    return choice.includesServer(server)
       ? { ...draft, included_tools, excluded_tools: withName(draft.excluded_tools, tool) }
       : { ...draft, included_tools }
   }
   const excluded_tools = without(draft.excluded_tools, isTool)
-  if (choice.follows(server)) return { ...draft, excluded_tools }
-  return bareOrNot({ ...draft, excluded_tools, included_tools: withName(draft.included_tools, tool) })
+  if (choice.includesServer(server)) return { ...draft, excluded_tools }
+  return withValidNames({ ...draft, excluded_tools, included_tools: withName(draft.included_tools, tool) })
 }
 
 export interface ToolName {
@@ -124,12 +125,12 @@ export interface ToolName {
 
 /** Adds several tools; those already included stay. */
 export function withTools(draft: Draft, tools: readonly ToolName[]): Draft {
-  const choice = choiceOf(draft)
-  const news = tools.filter(({ server, name }) => !choice.has(server, name))
+  const choice = selectionOf(draft)
+  const news = tools.filter(({ server, name }) => !choice.includesTool(server, name))
   if (news.length === 0) return draft
   const names = new Set(news.map(({ name }) => name))
-  const picks = news.filter(({ server }) => !choice.follows(server)).map(({ name }) => name)
-  return bareOrNot({
+  const picks = news.filter(({ server }) => !choice.includesServer(server)).map(({ name }) => name)
+  return withValidNames({
     ...draft,
     included_tools:
       picks.length > 0 ? [...new Set([...draft.included_tools, ...picks])].toSorted() : draft.included_tools,
@@ -139,9 +140,9 @@ export function withTools(draft: Draft, tools: readonly ToolName[]): Draft {
 
 /** Removes several tools. */
 function withoutTools(draft: Draft, tools: readonly ToolName[]): Draft {
-  const choice = choiceOf(draft)
+  const choice = selectionOf(draft)
   const gone = new Set(tools.map(({ name }) => name))
-  const excluded = tools.filter(({ server }) => choice.follows(server)).map(({ name }) => name)
+  const excluded = tools.filter(({ server }) => choice.includesServer(server)).map(({ name }) => name)
   return {
     ...draft,
     included_tools: without(draft.included_tools, (name) => gone.has(name)),
@@ -151,8 +152,8 @@ function withoutTools(draft: Draft, tools: readonly ToolName[]): Draft {
 
 /** Toggles the visible tools of a server while a filter hides others, which stay unchanged. */
 export function toggleShown(draft: Draft, tools: readonly ToolName[]): Draft {
-  const choice = choiceOf(draft)
-  return tools.every(({ server, name }) => choice.has(server, name))
+  const choice = selectionOf(draft)
+  return tools.every(({ server, name }) => choice.includesTool(server, name))
     ? withoutTools(draft, tools)
     : withTools(draft, tools)
 }
@@ -172,13 +173,13 @@ export const withoutName = (draft: Draft, name: string): Draft => {
 export const canBeBare = ({ included_servers, included_tools }: Draft): boolean =>
   included_servers.length === 1 && included_tools.length === 0
 
-const bareOrNot = (draft: Draft): Draft =>
+const withValidNames = (draft: Draft): Draft =>
   draft.tool_names === 'bare' && !canBeBare(draft) ? { ...draft, tool_names: 'qualified' } : draft
 
 /** Returns true if every tool of a server is added singly: later tools would not join, so the page shows a hint. */
 export function isAllPicked(draft: Draft, server: string, tools: readonly string[]): boolean {
-  const choice = choiceOf(draft)
-  return !choice.follows(server) && tools.length > 0 && choice.countOf(server, tools) === tools.length
+  const choice = selectionOf(draft)
+  return !choice.includesServer(server) && tools.length > 0 && choice.countOf(server, tools) === tools.length
 }
 
 /** Returns the number of differences between two drafts: names in lists, the description, the kind of names. */

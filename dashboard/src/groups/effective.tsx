@@ -29,20 +29,20 @@ interface EffectiveProps {
 /** Effective tools of the draft. */
 export function Effective({ preview, draft, saved, servers, savedCount, onDrop }: EffectiveProps) {
   const { store } = useApp()
-  const { data, error, isLate } = preview
+  const { data, error, isStale } = preview
   return (
     <section class="panel flush" aria-labelledby="effective">
       <div class="phead">
         <div class="row">
           <h2 id="effective">What agents get</h2>
-          {!error.value && store.reachable.value && <span class={isLate.value ? 'tag' : 'tag ok'}>live</span>}
+          {!error.value && store.reachable.value && <span class={isStale.value ? 'tag' : 'tag ok'}>live</span>}
         </div>
-        {error.value && <ErrorPanel what="It cannot be told what agents would get." error={error.value} />}
+        {error.value && <ErrorPanel title="It cannot be told what agents would get." error={error.value} />}
         {data.value && <Figures preview={data.value} savedCount={savedCount} />}
       </div>
       {data.value && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Effective tools">
-          <Served tools={data.value.tools} />
+          <ServedTools tools={data.value.tools} />
           <LeftOut preview={data.value} draft={draft} saved={saved} servers={servers} onDrop={onDrop} />
         </div>
       )}
@@ -94,7 +94,7 @@ function Figures({ preview, savedCount }: { preview: ToolGroupPreview; savedCoun
   )
 }
 
-function Served({ tools }: { tools: readonly GroupTool[] }) {
+function ServedTools({ tools }: { tools: readonly GroupTool[] }) {
   const shown = useSignal(PAGE)
   if (tools.length === 0) return <p class="nothing">Agents see no tools on this endpoint.</p>
   return (

@@ -7,9 +7,9 @@ export interface History<T> {
 /** Maximum number of undo steps. */
 const MAX_STEPS = 200
 
-export const begin = <T>(now: T): History<T> => ({ now, past: [] })
+export const startHistory = <T>(now: T): History<T> => ({ now, past: [] })
 
-export const step = <T>({ now, past }: History<T>, next: T): History<T> =>
+export const addStep = <T>({ now, past }: History<T>, next: T): History<T> =>
   next === now ? { now, past } : { now: next, past: [...past, now].slice(-MAX_STEPS) }
 
 export const undo = <T>({ now, past }: History<T>): History<T> => {

@@ -3,7 +3,7 @@ import type { LeftOutTool, ToolGroupPreview } from '../../../src/schemas/dashboa
 import { QualifiedName } from '../components/shown.tsx'
 import { count } from '../format.ts'
 import { link } from '../router.ts'
-import { choiceOf, type Draft } from './draft.ts'
+import { selectionOf, type Draft } from './draft.ts'
 
 const PAGE = 200
 
@@ -27,8 +27,8 @@ interface LeftOutProps {
 /** Tools that the lists include but the group does not serve, each with the reason and a fix. */
 export function LeftOut({ preview, draft, saved, servers, onDrop }: LeftOutProps) {
   const shown = useSignal(PAGE)
-  const before = choiceOf(saved)
-  const now = choiceOf(draft)
+  const before = selectionOf(saved)
+  const now = selectionOf(draft)
   const told = new Set(preview.left_out.map(({ name }) => name))
   const gone = preview.missing.filter((name) => !told.has(name))
   const all: readonly LeftOutTool[] = [
@@ -37,7 +37,7 @@ export function LeftOut({ preview, draft, saved, servers, onDrop }: LeftOutProps
   ]
   if (all.length === 0) return null
   const isNew = ({ name, reason }: LeftOutTool) =>
-    reason === 'excluded' && before.has(serverOf(name), name) && !now.has(serverOf(name), name)
+    reason === 'excluded' && before.includesTool(serverOf(name), name) && !now.includesTool(serverOf(name), name)
   return (
     <>
       <h3 class="sec">

@@ -1,7 +1,7 @@
 import type { Flag, ServerStatus } from '../../../src/schemas/dashboard/shared.ts'
 import { annotationsOf } from '../tools/annotations.ts'
 import { matches, wordsOf } from '../tools/filter.ts'
-import type { Choice } from './draft.ts'
+import type { DraftSelection } from './draft.ts'
 
 export interface TreeTool {
   /** Public name. */
@@ -28,21 +28,21 @@ export interface Branch {
   readonly tools: readonly TreeTool[]
 }
 
-export const shows = ['all', 'chosen', 'read-only'] as const
-export type Show = (typeof shows)[number]
+export const showOptions = ['all', 'chosen', 'read-only'] as const
+export type Show = (typeof showOptions)[number]
 
 /** Returns the tree of servers and tools. Servers without tools are included, since a group can include them. */
 export function treeOf(
   servers: readonly TreeServer[],
   tools: readonly TreeTool[],
   filter: { readonly q: string; readonly show: Show },
-  choice: Choice
+  choice: DraftSelection
 ): Branch[] {
   const byServer = new Map<string, TreeTool[]>(servers.map(({ name }) => [name, []]))
   for (const tool of tools) byServer.get(tool.server)?.push(tool)
   const words = wordsOf(filter.q)
   const isShown = (tool: TreeTool) =>
-    (filter.show !== 'chosen' || choice.has(tool.server, tool.canonical_name)) &&
+    (filter.show !== 'chosen' || choice.includesTool(tool.server, tool.canonical_name)) &&
     (filter.show !== 'read-only' || annotationsOf(tool.annotations).includes('read-only'))
   return servers.flatMap((server) => {
     const all = byServer.get(server.name) ?? []
@@ -60,8 +60,8 @@ function isEmptyBranchShown(
   all: readonly TreeTool[],
   { q, show }: { readonly q: string; readonly show: Show },
   isNamed: boolean,
-  choice: Choice
+  choice: DraftSelection
 ): boolean {
-  if (show === 'chosen') return choice.follows(server) && (q === '' || isNamed)
+  if (show === 'chosen') return choice.includesServer(server) && (q === '' || isNamed)
   return show === 'all' && all.length === 0 && (q === '' || isNamed)
 }

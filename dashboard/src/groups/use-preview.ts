@@ -8,7 +8,7 @@ export interface Preview {
   readonly data: ReadonlySignal<ToolGroupPreview | undefined>
   readonly error: ReadonlySignal<ApiError | undefined>
   /** True while the preview belongs to an older draft. */
-  readonly isLate: ReadonlySignal<boolean>
+  readonly isStale: ReadonlySignal<boolean>
 }
 
 /** Debounce delay, so that several quick clicks send one request. */
@@ -21,12 +21,12 @@ const DELAY_MS = 120
 export function usePreview(draft: Draft, basis: unknown): Preview {
   const data = useSignal<ToolGroupPreview | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)
-  const isLate = useSignal(true)
+  const isStale = useSignal(true)
   // the name does not affect the result, but the route requires a valid one
   const body = JSON.stringify({ ...groupInput(draft), name: 'preview' })
   useEffect(() => {
     const abort = new AbortController()
-    isLate.value = true
+    isStale.value = true
     const ask = async () => {
       try {
         const answer = await send<ToolGroupPreview>('POST', path('tool-groups', 'preview'), {
@@ -35,7 +35,7 @@ export function usePreview(draft: Draft, basis: unknown): Preview {
         })
         data.value = answer.body
         error.value = undefined
-        isLate.value = false
+        isStale.value = false
       } catch (failure) {
         if (!abort.signal.aborted)
           error.value = failure instanceof ApiError ? failure : new ApiError(0, String(failure))
@@ -46,6 +46,6 @@ export function usePreview(draft: Draft, basis: unknown): Preview {
       clearTimeout(timer)
       abort.abort()
     }
-  }, [body, basis, data, error, isLate])
-  return { data, error, isLate }
+  }, [body, basis, data, error, isStale])
+  return { data, error, isStale }
 }

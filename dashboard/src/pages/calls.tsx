@@ -7,13 +7,13 @@ import { CallDetail } from '../calls/call-detail.tsx'
 import { CallList } from '../calls/call-list.tsx'
 import { Causes } from '../calls/causes.tsx'
 import { FilterBar, type Outcomes } from '../calls/filter-bar.tsx'
-import { useLate } from '../calls/use-late.ts'
+import { useDebounced } from '../calls/use-late.ts'
 import { usePause } from '../calls/use-pause.ts'
 import { CallFacts } from '../components/call-facts.tsx'
 import { LatencyChart } from '../components/charts.tsx'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { Loaded } from '../components/panels.tsx'
+import { AsyncContent } from '../components/panels.tsx'
 import { RangeChoice, rangeOf, rangeText } from '../components/range-choice.tsx'
 import { Status } from '../components/status.tsx'
 import { duration, plural } from '../format.ts'
@@ -86,7 +86,7 @@ function useSlow(stats: Stats | undefined): number {
 /** Returns the filter of the list from the URL; absent members do not filter. */
 function useFilter(query: PageProps['query'], range: Range, stats: Stats | undefined): CallFilter {
   const outcome = outcomeOf(query)
-  const text = useLate(query.q ?? '')
+  const text = useDebounced(query.q ?? '')
   // fixed start: a moving one would change the filter constantly
   const from = useMemo(() => since(range), [range])
   const slow = useSlow(stats)
@@ -130,9 +130,9 @@ export function Calls({ name: id, query }: PageProps) {
           <CallDetail id={id} />
         </section>
       )}
-      <Loaded resource={resource} what="The charts" rows={3}>
+      <AsyncContent resource={resource} subject="The charts" rows={3}>
         {(data) => data.total.calls > 0 && <LatencyChart stats={data} />}
-      </Loaded>
+      </AsyncContent>
       <FilterBar query={query} outcome={outcome} failed={stats?.total.failed} />
       <Causes from={filter.from!} query={query} />
       {isUnused ? (

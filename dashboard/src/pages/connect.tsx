@@ -5,7 +5,7 @@ import { useApp, useSource } from '../app-context.ts'
 import { ClientName } from '../components/clients-seen.tsx'
 import { ConnectClient } from '../components/connect-client.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { Loaded } from '../components/panels.tsx'
+import { AsyncContent } from '../components/panels.tsx'
 import { Status } from '../components/status.tsx'
 import { Ago } from '../components/time.tsx'
 import type { PageProps } from '../pages.ts'
@@ -81,7 +81,7 @@ export function Connect({ query }: PageProps) {
         title="Connect"
         sub="Point an agent at this gateway. It finds the tools of every enabled server, or those of a group."
       />
-      <Loaded resource={overview} what="The endpoints">
+      <AsyncContent resource={overview} subject="The endpoints">
         {({ server_count }) => (
           <section class="panel">
             {server_count === 0 && (
@@ -97,7 +97,7 @@ export function Connect({ query }: PageProps) {
             </ConnectClient>
           </section>
         )}
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }

@@ -7,14 +7,14 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { Chevron } from '../components/icons.tsx'
 import { KeyValues, Row } from '../components/key-values.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { Loaded } from '../components/panels.tsx'
-import { Shown } from '../components/shown.tsx'
+import { AsyncContent } from '../components/panels.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { CheckState, Status } from '../components/status.tsx'
 import { Table } from '../components/table.tsx'
 import { Ago } from '../components/time.tsx'
 import { bytes, count, duration, plural, sentence } from '../format.ts'
 import type { PageProps } from '../pages.ts'
-import { inTurn } from '../in-turn.ts'
+import { runConcurrently } from '../in-turn.ts'
 import { link } from '../router.ts'
 import * as sources from '../sources.ts'
 
@@ -23,10 +23,10 @@ const CheckTitle = ({ id, title }: Pick<Check, 'id' | 'title'>) => {
   const server = /^(?:server|command|left_out):(.+)$/.exec(id)?.[1]
   return server ? (
     <a class="plain" data-row href={link('server', server)}>
-      <Shown text={title} />
+      <UntrustedText text={title} />
     </a>
   ) : (
-    <Shown text={title} />
+    <UntrustedText text={title} />
   )
 }
 
@@ -54,10 +54,10 @@ const CheckTable = ({ label, checks }: { label: string; checks: readonly Check[]
             <CheckState status={status} />
           </td>
           <td class="wrap">
-            {detail && <Shown text={sentence(detail)} />}{' '}
+            {detail && <UntrustedText text={sentence(detail)} />}{' '}
             {hint && (
               <span class="muted">
-                <Shown text={sentence(hint)} />
+                <UntrustedText text={sentence(hint)} />
               </span>
             )}
           </td>
@@ -68,13 +68,13 @@ const CheckTable = ({ label, checks }: { label: string; checks: readonly Check[]
   </Table>
 )
 
-const graveness: Readonly<Record<Check['status'], number>> = { fail: 0, warn: 1, pass: 2 }
+const severity: Readonly<Record<Check['status'], number>> = { fail: 0, warn: 1, pass: 2 }
 
 /** Failed checks in a table, passed ones in one line. */
 function Checks({ checks }: { checks: readonly Check[] }) {
   const wrong = checks
     .filter(({ status }) => status !== 'pass')
-    .toSorted((a, b) => graveness[a.status] - graveness[b.status])
+    .toSorted((a, b) => severity[a.status] - severity[b.status])
   const passed = checks.filter(({ status }) => status === 'pass')
   return (
     <>
@@ -128,7 +128,7 @@ const Limits = ({ limits }: { limits: DiagnosticsData['limits'] }) => (
 )
 
 /** Servers tested at a time, a process each. */
-const AT_ONCE = 3
+const CONCURRENCY = 3
 
 /** Button that contacts every enabled server now; the checks report the last contact. */
 function TestServers() {
@@ -138,7 +138,7 @@ function TestServers() {
   const test = async () => {
     busy.value = true
     // the checks show the result of each test
-    await inTurn(servers, AT_ONCE, async ({ name }) => {
+    await runConcurrently(servers, CONCURRENCY, async ({ name }) => {
       await change('POST', path('servers', name, 'test')).catch(() => {})
     })
     await store.refresh(new Set(['servers']))
@@ -177,7 +177,7 @@ export function Diagnostics(_props: PageProps) {
           {loading.value ? 'Checking…' : 'Check again'}
         </button>
       </PageHead>
-      <Loaded resource={resource} what="The checks" rows={8}>
+      <AsyncContent resource={resource} subject="The checks" rows={8}>
         {(found) => (
           <>
             <Checks checks={found.checks} />
@@ -197,7 +197,7 @@ export function Diagnostics(_props: PageProps) {
             </section>
           </>
         )}
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }

@@ -2,7 +2,7 @@ import type { ToolGroupView } from '../../../src/schemas/dashboard/tool-groups.t
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
-import { Loaded } from '../components/panels.tsx'
+import { AsyncContent } from '../components/panels.tsx'
 import { Builder } from '../groups/builder.tsx'
 import { draftOf, emptyDraft, withTools, type Draft } from '../groups/draft.ts'
 import type { PageProps } from '../pages.ts'
@@ -23,11 +23,11 @@ function NewGroup({ query }: { query: Query }) {
   const tools = useSource(sources.tools)
   const groups = useSource(sources.groups)
   return (
-    <Loaded resource={groups} what="The groups">
+    <AsyncContent resource={groups} subject="The groups">
       {({ tool_groups }) => (
-        <Loaded resource={tools} what="The tools">
+        <AsyncContent resource={tools} subject="The tools">
           {(offered) => (
-            <Loaded resource={servers} what="The servers">
+            <AsyncContent resource={servers} subject="The servers">
               {(known) => (
                 <Builder
                   servers={known.servers}
@@ -36,11 +36,11 @@ function NewGroup({ query }: { query: Query }) {
                   start={startOf(query, offered.tools, tool_groups)}
                 />
               )}
-            </Loaded>
+            </AsyncContent>
           )}
-        </Loaded>
+        </AsyncContent>
       )}
-    </Loaded>
+    </AsyncContent>
   )
 }
 
@@ -50,19 +50,19 @@ function SavedGroup({ name }: { name: string }) {
   const group = useSource(sources.group(name))
   if (group.error.value?.status === 404 && group.data.value === undefined) return <NoGroup name={name} />
   return (
-    <Loaded resource={group} what="The group">
+    <AsyncContent resource={group} subject="The group">
       {(saved) => (
-        <Loaded resource={tools} what="The tools">
+        <AsyncContent resource={tools} subject="The tools">
           {(offered) => (
-            <Loaded resource={servers} what="The servers">
+            <AsyncContent resource={servers} subject="The servers">
               {(known) => (
                 <Builder servers={known.servers} tools={offered.tools} saved={saved} start={draftOf(saved)} />
               )}
-            </Loaded>
+            </AsyncContent>
           )}
-        </Loaded>
+        </AsyncContent>
       )}
-    </Loaded>
+    </AsyncContent>
   )
 }
 

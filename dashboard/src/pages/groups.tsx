@@ -3,8 +3,8 @@ import { useSource } from '../app-context.ts'
 import { ClientsSeen } from '../components/clients-seen.tsx'
 import { CopyButton } from '../components/copy-button.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { EmptyPanel, Loaded } from '../components/panels.tsx'
-import { Shown } from '../components/shown.tsx'
+import { EmptyPanel, AsyncContent } from '../components/panels.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { Table } from '../components/table.tsx'
 import { count, plural } from '../format.ts'
 import { link } from '../router.ts'
@@ -23,9 +23,9 @@ export function Groups() {
           </a>
         )}
       </PageHead>
-      <Loaded resource={groups} what="The groups">
+      <AsyncContent resource={groups} subject="The groups">
         {({ tool_groups: list }) => (list.length === 0 ? <NoGroups /> : <GroupTable groups={list} />)}
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }
@@ -90,7 +90,7 @@ function GroupRow({ group }: { group: ToolGroupView }) {
         )}
         {description && (
           <span class="help blk clip">
-            <Shown text={description} />
+            <UntrustedText text={description} />
           </span>
         )}
       </th>

@@ -9,7 +9,7 @@ import { CopyButton } from '../components/copy-button.tsx'
 import { DemoButton } from '../components/demo-button.tsx'
 import { Fact, Facts } from '../components/facts.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { Loaded } from '../components/panels.tsx'
+import { AsyncContent } from '../components/panels.tsx'
 import { RangeChoice, rangeOf } from '../components/range-choice.tsx'
 import { QualifiedName } from '../components/shown.tsx'
 import { count, duration, percent } from '../format.ts'
@@ -117,7 +117,7 @@ const Attention = ({ overview: { attention, attention_count } }: { overview: Ove
 )
 
 /** First steps, while no call has been made. */
-const Beginning = ({ state }: { state: OverviewData['empty_state'] }) =>
+const FirstSteps = ({ state }: { state: OverviewData['empty_state'] }) =>
   state === 'no_servers' ? (
     <section class="panel empty below">
       <h2>Add the first server</h2>
@@ -156,14 +156,14 @@ export function Overview({ query }: PageProps) {
       </PageHead>
       <OverviewFacts overview={overview.data.value} stats={stats.data.value} />
       {isEmpty ? (
-        <Beginning state={isEmpty} />
+        <FirstSteps state={isEmpty} />
       ) : (
-        <Loaded resource={stats} what="The statistics">
+        <AsyncContent resource={stats} subject="The statistics">
           {(numbers) => <VolumeChart stats={numbers} />}
-        </Loaded>
+        </AsyncContent>
       )}
       <div class="split even">
-        <Loaded resource={overview} what="The overview" rows={3}>
+        <AsyncContent resource={overview} subject="The overview" rows={3}>
           {(data) => (
             <>
               <Attention overview={data} />
@@ -173,7 +173,7 @@ export function Overview({ query }: PageProps) {
               </section>
             </>
           )}
-        </Loaded>
+        </AsyncContent>
         {stats.data.value && !isEmpty && <ToolPanels stats={stats.data.value} />}
       </div>
     </>

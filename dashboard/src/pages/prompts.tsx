@@ -1,8 +1,8 @@
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
 import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
-import { EmptyPanel, Loaded } from '../components/panels.tsx'
-import { Breakable, Shown } from '../components/shown.tsx'
+import { EmptyPanel, AsyncContent } from '../components/panels.tsx'
+import { Breakable, UntrustedText } from '../components/shown.tsx'
 import { count, plural } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { PromptDetail } from '../prompts/prompt-detail.tsx'
@@ -26,7 +26,7 @@ export function Prompts({ name, query }: PageProps) {
         title="Prompts"
         sub={list.length > 0 && `${count(served)} served, from ${plural(servers, 'server')}.`}
       />
-      <Loaded resource={prompts} what="The prompts">
+      <AsyncContent resource={prompts} subject="The prompts">
         {(data) =>
           data.prompts.length === 0 ? (
             <NoPrompts />
@@ -34,7 +34,7 @@ export function Prompts({ name, query }: PageProps) {
             <Panes prompts={data.prompts} name={name} filter={filterFrom(new URLSearchParams(query))} />
           )
         }
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }
@@ -64,7 +64,7 @@ function Panes({ prompts, name, filter }: PanesProps) {
   const current = prompts.find((prompt) => prompt.canonical_name === name)
   return (
     <ItemPanes
-      what="prompt"
+      itemsName="prompt"
       placeholder="Search names and descriptions"
       items={prompts}
       keyOf={keyOf}
@@ -105,7 +105,7 @@ function PromptRow({ prompt, isCurrent, query }: PromptRowProps) {
         </span>
         {prompt.description && (
           <span class="d">
-            <Shown text={prompt.description.slice(0, 300)} />
+            <UntrustedText text={prompt.description.slice(0, 300)} />
           </span>
         )}
       </a>
@@ -118,7 +118,7 @@ const NoPrompt = ({ name }: { name: string }) => (
   <section class="det none" aria-label="Prompt">
     {name ? (
       <h2 data-arrival tabIndex={-1}>
-        No prompt is called <Shown text={name} />
+        No prompt is called <UntrustedText text={name} />
       </h2>
     ) : (
       <p class="muted">Choose a prompt to read it and to render it with arguments.</p>

@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { ResourcesView } from '../../../src/schemas/dashboard/resources.ts'
 import { useSource } from '../app-context.ts'
 import { PageHead } from '../components/page-head.tsx'
-import { EmptyPanel, Loaded } from '../components/panels.tsx'
-import { Shown } from '../components/shown.tsx'
+import { EmptyPanel, AsyncContent } from '../components/panels.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { bytes, count, plural } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { ResourceDetail, UnlistedResource, type AnyResource } from '../resources/resource-detail.tsx'
@@ -27,7 +27,7 @@ export function Resources({ query }: PageProps) {
         title="Resources"
         sub={all.length > 0 && `${count(served)} served, from ${plural(servers, 'server')}.`}
       />
-      <Loaded resource={resources} what="The resources">
+      <AsyncContent resource={resources} subject="The resources">
         {(data) =>
           data.resources.length + data.templates.length === 0 ? (
             <NoResources />
@@ -35,7 +35,7 @@ export function Resources({ query }: PageProps) {
             <Panes data={data} uri={query.uri ?? ''} filter={filterFrom(new URLSearchParams(query))} />
           )
         }
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }
@@ -78,7 +78,7 @@ function Panes({ data, uri, filter }: PanesProps) {
   }, [uri])
   return (
     <ItemPanes
-      what="resource"
+      itemsName="resource"
       placeholder="Search names, URIs and descriptions"
       items={all}
       keyOf={keyOf}
@@ -121,11 +121,11 @@ function ResourceRow({ resource, isCurrent, query }: ResourceRowProps) {
         <span class="t">
           {title ? (
             <strong>
-              <Shown text={title} />
+              <UntrustedText text={title} />
             </strong>
           ) : (
             <code>
-              <Shown text={name} />
+              <UntrustedText text={name} />
             </code>
           )}
           <span class="tags">
@@ -135,10 +135,12 @@ function ResourceRow({ resource, isCurrent, query }: ResourceRowProps) {
         </span>
         <span class="t">
           <code class="ep">
-            <Shown text={key.slice(0, 300)} />
+            <UntrustedText text={key.slice(0, 300)} />
           </code>
           <span class="help clip">
-            <Shown text={[mime_type, size === undefined ? '' : bytes(size)].filter(Boolean).join(', ').slice(0, 60)} />
+            <UntrustedText
+              text={[mime_type, size === undefined ? '' : bytes(size)].filter(Boolean).join(', ').slice(0, 60)}
+            />
           </span>
         </span>
       </a>

@@ -4,11 +4,11 @@ import { useApp, useSource } from '../app-context.ts'
 import { CauseText } from '../components/cause-text.tsx'
 import { LeftOutItems } from '../components/left-out-items.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { Loaded } from '../components/panels.tsx'
+import { AsyncContent } from '../components/panels.tsx'
 import { DeleteButton, RefreshButton } from '../components/server-actions.tsx'
 import { ServerFacts } from '../components/server-facts.tsx'
 import { ServerTabs, serverTabs } from '../components/server-tabs.tsx'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { SignInAgain } from '../components/sign-in-again.tsx'
 import { ServerState } from '../components/status.tsx'
 import { Switch } from '../components/switch.tsx'
@@ -54,13 +54,13 @@ export function Server({ name, query }: PageProps) {
     <>
       <PageHead
         title={name}
-        heading={<Shown text={name} />}
+        heading={<UntrustedText text={name} />}
         crumb={
           <>
             <a href={link('servers')}>Servers</a> <span aria-hidden="true">/</span>
           </>
         }
-        sub={server?.description && <Shown text={server.description} />}
+        sub={server?.description && <UntrustedText text={server.description} />}
       >
         {server && (
           <>
@@ -73,7 +73,7 @@ export function Server({ name, query }: PageProps) {
           </>
         )}
       </PageHead>
-      <Loaded resource={resource} what="The server">
+      <AsyncContent resource={resource} subject="The server">
         {(found) => (
           <>
             <Head server={found} />
@@ -86,7 +86,7 @@ export function Server({ name, query }: PageProps) {
             </section>
           </>
         )}
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }

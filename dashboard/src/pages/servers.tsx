@@ -6,7 +6,7 @@ import { ConnectClient } from '../components/connect-client.tsx'
 import { Fact, Facts } from '../components/facts.tsx'
 import { PageHead } from '../components/page-head.tsx'
 import { DemoButton } from '../components/demo-button.tsx'
-import { EmptyPanel, Loaded } from '../components/panels.tsx'
+import { EmptyPanel, AsyncContent } from '../components/panels.tsx'
 import { SearchBox } from '../components/search-box.tsx'
 import { Segmented } from '../components/segmented.tsx'
 import { ServerRows } from '../components/server-rows.tsx'
@@ -165,7 +165,7 @@ export function Servers({ query }: PageProps) {
           Add server <kbd>N</kbd>
         </a>
       </PageHead>
-      <Loaded resource={servers} what="The servers">
+      <AsyncContent resource={servers} subject="The servers">
         {({ servers: all }) =>
           all.length === 0 ? (
             <NoServers />
@@ -179,7 +179,7 @@ export function Servers({ query }: PageProps) {
             </>
           )
         }
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }

@@ -4,8 +4,8 @@ import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { useSource } from '../app-context.ts'
 import { DemoButton } from '../components/demo-button.tsx'
 import { PageHead } from '../components/page-head.tsx'
-import { EmptyPanel, Loaded } from '../components/panels.tsx'
-import { Breakable, Shown } from '../components/shown.tsx'
+import { EmptyPanel, AsyncContent } from '../components/panels.tsx'
+import { Breakable, UntrustedText } from '../components/shown.tsx'
 import { count, plural } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { link } from '../router.ts'
@@ -16,7 +16,7 @@ import { FilterBar, NoMatch } from '../tools/filter-bar.tsx'
 import { ItemSections } from '../tools/item-list.tsx'
 import { ItemTags } from '../tools/item-tags.tsx'
 import { ListPane } from '../tools/list-pane.tsx'
-import { chosenOf, entriesOf, listItems, summary, toggled, toggledAll } from '../tools/list.ts'
+import { selectedItems, entriesOf, listItems, summary, toggle, toggleAll } from '../tools/list.ts'
 import { RowSwitch } from '../tools/row-switch.tsx'
 import { useSwitch } from '../tools/switching.ts'
 import { ToolDetail } from '../tools/tool-detail.tsx'
@@ -27,7 +27,7 @@ export function Tools({ name, query }: PageProps) {
   const isSelecting = useSignal(false)
   const filter = filterFrom(new URLSearchParams(query))
   const isEmpty = tools.data.value?.tools.length === 0
-  const sub = tools.data.value && !isEmpty && <Served tools={tools.data.value.tools} />
+  const sub = tools.data.value && !isEmpty && <ServedSummary tools={tools.data.value.tools} />
   return (
     <>
       <PageHead title="Tools" sub={sub}>
@@ -47,7 +47,7 @@ export function Tools({ name, query }: PageProps) {
           </>
         )}
       </PageHead>
-      <Loaded resource={tools} what="The tools">
+      <AsyncContent resource={tools} subject="The tools">
         {(data) => (
           <Panes
             tools={data.tools}
@@ -59,12 +59,12 @@ export function Tools({ name, query }: PageProps) {
             onDone={() => (isSelecting.value = false)}
           />
         )}
-      </Loaded>
+      </AsyncContent>
     </>
   )
 }
 
-function Served({ tools }: { tools: readonly ToolView[] }) {
+function ServedSummary({ tools }: { tools: readonly ToolView[] }) {
   const { served, disabled, servers } = summary(tools)
   return (
     <>
@@ -95,7 +95,7 @@ function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: Panes
   const flagged = useMemo(() => tools.filter(({ flags }) => flags.length > 0).length, [tools])
   const tokens = useMemo(() => summary(tools).tokens, [tools])
   if (tools.length === 0) return <NoTools />
-  const chosen = chosenOf(list.shown, selected.value)
+  const chosen = selectedItems(list.shown, selected.value)
   const current = tools.find((tool) => tool.canonical_name === name)
   return (
     <>
@@ -113,7 +113,7 @@ function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: Panes
           chosen={chosen}
           shown={list.shown.length}
           hidden={selected.value.size - chosen.length}
-          onToggleAll={() => (selected.value = toggledAll(list.shown, selected.value))}
+          onToggleAll={() => (selected.value = toggleAll(list.shown, selected.value))}
           onDone={() => {
             selected.value = new Set()
             onDone()
@@ -122,7 +122,7 @@ function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: Panes
       )}
       <div class="two">
         <ListPane current={name}>
-          {list.shown.length === 0 && <NoMatch filter={filter} what="tool" />}
+          {list.shown.length === 0 && <NoMatch filter={filter} itemsName="tool" />}
           <ItemSections
             list={list}
             keyOf={(tool) => tool.canonical_name}
@@ -134,7 +134,7 @@ function Panes({ tools, name, tab, filter, isSelecting, onStart, onDone }: Panes
                 query={filterQuery(filter)}
                 isSelected={isSelecting ? selected.value.has(tool.canonical_name) : undefined}
                 onSelect={() => {
-                  selected.value = toggled(selected.value, tool.canonical_name)
+                  selected.value = toggle(selected.value, tool.canonical_name)
                   onStart()
                 }}
               />
@@ -189,7 +189,7 @@ function ToolRow({ tool, isCurrent, query, isSelected, onSelect }: ToolRowProps)
         </span>
         {description && (
           <span class="d">
-            <Shown text={description.slice(0, 300)} />
+            <UntrustedText text={description.slice(0, 300)} />
           </span>
         )}
       </a>
@@ -219,7 +219,7 @@ const NoTool = ({ name, count: total }: { name: string; count: number }) => (
     {name ? (
       <>
         <h2 data-arrival tabIndex={-1}>
-          No tool is called <Shown text={name} />
+          No tool is called <UntrustedText text={name} />
         </h2>
         <p class="muted">Its server may have taken it away, or the name is from another gateway.</p>
       </>

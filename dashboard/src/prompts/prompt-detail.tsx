@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { count } from '../format.ts'
 import { isJsonObject, isList, printJson, type Json, type JsonObject } from '../form/json.ts'
 import { Runner } from '../form/runner.tsx'
@@ -42,7 +42,7 @@ export function PromptDetail({ prompt }: { prompt: PromptView }) {
         }}
         result={(answer) => <Messages answer={answer} />}
       >
-        <ServerNotice item={prompt} what="prompt" />
+        <ServerNotice item={prompt} itemKind="prompt" />
       </Runner>
     </section>
   )
@@ -64,13 +64,13 @@ function Messages({ answer }: { answer: Answer }) {
     <ResultFrame answer={answer}>
       {typeof result.description === 'string' && (
         <p class="muted">
-          <Shown text={result.description} />
+          <UntrustedText text={result.description} />
         </p>
       )}
       {messages.map((message, at) => (
         <div key={at} class="message">
           <p class="role">
-            <Shown text={typeof message.role === 'string' ? message.role : 'unknown'} />
+            <UntrustedText text={typeof message.role === 'string' ? message.role : 'unknown'} />
           </p>
           <BlockView block={blockOf(message.content ?? null)} />
         </div>

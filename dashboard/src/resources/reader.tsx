@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { PRODUCT } from '../../../src/domain/product.ts'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { bytes } from '../format.ts'
 import { isJsonObject, isList, type JsonObject } from '../form/json.ts'
 import { Runner } from '../form/runner.tsx'
@@ -71,7 +71,7 @@ function OneContents({ contents, isNamed }: { contents: JsonObject; isNamed: boo
     <div class="stack">
       {isNamed && typeof uri === 'string' && (
         <code>
-          <Shown text={uri} />
+          <UntrustedText text={uri} />
         </code>
       )}
       <BlockView block={contentsBlock(shown)} />

@@ -1,6 +1,6 @@
 import type { ResourceView, TemplateView } from '../../../src/schemas/dashboard/resources.ts'
 import { CopyButton } from '../components/copy-button.tsx'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { Switch } from '../components/switch.tsx'
 import { bytes } from '../format.ts'
 import { ItemNotices } from '../tools/change-notice.tsx'
@@ -21,7 +21,7 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
     <section class="det" aria-labelledby="resource-name">
       <div class="row">
         <h2 id="resource-name" class="strong" data-arrival tabIndex={-1}>
-          <Shown text={title ?? name} />
+          <UntrustedText text={title ?? name} />
         </h2>
         <div class="actions">
           <CopyButton kind="quiet" text={uri}>
@@ -33,11 +33,11 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         </div>
       </div>
       <code class="wraps">
-        <Shown text={uri} />
+        <UntrustedText text={uri} />
       </code>
       {description && (
         <p class="desc">
-          <Shown text={description} />
+          <UntrustedText text={description} />
         </p>
       )}
       <div class="actions">
@@ -45,14 +45,14 @@ export function ResourceDetail({ resource }: { resource: AnyResource }) {
         {isTemplate && <span class="tag">template</span>}
         {mime_type && (
           <span class="tag">
-            <Shown text={mime_type} />
+            <UntrustedText text={mime_type} />
           </span>
         )}
         {size !== undefined && <span class="tag">{bytes(size)}</span>}
       </div>
       <ItemNotices kind="resources" name={uri} item={resource} />
       <Reader key={uri} uri={uri} isTemplate={isTemplate}>
-        <ServerNotice item={resource} what="resource" />
+        <ServerNotice item={resource} itemKind="resource" />
       </Reader>
     </section>
   )
@@ -65,7 +65,7 @@ export const UnlistedResource = ({ uri }: { uri: string }) => (
       No server lists this resource
     </h2>
     <code class="wraps">
-      <Shown text={uri} />
+      <UntrustedText text={uri} />
     </code>
     <p class="desc">It can be read where a template stands for it.</p>
     <Reader key={uri} uri={uri} isTemplate={false} />

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Chevron } from '../components/icons.tsx'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { plural } from '../format.ts'
 import { isExact, isList, numberText, printJson, type Json } from '../form/json.ts'
 
@@ -24,7 +24,7 @@ const Name = ({ name }: { name: string | undefined }) =>
   name === undefined ? null : (
     <>
       <span class="k">
-        <Shown text={name} />
+        <UntrustedText text={name} />
       </span>
       {': '}
     </>
@@ -34,7 +34,7 @@ function Leaf({ value }: { value: Json }) {
   if (typeof value === 'string') {
     return (
       <span class="s">
-        <Shown text={JSON.stringify(value)} />
+        <UntrustedText text={JSON.stringify(value)} />
       </span>
     )
   }

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { bytes } from '../format.ts'
 import { printJson } from '../form/json.ts'
 import { safeLink, type Block } from './blocks.ts'
@@ -14,7 +14,7 @@ function TextBlock({ text }: { text: string }) {
   return (
     <>
       <pre class="code wrap" tabIndex={0}>
-        <Shown text={isCut ? text.slice(0, SHOWN_TEXT) : text} />
+        <UntrustedText text={isCut ? text.slice(0, SHOWN_TEXT) : text} />
       </pre>
       {isCut && (
         <button type="button" class="btn sm" onClick={() => (isAll.value = true)}>
@@ -51,7 +51,7 @@ function FileBlock({ base64, mimeType, bytes: size, uri }: Extract<Block, { kind
     <div class="row start">
       <span>
         <code>
-          <Shown text={mimeType} />
+          <UntrustedText text={mimeType} />
         </code>
         , {bytes(size)}
       </span>
@@ -71,20 +71,20 @@ function LinkBlock({ uri, name, details }: Extract<Block, { kind: 'link' }>) {
   const href = safeLink(uri)
   return (
     <p class="linkblock">
-      <span class="muted">Resource link</span> {name && <Shown text={name} />}{' '}
+      <span class="muted">Resource link</span> {name && <UntrustedText text={name} />}{' '}
       {href ? (
         <a href={href} target="_blank" rel="noopener noreferrer">
-          <Shown text={uri} />
+          <UntrustedText text={uri} />
         </a>
       ) : (
         <code>
-          <Shown text={uri} />
+          <UntrustedText text={uri} />
         </code>
       )}
       {details.length > 0 && (
         <span class="muted">
           {' '}
-          <Shown text={details.join(', ')} />
+          <UntrustedText text={details.join(', ')} />
         </span>
       )}
     </p>
@@ -125,7 +125,7 @@ export function BlockView({ block }: { block: Block }) {
         <>
           <p class="muted">Content of a kind that is not known here</p>
           <pre class="code wrap" tabIndex={0}>
-            <Shown text={printJson(block.value)} />
+            <UntrustedText text={printJson(block.value)} />
           </pre>
         </>
       )

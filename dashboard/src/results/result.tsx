@@ -2,10 +2,10 @@ import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo } from 'preact/hooks'
 import { CopyButton } from '../components/copy-button.tsx'
 import { Segmented } from '../components/segmented.tsx'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { bytes, duration, plural } from '../format.ts'
 import { equalJson, isJsonObject, printJson, type Json } from '../form/json.ts'
-import { judge, type Judgement } from '../form/judge.ts'
+import { validateInWorker, type ValidationResult } from '../form/judge.ts'
 import { placeOf } from '../form/problems.ts'
 import type { Answer } from './answer.ts'
 import { blocksOf } from './blocks.ts'
@@ -69,7 +69,7 @@ export function ToolResult({ answer, outputSchema }: { answer: Answer; outputSch
         <section class="stack">
           <h4>Structured content</h4>
           <JsonTree value={structuredContent} label="Structured content" />
-          {outputSchema && isError !== true && <Judged value={structuredContent} schema={outputSchema} />}
+          {outputSchema && isError !== true && <OutputCheck value={structuredContent} schema={outputSchema} />}
           {shown.length < blocks.length && <p class="help">The text content says the same.</p>}
         </section>
       )}
@@ -79,11 +79,11 @@ export function ToolResult({ answer, outputSchema }: { answer: Answer; outputSch
 }
 
 /** Shows if structured content conforms to the output schema. */
-function Judged({ value, schema }: { value: Json; schema: object }) {
-  const judgement = useSignal<Judgement | undefined>(undefined)
+function OutputCheck({ value, schema }: { value: Json; schema: object }) {
+  const judgement = useSignal<ValidationResult | undefined>(undefined)
   useEffect(() => {
     let isGone = false
-    void judge(schema, value).then((found) => {
+    void validateInWorker(schema, value).then((found) => {
       if (!isGone) judgement.value = found
     })
     return () => {
@@ -95,7 +95,7 @@ function Judged({ value, schema }: { value: Json; schema: object }) {
   if ('unsound' in found) {
     return (
       <p class="help">
-        The output schema cannot be checked: <Shown text={found.unsound} />
+        The output schema cannot be checked: <UntrustedText text={found.unsound} />
       </p>
     )
   }
@@ -107,9 +107,9 @@ function Judged({ value, schema }: { value: Json; schema: object }) {
         {found.problems.slice(0, 20).map(({ path, message }) => (
           <li key={`${placeOf(path)} ${message}`}>
             <code>
-              <Shown text={placeOf(path) || '/'} />
+              <UntrustedText text={placeOf(path) || '/'} />
             </code>{' '}
-            <Shown text={message} />
+            <UntrustedText text={message} />
           </li>
         ))}
       </ul>

@@ -11,10 +11,10 @@ import * as sources from '../sources.ts'
 import { useSwitch } from './switching.ts'
 
 /** Requests at a time. */
-const WIDTH = 4
+const CONCURRENCY = 4
 
 /** Runs `work` for each item, a few at a time. Returns the first error messages. */
-async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<string[]> {
+async function runForEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<string[]> {
   const failures: string[] = []
   const queue = [...items]
   const worker = async () => {
@@ -22,7 +22,7 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
       await work(item).catch((error: Error) => failures.push(error.message))
     }
   }
-  await Promise.all(Array.from({ length: WIDTH }, worker))
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker))
   return failures
 }
 
@@ -46,7 +46,7 @@ export function BulkBar({ chosen, shown, hidden, onToggleAll, onDone }: BulkBarP
   const switchAll = async (enabled: boolean) => {
     isBusy.value = true
     const due = chosen.filter((tool) => tool.enabled !== enabled)
-    const failures = await each(due, (tool) => setEnabled(tool.canonical_name, enabled))
+    const failures = await runForEach(due, (tool) => setEnabled(tool.canonical_name, enabled))
     isBusy.value = false
     failure.value = failures.length > 0 ? `${plural(failures.length, 'tool')} not changed: ${failures[0]}` : ''
     notice.value = `${plural(due.length - failures.length, 'tool')} ${enabled ? 'enabled' : 'disabled'}`
@@ -86,7 +86,7 @@ export function BulkBar({ chosen, shown, hidden, onToggleAll, onDone }: BulkBarP
 }
 
 /** Returns the draft of a group with the tools added. */
-const added = (group: ToolGroupView | undefined, name: string, tools: readonly ToolView[]) =>
+const draftWithTools = (group: ToolGroupView | undefined, name: string, tools: readonly ToolView[]) =>
   withTools(
     group ? draftOf(group) : { ...emptyDraft, name },
     tools.map(({ server, canonical_name }) => ({ server, name: canonical_name }))
@@ -100,7 +100,7 @@ function GroupDialog({ tools, onClose }: { tools: readonly ToolView[]; onClose: 
   const failure = useSignal('')
   const save = async () => {
     const group = groups.find((each) => each.name === target.value)
-    const { name: wanted, ...configuration } = groupInput(added(group, name.value, tools))
+    const { name: wanted, ...configuration } = groupInput(draftWithTools(group, name.value, tools))
     try {
       if (group) await change('PUT', path('tool-groups', group.name), configuration)
       else await change('POST', path('tool-groups'), { name: wanted, ...configuration })

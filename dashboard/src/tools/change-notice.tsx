@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import type { Flag } from '../../../src/schemas/dashboard/shared.ts'
 import { change, path } from '../api.ts'
 import { useApp } from '../app-context.ts'
-import { Shown } from '../components/shown.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { Ago } from '../components/time.tsx'
 import { plural, sentence } from '../format.ts'
 import { definitionText, diffLines, hunksOf, type Definition, type DiffLine } from './diff.ts'
@@ -67,7 +67,7 @@ function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProp
               {hunk.skipped > 0 && <div class="muted"> {plural(hunk.skipped, 'line')} unchanged</div>}
               {hunk.lines.map(({ change: kind, text }, index) => (
                 <div key={index} class={kind}>
-                  {marks[kind]} <Shown text={text} />
+                  {marks[kind]} <UntrustedText text={text} />
                 </div>
               ))}
             </div>
@@ -78,7 +78,7 @@ function ChangeNotice({ kind, name, changedAt, before, after }: ChangeNoticeProp
   )
 }
 
-const called = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const
+const itemNames = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const
 
 interface ItemNoticesProps extends Pick<ChangeNoticeProps, 'kind' | 'name'> {
   readonly item: Definition & {
@@ -94,7 +94,7 @@ export const ItemNotices = ({ kind, name, item }: ItemNoticesProps) => (
   <>
     {item.problem && (
       <p class="banner err">
-        <strong>Agents cannot use this {called[kind]}.</strong> <Shown text={sentence(item.problem)} />
+        <strong>Agents cannot use this {itemNames[kind]}.</strong> <UntrustedText text={sentence(item.problem)} />
       </p>
     )}
     {item.flags.includes('changed') && (

@@ -57,13 +57,13 @@ export function FilterBar({ filter, label, placeholder, servers, flagged, childr
 }
 
 /** Message of a list without matches. */
-export function NoMatch({ filter, what }: { filter: ToolFilter; what: string }) {
+export function NoMatch({ filter, itemsName }: { filter: ToolFilter; itemsName: string }) {
   const { location } = useApp()
   const clear = () => location.setQuery({ q: undefined, server: undefined, state: undefined })
   return (
     <div class="nomatch">
       <p role="status">
-        No {what} matches {filter.q.trim() ? `“${filter.q.trim()}”` : 'the filter'}.
+        No {itemsName} matches {filter.q.trim() ? `“${filter.q.trim()}”` : 'the filter'}.
       </p>
       <button type="button" class="btn sm" onClick={clear}>
         Clear

@@ -9,7 +9,7 @@ export interface ToolFilter {
   readonly state: State
 }
 
-export const everything: ToolFilter = { q: '', server: '', state: 'all' }
+export const noFilter: ToolFilter = { q: '', server: '', state: 'all' }
 
 const isState = (text: string): text is State => (states as readonly string[]).includes(text)
 

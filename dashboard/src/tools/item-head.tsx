@@ -1,7 +1,7 @@
 import type { PromptView } from '../../../src/schemas/dashboard/prompts.ts'
 import type { ToolView } from '../../../src/schemas/dashboard/tools.ts'
 import { CopyButton } from '../components/copy-button.tsx'
-import { QualifiedName, Shown } from '../components/shown.tsx'
+import { QualifiedName, UntrustedText } from '../components/shown.tsx'
 import { Switch } from '../components/switch.tsx'
 import { useSwitch } from './switching.ts'
 
@@ -34,11 +34,15 @@ export function ItemHead({ kind, item, id }: ItemHeadProps) {
       </div>
       {title && title !== item.name && (
         <p class="strong">
-          <Shown text={title} />
+          <UntrustedText text={title} />
         </p>
       )}
       <p class="desc">
-        {description ? <Shown text={description} /> : <span class="muted">The server gives no description.</span>}
+        {description ? (
+          <UntrustedText text={description} />
+        ) : (
+          <span class="muted">The server gives no description.</span>
+        )}
       </p>
     </>
   )

@@ -6,7 +6,7 @@ import { ListPane } from './list-pane.tsx'
 import { entriesOf, listItems, type Item } from './list.ts'
 
 interface ItemPanesProps<T extends Item> {
-  readonly what: 'prompt' | 'resource'
+  readonly itemsName: 'prompt' | 'resource'
   readonly placeholder: string
   readonly items: readonly T[]
   readonly keyOf: (item: T) => string
@@ -22,7 +22,7 @@ interface ItemPanesProps<T extends Item> {
 
 /** Items by server with a filter, beside the open one. */
 export function ItemPanes<T extends Item>(props: ItemPanesProps<T>) {
-  const { what, placeholder, items, keyOf, current, filter, searched, row, children } = props
+  const { itemsName, placeholder, items, keyOf, current, filter, searched, row, children } = props
   const entries = useMemo(() => entriesOf(items, searched), [items, searched])
   const { q, server, state } = filter
   const list = useMemo(() => listItems(entries, { q, server, state }), [entries, q, server, state])
@@ -31,14 +31,14 @@ export function ItemPanes<T extends Item>(props: ItemPanesProps<T>) {
     <>
       <FilterBar
         filter={filter}
-        label={`Search ${what}s`}
+        label={`Search ${itemsName}s`}
         placeholder={placeholder}
         servers={[...new Set(items.map((item) => item.server))]}
         flagged={items.filter(({ flags }) => flags.length > 0).length}
       />
       <div class="two">
         <ListPane current={current}>
-          {list.shown.length === 0 && <NoMatch filter={filter} what={what} />}
+          {list.shown.length === 0 && <NoMatch filter={filter} itemsName={itemsName} />}
           <ItemSections
             list={list}
             keyOf={keyOf}

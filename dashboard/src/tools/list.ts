@@ -101,16 +101,16 @@ export function summary(items: readonly Item[]) {
 export const CLOSED_ABOVE = 500
 export const PAGE = 200
 
-interface Named {
+interface NamedItem {
   readonly canonical_name: string
 }
 
 /** Returns the items that a bulk action works on: selected and visible, in their order. */
-export const chosenOf = <T extends Named>(shown: readonly T[], selected: ReadonlySet<string>): T[] =>
+export const selectedItems = <T extends NamedItem>(shown: readonly T[], selected: ReadonlySet<string>): T[] =>
   shown.filter(({ canonical_name }) => selected.has(canonical_name))
 
 /** Selects all visible items, or none of them if all are selected. Hidden items keep their state. */
-export function toggledAll(shown: readonly Named[], selected: ReadonlySet<string>): Set<string> {
+export function toggleAll(shown: readonly NamedItem[], selected: ReadonlySet<string>): Set<string> {
   const names = shown.map(({ canonical_name }) => canonical_name)
   const next = new Set(selected)
   const isAll = names.every((name) => selected.has(name))
@@ -121,7 +121,7 @@ export function toggledAll(shown: readonly Named[], selected: ReadonlySet<string
   return next
 }
 
-export function toggled(selected: ReadonlySet<string>, name: string): Set<string> {
+export function toggle(selected: ReadonlySet<string>, name: string): Set<string> {
   const next = new Set(selected)
   if (!next.delete(name)) next.add(name)
   return next

@@ -1,6 +1,6 @@
 import { useSource } from '../app-context.ts'
-import { Loaded } from '../components/panels.tsx'
-import { Shown } from '../components/shown.tsx'
+import { AsyncContent } from '../components/panels.tsx'
+import { UntrustedText } from '../components/shown.tsx'
 import { Outcome } from '../components/status.tsx'
 import { Ago } from '../components/time.tsx'
 import { bytes, duration } from '../format.ts'
@@ -11,7 +11,7 @@ import * as sources from '../sources.ts'
 export function RecentCalls({ tool }: { tool: string }) {
   const calls = useSource(sources.calls({ tool, limit: 20 }))
   return (
-    <Loaded resource={calls} what="The calls" rows={3}>
+    <AsyncContent resource={calls} subject="The calls" rows={3}>
       {({ calls: rows }) =>
         rows.length === 0 ? (
           <p class="muted">It has not been called yet.</p>
@@ -42,7 +42,7 @@ export function RecentCalls({ tool }: { tool: string }) {
                     <Outcome outcome={call.outcome} />
                     {call.error && (
                       <span class="help blk">
-                        <Shown text={call.error} />
+                        <UntrustedText text={call.error} />
                       </span>
                     )}
                   </td>
@@ -57,6 +57,6 @@ export function RecentCalls({ tool }: { tool: string }) {
           </table>
         )
       }
-    </Loaded>
+    </AsyncContent>
   )
 }

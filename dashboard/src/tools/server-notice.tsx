@@ -9,21 +9,21 @@ interface ServerNoticeProps {
     readonly server_status: ServerStatus
   }
   /** Kind of item: `tool`, `prompt`, `resource`. */
-  readonly what: string
+  readonly itemKind: string
 }
 
 /** Reason why the item cannot be used now; nothing if it can. */
-export function ServerNotice({ item, what }: ServerNoticeProps) {
+export function ServerNotice({ item, itemKind }: ServerNoticeProps) {
   const { server, enabled, server_enabled, server_status } = item
   const open = <a href={link('server', server)}>Open {server}</a>
   if (!server_enabled) {
     return (
       <p class="banner">
-        The server {server} is disabled, so this {what} is not served. {open}
+        The server {server} is disabled, so this {itemKind} is not served. {open}
       </p>
     )
   }
-  if (!enabled) return <p class="banner">This {what} is disabled. Enable it to use it.</p>
+  if (!enabled) return <p class="banner">This {itemKind} is disabled. Enable it to use it.</p>
   if (server_status === 'failing') {
     return (
       <p class="banner warn">

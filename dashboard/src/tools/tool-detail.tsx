@@ -119,7 +119,7 @@ function TryIt({ tool }: { tool: ToolView }) {
       warning={isDestructive ? 'says that it may destroy or overwrite something.' : undefined}
       result={(answer) => <ToolResult answer={answer} outputSchema={tool.output_schema} />}
     >
-      <ServerNotice item={tool} what="tool" />
+      <ServerNotice item={tool} itemKind="tool" />
     </Runner>
   )
 }
