@@ -302,14 +302,14 @@ function modeWarnings({ mode, host, stdio }: Config, env: Environment): string[]
   if (mode === 'development') {
     const open = isLoopback(host)
       ? []
-      : [`listening on ${host} without authentication: whoever reaches this port can run commands on this machine`]
+      : [`listening on ${host} without authentication: anyone who reaches this port can run commands on this machine`]
     return [...open, ...present(enterpriseOnly, env).map((name) => `${name} has no effect in development mode`)]
   }
   const readable = present(plainSecrets, env)
   if (readable.length === 0 || !stdio.enabled || stdio.uid !== undefined) return []
   return [
     `stdio servers run as the user of the gateway and can read ${readable.join(', ')} from its environment: ` +
-      'use the …_FILE forms, or give them a user of their own with TOWPATH_STDIO_UID'
+      'use the …_FILE variables, or run them as another user with TOWPATH_STDIO_UID'
   ]
 }
 
@@ -319,7 +319,7 @@ function warningsOf(config: Config, env: Environment, flags: StartFlags): string
   const warnings = unknown.sort().map((name) => `${name} is not a setting of this version and has no effect`)
   warnings.push(...modeWarnings(config, env))
   if (flags.databaseUrl && new URL(flags.databaseUrl).password) {
-    warnings.push('a password in --database-url can be seen in the process list; use DATABASE_URL or DATABASE_URL_FILE')
+    warnings.push('a password in --database-url is visible in the process list; use DATABASE_URL or DATABASE_URL_FILE')
   }
   return warnings
 }
@@ -331,7 +331,7 @@ function checkKey({ mode, databaseUrl, encryptionKey }: Config): void {
   if (mode === 'development' || databaseUrl === undefined || encryptionKey) return
   throw new ConfigError(
     'TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
-      '32 random bytes as base64, the same for every replica ("openssl rand -base64 32" makes one)'
+      '32 random bytes as base64, the same for every replica (create one with "openssl rand -base64 32")'
   )
 }
 

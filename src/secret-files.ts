@@ -50,6 +50,6 @@ export function checkSecretFiles({ stdio }: Pick<Config, 'stdio'>): void {
   const files = open.map(({ name, path }) => `${path} (${name})`).join(', ')
   throw new StartupError(
     `stdio servers run as user ${uid} (TOWPATH_STDIO_UID) and can read ${files}: ` +
-      'let the user of the gateway own it, with mode 0400'
+      'make the gateway’s user its owner, with mode 0400'
   )
 }

@@ -45,17 +45,18 @@ function banner(config: Config, url: string, warnings: readonly string[]): strin
  */
 function initWarnings({ gateway }: FastifyInstance, { mode, host, initSecret }: Config): string[] {
   if (mode === 'development' || ifAvailable(() => gateway.initialized) !== false) return []
-  if (isLoopback(host) || initSecret !== undefined) return ['not initialized: POST /init makes the first administrator']
+  if (isLoopback(host) || initSecret !== undefined)
+    return ['not initialized: create the first administrator with `towpath init-server` or POST /init']
   return [
-    'not initialized: whoever reaches this port first can make themselves its administrator; send POST /init now, ' +
-      'and set TOWPATH_INIT_SECRET or TOWPATH_ADMIN_TOKEN next time'
+    'not initialized: anyone who reaches this port can claim the administrator account; run `towpath init-server` now, ' +
+      'and next time set TOWPATH_INIT_SECRET or TOWPATH_ADMIN_TOKEN before the start'
   ]
 }
 
 function nodeWarnings(): string[] {
   const { node } = process.versions
   if (Number.parseInt(node, 10) >= OLDEST_SUPPORTED_NODE) return []
-  return [`Node.js ${node} gets no more security fixes; use ${OLDEST_SUPPORTED_NODE} or newer`]
+  return [`Node.js ${node} no longer gets security fixes; use ${OLDEST_SUPPORTED_NODE} or newer`]
 }
 
 /** Returns the reason in one line for the operator, without a stack. */

@@ -15,7 +15,7 @@ export type RegistrySettings = Pick<
   | 'auditRetentionDays'
   | 'callLog'
   | 'timeouts'
-> & { readonly tell?: ((line: string) => void) | undefined }
+> & { readonly onProgress?: ((line: string) => void) | undefined }
 
 /** Log fields of an error: an expected failure without its stack. */
 const detailsOf = (error: unknown) =>
@@ -26,7 +26,7 @@ export const openAppRegistry = (
   { log }: Pick<FastifyInstance, 'log'>,
   settings: RegistrySettings
 ): Promise<Registry> => {
-  const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, timeouts, tell } = settings
+  const { mode, databaseUrl, directDatabaseUrl, dataDir, encryptionKey, previousKey, timeouts, onProgress } = settings
   return openRegistry({
     mode,
     databaseUrl,
@@ -38,7 +38,7 @@ export const openAppRegistry = (
     callRetention: settings.callLog.retention,
     connectTimeoutMs: timeouts.databaseConnectMs,
     queryTimeoutMs: timeouts.databaseQueryMs,
-    onCreate: () => tell?.(`creating the embedded store in ${dataDir}; this takes some seconds, once`),
+    onCreate: () => onProgress?.(`creating the embedded store in ${dataDir}; this takes some seconds, once`),
     onIdleError: (err) => log.warn({ err }, 'an idle database connection was lost'),
     onError: (error) =>
       log.warn(detailsOf(error), 'the registry database cannot be followed or written to; serving what is known')

@@ -118,8 +118,8 @@ test('AN-12 before it is initialised nothing is served, started or shown', { ski
 
 test('AN-12 who can reach it is told at the start that it waits for an administrator', { skip }, async (t) => {
   const open = await startEmpty(t, { env: { HOST: '0.0.0.0' } })
-  assert.match(open.output(), /not initialized: whoever reaches this port first can make themselves its administrator/)
+  assert.match(open.output(), /not initialized: anyone who reaches this port can claim the administrator account/)
   const guarded = await startEmpty(t, { env: { HOST: '0.0.0.0', TOWPATH_INIT_SECRET: 'the-init-secret-of-this-test' } })
-  assert.doesNotMatch(guarded.output(), /whoever reaches/)
+  assert.doesNotMatch(guarded.output(), /anyone who reaches/)
   await initialize(open)
 })

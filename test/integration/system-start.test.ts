@@ -19,13 +19,13 @@ const refusals: readonly [args: readonly string[], env: NodeJS.ProcessEnv, text:
     ['start', '--enterprise'],
     { DATABASE_URL: 'postgres://127.0.0.1:1/none' },
     'towpath: TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
-      '32 random bytes as base64, the same for every replica ("openssl rand -base64 32" makes one)'
+      '32 random bytes as base64, the same for every replica (create one with "openssl rand -base64 32")'
   ],
   [
     ['start', '--prod'],
     { DATABASE_URL: 'postgres://127.0.0.1:1/none' },
     'towpath: TOWPATH_ENCRYPTION_KEY, or TOWPATH_ENCRYPTION_KEY_FILE, is required in enterprise mode with PostgreSQL: ' +
-      '32 random bytes as base64, the same for every replica ("openssl rand -base64 32" makes one)'
+      '32 random bytes as base64, the same for every replica (create one with "openssl rand -base64 32")'
   ],
   [['start', '--port', 'x'], {}, 'towpath: --port must be a whole number from 0 to 65535, not "x"'],
   [['start', '--nonsense'], {}, "error: unknown option '--nonsense'\nhint: see `towpath --help`"],
