@@ -67,7 +67,7 @@ export const MAX_DEPTH = 64
 /** Maximum members of an object, or elements of an array, that are listed: each uses memory in untrusted input. */
 export const MAX_MEMBERS = 100_000
 /** Limits without a maximum of elements in total. */
-export const defaultLimits: JsonLimits = { depth: MAX_DEPTH, elements: Infinity }
+export const defaultLimits = { depth: MAX_DEPTH, elements: Infinity } satisfies JsonLimits
 
 export const syntaxError = (at: number) => new JsonError('syntax', `malformed JSON at position ${at}`)
 

@@ -4,7 +4,11 @@ import { JsonError, MAX_DEPTH, MAX_MEMBERS, elements, members, skipValue } from 
 import { quickResult } from '../../src/gateway/upstream/http-message.ts'
 import { membersOfBytes, skipValueBytes } from '../../src/gateway/json-bytes.ts'
 
-const limits = { depth: MAX_DEPTH, elements: Infinity }
+const everyLimits = [
+  { depth: MAX_DEPTH, elements: Infinity },
+  { depth: 3, elements: Infinity },
+  { depth: MAX_DEPTH, elements: 2 }
+]
 const outcome = (run: () => number) => {
   try {
     return run()
@@ -52,12 +56,14 @@ test('bytes are read as the text is, whole and cut at every place', () => {
     const step = bytes.length > 100 ? 13 : 1
     for (let length = bytes.length; length >= 0; length -= step) {
       const part = bytes.subarray(0, length)
-      const expected = outcome(() => skipValue(part.toString('latin1'), 0, limits))
-      assert.equal(
-        outcome(() => skipValueBytes(part, 0, limits)),
-        expected,
-        part.toString().slice(0, 80)
-      )
+      for (const limits of everyLimits) {
+        const expected = outcome(() => skipValue(part.toString('latin1'), 0, limits))
+        assert.equal(
+          outcome(() => skipValueBytes(part, 0, limits)),
+          expected,
+          part.toString().slice(0, 80)
+        )
+      }
     }
   }
 })

@@ -4,7 +4,6 @@ import {
   checkJson,
   checkUnique,
   elements,
-  type JsonLimits,
   MAX_DEPTH,
   MAX_MEMBERS,
   members,
@@ -12,7 +11,7 @@ import {
   valueOf,
   withMembers
 } from '../../src/gateway/json.ts'
-import { membersOfBytes } from '../../src/gateway/json-bytes.ts'
+import { type ByteLimits, membersOfBytes } from '../../src/gateway/json-bytes.ts'
 import { isJson, problemOf } from '../json-outcomes.ts'
 
 const limits = { depth: MAX_DEPTH, elements: 100_000 }
@@ -259,7 +258,7 @@ test('SR-H3 elements of large answers are counted over all values of the object'
   const text = `{"a":[${'0,'.repeat(60)}0],"b":{"c":[${'0,'.repeat(38)}0]}}`
   for (const read of [
     members,
-    (json: string, at: number, limits: JsonLimits) => membersOfBytes(Buffer.from(json), at, limits)
+    (json: string, at: number, limits: ByteLimits) => membersOfBytes(Buffer.from(json), at, limits)
   ]) {
     assert.equal(read(text, 0, { depth: 64, elements: 99 }).length, 2, 'as many as there may be')
     assert.throws(() => read(text, 0, { depth: 64, elements: 98 }), { problem: 'elements' }, 'one more')

@@ -83,9 +83,6 @@ function resultStart(head: string, id: string): number {
   return isFirst && head.startsWith(RESULT, HEAD.length + id.length) ? HEAD.length + id.length + RESULT.length - 1 : -1
 }
 
-/** Limits with the depth counted from the result. */
-const nestedLimits = (limits: JsonLimits): JsonLimits => ({ ...limits, depth: limits.depth - 1 })
-
 /** Returns the offset after the object that contains these members. */
 function endOf(found: readonly Member[], start: number, skip: (at: number) => number): number {
   return skip(found.at(-1)?.end ?? start + 1) + 1
@@ -106,9 +103,11 @@ export function quickResult(
   const head = bytes.toString('latin1', 0, isLarge ? MARGIN : bytes.length)
   const start = resultStart(head, id)
   if (start < 0) return null
+  // counted from the result
+  const depth = limits.depth - 1
   const found = isLarge
-    ? membersOfBytes(bytes, start, nestedLimits(limits))
-    : members(head, start, nestedLimits(limits))
+    ? membersOfBytes(bytes, start, { depth, elements: limits.elements })
+    : members(head, start, { ...limits, depth })
   const end = endOf(found, start, (at) => (isLarge ? skipSpaceBytes(bytes, at) : skipSpace(head, at)))
   if (isLarge && bytes.length - end > MARGIN) return null
   // only the end of a large body is decoded to a string
