@@ -8,7 +8,7 @@ import type { Quota } from './shares.ts'
 import { withAuthorization, type Authorization } from './upstream/authorization.ts'
 import type { TransportClient } from './upstream/connection.ts'
 import { UpstreamFailure } from './upstream/failure.ts'
-import { createHttpClient } from './upstream/http.ts'
+import { createHttpClient, type HttpClientOptions } from './upstream/http.ts'
 import { memoryQuota } from './upstream/pending.ts'
 import type { ReadScheduler } from './upstream/reading-turns.ts'
 import { createScreen, type MessageScreen, type SecretsMode } from './upstream/result-secrets.ts'
@@ -177,7 +177,7 @@ export function createTransports(options: TransportOptions): Transports {
     tails.set(name, known)
     return known
   }
-  const http = (target: Target) => {
+  const httpOptions = (target: Target): HttpClientOptions => {
     const { settings, secrets, verdict, authorization } = target
     return {
       url: settings.url ?? '',
@@ -228,7 +228,8 @@ export function createTransports(options: TransportOptions): Transports {
     create(target) {
       if (target.problem) return refusingClient(target.problem)
       if (target.transport === 'stdio') return stdioClient(target)
-      const client = target.transport === 'sse' ? createSseClient(http(target)) : createHttpClient(http(target))
+      const client =
+        target.transport === 'sse' ? createSseClient(httpOptions(target)) : createHttpClient(httpOptions(target))
       return target.authorization ? withAuthorization(client, target.authorization) : client
     },
     tail,
