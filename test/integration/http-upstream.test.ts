@@ -765,3 +765,12 @@ test('closing the client ends its sessions', async (t) => {
   await until('the sessions are deleted', () => upstream.sessions.size === 0)
   assert.equal((await failure(open())).maybeProcessed, false)
 })
+
+test('the method of a notification is escaped in the message', async (t) => {
+  const upstream = await startRecorder(t)
+  const connection = await openLegacy(t, upstream.url)
+  const method = 'notifications/"odd"\\'
+  connection.notify(method, '{"a":1}')
+  await until('the notification arrives', () => upstream.calls(method).length === 1, 10_000)
+  assert.deepEqual(upstream.calls(method)[0]!.params, { a: 1 })
+})

@@ -89,7 +89,8 @@ export function createConnection(
   const reply = (id: string, { kind, body }: Answer) =>
     post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
   const notify = (method: string, params: string) => {
-    if (isLegacy && !closed) post(`{"jsonrpc":"2.0","method":"${method}"${params && `,"params":${params}`}}`)
+    if (isLegacy && !closed)
+      post(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`)
   }
   const end = () => {
     if (closed) return
