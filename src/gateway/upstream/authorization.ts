@@ -70,7 +70,7 @@ export function withAuthorization(client: TransportClient, authorization: Author
         () => client.open(options),
         (work) => work
       )
-      return Object.assign(connection, { send: sendWith(connection.send) })
+      return Object.assign(connection, { send: sendWith(connection.send.bind(connection)) })
     },
     get fingerprint() {
       return authorization.isFresh ? authorization.value : undefined

@@ -1,6 +1,6 @@
 import { createSlotSet } from '../bag.ts'
 import type { Answer, Call, Sink } from './call.ts'
-import type { Connection, Era, ServerGreeting } from './connection.ts'
+import type { Connection, Era, ServerGreeting, SessionRequestHandler } from './connection.ts'
 import { UpstreamFailure } from './failure.ts'
 import { type ExchangeHost, Exchange } from './http-exchange.ts'
 import { createSessionStream, type SessionStream, type SessionStreamStats } from './hearing.ts'
@@ -61,93 +61,135 @@ export interface ConnectionOptions {
 }
 
 /** Creates a connection after its handshake. Owns no socket: sockets belong to the pool. */
-export function createConnection(
-  context: ClientContext,
-  { era, greeting, session }: ConnectionOptions
-): HttpConnection {
-  const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = context
-  const isLegacy = era === 'legacy'
-  const headers = connectionHeaders(context.base, greeting.version, session)
-  const fixedMeta = modernMeta(context.clientInfo)
-  const exchanges = createSlotSet<Exchange>()
-  const watches = new Set<NotificationStream>()
-  let closed = false
+export const createConnection = (context: ClientContext, options: ConnectionOptions): HttpConnection =>
+  new OpenConnection(context, options)
+
+class OpenConnection implements HttpConnection {
+  readonly era: Era
+  readonly greeting: ServerGreeting
+  readonly hasSession: boolean
+  closed = false
+  onClose: HttpConnection['onClose'] = null
+  onNotification: HttpConnection['onNotification'] = null
+  onRequest: SessionRequestHandler | null = null
+  readonly #context: ClientContext
+  readonly #isLegacy: boolean
+  readonly #headers: string[]
+  readonly #fixedMeta: string
+  readonly #host: ExchangeHost
+  readonly #exchanges = createSlotSet<Exchange>()
+  readonly #watches = new Set<NotificationStream>()
+  #sessionStream: SessionStream | null = null
+  #posting = 0
+  readonly #onPosted = () => void this.#posting--
   /**
    * Settles when the upstream has received all cancellations, which must precede the DELETE: a deleted session may let
    * its calls run on.
    */
-  let cancelling: Promise<void> | undefined
-  let sessionStream: SessionStream | null = null
+  #cancelling: Promise<void> | undefined
 
-  let posting = 0
-  const onPosted = () => void posting--
-  const post = (body: string) => {
-    if (posting >= MAX_POSTING) return
-    posting++
-    pool.message('POST', headers, body, { timeoutMs: REPLY_TIMEOUT_MS }).then(onPosted, onPosted)
-  }
-  const reply = (id: string, { kind, body }: Answer) =>
-    post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`)
-  const notify = (method: string, params: string) => {
-    if (isLegacy && !closed)
-      post(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`)
-  }
-  const end = () => {
-    if (closed) return
-    closed = true
-    for (const watch of watches) watch.close()
-    context.connections.delete(connection)
-    connection.onClose?.()
+  constructor(context: ClientContext, { era, greeting, session }: ConnectionOptions) {
+    this.era = era
+    this.greeting = greeting
+    this.hasSession = session !== null
+    this.#context = context
+    this.#isLegacy = era === 'legacy'
+    this.#headers = connectionHeaders(context.base, greeting.version, session)
+    this.#fixedMeta = modernMeta(context.clientInfo)
+    this.#host = this.#createHost()
+    context.connections.add(this)
   }
 
-  const host: ExchangeHost = {
-    isLegacy,
-    hasSession: session !== null,
-    hasCredential,
-    maxBytes,
-    memory,
-    screen,
-    onDropped: onDropped,
-    schedule,
-    reads,
-    reply,
-    cancel(id, reason) {
-      const params = `{"requestId":${id},"reason":"${reason}"}`
-      const body = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`
-      const sent = pool.background('POST', headers, body)
-      const before = cancelling
-      cancelling = before ? before.then(() => sent) : sent
-    },
-    resume: (exchange, lastEventId) => {
-      pool.resume([...streamHeaders(headers), 'last-event-id', lastEventId], exchange)
-    },
-    followRedirect: pool.followRedirect,
-    resend: (call, resolve, reject) => start(call, resolve, reject),
-    onNotification: (method, params) => connection.onNotification?.(method, params),
-    onSessionLost: end,
-    onSettled(exchange, isOpen) {
-      exchanges.delete(exchange)
-      if (isOpen) pool.linger(exchange)
-    },
-    onEnded: (exchange) => pool.endRequest(exchange)
+  send(call: Call): Promise<Answer> {
+    return this.#sessionStream
+      ? this.#sendWithStream(call, this.#sessionStream)
+      : new Promise<Answer>((resolve, reject) => this.#start(call, resolve, reject))
   }
 
-  const start = (call: Call, resolve: (answer: Answer) => void, reject: (failure: UpstreamFailure) => void) => {
+  openSessionStream(isMixed: boolean): void {
+    if (!this.#isLegacy || !this.hasSession) return
+    this.#sessionStream ??= createSessionStream(this, isMixed, this.#context.streams)
+  }
+
+  notify(method: string, params: string): void {
+    if (!this.#isLegacy || this.closed) return
+    this.#post(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`)
+  }
+
+  openNotificationStream(sink: Sink, onEnd: () => void): Promise<boolean> {
+    if (this.closed) return Promise.reject(closedFailure())
+    const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = this.#context
+    const watch = createNotificationStream({
+      sink,
+      maxEventBytes: maxBytes,
+      memory,
+      hasCredential,
+      screen,
+      schedule,
+      reads,
+      reply: this.#host.reply,
+      onDropped,
+      onEnd
+    })
+    this.#watches.add(watch)
+    pool.stream(streamHeaders(this.#headers), watch.handler)
+    return watch.opened
+  }
+
+  close(): void {
+    if (this.closed) return
+    for (const exchange of this.#exchanges) exchange.stop(closedFailure())
+    this.#end()
+    if (this.hasSession) void this.#context.pool.background('DELETE', this.#headers, null, this.#cancelling)
+  }
+
+  #createHost(): ExchangeHost {
+    const { pool, hasCredential, maxBytes, memory, screen, onDropped, schedule, reads } = this.#context
+    return {
+      isLegacy: this.#isLegacy,
+      hasSession: this.hasSession,
+      hasCredential,
+      maxBytes,
+      memory,
+      screen,
+      onDropped,
+      schedule,
+      reads,
+      reply: (id, { kind, body }) => this.#post(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`),
+      cancel: (id, reason) => this.#cancel(id, reason),
+      resume: (exchange, lastEventId) => {
+        pool.resume([...streamHeaders(this.#headers), 'last-event-id', lastEventId], exchange)
+      },
+      followRedirect: pool.followRedirect,
+      resend: (call, resolve, reject) => this.#start(call, resolve, reject),
+      onNotification: (method, params) => this.onNotification?.(method, params),
+      onSessionLost: () => this.#end(),
+      onSettled: (exchange, isOpen) => {
+        this.#exchanges.delete(exchange)
+        if (isOpen) pool.linger(exchange)
+      },
+      onEnded: (exchange) => pool.endRequest(exchange)
+    }
+  }
+
+  #start(call: Call, resolve: (answer: Answer) => void, reject: (failure: UpstreamFailure) => void): void {
+    const { pool } = this.#context
     if (call.stopped) return reject(call.stopped)
-    if (closed) return reject(closedFailure())
+    if (this.closed) return reject(closedFailure())
     if (pool.isFull)
       return reject(new UpstreamFailure('overloaded', 'too many requests are under way', { maybeProcessed: false }))
     const { request, sink } = call
-    const id = context.nextId()
-    const body = isLegacy
+    const id = this.#context.nextId()
+    const body = this.#isLegacy
       ? legacyBody(id, request, sink.wantsProgress)
-      : modernBody(id, request, sink.wantsProgress, fixedMeta, sink.capabilities, sink.logLevel)
-    const exchange = new Exchange(host, call, id, resolve, reject)
-    exchanges.add(exchange)
-    pool.post(isLegacy ? legacyHeaders(headers, request) : modernHeaders(headers, request), body, exchange)
+      : modernBody(id, request, sink.wantsProgress, this.#fixedMeta, sink.capabilities, sink.logLevel)
+    const exchange = new Exchange(this.#host, call, id, resolve, reject)
+    this.#exchanges.add(exchange)
+    const headers = this.#isLegacy ? legacyHeaders(this.#headers, request) : modernHeaders(this.#headers, request)
+    pool.post(headers, body, exchange)
   }
 
-  const sendWithStream = async (call: Call, { add, delete: remove }: SessionStream): Promise<Answer> => {
+  async #sendWithStream(call: Call, { add, delete: remove }: SessionStream): Promise<Answer> {
     try {
       await add(call)
       return await new Promise<Answer>((resolve, reject) => {
@@ -156,56 +198,34 @@ export function createConnection(
           remove(call)
           resolve(answer)
         }
-        start(call, done, reject)
+        this.#start(call, done, reject)
       })
     } finally {
       remove(call)
     }
   }
 
-  const connection: HttpConnection = {
-    era,
-    greeting,
-    hasSession: session !== null,
-    get closed() {
-      return closed
-    },
-    onClose: null,
-    onNotification: null,
-    onRequest: null,
-    send: (call) =>
-      sessionStream
-        ? sendWithStream(call, sessionStream)
-        : new Promise<Answer>((resolve, reject) => start(call, resolve, reject)),
-    openSessionStream(isMixed) {
-      if (isLegacy && session !== null) sessionStream ??= createSessionStream(connection, isMixed, context.streams)
-    },
-    notify,
-    openNotificationStream(sink, onEnd) {
-      if (closed) return Promise.reject(closedFailure())
-      const watch = createNotificationStream({
-        sink,
-        maxEventBytes: maxBytes,
-        memory,
-        hasCredential,
-        screen,
-        schedule,
-        reads,
-        reply,
-        onDropped,
-        onEnd
-      })
-      watches.add(watch)
-      pool.stream(streamHeaders(headers), watch.handler)
-      return watch.opened
-    },
-    close() {
-      if (closed) return
-      for (const exchange of exchanges) exchange.stop(closedFailure())
-      end()
-      if (session !== null) void pool.background('DELETE', headers, null, cancelling)
-    }
+  /** Posts an answer or a notification. */
+  #post(body: string): void {
+    if (this.#posting >= MAX_POSTING) return
+    this.#posting++
+    const posted = this.#context.pool.message('POST', this.#headers, body, { timeoutMs: REPLY_TIMEOUT_MS })
+    posted.then(this.#onPosted, this.#onPosted)
   }
-  context.connections.add(connection)
-  return connection
+
+  #cancel(id: string, reason: string): void {
+    const params = `{"requestId":${id},"reason":"${reason}"}`
+    const body = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`
+    const sent = this.#context.pool.background('POST', this.#headers, body)
+    const before = this.#cancelling
+    this.#cancelling = before ? before.then(() => sent) : sent
+  }
+
+  #end(): void {
+    if (this.closed) return
+    this.closed = true
+    for (const watch of this.#watches) watch.close()
+    this.#context.connections.delete(this)
+    this.onClose?.()
+  }
 }
