@@ -85,148 +85,160 @@ function idOfMalformed(bytes: Buffer): number {
 }
 
 /** Multiplexes calls over one connection, for stdio and SSE. Request ids are counted per connection. */
-export function createJsonRpcPeer(options: JsonRpcPeerOptions): JsonRpcPeer {
-  const { write, modernClientInfo, onNotification, onRequest, screen } = options
-  const pending = new Map<number, PendingCall>()
-  const envelope =
-    modernClientInfo === undefined
-      ? undefined
-      : `"${META}protocolVersion":"${MODERN_VERSION}",` +
+export const createJsonRpcPeer = (options: JsonRpcPeerOptions): JsonRpcPeer => new CallMultiplexer(options)
+
+class CallMultiplexer implements JsonRpcPeer {
+  readonly #options: JsonRpcPeerOptions
+  readonly #pending = new Map<number, PendingCall>()
+  /** Start of the modern envelope up to the client capabilities; undefined on a legacy connection. */
+  readonly #envelope: string | undefined
+  readonly #inbound: InboundRequests
+  readonly #clock = new SharedClock(() => this.#underway())
+  #lastId = 0
+  #endedWith: UpstreamFailure | null = null
+
+  constructor(options: JsonRpcPeerOptions) {
+    const { modernClientInfo, memory } = options
+    this.#options = options
+    if (modernClientInfo !== undefined)
+      this.#envelope =
+        `"${META}protocolVersion":"${MODERN_VERSION}",` +
         `"${META}clientInfo":${modernClientInfo},"${META}clientCapabilities":`
-  let lastId = 0
-  let endedWith: UpstreamFailure | null = null
-
-  const inbound = new InboundRequests(
-    MAX_SERVER_REQUESTS,
-    (id, { kind, body }) => {
-      if (!endedWith) write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
-    },
-    options.memory
-  )
-
-  const underway = () => [...pending.values()].map(({ call }) => call)
-  const clock = new SharedClock(underway)
-
-  const settle = (id: number): PendingCall | undefined => {
-    const entry = pending.get(id)
-    if (!entry) return undefined
-    pending.delete(id)
-    clock.remove(entry.call)
-    entry.call.onStop = null
-    return entry
+    this.#inbound = new InboundRequests(MAX_SERVER_REQUESTS, (id, answer) => this.#reply(id, answer), memory)
   }
 
-  const requestText = (id: number, { request, sink }: Call): string => {
+  get pendingCount(): number {
+    return this.#pending.size
+  }
+
+  send(call: Call): Promise<Answer> {
+    if (call.stopped) return Promise.reject(call.stopped)
+    const endedWith = this.#endedWith
+    if (endedWith)
+      return Promise.reject(
+        new UpstreamFailure(endedWith.reason, endedWith.message, { maybeProcessed: false, cause: endedWith })
+      )
+    const id = ++this.#lastId
+    return new Promise<Answer>((resolve, reject) => {
+      this.#pending.set(id, { call, resolve, reject })
+      this.#clock.add(call)
+      call.onStop = (failure) => this.#stop(id, failure)
+      this.#options.write(this.#requestText(id, call), (failure) => this.#settle(id)?.reject(failure))
+    })
+  }
+
+  notify(method: string, params: string): void {
+    if (this.#endedWith) return
+    const message = `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`
+    this.#options.write(message, ignore)
+  }
+
+  receive(received: Buffer): boolean {
+    const { screen } = this.#options
+    try {
+      const { limits } = checkMessage(received)
+      const bytes = screen ? screen(received) : received
+      if (bytes) this.#handle(readMessage(bytes, limits))
+      return true
+    } catch (error) {
+      if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error
+      return this.#handleMalformed(received, error)
+    }
+  }
+
+  fail(failure: UpstreamFailure): void {
+    this.#endedWith ??= failure
+    this.#inbound.clear()
+    for (const id of [...this.#pending.keys()]) this.#settle(id)?.reject(failure)
+  }
+
+  #requestText(id: number, { request, sink }: Call): string {
     const hop = sink.wantsProgress ? [`"progressToken":${id}`] : []
-    if (envelope !== undefined) hop.push(envelope + sink.capabilities + logLevelMember(sink.logLevel))
+    if (this.#envelope !== undefined) hop.push(this.#envelope + sink.capabilities + logLevelMember(sink.logLevel))
     if (request.meta) hop.push(request.meta)
     const meta = hop.length > 0 ? `"_meta":{${hop.join(',')}}` : ''
     const params = request.members && meta ? `${request.members},${meta}` : request.members || meta
     return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)}${params && `,"params":{${params}}`}}`
   }
 
-  const notify = (method: string, params: string) => {
-    if (endedWith) return
-    write(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}${params && `,"params":${params}`}}`, ignore)
-  }
-
-  const stop = (id: number, failure: UpstreamFailure) => {
-    const entry = settle(id)
+  #stop(id: number, failure: UpstreamFailure): void {
+    const entry = this.#settle(id)
     if (!entry) return
     // `initialize` is the only request that must not be cancelled (mcp-proxy.md#cancellation-and-disconnect)
     if (entry.call.request.method !== 'initialize') {
-      notify('notifications/cancelled', JSON.stringify({ requestId: id, reason: failure.message }))
+      this.notify('notifications/cancelled', JSON.stringify({ requestId: id, reason: failure.message }))
     }
     entry.reject(failure)
   }
 
-  const oldestCall = (): Call | undefined => pending.values().next().value?.call
+  #settle(id: number): PendingCall | undefined {
+    const entry = this.#pending.get(id)
+    if (!entry) return undefined
+    this.#pending.delete(id)
+    this.#clock.remove(entry.call)
+    entry.call.onStop = null
+    return entry
+  }
 
-  const progress = (params: string) => {
+  #underway(): Call[] {
+    return [...this.#pending.values()].map(({ call }) => call)
+  }
+
+  #oldestCall(): Call | undefined {
+    return this.#pending.values().next().value?.call
+  }
+
+  #handle(message: Message): void {
+    if (message.kind === 'answer') this.#settle(Number(message.id))?.resolve(message.answer)
+    else if (message.kind === 'notification') this.#handleNotification(message.method, message.params)
+    else void this.#inbound.handle(message.id, message.method, message.params, this.#answerRequest)
+  }
+
+  #handleNotification(method: string, params: string): void {
+    if (method === 'notifications/progress') return this.#handleProgress(params)
+    if (method === 'notifications/cancelled') return this.#inbound.cancel(params)
+    const call = isBroadcast(method) ? undefined : this.#oldestCall()
+    // with calls of several clients in flight, the recipient is unknown
+    if (call && isCustomNotification(method) && this.#pending.size > 1 && !this.#options.onRequest()) return
+    if (call) call.sink.notify(method, params)
+    else this.#options.onNotification(method, params)
+  }
+
+  #handleProgress(params: string): void {
     const found = members(params)
     const token = found.find(({ key }) => key === 'progressToken')
-    const call = token && pending.get(Number(params.slice(token.start, token.end)))?.call
+    const call = token && this.#pending.get(Number(params.slice(token.start, token.end)))?.call
     if (!call?.sink.wantsProgress) return
     call.extendIdleDeadline(performance.now())
     call.sink.notify('notifications/progress', withMembers(params, { progressToken: null }, found))
   }
 
-  const notification = (method: string, params: string) => {
-    if (method === 'notifications/progress') return progress(params)
-    if (method === 'notifications/cancelled') return inbound.cancel(params)
-    const call = isBroadcast(method) ? undefined : oldestCall()
-    // with calls of several clients in flight, the recipient is unknown
-    if (call && isCustomNotification(method) && pending.size > 1 && !onRequest()) return
-    if (call) call.sink.notify(method, params)
-    else onNotification(method, params)
+  readonly #answerRequest: InboundRequestHandler = async (method, params, request) => {
+    const handler = this.#options.onRequest()
+    if (handler) return this.#clock.pauseDuring(handler(method, params, request, this.#underway()))
+    return this.#oldestCall()?.sink.request(method, params, request) ?? methodNotFound
   }
 
-  const answerRequest: InboundRequestHandler = async (method, params, request) => {
-    const handler = onRequest()
-    if (handler) return clock.pauseDuring(handler(method, params, request, underway()))
-    return oldestCall()?.sink.request(method, params, request) ?? methodNotFound
-  }
-
-  const take = (message: Message) => {
-    if (message.kind === 'answer') settle(Number(message.id))?.resolve(message.answer)
-    else if (message.kind === 'notification') notification(message.method, message.params)
-    else void inbound.handle(message.id, message.method, message.params, answerRequest)
+  #reply(id: string, { kind, body }: Answer): void {
+    if (this.#endedWith) return
+    this.#options.write(`{"jsonrpc":"2.0","id":${id},"${kind}":${body.toString()}}`, ignore)
   }
 
   /** Returns false if nobody can use the message. */
-  const handleMalformed = (bytes: Buffer, error: unknown): boolean => {
+  #handleMalformed(bytes: Buffer, error: unknown): boolean {
     const address = addressOf(bytes)
     const id = address === undefined ? idOfMalformed(bytes) : address.kind === 'answer' ? Number(address.id) : NaN
-    const entry = settle(id)
+    const entry = this.#settle(id)
     if (entry) {
       const listAnswer = entry.call.request.method.endsWith('/list')
-        ? readListAnswer(screen?.(bytes) ?? bytes)
+        ? readListAnswer(this.#options.screen?.(bytes) ?? bytes)
         : undefined
       if (listAnswer) entry.resolve(listAnswer.answer)
       else entry.reject(toFailure(error))
       return true
     }
     const requestId = address?.kind === 'request' ? refusableId(address.id) : undefined
-    if (requestId !== undefined && !endedWith) {
-      write(`{"jsonrpc":"2.0","id":${requestId},"error":${invalidRequest.body.toString()}}`, ignore)
-    }
+    if (requestId !== undefined) this.#reply(requestId, invalidRequest)
     return false
-  }
-
-  return {
-    get pendingCount() {
-      return pending.size
-    },
-    send(call) {
-      if (call.stopped) return Promise.reject(call.stopped)
-      if (endedWith)
-        return Promise.reject(
-          new UpstreamFailure(endedWith.reason, endedWith.message, { maybeProcessed: false, cause: endedWith })
-        )
-      const id = ++lastId
-      return new Promise<Answer>((resolve, reject) => {
-        pending.set(id, { call, resolve, reject })
-        clock.add(call)
-        call.onStop = (failure) => stop(id, failure)
-        write(requestText(id, call), (failure) => settle(id)?.reject(failure))
-      })
-    },
-    notify,
-    receive(received) {
-      try {
-        const { limits } = checkMessage(received)
-        const bytes = screen ? screen(received) : received
-        if (bytes) take(readMessage(bytes, limits))
-        return true
-      } catch (error) {
-        if (!(error instanceof JsonError || error instanceof UpstreamFailure)) throw error
-        return handleMalformed(received, error)
-      }
-    },
-    fail(failure) {
-      endedWith ??= failure
-      inbound.clear()
-      for (const id of [...pending.keys()]) settle(id)?.reject(failure)
-    }
   }
 }
