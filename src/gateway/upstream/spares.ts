@@ -85,157 +85,189 @@ const MAX_CAPABILITIES = 4_096
 const keyOf = ({ era, capabilities }: WarmPoolKey) => `${era} ${capabilities}`
 const countSessions = ({ ready, openings }: PoolGroup) => ready.size + openings.size
 
-export function createWarmPool(options: WarmPoolOptions): WarmPool {
-  const { maxSize, idleMs, open, runInTurn, isAvailable, fingerprint, onChange } = options
-  const closeReady = ({ ready }: PoolGroup) => {
-    for (const session of ready) session.close()
-  }
+export const createWarmPool = (options: WarmPoolOptions): WarmPool => new GroupedWarmPool(options)
+
+class GroupedWarmPool implements WarmPool {
+  readonly #options: WarmPoolOptions
   /** By pool key. A group that is evicted or deleted closes its warm sessions. */
-  const groups = new LRUCache<string, PoolGroup>({ max: MAX_GROUPS, disposeAfter: closeReady })
-  let openMs = 0
-  let generation = 0
+  readonly #groups = new LRUCache<string, PoolGroup>({ max: MAX_GROUPS, disposeAfter: closeReady })
+  /** Moving average of the milliseconds that opening a session takes. */
+  #openMs = 0
+  /** Number of times that all sessions were discarded; a session of an earlier generation is not used. */
+  #generation = 0
   /**
    * True after a failed opening or the death of a warm session: no more are opened until a call, which has to connect
    * anyway, succeeds.
    */
-  let isSuspect = false
-  let isClosed = false
-  let timer: NodeJS.Timeout | undefined
-  let dueAt = Infinity
+  #isSuspect = false
+  #isClosed = false
+  #timer: NodeJS.Timeout | undefined
+  #dueAt = Infinity
 
-  const schedule = (ms: number) => {
-    const at = performance.now() + ms
-    if (isClosed || at >= dueAt) return
-    clearTimeout(timer)
-    dueAt = at
-    timer = setTimeout(rebalance, ms).unref()
+  constructor(options: WarmPoolOptions) {
+    this.#options = options
   }
-  const groupOf = (poolKey: WarmPoolKey): PoolGroup => {
+
+  get ready(): number {
+    let sum = 0
+    for (const { ready } of this.#groups.values()) sum += ready.size
+    return sum
+  }
+
+  take(key: WarmPoolKey, sink: Sink): Connection | undefined {
+    if (this.#isClosed || key.capabilities.length > MAX_CAPABILITIES) return undefined
+    const group = this.#groupOf(key)
+    group.sizer.recordCall(performance.now(), REPLACE_DELAY_MS + this.#openMs)
+    return takeReady(group, sink)
+  }
+
+  joinOpening(key: WarmPoolKey): PendingConnection | undefined {
+    const openings = this.#groups.peek(keyOf(key))?.openings ?? new Set<PendingSession>()
+    const pending = [...openings].find((each) => each.connection && each.generation === this.#generation)
+    if (!pending) return undefined
+    pending.isTaken = true
+    openings.delete(pending)
+    return pending.connection!
+  }
+
+  recordOpened(ms: number): void {
+    this.#isSuspect = false
+    this.#openMs = this.#openMs === 0 ? ms : this.#openMs * 0.7 + ms * 0.3
+  }
+
+  recordTaken(): void {
+    this.#schedule(REPLACE_DELAY_MS)
+  }
+
+  recordCallEnd(): void {
+    this.#schedule(0)
+  }
+
+  discard(): void {
+    this.#generation++
+    for (const group of this.#groups.values()) closeReady(group)
+    if (this.#groups.size > 0) this.#schedule(REPLACE_DELAY_MS)
+  }
+
+  findLeastUsed(): WarmSession | undefined {
+    const now = performance.now()
+    const full = [...this.#groups.values()].filter(({ ready }) => ready.size > 0)
+    const [least] = full.sort((a, b) => a.sizer.targetAt(now).load - b.sizer.targetAt(now).load)
+    return least?.ready.values().next().value
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.#groups.clear()
+  }
+
+  #groupOf(poolKey: WarmPoolKey): PoolGroup {
     const { era, capabilities } = poolKey
+    const { maxSize, idleMs } = this.#options
     const key = keyOf(poolKey)
-    const known = groups.get(key)
+    const known = this.#groups.get(key)
     if (known) return known
     const sizer = createPoolSizer(maxSize, idleMs)
     const group: PoolGroup = { era, capabilities, sizer, ready: new Set(), openings: new Set() }
-    groups.set(key, group)
+    this.#groups.set(key, group)
     return group
   }
 
-  const addReady = (group: PoolGroup, connection: Connection) => {
+  #schedule(ms: number): void {
+    const at = performance.now() + ms
+    if (this.#isClosed || at >= this.#dueAt) return
+    clearTimeout(this.#timer)
+    this.#dueAt = at
+    this.#timer = setTimeout(() => this.#rebalance(), ms).unref()
+  }
+
+  #rebalance(): void {
+    this.#dueAt = Infinity
+    const now = performance.now()
+    this.#removeExpired(now)
+    // least recently used first
+    const all = [...this.#groups.values()].toReversed()
+    const allocation = allocateSessions(
+      all.map((group) => ({ ...group.sizer.targetAt(now), count: countSessions(group) })),
+      this.#options.maxSize
+    )
+    for (const [at, { ready }] of all.entries()) for (const session of [...ready].slice(allocation[at])) session.close()
+    if (!this.#isSuspect && this.#options.isAvailable()) this.#openMissing(all, allocation)
+    if (all.length > 0) this.#schedule(Math.min(MAX_REBALANCE_MS, ...all.map(({ sizer }) => sizer.expiresAt - now)))
+  }
+
+  #removeExpired(now: number): void {
+    for (const [key, group] of [...this.#groups.entries()]) {
+      if (group.sizer.expiresAt <= now) this.#groups.delete(key)
+      for (const session of group.ready) if (!session.isUsable) session.close()
+    }
+  }
+
+  #openMissing(all: readonly PoolGroup[], allocation: readonly number[]): void {
+    let remaining = this.#options.maxSize - all.reduce((sum, group) => sum + countSessions(group), 0)
+    for (const [at, group] of all.entries()) {
+      for (; countSessions(group) < allocation[at]! && remaining > 0; remaining--) void this.#startOpening(group)
+    }
+  }
+
+  async #startOpening(group: PoolGroup): Promise<void> {
+    const pending: PendingSession = { generation: this.#generation, connection: null, isTaken: false }
+    group.openings.add(pending)
+    try {
+      await this.#options.runInTurn(() => this.#openOne(group, pending))
+    } catch {
+      this.#isSuspect = true
+    } finally {
+      group.openings.delete(pending)
+    }
+  }
+
+  async #openOne(group: PoolGroup, pending: PendingSession): Promise<void> {
+    const { open, fingerprint } = this.#options
+    if (!this.#isNeeded(group, pending)) return
+    const before = fingerprint()
+    const isSame = () => before === undefined || before === fingerprint()
+    const timings = new ConnectTimings()
+    const connecting = open(group, timings)
+    if (!connecting) return this.#schedule(NO_SLOT_MS)
+    pending.connection = { connecting, timings }
+    const connection = await connecting
+    if (pending.isTaken) return
+    if (connection.closed) this.#isSuspect = true
+    else if (this.#isNeeded(group, pending) && isSame()) return this.#addReady(group, connection)
+    connection.close()
+    this.#schedule(REPLACE_DELAY_MS)
+  }
+
+  #isNeeded(group: PoolGroup, { generation }: PendingSession): boolean {
+    return !this.#isClosed && generation === this.#generation && [...this.#groups.values()].includes(group)
+  }
+
+  #addReady(group: PoolGroup, connection: Connection): void {
+    const { fingerprint, onChange } = this.#options
     const session = createWarmSession(connection, {
       acceptsRequests: group.capabilities !== '{}',
       fingerprint,
-      onRemoved(hasDied) {
+      onRemoved: (hasDied) => {
         group.ready.delete(session)
-        isSuspect ||= hasDied
+        this.#isSuspect ||= hasDied
         onChange(false)
       }
     })
     group.ready.add(session)
     onChange(true)
   }
-  const openOne = async (group: PoolGroup, pending: PendingSession) => {
-    const isNeeded = () => !isClosed && pending.generation === generation && [...groups.values()].includes(group)
-    if (!isNeeded()) return
-    const before = fingerprint()
-    const isSame = () => before === undefined || before === fingerprint()
-    const timings = new ConnectTimings()
-    const connecting = open(group, timings)
-    if (!connecting) return schedule(NO_SLOT_MS)
-    pending.connection = { connecting, timings }
-    const connection = await connecting
-    if (pending.isTaken) return
-    if (connection.closed) isSuspect = true
-    else if (isNeeded() && isSame()) return addReady(group, connection)
-    connection.close()
-    schedule(REPLACE_DELAY_MS)
-  }
-  const startOpening = async (group: PoolGroup) => {
-    const pending: PendingSession = { generation, connection: null, isTaken: false }
-    group.openings.add(pending)
-    try {
-      await runInTurn(() => openOne(group, pending))
-    } catch {
-      isSuspect = true
-    } finally {
-      group.openings.delete(pending)
-    }
-  }
-  const removeExpired = (now: number) => {
-    for (const [key, group] of [...groups.entries()]) {
-      if (group.sizer.expiresAt <= now) groups.delete(key)
-      for (const session of group.ready) if (!session.isUsable) session.close()
-    }
-  }
-  const openMissing = (all: readonly PoolGroup[], allocation: readonly number[]) => {
-    let remaining = maxSize - all.reduce((sum, group) => sum + countSessions(group), 0)
-    for (const [at, group] of all.entries()) {
-      for (; countSessions(group) < allocation[at]! && remaining > 0; remaining--) void startOpening(group)
-    }
-  }
-  function rebalance(): void {
-    dueAt = Infinity
-    const now = performance.now()
-    removeExpired(now)
-    // least recently used first
-    const all = [...groups.values()].toReversed()
-    const allocation = allocateSessions(
-      all.map((group) => ({ ...group.sizer.targetAt(now), count: countSessions(group) })),
-      maxSize
-    )
-    for (const [at, { ready }] of all.entries()) for (const session of [...ready].slice(allocation[at])) session.close()
-    if (!isSuspect && isAvailable()) openMissing(all, allocation)
-    if (all.length > 0) schedule(Math.min(MAX_REBALANCE_MS, ...all.map(({ sizer }) => sizer.expiresAt - now)))
-  }
+}
 
-  const takeReady = ({ ready }: PoolGroup, sink: Sink): Connection | undefined => {
-    for (const session of ready) {
-      if (session.isUsable) return session.take(sink)
-      session.close()
-    }
-    return undefined
+function takeReady({ ready }: PoolGroup, sink: Sink): Connection | undefined {
+  for (const session of ready) {
+    if (session.isUsable) return session.take(sink)
+    session.close()
   }
-  return {
-    get ready() {
-      let sum = 0
-      for (const { ready } of groups.values()) sum += ready.size
-      return sum
-    },
-    take(key, sink) {
-      if (isClosed || key.capabilities.length > MAX_CAPABILITIES) return undefined
-      const group = groupOf(key)
-      group.sizer.recordCall(performance.now(), REPLACE_DELAY_MS + openMs)
-      return takeReady(group, sink)
-    },
-    joinOpening(key) {
-      const openings = groups.peek(keyOf(key))?.openings ?? new Set<PendingSession>()
-      const pending = [...openings].find((each) => each.connection && each.generation === generation)
-      if (!pending) return undefined
-      pending.isTaken = true
-      openings.delete(pending)
-      return pending.connection!
-    },
-    recordOpened(ms) {
-      isSuspect = false
-      openMs = openMs === 0 ? ms : openMs * 0.7 + ms * 0.3
-    },
-    recordTaken: () => schedule(REPLACE_DELAY_MS),
-    recordCallEnd: () => schedule(0),
-    discard() {
-      generation++
-      for (const group of groups.values()) closeReady(group)
-      if (groups.size > 0) schedule(REPLACE_DELAY_MS)
-    },
-    findLeastUsed() {
-      const now = performance.now()
-      const full = [...groups.values()].filter(({ ready }) => ready.size > 0)
-      const [least] = full.sort((a, b) => a.sizer.targetAt(now).load - b.sizer.targetAt(now).load)
-      return least?.ready.values().next().value
-    },
-    close() {
-      isClosed = true
-      clearTimeout(timer)
-      groups.clear()
-    }
-  }
+  return undefined
+}
+
+function closeReady({ ready }: PoolGroup): void {
+  for (const session of ready) session.close()
 }
