@@ -110,120 +110,162 @@ export const hasClientSessions = ({ transport, session_mode, verdict }: StoredSe
   typeof verdict?.legacy === 'string' &&
   (transport !== 'streamable_http' || verdict.hasSessions)
 
-export function createSessions(options: SessionsOptions): Sessions {
-  const { name, client, mode, verdict, processSlots, sessionSlots, breaker, connectMs, observer, idleMs } = options
-  const openWith = createConnector(options)
-  const shared = new Map<Era, Connection>()
-  const openingShared = new Map<Era, Promise<Connection>>()
-  const singleUse = new Set<Connection>()
+/** Opens the connections of one upstream, each with the slots that it needs. */
+class SessionOpener {
   /** Slot releases by connection. */
-  const releases = new WeakMap<Connection, () => void>()
-  let isClosed = false
+  readonly releases = new WeakMap<Connection, () => void>()
+  /** Set for good when the upstream is closed; a connection opened later is closed at once. */
+  isClosed = false
+  /** Receives the milliseconds that the opening of each session took. */
+  onOpened: ((ms: number) => void) | null = null
+  readonly connect: ReturnType<typeof createConnector>
+  readonly #options: SessionsOptions
 
-  /**
-   * Opens the session stream if the caller can receive anything on it. A principal may be several clients; a session
-   * with callbacks belongs to one.
-   */
-  const openStreamIfNeeded = (connection: Connection, { capabilities, callbacks, wantsLogs }: ConnectionParameters) => {
-    const logs = wantsLogs && verdict.capabilities.logging !== undefined
-    const updates = callbacks && mode === 'stateful' && verdict.capabilities.resources !== undefined
-    if (capabilities !== '{}' || logs || updates) connection.openSessionStream?.(mode === 'stateful' && !callbacks)
+  constructor(options: SessionsOptions) {
+    this.#options = options
+    this.connect = createConnector(options)
   }
-  const checkOpen = (connection: Connection): Connection => {
-    if (!isClosed) return connection
-    connection.close()
-    throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { maybeProcessed: false })
-  }
-  const openNew = async (
-    parameters: ConnectionParameters,
-    timings: ConnectTimings,
-    releaseSlot?: () => void
-  ): Promise<Connection> => {
-    const startedAt = performance.now()
-    const connection = checkOpen(await openWith(parameters, timings, releaseSlot))
-    if (releaseSlot) releases.set(connection, releaseSlot)
-    warmPool?.recordOpened(timings.openedAt - startedAt)
-    breaker.recordResponse()
-    if (parameters.callbacks && mode === 'stateful') attachCallbacks(connection, name, parameters.callbacks)
-    openStreamIfNeeded(connection, parameters)
-    return connection
-  }
-  const openOwn = async (request: SessionRequest, timings: ConnectTimings): Promise<Connection> => {
-    breaker.assertClosed()
-    if (!processSlots) return openNew(request, timings)
-    timings.queuedAt = performance.now()
-    return openNew(request, timings, await processSlots.acquire(timings.queuedAt + connectMs, request.holder))
-  }
+
   /** A process holds its slot until nothing is left of it, any other session until it is closed. */
-  const openStateful = async (request: SessionRequest, timings: ConnectTimings): Promise<Connection> => {
-    if (!sessionSlots) return openOwn(request, timings)
+  async openStateful(request: SessionRequest, timings: ConnectTimings): Promise<Connection> {
+    const { sessionSlots } = this.#options
+    if (!sessionSlots) return this.openOwn(request, timings)
     const releaseSlot = await sessionSlots.acquire(0, request.holder)
     try {
-      const connection = await openOwn(request, timings)
-      releases.set(connection, releaseSlot)
+      const connection = await this.openOwn(request, timings)
+      this.releases.set(connection, releaseSlot)
       return connection
     } catch (error) {
       releaseSlot()
       throw error
     }
   }
+
+  async openOwn(request: SessionRequest, timings: ConnectTimings): Promise<Connection> {
+    const { breaker, processSlots, connectMs } = this.#options
+    breaker.assertClosed()
+    if (!processSlots) return this.#open(request, timings)
+    timings.queuedAt = performance.now()
+    return this.#open(request, timings, await processSlots.acquire(timings.queuedAt + connectMs, request.holder))
+  }
+
+  /** Opens a warm session only if a slot is free at once. */
+  openWarm(key: WarmPoolKey, timings: ConnectTimings): Promise<Connection> | undefined {
+    const { processSlots } = this.#options
+    const releaseSlot = processSlots?.tryAcquire()
+    return processSlots && !releaseSlot ? undefined : this.#open(key, timings, releaseSlot)
+  }
+
+  /** Returns an open connection; throws once the upstream is closed. */
+  checkOpen(connection: Connection): Connection {
+    if (!this.isClosed) return connection
+    connection.close()
+    throw new UpstreamFailure('unreachable', 'the server was removed or replaced', { maybeProcessed: false })
+  }
+
+  /**
+   * Opens the session stream if the caller can receive anything on it. A principal may be several clients; a session
+   * with callbacks belongs to one.
+   */
+  openStreamIfNeeded(connection: Connection, { capabilities, callbacks, wantsLogs }: ConnectionParameters): void {
+    const { mode, verdict } = this.#options
+    const logs = wantsLogs && verdict.capabilities.logging !== undefined
+    const updates = callbacks && mode === 'stateful' && verdict.capabilities.resources !== undefined
+    if (capabilities !== '{}' || logs || updates) connection.openSessionStream?.(mode === 'stateful' && !callbacks)
+  }
+
+  async #open(
+    parameters: ConnectionParameters,
+    timings: ConnectTimings,
+    releaseSlot?: () => void
+  ): Promise<Connection> {
+    const { name, mode, breaker } = this.#options
+    const startedAt = performance.now()
+    const connection = this.checkOpen(await this.connect(parameters, timings, releaseSlot))
+    if (releaseSlot) this.releases.set(connection, releaseSlot)
+    this.onOpened?.(timings.openedAt - startedAt)
+    breaker.recordResponse()
+    if (parameters.callbacks && mode === 'stateful') attachCallbacks(connection, name, parameters.callbacks)
+    this.openStreamIfNeeded(connection, parameters)
+    return connection
+  }
+}
+
+/** Connections that all callers of an era share. */
+class SharedConnections {
+  readonly ready = new Map<Era, Connection>()
+  readonly #opening = new Map<Era, Promise<Connection>>()
+  readonly #opener: SessionOpener
+
+  constructor(opener: SessionOpener) {
+    this.#opener = opener
+  }
+
+  acquire(era: Era): Connection | Promise<Connection> {
+    const ready = this.ready.get(era)
+    if (ready && !ready.closed) return ready
+    const connecting = this.#opening.get(era) ?? this.#open(era)
+    this.#opening.set(era, connecting)
+    return connecting
+  }
+
+  /** The connection opens its sockets on the first request, so its success says nothing about the upstream. */
+  async #open(era: Era): Promise<Connection> {
+    try {
+      const opener = this.#opener
+      const connection = opener.checkOpen(await opener.connect({ era, capabilities: '{}' }, new ConnectTimings()))
+      connection.onClose = () => this.ready.get(era) === connection && this.ready.delete(era)
+      if (!connection.closed) this.ready.set(era, connection)
+      return connection
+    } finally {
+      this.#opening.delete(era)
+    }
+  }
+}
+
+function createPool(options: SessionsOptions, opener: SessionOpener): WarmPool | null {
+  const { client, processSlots, breaker, warmPool } = options
+  if (!usesSessionPerCall(options) || warmPool.maxSize <= 0) return null
+  const pool = createWarmPool({
+    ...warmPool,
+    open: (key, timings) => opener.openWarm(key, timings),
+    isAvailable: () => breaker.state === 'closed',
+    fingerprint: () => client.fingerprint,
+    onChange(isReady) {
+      // a waiting call may need the slot of the warm session
+      if (isReady) processSlots?.reclaimForWaiting()
+      warmPool.onChange()
+    }
+  })
+  opener.onOpened = (ms) => pool.recordOpened(ms)
+  return pool
+}
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { name, mode, processSlots, sessionSlots, breaker, observer, idleMs } = options
+  const opener = new SessionOpener(options)
+  const shared = new SharedConnections(opener)
+  const warmPool = createPool(options, opener)
   const stateful = createStatefulSessions({
     name,
     idleMs,
-    open: openStateful,
+    open: (request, timings) => opener.openStateful(request, timings),
     onEnd(connection) {
-      if (sessionSlots) releases.get(connection)?.()
+      if (sessionSlots) opener.releases.get(connection)?.()
     },
     onIdle: () => processSlots?.reclaimForWaiting()
   })
-  /** Opens a warm session only if a slot is free at once. */
-  const openWarm = (key: WarmPoolKey, timings: ConnectTimings): Promise<Connection> | undefined => {
-    const releaseSlot = processSlots?.tryAcquire()
-    return processSlots && !releaseSlot ? undefined : openNew(key, timings, releaseSlot)
-  }
-  const warmPool: WarmPool | null =
-    usesSessionPerCall(options) && options.warmPool.maxSize > 0
-      ? createWarmPool({
-          ...options.warmPool,
-          open: openWarm,
-          isAvailable: () => breaker.state === 'closed',
-          fingerprint: () => client.fingerprint,
-          onChange(isReady) {
-            // a waiting call may need the slot of the warm session
-            if (isReady) processSlots?.reclaimForWaiting()
-            options.warmPool.onChange()
-          }
-        })
-      : null
-  /** The connection opens its sockets on the first request, so its success says nothing about the upstream. */
-  const openShared = async (era: Era): Promise<Connection> => {
-    try {
-      const connection = checkOpen(await openWith({ era, capabilities: '{}' }, new ConnectTimings()))
-      connection.onClose = () => shared.get(era) === connection && shared.delete(era)
-      if (!connection.closed) shared.set(era, connection)
-      return connection
-    } finally {
-      openingShared.delete(era)
-    }
-  }
-  const acquireShared = (era: Era): Connection | Promise<Connection> => {
-    breaker.assertClosed()
-    const ready = shared.get(era)
-    if (ready && !ready.closed) return ready
-    const connecting = openingShared.get(era) ?? openShared(era)
-    openingShared.set(era, connecting)
-    return connecting
-  }
+  const singleUse = new Set<Connection>()
   const openSingle = (request: SessionRequest): PendingConnection => {
     const timings = new ConnectTimings()
     timings.requester = request.observation ?? null
-    return { connecting: openOwn(request, timings), timings }
+    return { connecting: opener.openOwn(request, timings), timings }
   }
   const acquireSingle = (request: SessionRequest): Connection | Promise<Connection> => {
     const activate = (connection: Connection) => {
       // a warm or joined session was opened without this call's wishes for its session stream
-      openStreamIfNeeded(connection, request)
-      const release = releases.get(connection)
+      opener.openStreamIfNeeded(connection, request)
+      const release = opener.releases.get(connection)
       if (release && request.holder !== undefined) processSlots?.assign(release, request.holder)
       singleUse.add(connection)
       warmPool?.recordTaken()
@@ -243,8 +285,10 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   return {
     acquire(request) {
-      if (usesSharedConnection(options, request.era)) return acquireShared(request.era)
-      return mode === 'stateful' ? stateful.acquire(request) : acquireSingle(request)
+      if (!usesSharedConnection(options, request.era))
+        return mode === 'stateful' ? stateful.acquire(request) : acquireSingle(request)
+      breaker.assertClosed()
+      return shared.acquire(request.era)
     },
     release(connection) {
       if (!singleUse.delete(connection)) return stateful.release(connection)
@@ -262,14 +306,14 @@ export function createSessions(options: SessionsOptions): Sessions {
     counts() {
       const { open, idle } = stateful.counts()
       const warm = warmPool?.ready
-      return { open: shared.size + singleUse.size + open + (warm ?? 0), idle, spare: warm }
+      return { open: shared.ready.size + singleUse.size + open + (warm ?? 0), idle, spare: warm }
     },
     discardWarmSessions: () => warmPool?.discard(),
     closeWarmPool: () => warmPool?.close(),
     close() {
-      isClosed = true
+      opener.isClosed = true
       warmPool?.close()
-      for (const connection of [...shared.values(), ...singleUse]) connection.close()
+      for (const connection of [...shared.ready.values(), ...singleUse]) connection.close()
       stateful.close()
     }
   }
