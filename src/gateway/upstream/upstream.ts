@@ -128,6 +128,73 @@ function acquireFor(call: Call, sessions: Sessions, request: SessionRequest): Co
   })
 }
 
+/**
+ * Retry once on a fresh connection if the upstream provably did not process the request, or if the request only reads.
+ * `tools/call` may have run (mcp-proxy.md#retries).
+ */
+function isRetryable(error: unknown, call: Call): boolean {
+  if (!(error instanceof UpstreamFailure) || notRetryable.has(error.reason) || call.stopped) return false
+  return (
+    (!error.maybeProcessed && error.retryAfter === undefined) ||
+    (connectionLost.has(error.reason) && call.request.method !== 'tools/call')
+  )
+}
+
+/** Log levels of the sessions of one upstream; a session with a level belongs to one caller. */
+class LogLevels {
+  /** Level last set on each session. */
+  readonly #levels = new WeakMap<Connection, string>()
+  readonly #verdict: Verdict
+  readonly #isDeclared: boolean
+
+  constructor(verdict: Verdict) {
+    this.#verdict = verdict
+    this.#isDeclared = verdict.capabilities.logging !== undefined
+  }
+
+  /** True if `level` must be set on the session before the call. */
+  mustSet(connection: Connection, level: string | undefined): level is string {
+    if (level === undefined || connection.era !== 'legacy') return false
+    return this.#isSupported() && this.#levels.get(connection) !== level
+  }
+
+  /** Sets the log level; a failure does not affect the call. */
+  async set(connection: Connection, level: string): Promise<void> {
+    this.#levels.set(connection, level)
+    const deadline = performance.now() + LEVEL_MS
+    const answer = await sendRequest(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => null)
+    if (answer?.kind !== 'error' || this.#isDeclared || readError(answer).code !== METHOD_NOT_FOUND) return
+    noteMethod(this.#verdict, 'logging/setLevel', false)
+  }
+
+  #isSupported(): boolean {
+    return this.#verdict.hasSessions && (this.#isDeclared || hasMethod(this.#verdict, 'logging/setLevel') !== false)
+  }
+}
+
+/** Counts a call and its bytes against the quotas of its principal. Throws UpstreamFailure if either is used up. */
+function reserveShare({ shares, callBytes }: UpstreamOptions, principal: string, bytes: number): void {
+  if (!shares.acquire(principal)) throw tooManyCalls()
+  if (bytes === 0 || callBytes.acquire(principal, bytes)) return
+  shares.release(principal)
+  throw tooLarge()
+}
+
+const toSessionRequest = (
+  { server, verdict }: UpstreamOptions,
+  { sink, observation }: Call,
+  { era, owner, callbacks, principal, holder = principal ?? undefined }: CallOrigin
+): SessionRequest => ({
+  era: chooseEra(verdict, server, era),
+  owner,
+  holder,
+  capabilities: sink.capabilities,
+  callbacks,
+  wantsLogs: callbacks !== undefined || sink.logLevel !== undefined,
+  observation,
+  sink
+})
+
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { server, verdict, client, deadlines, shares, callBytes, observer, callMs, callTotalMs, redact } = options
   const redactAnswer = ({ body }: Answer): Answer => ({ kind: 'error', body: Payload.of(redact(body.toString())) })
@@ -136,36 +203,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const sessions = createSessions({ ...options, name, transport, mode, verdict, breaker })
   const mutex = createKeyedMutex()
   const filterCapabilities = createCapabilityFilter()
+  const levels = new LogLevels(verdict)
   let active = 0
   let onRetired: (() => void) | null = null
 
   const close = () => {
     sessions.close()
     client.close()
-  }
-  /**
-   * Retry once on a fresh connection if the upstream provably did not process the request, or if the request only
-   * reads. `tools/call` may have run (mcp-proxy.md#retries).
-   */
-  const isRetryable = (error: unknown, call: Call) => {
-    if (!(error instanceof UpstreamFailure) || notRetryable.has(error.reason) || call.stopped) return false
-    return (
-      (!error.maybeProcessed && error.retryAfter === undefined) ||
-      (connectionLost.has(error.reason) && call.request.method !== 'tools/call')
-    )
-  }
-
-  /** Log level last set on each session; a session with a level belongs to one caller. */
-  const levels = new WeakMap<Connection, string>()
-  const isLogging = verdict.capabilities.logging !== undefined
-  const supportsLevels = () => verdict.hasSessions && (isLogging || hasMethod(verdict, 'logging/setLevel') !== false)
-  /** Sets the log level; a failure does not affect the call. */
-  const setLevel = async (connection: Connection, level: string) => {
-    levels.set(connection, level)
-    const deadline = performance.now() + LEVEL_MS
-    const answer = await sendRequest(connection, 'logging/setLevel', `"level":"${level}"`, deadline).catch(() => null)
-    if (answer?.kind !== 'error' || isLogging || readError(answer).code !== METHOD_NOT_FOUND) return
-    noteMethod(verdict, 'logging/setLevel', false)
   }
 
   /** Records the failure of a call and returns it redacted. */
@@ -177,12 +221,6 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       call.observation?.attachStderr(connection.stderr?.())
     }
     return redactFailure(error, redact)
-  }
-  const reserveShare = (principal: string, bytes: number) => {
-    if (!shares.acquire(principal)) throw tooManyCalls()
-    if (bytes === 0 || callBytes.acquire(principal, bytes)) return
-    shares.release(principal)
-    throw tooLarge()
   }
   const begin = (call: Call) => {
     active++
@@ -199,26 +237,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     active--
     if (active === 0) onRetired?.()
   }
-  const toSessionRequest = (
-    { sink, observation }: Call,
-    { era, owner, callbacks, principal, holder = principal ?? undefined }: CallOrigin
-  ): SessionRequest => ({
-    era: chooseEra(verdict, server, era),
-    owner,
-    holder,
-    capabilities: sink.capabilities,
-    callbacks: callbacks,
-    wantsLogs: callbacks !== undefined || sink.logLevel !== undefined,
-    observation,
-    sink
-  })
 
   return {
     // one function from here to the answer: each further promise is a measurable part of a call's cost
     async call(call, origin) {
       const { principal } = origin
-      if (principal !== null) reserveShare(principal, call.countedBytes)
-      let request = toSessionRequest(call, origin)
+      if (principal !== null) reserveShare(options, principal, call.countedBytes)
+      let request = toSessionRequest(options, call, origin)
       let lease: MutexLease | undefined
       begin(call)
       try {
@@ -231,8 +256,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
           try {
             const acquired = acquireFor(call, sessions, request)
             connection = acquired instanceof Promise ? await acquired : acquired
-            const level = connection.era === 'legacy' && supportsLevels() ? call.sink.logLevel : undefined
-            if (level !== undefined && levels.get(connection) !== level) await setLevel(connection, level)
+            const { logLevel } = call.sink
+            if (levels.mustSet(connection, logLevel)) await levels.set(connection, logLevel)
             if (call.stopped) throw call.stopped
             if (mode === 'stateless' && connection.closed) throw sessionEnded()
             call.observation?.markConnected(connection.greeting.version)
