@@ -11,7 +11,7 @@ export const audit: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags: ['audit'],
         operationId: 'listAuditEntries',
-        summary: 'Who changed what, and who was refused what',
+        summary: 'List audit log entries',
         querystring: AuditFilter,
         response: { 200: ref(AuditPage) }
       }

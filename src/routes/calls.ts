@@ -20,7 +20,7 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'listCalls',
-        summary: 'Who called what, and how it went',
+        summary: 'List calls',
         querystring: CallFilter,
         response: { 200: ref(CallPage) }
       }
@@ -40,7 +40,8 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'listCallCauses',
-        summary: 'Why calls fail: the newest 1,000 that did, by server and cause',
+        summary: 'List causes of failed calls',
+        description: 'Groups the newest 1,000 failed calls by server and cause.',
         querystring: CausesQuery,
         response: { 200: ref(CallCauses) }
       }
@@ -55,7 +56,8 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getCall',
-        summary: 'One call, with arguments and result where they are kept',
+        summary: 'Get a call',
+        description: 'Includes arguments and result if they were recorded.',
         params: Type.Object({ id: Text({ minLength: 1 }) }),
         response: { 200: ref(Call), ...errorResponses(404) }
       }
@@ -74,7 +76,7 @@ export const calls: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getStats',
-        summary: 'Counts and percentiles of calls, for charts',
+        summary: 'Get call statistics',
         querystring: StatsQuery,
         response: { 200: ref(Stats) }
       }

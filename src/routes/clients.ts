@@ -37,7 +37,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getClient',
-        summary: 'One MCP client',
+        summary: 'Get an MCP client',
         params,
         response: { 200: ref(Client), ...errorResponses(404) }
       }
@@ -75,7 +75,7 @@ export const clients: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'updateClient',
-        summary: 'Change an MCP client',
+        summary: 'Update an MCP client',
         description: 'Absent members are unchanged. Also affects open sessions.',
         params,
         body: ref(ClientPatch),

@@ -13,7 +13,7 @@ export const keys: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags: ['keys'],
         operationId: 'rotateKeys',
-        summary: 'Move the stored secrets to the current encryption key',
+        summary: 'Re-encrypt the stored secrets with the current key',
         description: 'For a gateway started with a new key and the previous one. Can be repeated at any time.',
         response: { 200: ref(KeyRotation) }
       }

@@ -36,7 +36,7 @@ export const prompts: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getPrompt',
-        summary: 'One prompt',
+        summary: 'Get a prompt',
         querystring: NameQuery,
         response: { 200: ref(Prompt), ...errorResponses(404) }
       }

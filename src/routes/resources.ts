@@ -54,7 +54,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getResource',
-        summary: 'One resource',
+        summary: 'Get a resource',
         querystring: UriQuery,
         response: { 200: ref(Resource), ...errorResponses(404) }
       }
@@ -69,7 +69,7 @@ export const resources: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getResourceByBody',
-        summary: 'One resource, as MCPJungle asks for it',
+        summary: "Get a resource, as MCPJungle's client requests it",
         body: ref(ResourceRead),
         response: { 200: ref(Resource), ...errorResponses(404) }
       }

@@ -47,7 +47,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getServer',
-        summary: 'One server',
+        summary: 'Get a server',
         params,
         response: { 200: ref(Server), ...errorResponses(404) }
       }
@@ -141,8 +141,8 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getServerSwitches',
-        summary: 'What of a server is enabled',
-        description: 'Switches of the server and its items, also while the server is disabled.',
+        summary: 'Get the enabled states of a server and its items',
+        description: 'Also available while the server is disabled.',
         params,
         response: { 200: ref(ServerSwitches), ...errorResponses(404) }
       }
@@ -157,7 +157,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'updateServerSwitches',
-        summary: 'Enable and disable several things of a server at once',
+        summary: 'Change the enabled states of a server and its items',
         description: 'All or nothing. Absent items are unchanged; an item that the server does not offer is a 400.',
         params,
         body: ref(ServerSwitchesPatch),
@@ -174,7 +174,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'refreshServer',
-        summary: 'Read the lists of a server again',
+        summary: 'Refresh the lists of a server',
         params,
         response: { 200: ref(Refresh), ...errorResponses(404, 502, 504) }
       }
@@ -189,7 +189,7 @@ export const servers: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'listServerConfigs',
-        summary: 'Configurations with their secrets',
+        summary: 'List server configurations with their secrets',
         description: 'Each item can be posted back unchanged.',
         response: { 200: Type.Array(ref(ServerInput)) }
       }

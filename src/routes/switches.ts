@@ -16,7 +16,7 @@ export const switches: FastifyPluginAsyncTypebox<{ kind: ItemKind; plural: strin
         schema: {
           tags: [plural],
           operationId: `${verb}${plural[0]!.toUpperCase()}${plural.slice(1)}`,
-          summary: `${enabled ? 'Enable' : 'Disable'} one of the ${plural}, or all of a server`,
+          summary: `${enabled ? 'Enable' : 'Disable'} one of the ${plural}, or all ${plural} of a server`,
           querystring: EntityQuery,
           response: { 200: Names, ...errorResponses(404) }
         }

@@ -24,7 +24,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
     '/health',
     {
       config: alwaysServed,
-      schema: { tags, operationId: 'getHealth', summary: 'Is it alive', response: { 200: ref(Health) } }
+      schema: { tags, operationId: 'getHealth', summary: 'Liveness', response: { 200: ref(Health) } }
     },
     () => ({ status: 'ok' })
   )
@@ -33,7 +33,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
     '/metadata',
     {
       config: alwaysServed,
-      schema: { tags, operationId: 'getMetadata', summary: 'Version of the gateway', response: { 200: ref(Metadata) } }
+      schema: { tags, operationId: 'getMetadata', summary: 'Get the version', response: { 200: ref(Metadata) } }
     },
     () => ({ version })
   )
@@ -45,7 +45,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
       schema: {
         tags,
         operationId: 'getReadiness',
-        summary: 'Does it serve',
+        summary: 'Readiness',
         response: { 200: ref(Health) }
       }
     },
@@ -69,7 +69,7 @@ export const system: FastifyPluginAsyncTypebox<SystemOptions> = async (app, { ve
       schema: {
         tags,
         operationId: 'getMetrics',
-        summary: 'Metrics of this process',
+        summary: 'Get metrics',
         security: [{}, { token: [] }],
         description: 'Requires TOWPATH_METRICS_TOKEN as the Bearer token if it is set.',
         response: { 200: metrics, ...errorResponses(401, 404) }

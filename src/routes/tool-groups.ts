@@ -71,7 +71,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       schema: {
         tags,
         operationId: 'getToolGroup',
-        summary: 'One tool group',
+        summary: 'Get a tool group',
         params,
         response: { 200: ref(ToolGroupDetails), ...errorResponses(404) }
       }
@@ -86,7 +86,7 @@ export const toolGroups: FastifyPluginAsyncTypebox<ToolGroupOptions> = async (ap
       schema: {
         tags,
         operationId: 'listEffectiveTools',
-        summary: 'Tools that a group serves now',
+        summary: 'List the effective tools of a tool group',
         params,
         response: { 200: ref(EffectiveTools), ...errorResponses(404) }
       }

@@ -38,7 +38,7 @@ export const tools: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getTool',
-        summary: 'One tool',
+        summary: 'Get a tool',
         querystring: NameQuery,
         response: { 200: ref(Tool), ...errorResponses(404) }
       }

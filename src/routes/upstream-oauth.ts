@@ -18,7 +18,7 @@ export const upstreamOAuth: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getAuthorizationSession',
-        summary: 'How a sign-in stands',
+        summary: 'Get the state of a sign-in',
         params,
         response: { 200: ref(AuthorizationSession), ...errorResponses(404) }
       }

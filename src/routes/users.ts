@@ -34,7 +34,7 @@ export const users: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         operationId: 'getCurrentUser',
-        summary: 'Who is asking',
+        summary: 'Get the authenticated user',
         response: { 200: ref(User) }
       }
     },

@@ -85,7 +85,7 @@ export const sendMessage = (url: string) => ({
 export const openStream = (url: string) => ({
   tags,
   operationId: `open${groupPrefix(url)}McpStream`,
-  summary: `Listen to what a session is told at the MCP endpoint${groupSuffix(url)}`,
+  summary: `Open the listening stream of a session of the MCP endpoint${groupSuffix(url)}`,
   ...params(url),
   headers: Type.Object({
     'Mcp-Session-Id': sessionHeader,

@@ -5,13 +5,19 @@ type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
 const takesBody = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** First part of the 403 description: tokens that the route refuses, besides cross-site requests. */
+/** Tokens that the route refuses with 403, by access; undefined if the token is never the reason. */
 const tokenRefusals = {
-  public: '',
-  user: 'The token belongs to an MCP client, or: ',
-  admin: 'The token is not that of an administrator, or: ',
-  client: ''
+  public: undefined,
+  user: 'The token belongs to an MCP client',
+  admin: 'The token does not belong to an administrator',
+  client: undefined
 } as const
+
+/** Adds the refused tokens to the reasons for a 403 that all routes have. */
+function forbiddenDescription(tokenRefusal: string | undefined): string {
+  const common = statusDescriptions[403]
+  return tokenRefusal === undefined ? common : `${tokenRefusal}, t${common.slice(1)}`
+}
 
 /**
  * Returns the responses that a route has by its path, body and access. The route itself declares only those of its own
@@ -26,6 +32,6 @@ export function commonAnswers({ method, url, config = {} }: Route): Record<strin
     ...([method].flat().some((name) => takesBody.has(name)) ? ([413, 415] as const) : []),
     ...(alwaysServed ? [] : ([503] as const))
   )
-  const refused = { ...answers[403], description: `${tokenRefusals[access]}${statusDescriptions[403]}` }
+  const refused = { ...answers[403], description: forbiddenDescription(tokenRefusals[access]) }
   return { ...answers, 403: refused }
 }
